@@ -1,0 +1,58 @@
+# Everything a player, a contributor or CI does, each a command of its own in README.md too.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+TESTS  ?= tests
+ARGS   ?=
+
+.PHONY: play test test-games check bench check-extras clean
+
+play: $(VENV)/.core
+	@$(BIN)/housequest play $(ARGS)
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 -m "not slow and not games" $(TESTS) $(ARGS)
+
+# Needs the published games: set ALFWORLD_DATA, or have them where ALFWorld keeps them.
+test-games: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 -m games $(TESTS) $(ARGS)
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n 2 -m "not slow and not games" $(TESTS)
+
+bench: $(VENV)/.test
+	$(BIN)/python -m scripts.bench $(ARGS)
+
+# What compiles or takes long: the golden transcripts recorded anew from the real alfworld, and the slow tests.
+check-extras: $(VENV)/.extras
+	$(BIN)/python -m scripts.record_golden --check
+	$(BIN)/python -m pytest -n 2 $(TESTS)
+
+$(VENV)/.venv:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo "housequest needs Python 3.11, 3.12 or 3.13; name one: make PYTHON=python3.12 ..." >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.extras: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[alfworld]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,74 @@
+"""The errors that all four folders raise on purpose.
+
+Every failure is attributed to one boundary, so that a run can say what broke: the world, the model, the agent's own code, the
+knowledge or the configuration. A message names the file or the value and the way out; the command line prints it
+without a traceback.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+Boundary = Literal["world", "model", "agent", "knowledge", "configuration"]
+
+
+class HousequestError(Exception):
+    """An expected failure, with a message for a person.
+
+    ``boundary`` names the part that failed; it is recorded with an episode that errored.
+    """
+
+    boundary: ClassVar[Boundary] = "world"
+
+
+class WorldError(HousequestError):
+    """An environment could not be made or stepped."""
+
+
+class GameError(WorldError):
+    """A game file cannot be played: damaged, of another grammar, or too large."""
+
+
+class OrderError(WorldError):
+    """An environment was stepped before a reset, or after the end of its episode."""
+
+
+class Unsupported(WorldError):
+    """The world cannot do this (list commands, copy itself, explain a refusal)."""
+
+
+class ModelError(HousequestError):
+    """A language model could not be reached, refused, or answered outside its protocol."""
+
+    boundary: ClassVar[Boundary] = "model"
+
+
+class KnowledgeError(HousequestError):
+    """A rulebook or a table of counts cannot be read."""
+
+    boundary: ClassVar[Boundary] = "knowledge"
+
+
+class ConfigurationError(HousequestError):
+    """A name, a flag, a file or a key of the configuration is wrong."""
+
+    boundary: ClassVar[Boundary] = "configuration"
+
+
+class TaskNotFound(ConfigurationError):
+    """No task answers to this reference."""
+
+
+def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
+    """Return " Did you mean 'x'?" for the known word closest to ``word``, or an empty string."""
+    import difflib
+
+    found = difflib.get_close_matches(word[:200], known, n=1, cutoff=0.6)
+    return f" Did you mean {found[0]!r}?" if found else ""
+
+
+def shown(value: object, limit: int = 120) -> str:
+    """Return ``repr(value)`` cut to ``limit`` characters, safe to print whatever it holds."""
+    text = ascii(value) if not isinstance(value, str) else repr(value)
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,0 +1,68 @@
+"""Where housequest keeps what is the user's: configuration, data, caches.
+
+Nothing here makes a folder; whoever writes a file makes its folder first. ``HOUSEQUEST_HOME`` moves all of them under one
+folder, which is what tests and containers want.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def _folder(kind: str) -> Path:
+    home = os.environ.get("HOUSEQUEST_HOME")
+    if home:
+        return Path(home).expanduser() / kind
+    import platformdirs
+
+    directories = platformdirs.PlatformDirs("housequest", appauthor=False)
+    return {
+        "config": directories.user_config_path,
+        "data": directories.user_data_path,
+        "cache": directories.user_cache_path,
+        "state": directories.user_state_path,
+    }[kind]
+
+
+def config_folder() -> Path:
+    """The user's own configuration (``housequest.toml`` with ``key_env`` lives here alone)."""
+    return _folder("config")
+
+
+def data_folder() -> Path:
+    """What the user made and would miss: edited rulebooks."""
+    return _folder("data")
+
+
+def cache_folder() -> Path:
+    """What can be made again: the index of tasks."""
+    return _folder("cache")
+
+
+def state_folder() -> Path:
+    """What was played: episodes recorded by ``housequest play``."""
+    return _folder("state")
+
+
+def alfworld_data() -> Path:
+    """The folder that holds ALFWorld's ``json_2.1.1``: ``$ALFWORLD_DATA``, else ALFWorld's own default cache."""
+    named = os.environ.get("ALFWORLD_DATA")
+    return Path(named).expanduser() if named else Path("~/.cache/alfworld").expanduser()
+
+
+def atomic_write(path: Path, content: bytes) -> None:
+    """Write ``content`` to ``path`` whole or not at all, making its folder; readers never see half a file."""
+    import tempfile
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,42 @@
+"""World names and how each is made; a world's code is imported when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from worlds.base import World
+from worlds.errors import ConfigurationError, nearest
+
+
+def _alfworld(**settings: Any) -> World:
+    from worlds.alfworld.world import AlfworldWorld
+
+    return AlfworldWorld(**settings)
+
+
+def _scripted(**settings: Any) -> World:
+    from worlds.scripted import ScriptedWorld
+
+    return ScriptedWorld(**settings)
+
+
+_WORLDS: dict[str, Callable[..., World]] = {"alfworld": _alfworld, "scripted": _scripted}
+
+
+def world_names() -> tuple[str, ...]:
+    """The worlds that can be made."""
+    return tuple(_WORLDS)
+
+
+def make_world(name: str = "alfworld", *, engine: str = "native", data: Path | None = None, goals: str = "template") -> World:
+    """Make the world ``name``.
+
+    ``engine`` picks who steps it, ``data`` where its files lie (else its own default), ``goals`` whose goal sentences are
+    shown: ``template``, ``human``, ``human:N`` (annotator N) or ``human:seed=N``. Raises ``ConfigurationError``.
+    """
+    if name not in _WORLDS:
+        known = ", ".join(_WORLDS)
+        raise ConfigurationError(f"There is no world named {name!r}; known: {known}.{nearest(name, world_names())}")
+    return _WORLDS[name](engine=engine, data=data, goals=goals)
