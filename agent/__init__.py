@@ -1,0 +1,1 @@
+"""Who plays: agents, their roles and models, the episode loop and its records."""

@@ -1,0 +1,100 @@
+"""The contract of an agent: how decisions are made, whoever makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agent.events import Called, Planned, Progressed, Thought, Unreadable
+from agent.models.base import Timing
+from worlds.base import Observation, Transition
+
+Memory = Any
+"""What an agent remembers: immutable plain data of its own, kept with every step so that an episode can be rewound."""
+
+Said = Thought | Planned | Progressed | Called | Unreadable
+"""What an agent may tell while it decides."""
+
+
+class Emitter(Protocol):
+    """How an agent's thoughts leave it while it decides."""
+
+    def __call__(self, body: Said, timing: Timing | None = None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """What a configuration lets the agent see beyond text.
+
+    ``task_type`` is the type itself where it is granted, else None. Admissible commands come with each turn.
+    """
+
+    admissible: bool = False
+    diagnosis: bool = False
+    task_type: str | None = None
+
+    def names(self) -> tuple[str, ...]:
+        """The grants by name, sorted."""
+        given = {"admissible": self.admissible, "diagnosis": self.diagnosis, "type": self.task_type is not None}
+        return tuple(sorted(name for name, value in given.items() if value))
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What an agent is told when it is asked.
+
+    ``transitions`` are the commands that were really executed since it was last asked, whoever chose them; empty on the
+    first turn and after a turn that was spent on an unreadable reply. ``number`` counts turns from 1.
+    """
+
+    number: int
+    left: int
+    transitions: tuple[Transition, ...] = ()
+    hints: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    admissible: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Execute ``command``."""
+
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """No reply could be read, even asked for again; the turn is spent."""
+
+    role: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """End the episode here."""
+
+    reason: str
+
+
+Decision = Act | Unread | GiveUp
+
+
+class Agent(Protocol):
+    """A way of playing. One agent plays many episodes at once: all that changes is in the memory."""
+
+    @property
+    def name(self) -> str:
+        """The name on the command line."""
+        ...
+
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> Memory:
+        """The memory before the first turn."""
+        ...
+
+    async def decide(self, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
+        """The next decision, and the memory that goes with it; a cancelled call leaves the old memory valid.
+
+        Raises ``ModelError`` when a model failed.
+        """
+        ...

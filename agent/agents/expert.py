@@ -1,0 +1,39 @@
+"""The world's own expert as an agent: it plays from what is observed, without a language model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agent import events
+from agent.agents.base import Act, Decision, Emitter, Grants, Turn
+from worlds.base import Observation, Policy
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertMemory:
+    """What the policy remembers."""
+
+    policy: Any
+
+
+class Expert:
+    """Hands every turn to a ``Policy``. Calls a step: 0; hints and rules are not for it."""
+
+    name = "expert"
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> ExpertMemory:
+        del grants
+        return ExpertMemory(self._policy.begin(goal, observation))
+
+    async def decide(self, memory: ExpertMemory, turn: Turn, emit: Emitter) -> tuple[Decision, ExpertMemory]:
+        state = memory.policy
+        for transition in turn.transitions:
+            state = self._policy.observe(state, transition.command, transition.observation)
+        command, thought, state = self._policy.decide(state)
+        if thought:
+            emit(events.Thought(role=self.name, text=thought))
+        return Act(command), ExpertMemory(state)

@@ -1,0 +1,201 @@
+"""Reasoner and actor: one role plans, another grounds the plan (OPEx, section 3, "Prior Knowledge Integration").
+
+The reasoner writes and revises the general plan; the actor turns it into one executable command at a time; both are given the
+rules. The paper does not say when the reasoner is asked again. Here it is, each by a setting: when a subgoal ends, when the
+actor is stuck, when a person gives a hint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from agent import events
+from agent.agents.base import Act, Decision, Emitter, Grants, Turn, Unread
+from agent.models.base import Message, Model
+from agent.roles.actor import ACTOR, Grounding
+from agent.roles.base import Answer, Conversation, Sampling, ask, load_prompt
+from agent.roles.reasoner import REASONER
+from agent.roles.story import additions, numbered, rules_after, told
+from worlds.base import Observation, Transition
+
+
+@dataclass(frozen=True, slots=True)
+class Replanning:
+    """When the reasoner is asked again.
+
+    ``subgoal``: the actor went on to another step of the plan. ``stuck_after``: that many of the latest commands in a row were
+    refused, or were one and the same command with one and the same answer (0: never); an actor that says it is stuck counts
+    wherever this is not 0. ``hint``: a person gave a hint. ``most``: revisions asked for in one episode at most.
+    """
+
+    subgoal: bool = True
+    stuck_after: int = 3
+    hint: bool = True
+    most: int = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Minds:
+    """One role's side of the memory: its conversation, and the rules it was shown."""
+
+    conversation: Conversation
+    shown_rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMemory:
+    """What reasoner and actor remember.
+
+    ``unreviewed`` are the transitions that the reasoner has not been told, ``recent`` the latest few since the plan was last
+    looked at, ``asked`` how often the reasoner was asked again.
+    """
+
+    goal: str
+    opening: Observation
+    grants: Grants
+    reasoner: Minds
+    actor: Minds
+    plan: tuple[str, ...] = ()
+    step: int = 0
+    moved_on: bool = False
+    asked: int = 0
+    revision: int = -1
+    unreviewed: tuple[Transition, ...] = ()
+    recent: tuple[Transition, ...] = ()
+    last: str | None = None
+
+
+class ReasonerActor:
+    """Plays by a plan. Calls a step: 1, and 1 more where the plan is made or looked at again; needs a chat model."""
+
+    name = "reasoner-actor"
+
+    def __init__(self, model: Model, manual: str, sampling: Sampling, replanning: Replanning) -> None:
+        self._model = model
+        self._sampling = sampling
+        self._when = replanning
+        self._systems = {
+            name: Message("system", load_prompt(name).render("system", manual=manual)) for name in ("reasoner", "actor")
+        }
+
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> PlanMemory:
+        minds = {name: Minds((system,)) for name, system in self._systems.items()}
+        return PlanMemory(goal, observation, grants, minds["reasoner"], minds["actor"])
+
+    async def decide(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PlanMemory]:
+        memory = replace(
+            memory,
+            unreviewed=memory.unreviewed + turn.transitions,
+            recent=memory.recent + turn.transitions,
+        )
+        reason = self._trigger(memory, turn)
+        revised = False
+        if reason:
+            before = memory.revision
+            failure, memory = await self._plan(memory, turn, reason, emit)
+            if failure is not None:
+                return failure, memory
+            revised = memory.revision != before
+        answer, memory = await self._act(memory, turn, emit, revised=revised, again=False)
+        if answer.value is not None and answer.value.command is None and self._may_ask(memory) and self._when.stuck_after:
+            why = f"the actor is stuck: {answer.value.thought or 'it did not say why'}"
+            before = memory.revision
+            failure, memory = await self._plan(memory, replace(turn, hints=()), why, emit)
+            if failure is not None:
+                return failure, memory
+            answer, memory = await self._act(memory, turn, emit, revised=memory.revision != before, again=True)
+        if answer.value is None:
+            return Unread(ACTOR.name, answer.reason), memory
+        return self._grounded(answer.value, memory, emit)
+
+    def _trigger(self, memory: PlanMemory, turn: Turn) -> str | None:
+        if memory.revision < 0:
+            return "the episode begins"
+        if not self._may_ask(memory):
+            return None
+        if turn.hints and self._when.hint:
+            return "the person beside you gave a hint"
+        if _stuck(memory.recent, self._when.stuck_after):
+            return f"the last {self._when.stuck_after} commands led nowhere"
+        if memory.moved_on and self._when.subgoal:
+            return f"the actor has gone on to step {memory.step + 1} of the plan"
+        return None
+
+    def _may_ask(self, memory: PlanMemory) -> bool:
+        return memory.asked < self._when.most
+
+    async def _plan(self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter) -> tuple[Unread | None, PlanMemory]:
+        prompt = load_prompt("reasoner")
+        first = len(memory.reasoner.conversation) == 1
+        if first:
+            text = prompt.render("opening", observation=memory.opening.text, goal=memory.goal)
+            if memory.unreviewed:
+                text += "\n\n" + told(memory.unreviewed)
+        else:
+            plan = numbered(memory.plan) or "There is none yet."
+            text = prompt.render("review", story=told(memory.unreviewed), plan=plan, reason=reason)
+        text += additions(replace(turn, admissible=None), memory.reasoner.shown_rules, memory.grants, first=first)
+        answer = await ask(REASONER, self._model, memory.reasoner.conversation, text, emit, self._sampling)
+        memory = replace(
+            memory,
+            reasoner=Minds(answer.conversation, rules_after(turn, memory.reasoner.shown_rules)),
+            asked=memory.asked + (memory.revision >= 0),
+            unreviewed=(),
+            recent=(),
+            moved_on=False,
+        )
+        if answer.value is None:
+            # A plan that is there can still be followed; without one the turn is spent.
+            return (None if memory.plan else Unread(REASONER.name, answer.reason)), memory
+        if answer.value.thought:
+            emit(events.Thought(role=REASONER.name, text=answer.value.thought))
+        steps = answer.value.steps
+        if steps is None and not memory.plan:
+            return Unread(REASONER.name, "there is no plan yet that could be kept."), memory
+        if steps is not None and steps != memory.plan:
+            memory = replace(memory, plan=steps, step=0, revision=memory.revision + 1)
+            emit(events.Planned(role=REASONER.name, steps=steps, revision=memory.revision, reason=reason))
+        return None, memory
+
+    async def _act(
+        self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
+    ) -> tuple[Answer[Grounding], PlanMemory]:
+        prompt = load_prompt("actor")
+        first = len(memory.actor.conversation) == 1
+        parts: list[str] = []
+        if first:
+            parts.append(
+                prompt.render("opening", observation=memory.opening.text, goal=memory.goal, plan=numbered(memory.plan))
+            )
+            if turn.transitions:
+                parts.append(told(turn.transitions))
+        elif not again:
+            parts.append(prompt.render("turn", observation=told(turn.transitions, own=memory.last)))
+        if revised and not first:
+            parts.append(prompt.render("revised", plan=numbered(memory.plan)))
+        elif again:
+            parts.append(prompt.render("kept", plan=numbered(memory.plan)))
+        text = "\n\n".join(parts)
+        if not again:
+            text += additions(turn, memory.actor.shown_rules, memory.grants, first=first)
+        answer = await ask(ACTOR, self._model, memory.actor.conversation, text, emit, self._sampling)
+        minds = Minds(answer.conversation, rules_after(turn, memory.actor.shown_rules))
+        return answer, replace(memory, actor=minds, last=None)
+
+    def _grounded(self, grounding: Grounding, memory: PlanMemory, emit: Emitter) -> tuple[Decision, PlanMemory]:
+        if grounding.thought:
+            emit(events.Thought(role=ACTOR.name, text=grounding.thought))
+        if grounding.command is None:
+            return Unread(ACTOR.name, "it is stuck and names no command."), memory
+        step = memory.step if grounding.step is None else min(grounding.step, len(memory.plan) - 1)
+        if step != memory.step:
+            emit(events.Progressed(role=ACTOR.name, step=step))
+            memory = replace(memory, moved_on=step > memory.step, step=step)
+        return Act(grounding.command), replace(memory, last=grounding.command)
+
+
+def _stuck(recent: tuple[Transition, ...], after: int) -> bool:
+    if after == 0 or len(recent) < after:
+        return False
+    latest = recent[-after:]
+    return all(not t.observation.accepted for t in latest) or (after > 1 and len(set(latest)) == 1)

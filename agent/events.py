@@ -1,0 +1,191 @@
+"""What happens in an episode, as one discriminated union with a schema version.
+
+Live play and replay differ only in where the events come from. Every event has an id, counted from 0 in the order of
+happening, and the id of its parent, so that the branches of a rewound episode are a tree. Clocks and cache figures are not
+events: they travel beside them as ``Clocked`` and are recorded apart, so that two equal episodes are equal bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from worlds.errors import Boundary
+
+SCHEMA = 1
+
+Player = Literal["agent", "person"]
+Action = Literal["replace", "hint", "again", "play", "stop"]
+Outcome = Literal["won", "lost", "error", "stopped"]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Started(_Body):
+    """An episode begins. ``task`` and ``number`` are for people and metrics, never for an agent."""
+
+    kind: Literal["started"] = "started"
+    schema_version: int = SCHEMA
+    world: str
+    engine: str
+    task: str
+    split: str
+    number: int
+    type: str
+    goal: str
+    wording: str
+    agent: str
+    settings: dict[str, str | int | float | bool | None] = {}
+    model: str | None = None
+    rules: str | None = None
+    grants: tuple[str, ...] = ()
+    max_turns: int
+    seed: int
+    opening: str
+
+
+class Thought(_Body):
+    """A role said why."""
+
+    kind: Literal["thought"] = "thought"
+    role: str
+    text: str
+
+
+class Planned(_Body):
+    """A role made or revised the plan; ``revision`` counts from 0, ``reason`` says what asked for it."""
+
+    kind: Literal["planned"] = "planned"
+    role: str
+    steps: tuple[str, ...]
+    revision: int
+    reason: str
+
+
+class Progressed(_Body):
+    """The plan's present step changed, to ``step`` counted from 0."""
+
+    kind: Literal["progressed"] = "progressed"
+    role: str
+    step: int
+
+
+class Message(_Body):
+    """One message of a prompt."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class Called(_Body):
+    """A role called its model.
+
+    ``kept`` messages at the front are those of the role's previous call with its reply; ``added`` follow them, so the
+    whole prompt can be put together again without being stored at every step.
+    """
+
+    kind: Literal["called"] = "called"
+    role: str
+    kept: int
+    added: tuple[Message, ...]
+    reply: str
+    finish: str
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class Unreadable(_Body):
+    """A reply could not be read. ``final``: it was asked for again in vain, and the turn is spent."""
+
+    kind: Literal["unreadable"] = "unreadable"
+    role: str
+    reply: str
+    reason: str
+    final: bool
+
+
+class Proposed(_Body):
+    """The agent wants to execute ``command``; shown to the overseer before it happens."""
+
+    kind: Literal["proposed"] = "proposed"
+    turn: int
+    command: str
+
+
+class Intervened(_Body):
+    """A person did something: replaced a command, gave a hint, asked again, took over, stopped the episode."""
+
+    kind: Literal["intervened"] = "intervened"
+    action: Action
+    text: str = ""
+
+
+class Stepped(_Body):
+    """A command was executed. ``met`` of ``conditions`` of the goal hold afterwards, where the world tells."""
+
+    kind: Literal["stepped"] = "stepped"
+    turn: int
+    command: str
+    by: Player = "agent"
+    observation: str
+    accepted: bool
+    explanation: str | None = None
+    won: bool = False
+    terminated: bool = False
+    truncated: bool = False
+    met: int | None = None
+    conditions: int | None = None
+
+
+class Spent(_Body):
+    """A turn passed without a command, because no reply could be read."""
+
+    kind: Literal["spent"] = "spent"
+    turn: int
+
+
+class Ended(_Body):
+    """The episode is over. ``boundary`` and ``message`` say what broke in an errored one."""
+
+    kind: Literal["ended"] = "ended"
+    outcome: Outcome
+    reason: str
+    turns: int
+    steps: int
+    refused: int
+    assisted: bool = False
+    boundary: Boundary | None = None
+    message: str | None = None
+
+
+Body = Annotated[
+    Started | Thought | Planned | Progressed | Called | Unreadable | Proposed | Intervened | Stepped | Spent | Ended,
+    Field(discriminator="kind"),
+]
+
+
+class Event(BaseModel):
+    """One thing that happened, in its place in the tree."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: int
+    parent: int | None = None
+    body: Body
+
+
+class Clocked(BaseModel):
+    """The clock's side of the event ``of``: wall seconds, attempts, prompt tokens served by a cache."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    of: int
+    seconds: float
+    attempts: int = 1
+    cached: int | None = None
+
+
+event_adapter: TypeAdapter[Event] = TypeAdapter(Event)

@@ -1,0 +1,108 @@
+"""The contract of a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Speaker = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation."""
+
+    role: Speaker
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call, as the model counted them; None where it did not say."""
+
+    prompt: int | None = None
+    completion: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What differs between two equal calls: wall seconds, attempts made, prompt tokens that a cache served."""
+
+    seconds: float = 0.0
+    attempts: int = 1
+    cached: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenChoice:
+    """One generated token with its log-probability (nats) and the alternatives that were asked for."""
+
+    token: str
+    logprob: float
+    alternatives: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's reply. ``finish`` is ``stop``, ``length``, or the model's own word for why it ended."""
+
+    text: str
+    finish: str = "stop"
+    usage: Usage = Usage()
+    timing: Timing = field(default=Timing(), compare=False)
+    tokens: tuple[TokenChoice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a model can do beyond completing a chat; an agent that needs more says so before its first call."""
+
+    log_probabilities: bool = False
+    scoring: bool = False
+    choices: bool = False
+    schema: bool = False
+    bias: bool = False
+    images: bool = False
+    deterministic: bool = False
+
+
+class Model(Protocol):
+    """A language model; safe for many calls at once.
+
+    Both calls raise ``ModelError`` when the model fails and ``Unsupported`` when an argument asks for what
+    ``capabilities`` denies. Cancelling the call ends it.
+    """
+
+    @property
+    def name(self) -> str:
+        """The model as a person named it, without any secret."""
+        ...
+
+    async def capabilities(self) -> Capabilities:
+        """What this model can do; found out once."""
+        ...
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        top_logprobs: int = 0,
+        choices: Sequence[str] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        bias: Mapping[int, float] | None = None,
+    ) -> Completion:
+        """Continue the conversation ``messages`` with one reply of at most ``max_tokens`` tokens."""
+        ...
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+        """log p of each continuation (nats) as the next assistant message, tokenised after the rendered prompt."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections; the model is not used again."""
+        ...

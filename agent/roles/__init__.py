@@ -1,0 +1,1 @@
+"""The roles of language models: a prompt and a parser each."""

@@ -1,0 +1,150 @@
+"""What every role shares: its prompt template, and how a model is asked and its reply read.
+
+A role's prompt only ever grows: each call's messages begin with those of the role's previous call and its reply, so that a
+server's prefix cache holds over the whole episode.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib import resources
+from string import Template
+from typing import Generic, TypeVar
+
+from agent import events
+from agent.agents.base import Emitter
+from agent.models.base import Message, Model
+
+T = TypeVar("T")
+
+Conversation = tuple[Message, ...]
+
+LONGEST_REPLY = 20_000
+"""Characters of a reply that are kept; what a model says beyond them is noise."""
+
+_SECTION = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
+_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+
+
+class ReplyError(Exception):
+    """A reply does not have the form that its role asks for; the message says what was missing, to the model too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A role's prompt template: named sections with ``$names`` to fill in, read from a file beside the role."""
+
+    name: str
+    sections: Mapping[str, str]
+
+    def render(self, section: str, **values: str) -> str:
+        """Fill in one section. What is filled in is never itself read as a template."""
+        return Template(self.sections[section]).substitute(values).strip()
+
+
+@cache
+def load_prompt(name: str) -> Prompt:
+    """The template ``agent/roles/NAME.txt``."""
+    text = resources.files("agent.roles").joinpath(f"{name}.txt").read_text("utf-8")
+    _, *parts = _SECTION.split(text)
+    return Prompt(name, dict(zip(parts[::2], parts[1::2], strict=True)))
+
+
+def prompt_hashes() -> dict[str, str]:
+    """The sha256 of each prompt template by name, for a run's record."""
+    files = sorted((f for f in resources.files("agent.roles").iterdir() if f.name.endswith(".txt")), key=lambda f: f.name)
+    return {file.name.removesuffix(".txt"): sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+@dataclass(frozen=True, slots=True)
+class Role(Generic[T]):
+    """One job for a language model: a name, and how its reply is read, strictly first, then leniently.
+
+    Both readers raise ``ReplyError``.
+    """
+
+    name: str
+    strict: Callable[[str], T]
+    lenient: Callable[[str], T]
+    stop: tuple[str, ...] = ()
+
+    def read(self, reply: str) -> T:
+        """Read ``reply``; reasoning in ``<think>`` marks and code fences are no part of it."""
+        text = _THINKING.sub("", reply).strip()
+        try:
+            return self.strict(text)
+        except ReplyError:
+            return self.lenient(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a role's model is asked."""
+
+    max_tokens: int = 512
+    temperature: float = 0.0
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """What came of asking: ``value``, or None with the ``reason``; and the conversation with all that was said."""
+
+    value: T | None
+    reason: str
+    conversation: Conversation
+
+
+def clean(text: str) -> str:
+    """``text`` as it can be recorded: bounded, and without the lone surrogates that no encoding takes."""
+    return text[:LONGEST_REPLY].encode("utf-8", "replace").decode("utf-8")
+
+
+def spoken(reply: str) -> Message:
+    """A reply as it stands in the conversation afterwards; servers refuse an empty one."""
+    return Message("assistant", reply or "(nothing)")
+
+
+async def ask(
+    role: Role[T], model: Model, conversation: Conversation, text: str, emit: Emitter, sampling: Sampling
+) -> Answer[T]:
+    """Say ``text`` to the role's model and read its reply, asking once more where it cannot be read.
+
+    ``conversation`` is what was said before, beginning with the system message. Raises ``ModelError`` when the model fails.
+    """
+    reason = ""
+    for final in (False, True):
+        kept = max((i + 1 for i, message in enumerate(conversation) if message.role == "assistant"), default=0)
+        conversation = (*conversation, Message("user", clean(text)))
+        completion = await model.complete(
+            conversation,
+            stop=role.stop,
+            max_tokens=sampling.max_tokens,
+            temperature=sampling.temperature,
+            seed=sampling.seed,
+        )
+        reply = clean(completion.text)
+        emit(
+            events.Called(
+                role=role.name,
+                kept=kept,
+                added=tuple(events.Message(role=m.role, content=m.content) for m in conversation[kept:]),
+                reply=reply,
+                finish=completion.finish,
+                prompt_tokens=completion.usage.prompt,
+                completion_tokens=completion.usage.completion,
+            ),
+            completion.timing,
+        )
+        conversation = (*conversation, spoken(reply))
+        try:
+            return Answer(role.read(reply), "", conversation)
+        except ReplyError as error:
+            reason = str(error)
+        emit(events.Unreadable(role=role.name, reply=reply, reason=reason, final=final))
+        text = load_prompt("again").render("user", reason=reason)
+    return Answer(None, reason, conversation)

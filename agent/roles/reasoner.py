@@ -1,0 +1,58 @@
+"""The reasoner: writes and revises the general plan (OPEx, section 3, "Prior Knowledge Integration")."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from agent.roles.base import ReplyError, Role
+from agent.roles.reading import labelled, thought
+
+LONGEST_STEP = 300
+MOST_STEPS = 20
+
+_ITEM = re.compile(r"^\s*(?:(?:step\s*)?\d{1,2}\s*[.):]|[-*•])\s*(?P<step>\S.*)$", re.IGNORECASE)
+_STRICT_ITEM = re.compile(r"^(\d{1,2})\. (\S.*)$")
+_KEEP = re.compile(r"[\W_]*keep\b.{0,60}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A thought with a plan; ``steps`` None keeps the plan there is."""
+
+    thought: str
+    steps: tuple[str, ...] | None
+
+
+def _bounded(steps: list[str]) -> tuple[str, ...]:
+    if not steps:
+        raise ReplyError("the plan has no numbered steps.")
+    if len(steps) > MOST_STEPS:
+        raise ReplyError(f"the plan has more than {MOST_STEPS} steps.")
+    return tuple(" ".join(step.split())[:LONGEST_STEP] for step in steps)
+
+
+def _strict(text: str) -> Plan:
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    if len(lines) < 2 or not lines[0].startswith("Thought:"):
+        raise ReplyError('there is no line "Thought: ..." followed by a plan.')
+    said = thought(lines[0].removeprefix("Thought:"))
+    if lines[1:] == ["Plan: keep"]:
+        return Plan(said, None)
+    items = [_STRICT_ITEM.match(line) for line in lines[2:]]
+    if lines[1] != "Plan:" or not all(items):
+        raise ReplyError('there is no line "Plan:" followed by numbered steps.')
+    return Plan(said, _bounded([item[2] for item in items if item]))
+
+
+def _lenient(text: str) -> Plan:
+    said = next((thought(rest.split("\n")[0]) for label, rest in labelled(text) if label in {"thought", "think"}), "")
+    plan = re.split(r"(?im)^[\W_]*(?:general |revised |new )?plan\b[\s*_`]*:", text)
+    if len(plan) > 1 and _KEEP.fullmatch(plan[-1].strip()):
+        return Plan(said, None)
+    matches = (_ITEM.match(line) for line in plan[-1].splitlines())
+    steps = [match["step"].strip(" *_`") for match in matches if match]
+    return Plan(said, _bounded([step for step in steps if step]))
+
+
+REASONER: Role[Plan] = Role("reasoner", _strict, _lenient)

@@ -1,0 +1,98 @@
+"""Episodes on disk: what is written is what is read, whatever is in it and wherever it was cut."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.agents.registry import make_agent
+from agent.episode import Terms, run_episode
+from agent.events import Clocked, Ended, Event, Thought
+from agent.record import EpisodeRecorder, read_episode
+from agent.roles.base import clean
+from worlds.errors import ConfigurationError
+from worlds.registry import make_world
+
+
+def recorded(path: Path) -> list[Event]:
+    world = make_world("scripted")
+    told: list[Event | Clocked] = []
+
+    def listen(event: Event | Clocked) -> None:
+        told.append(event)
+        recorder(event)
+
+    with EpisodeRecorder(path) as recorder:
+        agent = make_agent("expert", world=world)
+        asyncio.run(run_episode(world.open(world.task("demo:2")), agent, Terms(world.engine), listen))
+    return [event for event in told if isinstance(event, Event)]
+
+
+def test_what_was_lived_is_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "one.jsonl"
+    assert recorded(path) == list(read_episode(path))
+    assert [file.name for file in path.parent.iterdir()] == ["one.jsonl"]
+
+
+def test_two_equal_episodes_are_equal_bytes(tmp_path: Path) -> None:
+    recorded(tmp_path / "a.jsonl")
+    recorded(tmp_path / "b.jsonl")
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+
+
+def test_an_unfinished_record_keeps_its_name(tmp_path: Path) -> None:
+    with EpisodeRecorder(tmp_path / "a.jsonl") as recorder:
+        recorder(Event(id=0, parent=None, body=Thought(role="r", text="t")))
+    assert not (tmp_path / "a.jsonl").exists()
+    assert len(list(read_episode(tmp_path / "a.jsonl.part"))) == 1
+
+
+def test_clocks_are_kept_apart(tmp_path: Path) -> None:
+    clock = io.StringIO()
+    with EpisodeRecorder(tmp_path / "a.jsonl", clock=clock, label='od"d') as recorder:
+        recorder(Clocked(of=3, seconds=0.5, cached=7))
+    assert json.loads(clock.getvalue()) == {"episode": 'od"d', "of": 3, "seconds": 0.5, "attempts": 1, "cached": 7}
+    assert (tmp_path / "a.jsonl.part").read_bytes() == b""
+
+
+@given(st.text(st.characters(exclude_categories=[]), max_size=300))
+def test_any_text_survives_the_way_to_disk(text: str) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.jsonl"
+        event = Event(id=0, parent=None, body=Thought(role="r", text=clean(text)))
+        end = Event(id=1, parent=0, body=Ended(outcome="lost", reason="", turns=0, steps=0, refused=0))
+        with EpisodeRecorder(path) as recorder:
+            recorder(event)
+            recorder(end)
+        assert list(read_episode(path)) == [event, end]
+
+
+@given(cut=st.integers(min_value=0, max_value=4000))
+def test_a_record_cut_anywhere_is_read_up_to_there(cut: int) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.jsonl"
+        whole = recorded(path)
+        path.write_bytes(path.read_bytes()[:cut])
+        read = list(read_episode(path))
+        assert read == whole[: len(read)]
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_events_or_an_error_with_the_line(content: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.jsonl"
+        path.write_bytes(content + b"\n")
+        with pytest.raises(ConfigurationError, match=r"a\.jsonl:\d+"):
+            list(read_episode(path))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"nowhere\.jsonl"):
+        list(read_episode(tmp_path / "nowhere.jsonl"))

@@ -1,0 +1,132 @@
+"""How replies are read: strictly, then leniently, and never with anything but a value or a ``ReplyError``."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from string import Template
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.roles.actor import ACTOR, Grounding
+from agent.roles.base import LONGEST_REPLY, ReplyError, clean, load_prompt, prompt_hashes
+from agent.roles.react import REACT, Move
+from agent.roles.reasoner import REASONER, Plan
+from agent.roles.reading import LONGEST_COMMAND
+
+
+@pytest.mark.parametrize(
+    ("reply", "move"),
+    [
+        ("Thought: an egg is in the fridge\nAction: go to fridge 1", Move("an egg is in the fridge", "go to fridge 1")),
+        ("**Thought:** look first\n\n**Action:** `open fridge 1`.", Move("look first", "open fridge 1")),
+        ("thought: a\naction: go to sinkbasin 1\nObservation: You see\nAction: take b", Move("a", "go to sinkbasin 1")),
+        ("<think>Action: no\n</think>Thought: b\nAction: yes 1", Move("b", "yes 1")),
+        ("<think>it never ends", None),
+        ("```\nAction: look\n```", Move("", "look")),
+        ('{"thought": "c", "action": "look"}', Move("c", "look")),
+        ("take mug 1 from shelf 2", Move("", "take mug 1 from shelf 2")),
+        ("> go to bed 1", Move("", "go to bed 1")),
+        ("I am sorry, but I can't help with that.", None),
+        ("Thought: only a thought", None),
+        ("Action:", None),
+        ("", None),
+        (f"Action: {'x' * (LONGEST_COMMAND + 1)}", None),
+        ("Action: look\u202e", None),
+        ('{"a": ' * 5000, None),
+    ],
+)
+def test_react_reads(reply: str, move: Move | None) -> None:
+    if move is None:
+        with pytest.raises(ReplyError):
+            REACT.read(reply)
+    else:
+        assert REACT.read(reply) == move
+
+
+@pytest.mark.parametrize(
+    ("reply", "plan"),
+    [
+        ("Thought: t\nPlan:\n1. find an egg\n2. heat it", Plan("t", ("find an egg", "heat it"))),
+        ("Thought: t\nPlan: keep", Plan("t", None)),
+        ("Thought: still right.\n\n**Plan:** keep the plan.", Plan("still right.", None)),
+        ("Sure! Here is it.\n## Revised plan:\n- find a mug\n- put it in the sink\n", Plan("", ("find a mug", "put it in the sink"))),
+        ("1) find a mug\n2) clean it", Plan("", ("find a mug", "clean it"))),
+        ("Step 1: find a mug\nStep 2: clean it", Plan("", ("find a mug", "clean it"))),
+        ("Thought: t\nPlan:\nthere is none", None),
+        ("\n".join(f"{n}. s" for n in range(1, 40)), None),
+        ("", None),
+    ],
+)
+def test_reasoner_reads(reply: str, plan: Plan | None) -> None:
+    if plan is None:
+        with pytest.raises(ReplyError):
+            REASONER.read(reply)
+    else:
+        assert REASONER.read(reply) == plan
+
+
+@pytest.mark.parametrize(
+    ("reply", "grounding"),
+    [
+        ("Thought: t\nStep: 2\nAction: look", Grounding("t", 1, "look")),
+        ("Thought: t\nStep: 2 of 3\nAction: stuck", Grounding("t", 1, None)),
+        ("Action: Stuck.", Grounding("", None, None)),
+        ("Action: look", Grounding("", None, "look")),
+        ("Step: 0\nAction: look", Grounding("", 0, "look")),
+        ('{"step": 3, "action": "look"}', Grounding("", 2, "look")),
+        ("Step: 3", None),
+    ],
+)
+def test_actor_reads(reply: str, grounding: Grounding | None) -> None:
+    if grounding is None:
+        with pytest.raises(ReplyError):
+            ACTOR.read(reply)
+    else:
+        assert ACTOR.read(reply) == grounding
+
+
+_LINES = st.lists(
+    st.one_of(st.text(max_size=60), st.sampled_from(["Thought: x", "Action:", "Plan:", "1. y", "Step: 9", "{", "}", "```", "<think>"])),
+    max_size=12,
+).map("\n".join)
+
+
+@given(_LINES)
+def test_any_reply_is_a_value_or_a_reply_error(reply: str) -> None:
+    for role in (REACT, REASONER, ACTOR):
+        with suppress(ReplyError):
+            role.read(reply)
+
+
+@given(_LINES)
+def test_a_command_that_is_read_is_one_plain_line(reply: str) -> None:
+    with suppress(ReplyError):
+        command = REACT.read(reply).command
+        assert command
+        assert len(command) <= LONGEST_COMMAND
+        assert command.isprintable()
+
+
+@given(st.text(st.characters(exclude_categories=[]), max_size=200))
+def test_clean_text_can_be_written(text: str) -> None:
+    clean(text).encode("utf-8")
+
+
+def test_clean_text_is_bounded() -> None:
+    assert len(clean("x" * 1_000_000)) == LONGEST_REPLY
+
+
+def test_what_is_filled_in_is_never_a_template() -> None:
+    rendered = load_prompt("again").render("user", reason="$reason ${x} $$")
+    assert "$reason ${x} $$" in rendered
+
+
+def test_prompts_hold_sections_that_are_templates() -> None:
+    assert {"react", "reasoner", "actor", "additions", "again"} == set(prompt_hashes())
+    for name in prompt_hashes():
+        sections = load_prompt(name).sections
+        assert sections
+        for text in sections.values():
+            assert Template(text).is_valid()
