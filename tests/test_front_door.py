@@ -1,0 +1,37 @@
+"""The public names, and the example that uses them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import housequest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("name", housequest.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(housequest, name) is not None
+
+
+def test_another_name_is_not() -> None:
+    with pytest.raises(AttributeError, match="nonsense"):
+        getattr(housequest, "nonsense")  # noqa: B009
+
+
+def test_hello_plays_a_game_in_at_most_forty_lines() -> None:
+    example = ROOT / "examples" / "hello.py"
+    assert len(example.read_text("utf-8").splitlines()) <= 40
+    done = subprocess.run([sys.executable, example], cwd=ROOT, capture_output=True, text=True, timeout=60, env=_environment())
+    assert done.returncode == 0, done.stderr
+    assert "outcome='won'" in done.stdout.splitlines()[-1]
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
