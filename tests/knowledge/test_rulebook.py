@@ -44,6 +44,7 @@ def test_an_empty_book_has_no_rules(tmp_path: Path) -> None:
         ("#" * (LARGEST_FILE + 1), "bytes"),
         ("[" * 20_000, "not valid YAML"),
     ],
+    ids=range(11),
 )
 def test_a_wrong_book_is_refused_with_its_reason(tmp_path: Path, text: str, reason: str) -> None:
     with pytest.raises(KnowledgeError, match=reason):

@@ -1,0 +1,100 @@
+"""People's goals: what ALFRED's annotators wrote, in place of the template sentence.
+
+They lie beside a game in ``traj_data.json``, under ``turk_annotations.anns[*].task_desc``; annotators are numbered from 1 in
+the order of that list. The sentences are untrusted: they are cut to one plain line before anyone sees them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from worlds.errors import ConfigurationError, nearest, shown
+
+_LONGEST_FILE = 32 << 20
+"""Bytes; the largest published one, with its images, is well below."""
+
+_LONGEST_SENTENCE = 400
+"""Characters; the longest published goal has 161."""
+
+_SETTING = re.compile(r"human(?::(?:(?P<number>[0-9]{1,4})|seed=(?P<seed>-?[0-9]{1,18})))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A goal sentence and the annotator who wrote it, from 1."""
+
+    annotator: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """Whose goals are shown: the template's (``human`` false), annotator ``number``'s, or a choice seeded with ``seed``."""
+
+    human: bool = False
+    number: int | None = None
+    seed: int = 0
+
+    def choose(self, task: str, sentences: tuple[str, ...]) -> Wording | None:
+        """The wording for the task of that id; None where there is none to give.
+
+        ``sentences`` are as ``sentences_of`` gives them. A seeded choice depends on seed and id alone, so it is the same on
+        every machine and whatever else is played.
+        """
+        written = [Wording(number, sentence) for number, sentence in enumerate(sentences, start=1) if sentence]
+        if not self.human or not written:
+            return None
+        if self.number is not None:
+            return next((wording for wording in written if wording.annotator == self.number), None)
+        digest = hashlib.sha256(f"{self.seed}\n{task}".encode("utf-8", "surrogatepass")).digest()
+        return written[int.from_bytes(digest[:8], "big") % len(written)]
+
+
+def parse_goals(setting: str) -> Goals:
+    """Read ``template``, ``human``, ``human:N`` (N from 1) or ``human:seed=N``. Raises ``ConfigurationError``."""
+    if setting == "template":
+        return Goals()
+    match = _SETTING.fullmatch(setting)
+    if match is None or match["number"] == "0":
+        raise ConfigurationError(
+            f"There are no goals {shown(setting)}; give template, human, human:N (annotator N, from 1) or human:seed=N."
+            f"{nearest(setting, ('template', 'human'))}"
+        )
+    return Goals(human=True, number=int(match["number"]) if match["number"] else None, seed=int(match["seed"] or 0))
+
+
+def plain(sentence: str) -> str:
+    """One line of printable text: control and format characters dropped, spaces run together, cut to 400 characters."""
+    kept = "".join(
+        " " if character.isspace() else character
+        for character in sentence[: 8 * _LONGEST_SENTENCE]
+        if character.isspace() or unicodedata.category(character)[0] != "C"
+    )
+    return " ".join(kept.split())[:_LONGEST_SENTENCE].rstrip()
+
+
+def sentences_of(trajectory: Path) -> tuple[str, ...]:
+    """The annotators' goals in ``traj_data.json``, in their order; empty strings where one wrote nothing.
+
+    A file that is missing, too large or not what it should be has none: a game is playable without it, and whoever asks for
+    people's goals is told which games lack them.
+    """
+    try:
+        if not trajectory.is_file() or trajectory.stat().st_size > _LONGEST_FILE:
+            return ()
+        content: Any = json.loads(trajectory.read_bytes())
+        annotations: Any = content["turk_annotations"]["anns"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return ()
+    return tuple(_sentence(one) for one in cast("list[Any]", annotations)) if isinstance(annotations, list) else ()
+
+
+def _sentence(annotation: Any) -> str:
+    written = cast("dict[str, Any]", annotation).get("task_desc") if isinstance(annotation, dict) else None
+    return plain(written) if isinstance(written, str) else ""

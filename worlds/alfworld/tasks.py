@@ -1,0 +1,76 @@
+"""What ALFWorld's tasks are called: types, splits, where their files lie, and how a person refers to one.
+
+The layout is that of the published data: ``json_2.1.1/<split>/<task>/<trial>/`` with ``game.tw-pddl`` and
+``traj_data.json``. A task's id is ``<split>/<task>/<trial>``; its number is its place, from 1, among the split's ids in
+string order.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+TASK_TYPES = (
+    "pick_and_place_simple",
+    "look_at_obj_in_light",
+    "pick_clean_then_place_in_recep",
+    "pick_heat_then_place_in_recep",
+    "pick_cool_then_place_in_recep",
+    "pick_two_obj_and_place",
+)
+"""The six task types, in ALFWorld's own order."""
+
+PUBLISHED = {"train": 3553, "valid_train": 200, "valid_seen": 140, "valid_unseen": 134}
+"""How many games each published split has, in the order in which splits are shown."""
+
+EXAMPLE = "example"
+"""The split of the houses that ship with housequest; it is always there."""
+
+FILE = "file"
+"""The split of games addressed by a path outside the data folder; never listed among the splits."""
+
+LAYOUT = "json_2.1.1"
+GAME_FILE = "game.tw-pddl"
+TRAJECTORY_FILE = "traj_data.json"
+
+GET_DATA = "Fetch the games with `housequest data download`, or set ALFWORLD_DATA to the folder that holds json_2.1.1."
+
+_NUMBERED = re.compile(r"(?P<split>[^/\\:]+):(?P<number>[0-9]{1,9})", re.ASCII)
+
+
+def in_order(splits: Iterable[str]) -> tuple[str, ...]:
+    """The splits in the order of ``PUBLISHED``, then all others by name."""
+    known = list(PUBLISHED)
+    return tuple(sorted(splits, key=lambda split: (known.index(split) if split in PUBLISHED else len(known), split)))
+
+
+def type_of(trial: str) -> str:
+    """The task type that ``<task>/<trial>`` starts with, as far as the first hyphen; it may be none of ``TASK_TYPES``."""
+    return trial.partition("/")[0].partition("-")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A reference of the form ``split:number``."""
+
+    split: str
+    number: int
+
+
+def numbered(reference: str) -> Numbered | None:
+    """Read ``split:number``; None where ``reference`` has another form."""
+    match = _NUMBERED.fullmatch(reference)
+    return Numbered(match["split"], int(match["number"])) if match else None
+
+
+def game_at(reference: str) -> Path | None:
+    """The game file that ``reference`` leads to, itself or as its folder; None where there is no such file."""
+    try:
+        path = Path(os.path.abspath(Path(reference).expanduser()))  # noqa: PTH100 (links stay as they are called)
+        path = path / GAME_FILE if path.is_dir() else path
+        return path if path.is_file() and str(path).isprintable() else None
+    except (OSError, RuntimeError, ValueError):  # a name too long, an unknown user's home, a null character: no such file
+        return None

@@ -1,0 +1,240 @@
+"""ALFWorld as a world: its splits and tasks, envs over them, and its expert."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from worlds.alfworld.annotations import Goals, parse_goals, sentences_of
+from worlds.alfworld.game import Game, GoalForm, load_game
+from worlds.alfworld.index import Entry, Index
+from worlds.alfworld.tasks import (
+    EXAMPLE,
+    FILE,
+    GAME_FILE,
+    GET_DATA,
+    LAYOUT,
+    PUBLISHED,
+    TASK_TYPES,
+    TRAJECTORY_FILE,
+    game_at,
+    numbered,
+)
+from worlds.base import Env, Policy, Task
+from worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
+from worlds.paths import alfworld_data
+
+_NAME = "alfworld"
+_ENGINES = ("native",)
+_GAMES_KEPT = 64
+_HOUSES = Path(__file__).parent / "houses"
+_TYPES: dict[GoalForm, str] = dict(zip(("place", "light", "clean", "heat", "cool", "two"), TASK_TYPES, strict=True))
+
+
+class AlfworldWorld:
+    """The games in a data folder and, as the split ``example``, the houses that ship with housequest.
+
+    ``data`` is the folder that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``), ``goals`` whose
+    sentences are shown: see `parse_goals`. A task without such a sentence keeps its template's, which its ``wording`` says and
+    `without_human_goal` lists. Raises ``ConfigurationError`` for settings that mean nothing.
+    """
+
+    name = _NAME
+    engine = "native 1"
+    inline = True
+
+    def __init__(self, engine: str = "native", data: Path | None = None, goals: str = "template") -> None:
+        if engine == "textworld":
+            raise ConfigurationError("The engine 'textworld' (the reference) is not in this version; known engines: native.")
+        if engine not in _ENGINES:
+            hint = nearest(engine, _ENGINES)
+            raise ConfigurationError(f"There is no engine {shown(engine)} for ALFWorld; known engines: native.{hint}")
+        if data is not None and not (data / LAYOUT).is_dir():
+            raise ConfigurationError(
+                f"{shown(str(data), 400)} holds no folder {LAYOUT}, so it is no data of ALFWorld. {GET_DATA}"
+            )
+        self._goals: Goals = parse_goals(goals)
+        self._index = Index(alfworld_data() if data is None else data)
+        self._tasks: dict[str, tuple[Task, ...]] = {}
+        self._files: list[Task] = []
+        self._games: OrderedDict[tuple[Path, int, int, str | None], Game] = OrderedDict()
+
+    @property
+    def manual(self) -> str:
+        return Path(__file__).with_name("manual.txt").read_text("utf-8").rstrip()
+
+    def splits(self) -> Sequence[str]:
+        return (*self._index.splits(), EXAMPLE)
+
+    def tasks(self, split: str) -> Sequence[Task]:
+        if split == FILE:
+            return tuple(self._files)
+        if split not in self._tasks:
+            self._tasks[split] = self._houses() if split == EXAMPLE else self._listed(split)
+        return self._tasks[split]
+
+    def task(self, reference: str) -> Task:
+        """The task of that id, ``split:number``, or path of a game file or its folder. Raises ``TaskNotFound``.
+
+        A game outside the data folder is a task of the split ``file``, whose id is its path; one that cannot be read raises
+        ``GameError``.
+        """
+        if place := numbered(reference):
+            tasks = self.tasks(place.split)
+            if not 1 <= place.number <= len(tasks):
+                there = f"its tasks are {place.split}:1 to {place.split}:{len(tasks)}" if tasks else "it has no tasks"
+                raise TaskNotFound(f"There is no task {reference}: {there}.")
+            return tasks[place.number - 1]
+        found = self._named(reference)
+        if found is None and (path := game_at(reference)):
+            found = self._at(path)
+        if found is None:
+            raise TaskNotFound(f"There is no task {shown(reference)}.{self._hint(reference)}")
+        return found
+
+    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
+        from worlds.alfworld.engine import NativeEnv
+
+        known = task if task.source is not None else self.task(task.id)
+        env = NativeEnv(known, self._game(known))
+        if not diagnosis:
+            return env
+        from worlds.alfworld.diagnosis import Diagnosed
+
+        return Diagnosed(env)
+
+    def expert(self, /, **settings: Any) -> Policy:
+        """The expert; ``order`` and ``table`` as for `make_expert`, which raises what it raises for their values."""
+        from worlds.alfworld.expert import make_expert
+
+        known = ("order", "table")
+        for key, value in settings.items():
+            if key not in known or not isinstance(value, str):
+                hint = nearest(key, known)
+                raise ConfigurationError(
+                    f"The expert has no setting {shown(key)} of {shown(value)}; known: order, table.{hint}"
+                )
+        table = settings.get("table")
+        return make_expert(settings.get("order", "counts"), None if table is None else Path(table))
+
+    def fingerprint(self, split: str) -> str:
+        """A SHA-256 over ids and contents of the split's games and, where people's goals are shown, over those."""
+        if split in (EXAMPLE, FILE):
+            contents = {task.id: _digest(task) for task in self.tasks(split)}
+        else:
+            self.tasks(split)
+            contents = {f"{split}/{entry.trial}": entry.digest for entry in self._index.entries(split)}
+        lines = [f"{task.id} {contents[task.id]} {task.goal if self._goals.human else ''}\n" for task in self.tasks(split)]
+        return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def without_human_goal(self, split: str) -> Sequence[Task]:
+        """The tasks of ``split`` that show the template's goal although people's were asked for."""
+        return tuple(task for task in self.tasks(split) if task.wording == "template") if self._goals.human else ()
+
+    def left_out(self, split: str) -> Sequence[Entry]:
+        """The games in the split's folder that are none of its tasks, as ALFWorld itself leaves them out, and why."""
+        return self._with_standing(split, "left out")
+
+    def refused(self, split: str) -> Sequence[Entry]:
+        """The games among the split's tasks that cannot be played, and why."""
+        return self._with_standing(split, "refused")
+
+    def _with_standing(self, split: str, standing: str) -> tuple[Entry, ...]:
+        if split in (EXAMPLE, FILE):
+            return ()
+        self.tasks(split)
+        return tuple(entry for entry in self._index.entries(split) if entry.standing == standing)
+
+    def _listed(self, split: str) -> tuple[Task, ...]:
+        there = self._index.splits()
+        if split not in there:
+            where, known = shown(str(self._index.root), 400), ", ".join(self.splits())
+            hint = "" if split in PUBLISHED else nearest(split, (*self.splits(), *PUBLISHED))
+            fetch = f" {GET_DATA}" if split in PUBLISHED or not there else ""
+            raise TaskNotFound(f"There is no split {shown(split)} in {where}; there are: {known}.{hint}{fetch}")
+        entries = (entry for entry in self._index.entries(split) if entry.standing != "left out")
+        return tuple(self._made(split, number, entry) for number, entry in enumerate(entries, start=1))
+
+    def _made(self, split: str, number: int, entry: Entry) -> Task:
+        source = self._index.path(split, entry.trial)
+        task = Task(f"{split}/{entry.trial}", _NAME, split, number, entry.type, entry.goal, source=source)
+        return self._worded(task)
+
+    def _worded(self, task: Task) -> Task:
+        """The task with a person's goal, where people's are asked for and there is one."""
+        if not self._goals.human or task.source is None:
+            return task
+        wording = self._goals.choose(task.id, sentences_of(task.source.with_name(TRAJECTORY_FILE)))
+        return task if wording is None else replace(task, goal=wording.sentence, wording=f"human:{wording.annotator}")
+
+    def _houses(self) -> tuple[Task, ...]:
+        """The houses that ship, a kitchen first."""
+        files = sorted(_HOUSES.glob("*.json"), key=lambda file: (not file.stem.startswith("kitchen"), file.stem))
+        return tuple(self._alone(f"{EXAMPLE}/{file.stem}", EXAMPLE, number, file) for number, file in enumerate(files, start=1))
+
+    def _alone(self, id: str, split: str, number: int, path: Path) -> Task:
+        """The task of a game that no index lists: it is read for its goal and type."""
+        game = load_game(path)
+        return Task(id, _NAME, split, number, _TYPES[game.goal.form], game.sentence, source=path)
+
+    def _named(self, reference: str) -> Task | None:
+        """The task of that id; what stands behind an id in a path to the game file does not count."""
+        id = reference.rstrip("/").removesuffix(f"/{GAME_FILE}")
+        split = id.partition("/")[0]
+        if split not in self.splits():
+            return None
+        return next((task for task in self.tasks(split) if task.id == id), None)
+
+    def _at(self, path: Path) -> Task:
+        """The task of the game file at ``path``."""
+        root = Path(os.path.abspath(self._index.root))  # noqa: PTH100 (as it is called, whatever links it is made of)
+        if path.is_relative_to(root):
+            id = path.parent.relative_to(root).as_posix()
+            if task := self._named(id):
+                return task
+            split, _, trial = id.partition("/")
+            for entry in self.left_out(split) if split in self._index.splits() else ():
+                if entry.trial == trial:
+                    raise TaskNotFound(f"{shown(str(path), 400)} is left out, as ALFWorld leaves it out: {entry.reason}.")
+        for task in self._files:
+            if task.source == path:
+                return task
+        task = self._worded(self._alone(str(path), FILE, len(self._files) + 1, path))
+        self._files.append(task)
+        return task
+
+    def _hint(self, reference: str) -> str:
+        """What to try instead of a reference that leads nowhere."""
+        split = reference.partition("/")[0]
+        if split in self.splits():
+            return nearest(reference, [task.id for task in self.tasks(split)])
+        forms = f" Give split:number, an id or a path; splits: {', '.join(self.splits())}."
+        hint = nearest(split, list(self.splits()))
+        return f"{hint}{forms}" if self._index.splits() else f"{hint}{forms} {GET_DATA}"
+
+    def _game(self, task: Task) -> Game:
+        """The game of ``task``, shared by all episodes over it for as long as its file stays as it is."""
+        path = task.source
+        try:
+            status = path.stat() if path is not None else None
+        except (OSError, ValueError):
+            status = None
+        if path is None or status is None or not stat.S_ISREG(status.st_mode):
+            raise GameError(f"{shown(str(path), 400)}: the game of {shown(task.id)} is not there. {GET_DATA}")
+        goal = None if task.wording == "template" else task.goal
+        key = (path, status.st_mtime_ns, status.st_size, goal)
+        game = self._games.pop(key, None) or load_game(path, goal)
+        self._games[key] = game
+        while len(self._games) > _GAMES_KEPT:
+            self._games.popitem(last=False)
+        return game
+
+
+def _digest(task: Task) -> str:
+    return hashlib.sha256(task.source.read_bytes()).hexdigest() if task.source is not None else ""

@@ -1,0 +1,262 @@
+"""A tiny deterministic world: three rooms, a key, a lamp and a locked box.
+
+It needs no files and no engine, so it is where to try an agent, a screen or a report first. Its state is one immutable value
+and `advance` a pure function, which is also all that its expert needs to find the shortest way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from worlds.base import Observation, Step, Task
+from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, nearest, shown
+
+_NAME = "scripted"
+_VERSION = "scripted 1"
+_SPLIT = "demo"
+_REFUSED = "Nothing happens."
+_DOORS = {"cellar": ("hall",), "hall": ("cellar", "study"), "study": ("hall",)}
+_HAND, _BOX = "hand", "box"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where the player and the three things are (a room, ``hand`` or ``box``), and what was done."""
+
+    room: str = "hall"
+    coin: str = _BOX
+    key: str = "study"
+    lamp: str = "hall"
+    unlocked: bool = False
+    lit: bool = False
+
+    def things(self, place: str) -> tuple[str, ...]:
+        """The things at ``place``, by name."""
+        return tuple(name for name in ("coin", "key", "lamp") if getattr(self, name) == place)
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    type: str
+    goal: str
+    coin: str | None = None
+    lamp: str | None = None
+    unlocked: bool = False
+    lit: bool = False
+
+    def conditions(self, state: State) -> tuple[bool, ...]:
+        """Whether each of the goal's conditions holds in ``state``."""
+        wanted = (
+            None if self.coin is None else state.coin == self.coin,
+            None if self.lamp is None else state.lamp == self.lamp,
+            state.unlocked if self.unlocked else None,
+            state.lit if self.lit else None,
+        )
+        return tuple(condition for condition in wanted if condition is not None)
+
+
+_PROBLEMS = (
+    _Problem("find", "take the coin out of the box.", coin=_HAND, unlocked=True),
+    _Problem("bring", "bring the coin to the study and leave it there.", coin="study", unlocked=True),
+    _Problem("light", "leave the burning lamp in the cellar.", lamp="cellar", lit=True),
+)
+
+
+def _commands(state: State) -> Iterator[tuple[str, str, State]]:
+    """Every command that is accepted in ``state``, with its answer and the state after it."""
+    carried = state.things(_HAND)
+    yield "look", describe(state), state
+    yield "inventory", f"You carry {_listed(carried)}.", state
+    for room in _DOORS[state.room]:
+        after = replace(state, room=room)
+        yield f"go to {room}", describe(after), after
+    for thing in state.things(state.room) + (state.things(_BOX) if _box_open(state) else ()):
+        yield f"take {thing}", f"You take the {thing}.", replace(state, **{thing: _HAND})
+    for thing in carried:
+        yield f"drop {thing}", f"You put the {thing} on the floor.", replace(state, **{thing: state.room})
+    if state.room == "cellar" and not state.unlocked and state.key == _HAND:
+        answer = f"You unlock the box. In it, you see {_listed(state.things(_BOX))}."
+        yield "unlock box", answer, replace(state, unlocked=True)
+    if state.lamp == _HAND and not state.lit:
+        yield "light lamp", "The lamp burns.", replace(state, lit=True)
+
+
+def _box_open(state: State) -> bool:
+    return state.room == "cellar" and state.unlocked
+
+
+def _listed(things: Sequence[str]) -> str:
+    return " and ".join(f"a {thing}" for thing in things) or "nothing"
+
+
+def describe(state: State) -> str:
+    """The room in words, as ``look`` gives them."""
+    box = ""
+    if state.room == "cellar":
+        box = f" The box is open; in it, you see {_listed(state.things(_BOX))}." if state.unlocked else " The box is locked."
+    doors = " and the ".join(_DOORS[state.room])
+    floor = _listed(state.things(state.room))
+    return f"You are in the {state.room}. On the floor, you see {floor}.{box} You can go to the {doors}."
+
+
+def advance(state: State, command: str) -> tuple[str, State] | None:
+    """The answer to ``command`` and the state after it; None where it is refused. Outer spaces do not count."""
+    command = command.strip()
+    return next(((answer, after) for name, answer, after in _commands(state) if name == command), None)
+
+
+class ScriptedEnv:
+    """One running task of the scripted world."""
+
+    def __init__(self, task: Task, problem: _Problem) -> None:
+        self._task = task
+        self._problem = problem
+        self._state: State | None = None
+
+    @property
+    def task(self) -> Task:
+        return self._task
+
+    def reset(self) -> Step:
+        self._state = State()
+        return self._answer(Observation(f"{describe(self._state)}\n\nYour task is to: {self._task.goal}"))
+
+    def step(self, command: str) -> Step:
+        answer = advance(self._running(), command)
+        if answer is None:
+            return self._answer(Observation(_REFUSED, accepted=False))
+        text, self._state = answer
+        return self._answer(Observation(text))
+
+    def admissible_commands(self) -> tuple[str, ...] | None:
+        return tuple(sorted(name for name, _, _ in _commands(self._running())))
+
+    def goal_conditions(self) -> tuple[int, int] | None:
+        conditions = self._problem.conditions(self._running())
+        return sum(conditions), len(conditions)
+
+    def copy(self) -> ScriptedEnv:
+        other = ScriptedEnv(self._task, self._problem)
+        other._state = self._state
+        return other
+
+    def close(self) -> None:
+        self._state = None
+
+    def _running(self) -> State:
+        if self._state is None:
+            raise OrderError("This env was used before its first reset; call reset() first.")
+        return self._state
+
+    def _answer(self, observation: Observation) -> Step:
+        won = all(self._problem.conditions(self._running()))
+        return Step(observation, won=won, terminated=won)
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What the expert remembers: which problem it plays, and the state that the commands so far led to."""
+
+    problem: int
+    state: State
+
+
+class ScriptedExpert:
+    """Plays the shortest way, found breadth-first; it knows how every house of this world starts."""
+
+    def begin(self, goal: str, observation: Observation) -> Walk:  # noqa: ARG002 (every house starts alike)
+        for index, problem in enumerate(_PROBLEMS):
+            if problem.goal == goal:
+                return Walk(index, State())
+        raise Unsupported(f"The expert of the scripted world knows no goal {shown(goal)}.")
+
+    def observe(self, memory: Walk, command: str, observation: Observation) -> Walk:
+        answer = advance(memory.state, command) if observation.accepted else None
+        return memory if answer is None else replace(memory, state=answer[1])
+
+    def decide(self, memory: Walk) -> tuple[str, str, Walk]:
+        command, left = _shortest(_PROBLEMS[memory.problem], memory.state)
+        return command, f"{left} more to go", memory
+
+
+def _shortest(problem: _Problem, start: State) -> tuple[str, int]:
+    """The first command on a shortest way to the goal, and how many follow it; ``look`` where nothing is left to do."""
+    first = {start: "look"}
+    steps = {start: 0}
+    queue = deque([start])
+    while queue:
+        state = queue.popleft()
+        if all(problem.conditions(state)):
+            return first[state], max(steps[state] - 1, 0)
+        for name, _, after in _commands(state):
+            if after not in steps:
+                first[after] = name if state == start else first[state]
+                steps[after] = steps[state] + 1
+                queue.append(after)
+    raise Unsupported(f"No commands lead from here to the goal {problem.goal!r}.")
+
+
+class ScriptedWorld:
+    """The scripted world: one split, ``demo``, of three tasks.
+
+    It takes the settings that every world takes; only their defaults mean anything here, and others raise
+    ``ConfigurationError``.
+    """
+
+    name = _NAME
+    engine = _VERSION
+    inline = True
+
+    def __init__(self, engine: str = "native", data: Path | None = None, goals: str = "template") -> None:
+        if engine != "native":
+            raise ConfigurationError(f"The scripted world has no engine {shown(engine)}; leave it at 'native'.")
+        if data is not None:
+            raise ConfigurationError(f"The scripted world reads no data; leave out {shown(str(data))}.")
+        if goals != "template":
+            raise ConfigurationError(f"The scripted world has no goals {shown(goals)}; leave them at 'template'.")
+        self._tasks = tuple(
+            Task(id=f"{_SPLIT}/{problem.type}", world=_NAME, split=_SPLIT, number=number, type=problem.type, goal=problem.goal)
+            for number, problem in enumerate(_PROBLEMS, start=1)
+        )
+
+    @property
+    def manual(self) -> str:
+        return "look\ninventory\ngo to ROOM\ntake THING\ndrop THING\nunlock box\nlight lamp"
+
+    def splits(self) -> Sequence[str]:
+        return (_SPLIT,)
+
+    def tasks(self, split: str) -> Sequence[Task]:
+        if split != _SPLIT:
+            raise TaskNotFound(f"The scripted world has no split {shown(split)}; its only one is {_SPLIT!r}.")
+        return self._tasks
+
+    def task(self, reference: str) -> Task:
+        for task in self._tasks:
+            if reference in (task.id, task.reference):
+                return task
+        ids = tuple(task.id for task in self._tasks)
+        raise TaskNotFound(
+            f"The scripted world has no task {shown(reference)}; give {_SPLIT}:1 to {_SPLIT}:{len(ids)} or an id."
+            f"{nearest(reference, ids)}"
+        )
+
+    def open(self, task: Task, *, diagnosis: bool = False) -> ScriptedEnv:
+        if diagnosis:
+            raise Unsupported("The scripted world does not explain refused commands; leave the diagnosis out.")
+        known = self.task(task.id)
+        return ScriptedEnv(known, _PROBLEMS[known.number - 1])
+
+    def expert(self, /, **settings: Any) -> ScriptedExpert:
+        if settings:
+            raise ConfigurationError(f"The expert of the scripted world takes no settings; leave out {shown(min(settings))}.")
+        return ScriptedExpert()
+
+    def fingerprint(self, split: str) -> str:
+        goals = "\n".join(f"{task.id} {task.goal}" for task in self.tasks(split))
+        return hashlib.sha256(f"{_VERSION}\n{goals}".encode()).hexdigest()
