@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent import events
-from agent.agents.base import Act, Agent, Decision, GiveUp, Grants, Memory, Said, Turn, Unread
+from agent.agents.base import Act, Agent, Decision, GiveUp, Grants, Leave, Memory, Said, Turn, Unread
 from agent.events import Clocked, Event
 from agent.models.base import Timing
 from agent.overseer import Accept, Again, Overseer, Play, Replace, Stop, Unattended
@@ -185,8 +185,10 @@ class _Episode:
         self.hints += word.hints
         decision, by, memory = await self._decide(memory, number, grants)
         self.hints, self.untold = (), ()
+        if isinstance(decision, Leave):
+            raise _Over("stopped", decision.reason)
         if isinstance(decision, GiveUp):
-            raise _Over("stopped" if self.agent.name == "human" else "lost", f"gave up: {decision.reason}")
+            raise _Over("lost", f"gave up: {decision.reason}")
         if isinstance(decision, Unread):
             self.turn = number
             self._tell(events.Spent(turn=number))

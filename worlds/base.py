@@ -180,7 +180,7 @@ class World(Protocol):
         """
         ...
 
-    def expert(self, **settings: Any) -> Policy:
+    def expert(self, /, **settings: Any) -> Policy:
         """The world's own player. Raises ``Unsupported`` where there is none."""
         ...
 

@@ -53,16 +53,17 @@ def alfworld_data() -> Path:
 
 def atomic_write(path: Path, content: bytes) -> None:
     """Write ``content`` to ``path`` whole or not at all, making its folder; readers never see half a file."""
-    import tempfile
+    import secrets
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    # Not from tempfile, whose files nobody else may read.
+    part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with part.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
+        part.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise

@@ -72,12 +72,19 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """End the episode here."""
+    """Lose the episode here: nothing more can be done."""
 
     reason: str
 
 
-Decision = Act | Unread | GiveUp
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Stop the episode here, neither won nor lost: whoever played it went away."""
+
+    reason: str
+
+
+Decision = Act | Unread | GiveUp | Leave
 
 
 class Agent(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn
+from agent.agents.base import Act, Decision, Emitter, Grants, Leave, Turn
 from agent.roles.base import clean
 from worlds.base import Observation
 
@@ -26,4 +26,4 @@ class Human:
     async def decide(self, memory: None, turn: Turn, emit: Emitter) -> tuple[Decision, None]:
         del memory, emit
         command = await self._question(turn)
-        return (GiveUp("the player left") if command is None else Act(clean(command))), None
+        return (Leave("the player left") if command is None else Act(clean(command))), None

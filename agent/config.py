@@ -1,0 +1,263 @@
+"""The configuration: what the user's own file, the folder's file, the environment and the flags say, and who said it.
+
+Later sources win: ``housequest.toml`` in the user's configuration folder, then the nearest one upwards from the working
+folder, then ``HOUSEQUEST_*``, then flags. Every value keeps its origin, so that an error can name the place to mend. A file
+of the working folder may have come with somebody else's repository: it never says which key goes to which host.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from worlds.errors import ConfigurationError, nearest, shown
+from worlds.paths import config_folder
+
+FILE_NAME = "housequest.toml"
+LARGEST_FILE = 1 << 20
+LONGEST_VALUE = 4_000
+
+PREFIX = "HOUSEQUEST_"
+RESERVED = ("HOUSEQUEST_HOME",)
+"""Environment variables of ours that are no settings."""
+
+USERS_OWN = "endpoints"
+"""The table that only the user's own file may hold: which key goes to which host (``agent.models.keys`` reads it)."""
+
+Scalar = str | int | float | bool
+
+
+def _plain(value: str) -> str:
+    if not value.strip():
+        raise ValueError("it is empty")
+    if len(value) > LONGEST_VALUE:
+        raise ValueError(f"it is longer than {LONGEST_VALUE} characters")
+    if not value.isprintable():
+        raise ValueError("it holds characters that cannot be printed")
+    return value
+
+
+def _no_truth(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("a whole number is wanted")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_plain)]
+Count = Annotated[int, BeforeValidator(_no_truth), Field(ge=1, le=1_000_000)]
+Seed = Annotated[int, BeforeValidator(_no_truth), Field(ge=0, lt=1 << 32)]
+Grant = Literal["admissible", "diagnosis", "type"]
+
+
+class Settings(BaseModel):
+    """Everything that can be configured. ``None`` leaves the choice to the command.
+
+    ``agents`` holds the settings of each agent by its name; ``set`` those given on the spot, for the agent at hand.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    world: Text = "alfworld"
+    engine: Text = "native"
+    split: Text | None = None
+    type: tuple[Text, ...] = ()
+    limit: Count | None = None
+    sample: Count | None = None
+    goals: Text = "template"
+    seed: Seed | None = None
+    agent: Text | None = None
+    model: Text | None = None
+    rules: Text | None = None
+    grant: tuple[Grant, ...] = ()
+    max_steps: Count = 50
+    workers: Annotated[int, BeforeValidator(_no_truth), Field(ge=1, le=512)] = 1
+    set: dict[Text, Scalar] = {}
+    agents: dict[Text, dict[Text, Scalar]] = {}
+
+    def settings_of(self, agent: str) -> dict[str, Scalar]:
+        """The settings configured for ``agent``, those given on the spot last."""
+        return {**self.agents.get(agent, {}), **self.set}
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The settings with the origin of each that somebody set."""
+
+    settings: Settings
+    origins: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def origin(self, key: str) -> str:
+        """Where the value of ``key`` comes from, in words."""
+        return self.origins.get(key, "the default")
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Some values and where they were said; ``names`` has the name of a key where it differs there."""
+
+    origin: str
+    values: Mapping[str, object]
+    folder: Path | None = None
+    spelled: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def place(self, key: str) -> str:
+        return self.spelled.get(key) or f"{key} in {self.origin}"
+
+
+def configure(flags: Mapping[str, object] | None = None, folder: Path | None = None) -> Configuration:
+    """The configuration as it holds in ``folder`` (the working folder), ``flags`` last; a flag of None was not given.
+
+    Raises ``ConfigurationError`` naming the file, variable or flag and the value.
+    """
+    sources = [*_files(folder), _environment(os.environ), _flags(flags or {})]
+    merged: dict[str, object] = {}
+    said: dict[str, _Source] = {}
+    for source in sources:
+        for key, value in source.values.items():
+            if key == "agents":
+                merged[key] = _joined(merged.get(key), value)
+            elif key == "rules" and source.folder is not None and isinstance(value, str):
+                merged[key] = str(source.folder / value)
+            else:
+                merged[key] = value
+            said[key] = source
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as error:
+        raise ConfigurationError(_complaint(error, said)) from None
+    for agent in settings.agents:
+        _known_agent(agent, said["agents"])
+    return Configuration(settings, {key: source.place(key) for key, source in said.items()})
+
+
+def _joined(before: object, after: object) -> object:
+    """Two tables of tables as one; anything else is left for the validation to refuse."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return after
+    old, new = cast("dict[str, object]", before), cast("dict[str, object]", after)
+    joined = dict(old)
+    for name, table in new.items():
+        present = old.get(name)
+        both = isinstance(present, dict) and isinstance(table, dict)
+        joined[name] = {**cast("dict[str, object]", present), **cast("dict[str, object]", table)} if both else table
+    return joined
+
+
+def _known_agent(agent: str, source: _Source) -> None:
+    from agent.agents.registry import agent_names
+
+    if agent not in agent_names():
+        known = ", ".join(agent_names())
+        raise ConfigurationError(
+            f"{source.origin}: there is no agent named {shown(agent)}; known: {known}.{nearest(agent, agent_names())}"
+        )
+
+
+_TAGS = ("[key]", "str", "int", "float", "bool")
+"""What pydantic adds to the place of an error: that a key is meant, and which of several types it tried."""
+
+
+def _complaint(error: ValidationError, said: Mapping[str, _Source]) -> str:
+    first = error.errors(include_url=False, include_context=False)[0]
+    key, *inner = (str(part) for part in first["loc"])
+    reason = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    wanted = reason if reason.startswith(("it ", "a ")) else f"it should be {reason[:200]}"
+    within = "".join(f", {shown(part, 40)}" for part in inner if part not in _TAGS)
+    return f"{said[key].place(key)}{within}: {shown(first['input'])} cannot be used: {wanted}."
+
+
+def _files(folder: Path | None) -> Iterator[_Source]:
+    own = config_folder() / FILE_NAME
+    yield from _file(own, own=True)
+    near = _nearest_file(folder)
+    if near is not None and not (own.exists() and near.samefile(own)):
+        yield from _file(near, own=False)
+
+
+def _nearest_file(folder: Path | None) -> Path | None:
+    try:
+        start = (folder or Path()).resolve(strict=True)
+    except OSError:  # the working folder was deleted: nothing lies upwards of it
+        return None
+    return next((file for above in (start, *start.parents) if (file := above / FILE_NAME).is_file()), None)
+
+
+def _file(path: Path, *, own: bool) -> Iterator[_Source]:
+    try:
+        if not path.is_file():
+            return
+        if path.stat().st_size > LARGEST_FILE:
+            raise ConfigurationError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; that is no configuration of ours.")
+        values: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror or type(error).__name__}.") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path} is not UTF-8 text; save it as UTF-8.") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path} is not TOML: {shown(str(error) or 'nested too deeply')}") from None
+    if not own:
+        for key in {USERS_OWN, "key_env"} & values.keys():
+            raise ConfigurationError(
+                f"{path} has {key!r}, which says where keys go; a file that came with a folder may not. Put it into "
+                f"{config_folder() / FILE_NAME}, which is yours alone."
+            )
+    for key in values:
+        _known_key(key, str(path), allowed=(*_FILE_KEYS, USERS_OWN))
+    yield _Source(str(path), {key: value for key, value in values.items() if key != USERS_OWN}, folder=path.parent)
+
+
+def _known_key(key: str, where: str, allowed: Sequence[str]) -> None:
+    if key not in allowed:
+        hint = nearest(key, list(allowed)) or f" Known: {', '.join(allowed)}."
+        raise ConfigurationError(f"{where} has a key {shown(key)}, which is unknown.{hint}")
+
+
+def _environment(environ: Mapping[str, str]) -> _Source:
+    values: dict[str, object] = {}
+    for variable in sorted(environ):
+        if not variable.startswith(PREFIX) or variable in RESERVED:
+            continue
+        if variable not in _VARIABLES:
+            hint = nearest(variable, [*_VARIABLES, *RESERVED]) or f" Known: {', '.join(_VARIABLES)}."
+            raise ConfigurationError(f"The environment has {shown(variable)}, which is unknown.{hint}")
+        value, key = environ[variable].strip(), _VARIABLES[variable]
+        if value:
+            values[key] = _listed(key, value, variable)
+    return _Source("the environment", values, spelled={key: variable for variable, key in _VARIABLES.items()})
+
+
+def _listed(key: str, value: str, variable: str) -> object:
+    """The text of an environment variable as its key wants it: lists and pairs are separated by commas."""
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    if key == "set":
+        return pairs(parts, variable)
+    return parts if key in {"type", "grant"} else value
+
+
+def pairs(texts: Sequence[str], where: str) -> dict[str, str]:
+    """Read ``KEY=VALUE`` texts. Raises ``ConfigurationError`` naming ``where`` they were given."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise ConfigurationError(f"{where}: {shown(text)} is not of the form KEY=VALUE.")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def _flags(flags: Mapping[str, object]) -> _Source:
+    given = {key: value for key, value in flags.items() if value is not None and value not in ([], ())}
+    spelled = {key: f"--{key.replace('_', '-')}" for key in Settings.model_fields}
+    texts = cast("Sequence[str]", given.get("set", ()))
+    values = {**given, "set": pairs(texts, "--set")} if texts else given
+    return _Source("the command line", values, spelled=spelled)
+
+
+_FILE_KEYS = tuple(key for key in Settings.model_fields if key != "set")
+_VARIABLES = {f"{PREFIX}{key.upper()}": key for key in Settings.model_fields if key != "agents"}

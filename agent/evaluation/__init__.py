@@ -1,0 +1,1 @@
+"""Many episodes under one frozen configuration, and what they come to."""

@@ -1,0 +1,217 @@
+"""What a run is: its configuration with every choice made, and what it was made of. Frozen once the run has begun.
+
+Nothing here says when, where or how fast a run was played: two runs of the same plan are to be equal byte for byte.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from agent.config import Configuration, Grant, Scalar
+from agent.episode import Terms
+from agent.evaluation.metrics import Selected
+from agent.evaluation.selection import Selection, select
+from worlds.base import World
+from worlds.errors import ConfigurationError
+
+SCHEMA = 1
+
+_OTHER = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Rules(_Frozen):
+    """The rules that the agent is told: the file's name and digest, and what it said."""
+
+    file: str
+    sha256: str
+    statements: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The rulebook in a word, for an episode's record."""
+        return f"{self.file}@{self.sha256[:12]}"
+
+
+class RunConfig(_Frozen):
+    """The configuration of a run, resolved. ``model`` is without its host or folder, which are the machine's;
+    ``script_sha256`` is the digest of a scripted one's file.
+    """
+
+    world: str
+    engine: str
+    split: str
+    types: tuple[str, ...]
+    limit: int | None
+    sample: int | None
+    goals: str
+    seed: int
+    agent: str
+    settings: dict[str, Scalar]
+    model: str | None
+    script_sha256: str | None
+    rules: Rules | None
+    grants: tuple[Grant, ...]
+    max_turns: int
+
+    def terms(self, world: World) -> Terms:
+        """On what terms each episode of the run is played."""
+        return Terms(
+            engine=world.engine,
+            grants=frozenset(self.grants),
+            max_turns=self.max_turns,
+            seed=self.seed,
+            model=self.model,
+            rules=self.rules.label if self.rules else None,
+            rule_statements=self.rules.statements if self.rules else (),
+            settings=self.settings,
+            inline=world.inline,
+        )
+
+
+class Versions(_Frozen):
+    """What a run was played with that should not matter; a difference is told, not refused."""
+
+    python: str
+    openai: str | None
+
+
+class Manifest(_Frozen):
+    """A run's own record of itself (``run.json``). ``of`` is the size of the split that ``tasks`` were selected from."""
+
+    schema_version: int = SCHEMA
+    housequest: str
+    configuration: RunConfig
+    engine: str
+    data: str
+    prompts: dict[str, str]
+    of: int
+    tasks: tuple[Selected, ...]
+    versions: Versions
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run that can begin: its manifest, and the world, tasks and model that it is played with."""
+
+    manifest: Manifest
+    world: World
+    selection: Selection
+    model: str | None
+
+    @property
+    def config(self) -> RunConfig:
+        """The resolved configuration."""
+        return self.manifest.configuration
+
+    @property
+    def default_folder(self) -> Path:
+        """Where the run goes unless told otherwise: the same plan always names the same folder."""
+        config = self.config
+        digest = sha256(self.manifest.model_dump_json(exclude={"versions"}).encode()).hexdigest()[:8]
+        parts = [config.split, config.agent, config.model.partition(":")[2] if config.model else "", digest]
+        return Path("runs") / "-".join(slug(part, 40) for part in parts if part)
+
+
+def make_plan(configuration: Configuration) -> Plan:
+    """Make every choice that ``configuration`` leaves open. Raises ``ConfigurationError`` and ``KnowledgeError``."""
+    from agent.agents.registry import needs_model, resolve_settings
+    from agent.roles.base import prompt_hashes
+    from worlds.registry import make_world
+
+    settings = configuration.settings
+    if settings.agent is None:
+        raise ConfigurationError("No agent is named; give --agent, for example --agent expert or --agent reasoner-actor.")
+    if settings.agent == "human":
+        raise ConfigurationError("The agent 'human' is nobody without a terminal; use `housequest play --agent human`.")
+    model = settings.model if needs_model(settings.agent) else None
+    world = make_world(settings.world, engine=settings.engine, goals=settings.goals)
+    split = settings.split or default_split(world)
+    seed = settings.seed or 0
+    selection = select(world, split, settings.type, settings.limit, settings.sample, seed)
+    config = RunConfig(
+        world=settings.world,
+        engine=settings.engine,
+        split=split,
+        types=tuple(sorted({task.type for task in selection.tasks})) if settings.type else (),
+        limit=settings.limit,
+        sample=settings.sample,
+        goals=settings.goals,
+        seed=seed,
+        agent=settings.agent,
+        settings=resolve_settings(settings.agent, settings.settings_of(settings.agent)),
+        model=placeless(model) if model else None,
+        script_sha256=_script_digest(model) if model else None,
+        rules=read_rules(settings.rules) if settings.rules else None,
+        grants=tuple(sorted(set(settings.grant))),
+        max_turns=settings.max_steps,
+    )
+    manifest = Manifest(
+        housequest=_version("housequest") or "0",
+        configuration=config,
+        engine=world.engine,
+        data=world.fingerprint(split),
+        prompts=prompt_hashes(),
+        of=selection.of,
+        tasks=tuple(Selected(number=task.number, id=task.id, type=task.type) for task in selection.tasks),
+        versions=Versions(python=platform.python_version(), openai=_version("openai")),
+    )
+    return Plan(manifest, world, selection, model)
+
+
+def default_split(world: World) -> str:
+    """The split that is evaluated unless told otherwise: valid_seen where the world has it, else its first."""
+    return "valid_seen" if world.name == "alfworld" else world.splits()[0]
+
+
+def read_rules(file: str) -> Rules:
+    """The rules of ``file``. Raises ``KnowledgeError``."""
+    from knowledge.rulebook import load_rules
+
+    path = Path(file).expanduser()
+    statements = tuple(rule.statement for rule in load_rules(path))
+    return Rules(file=path.name, sha256=sha256(path.read_bytes()).hexdigest(), statements=statements)
+
+
+def placeless(model: str) -> str:
+    """A model's name without the host or the folder where it happens to be. Raises ``ConfigurationError``."""
+    from agent.models.registry import parse_model
+
+    parsed = parse_model(model)
+    return f"{parsed.kind}:{parsed.name if parsed.kind == 'openai' else Path(parsed.name).name}"
+
+
+def _script_digest(model: str) -> str | None:
+    """The sha256 of a scripted model's file; None for other models, which have none."""
+    from agent.models.registry import parse_model
+
+    parsed = parse_model(model)
+    if parsed.kind != "scripted":
+        return None
+    try:
+        return sha256(Path(parsed.name).expanduser().read_bytes()).hexdigest()
+    except OSError as error:
+        raise ConfigurationError(f"{parsed.name} cannot be read: {error.strerror}. Give scripted: a file.") from None
+
+
+def slug(text: str, longest: int = 120) -> str:
+    """``text`` as a part of a file's name on any system: letters, digits, ``_``, ``-`` and ``.``, not at the ends."""
+    kept = _OTHER.sub("-", text)
+    return kept.strip("-.")[:longest].rstrip("-.") or "x"
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,56 @@
+"""Nothing heavy is imported before it is used; each import is looked at in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("textual", "openai", "numpy", "torch", "alfworld", "textworld", "httpx2", "ruamel")
+
+
+def loaded(code: str, folder: Path) -> set[str]:
+    """The top-level modules that are there after ``code`` has run."""
+    code = f"import sys\ntry:\n    {code}\nexcept SystemExit as end:\n    assert not end.code, end\nprint('|', *sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return {name.partition(".")[0] for name in done.stdout.rpartition("|")[2].split()}
+
+
+def command(*arguments: str) -> str:
+    return f"sys.argv[1:] = {list(arguments)!r}; from tui.cli import main; main()"
+
+
+def test_the_front_door_loads_nothing(tmp_path: Path) -> None:
+    assert loaded("import housequest", tmp_path) & {*HEAVY, "pydantic", "typer", "rich"} == set()
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_the_command_alone_loads_no_pydantic_either(argument: str, tmp_path: Path) -> None:
+    assert loaded(command(argument), tmp_path) & {*HEAVY, "pydantic", "rich", "asyncio"} == set()
+
+
+@pytest.mark.parametrize("name", ["play", "eval", "report", "replay", "models", "data"])
+def test_the_help_of_a_command_loads_nothing_heavy(name: str, tmp_path: Path) -> None:
+    assert loaded(command(name, "--help"), tmp_path) & {*HEAVY, "rich", "asyncio"} == set()
+
+
+def test_an_evaluation_of_the_expert_loads_neither_screen_nor_model(tmp_path: Path) -> None:
+    arguments = ("eval", "--world", "scripted", "--agent", "expert", "--out", str(tmp_path / "run"))
+    assert loaded(command(*arguments), tmp_path) & set(HEAVY) == set()
+
+
+def test_playing_with_the_expert_loads_no_model(tmp_path: Path) -> None:
+    assert loaded(command("play", "--world", "scripted", "--agent", "expert"), tmp_path) & set(HEAVY) == set()

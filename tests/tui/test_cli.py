@@ -1,0 +1,155 @@
+"""The command as a whole: help, exit codes, odd arguments, readers who leave."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from tests.backends.server import serve, status
+from tests.tui.conftest import COMMAND, Run, environment
+from tui.cli import app
+from worlds.errors import HousequestError
+
+
+def test_help_and_version(run: Run) -> None:
+    help = run("--help")
+    assert help.returncode == 0
+    assert all(name in help.stdout for name in ("play", "eval", "report", "replay", "models", "data"))
+    version = run("--version")
+    assert (version.returncode, version.stderr) == (0, "")
+    assert version.stdout.startswith("housequest ")
+
+
+def test_nothing_said_shows_the_help(call: Run) -> None:
+    done = call()
+    assert done.returncode == 2
+    assert "Usage: housequest" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("nonsense",), ("--nonsense",), ("play", "--nonsense"), ("models", "nonsense")])
+def test_unknown_words_are_wrong_usage(arguments: tuple[str, ...], call: Run) -> None:
+    done = call(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "nonsense" in done.stderr
+
+
+ODD = [
+    b"\xff\xfe",
+    b"\x1b[31mred",
+    b"\xe2\x80\xae",
+    b"",
+    b"[/bold]",
+    b"%s%n",
+    b"x" * 100_000,
+    b"../../..",
+    b"~nobody/x",
+    b"-",
+    b"a\nb",
+]
+
+
+COMMANDS = [("play",), ("replay",), ("report",), ("eval", "--agent")]
+ARGUMENTS = [(*command, odd) for command in COMMANDS for odd in (ODD if command == ("play",) else ODD[:2])]
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS, ids=lambda arguments: ascii(arguments)[:40])
+def test_no_argument_ends_in_a_traceback(arguments: tuple[str | bytes, ...], tmp_path: Path) -> None:
+    command = [*map(os.fsencode, (*COMMAND, *arguments))]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, input=b"", check=False, timeout=60)
+    assert done.returncode in {1, 2}
+    assert done.stderr.strip()
+    assert b"Traceback" not in done.stderr
+    assert b"\x1b" not in done.stderr
+    assert done.stdout == b""
+
+
+_COMMANDS = ("play", "eval", "report", "replay", "models", "data", "models check", "data check", "data import")
+_FLAGS = ("--world", "--engine", "--split", "--type", "--limit", "--sample", "--goals", "--seed", "--agent", "--set", "--model")
+_MORE = ("--rules", "--grant", "--max-steps", "--workers", "--retry", "--out", "--task", "--speed", "--json", "--dry-run")
+_ODD_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
+_VALUE = _ODD_TEXT | st.sampled_from(("scripted", "demo", "expert", "1", "-1", "type", "x=1", "openai:x", "scripted:x", "\0"))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(_COMMANDS), st.lists(st.sampled_from(_FLAGS + _MORE) | _VALUE, max_size=6))
+def test_any_arguments_are_a_result_or_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path / "data"))
+    result = CliRunner().invoke(app, [*command.split(), *words], input="")
+    assert result.exception is None or isinstance(result.exception, SystemExit | HousequestError | OSError), result.exception
+
+
+def test_a_reader_who_leaves_is_no_error(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "eval", "--world", "scripted", "--agent", "expert", "--out", "run"],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    said = process.stderr.read()
+    process.wait(30)
+    process.stderr.close()
+    assert b"Traceback" not in said
+    assert b"BrokenPipe" not in said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes descriptors as a POSIX shell does")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(closed: str, tmp_path: Path) -> None:
+    script = f'exec "$@" {closed}'
+    command = ["sh", "-c", script, "sh", *COMMAND, "play", "--world", "scripted", "--agent", "expert"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_broken_configuration_names_its_file(call: Run, tmp_path: Path) -> None:
+    (tmp_path / "housequest.toml").write_text("modle = 'x'")
+    done = call("play")
+    assert done.returncode == 2
+    assert str(tmp_path / "housequest.toml") in done.stderr
+    assert "'model'" in done.stderr
+
+
+def test_models_lists_what_can_be_used(call: Run) -> None:
+    done = call("models", OPENAI_API_KEY="sk-very-secret", HOUSEQUEST_MODEL="openai:small")
+    assert done.returncode == 0
+    assert "OPENAI_API_KEY is set" in done.stdout
+    assert "Configured: openai:small (HOUSEQUEST_MODEL)" in done.stdout
+    assert "very-secret" not in done.stdout + done.stderr
+
+
+def test_a_model_is_proved_by_a_real_call(call: Run) -> None:
+    with serve(lambda messages: "ready \x1b[31m") as server:
+        done = call("models", "check", server.model())
+    assert done.returncode == 0
+    assert done.stdout.startswith("ready \\x1b[31m\n\n")
+    assert "tokens read" in done.stdout
+    assert len(server.requests) == 1
+
+
+def test_a_model_that_fails_is_an_exit_code(call: Run) -> None:
+    with serve() as server:
+        server.behave(status(404))
+        done = call("models", "check", server.model())
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "127.0.0.1" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("nonsense",), ("scripted:/nowhere",), ("openai:x@http://user:secret@h/v1",)])
+def test_a_model_that_is_none(arguments: tuple[str, ...], call: Run) -> None:
+    done = call("models", "check", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "secret" not in done.stderr

@@ -1,0 +1,180 @@
+"""``housequest eval`` and ``report``: exit codes, what goes where, and going on after the worst."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.backends.server import Server, serve, status, together
+from tests.tui.conftest import COMMAND, Run, environment
+
+EXPERT = ("eval", "--world", "scripted", "--agent", "expert")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serve(lambda messages: "Thought: let me see\nAction: look") as running:
+        yield running
+
+
+def episodes(run: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in (run / "episodes").iterdir()}
+
+
+def test_the_report_goes_to_stdout_and_the_rest_to_stderr(run: Run, tmp_path: Path) -> None:
+    done = run(*EXPERT)
+    assert done.returncode == 0
+    assert done.stderr.startswith("demo: 3 of the split's 3, into runs/demo-expert-")
+    assert done.stdout.splitlines()[-3].split()[:5] == ["all", "3", "3", "0", "100.0"]
+    (folder,) = (tmp_path / "runs").iterdir()
+    reported = run("report", str(folder))
+    assert (reported.returncode, reported.stdout, reported.stderr) == (0, done.stdout, "")
+    assert run(*EXPERT).stdout == done.stdout
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+
+
+def test_json_is_one_object(call: Run) -> None:
+    done = call(*EXPERT, "--out", "run", "--limit", "2", "--json")
+    figures = json.loads(done.stdout)
+    assert (figures["episodes"], figures["won"], figures["lost"], figures["errors"]) == (2, 2, 0, 0)
+    assert figures["split_size"] == 3
+    assert figures["success"] == 1.0
+    assert figures["by_type"].keys() == {"bring", "find"}
+    assert json.loads(call("report", "run", "--json").stdout) == figures
+
+
+def test_the_example_houses_are_won_with_any_number_of_workers(call: Run, tmp_path: Path) -> None:
+    for workers in ("1", "8"):
+        done = call("eval", "--split", "example", "--agent", "expert", "--workers", workers, "--out", workers, "--json")
+        assert done.returncode == 0, done.stderr
+        figures = json.loads(done.stdout)
+        assert figures["won"] == figures["episodes"] > 0
+    assert episodes(tmp_path / "1") == episodes(tmp_path / "8")
+
+
+def test_a_dry_run_writes_nothing(call: Run, tmp_path: Path) -> None:
+    done = call(*EXPERT, "--dry-run", "--type", "light")
+    assert done.returncode == 0
+    assert "1 of the split's 3" in done.stdout
+    assert "demo/light" in done.stdout
+    assert "agent is set by --agent" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+    assert json.loads(call(*EXPERT, "--dry-run", "--json").stdout)["of"] == 3
+
+
+def test_errors_are_an_exit_code_and_retried(call: Run, tmp_path: Path, server: Server) -> None:
+    command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")
+    server.behave(status(400))
+    done = call(*command)
+    assert done.returncode == 1
+    assert "error in demo/find (model)" in done.stderr
+    assert "Errors, counted as not won (1):" in done.stdout
+    assert call(*command).returncode == 1
+    assert call(*command, "--retry", "errors").returncode == 0
+
+
+def test_a_changed_configuration_is_refused(call: Run, tmp_path: Path) -> None:
+    call(*EXPERT, "--out", "run")
+    done = call(*EXPERT, "--out", "run", "--max-steps", "3")
+    assert done.returncode == 2
+    assert "configuration.max_turns: 50 is now 3" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(run: Run, tmp_path: Path, server: Server) -> None:
+    def command(model: str, out: str) -> tuple[str, ...]:
+        flags = ("--max-steps", "3", "--workers", "2", "--out", out)
+        return ("eval", "--world", "scripted", "--agent", "react", "--model", model, *flags)
+
+    from tests.backends.server import answer
+
+    # Four calls are answered; then the server falls silent, and the run is killed in the middle of its episodes.
+    server.behave(answer, answer, answer, answer, otherwise=together(1_000))
+    process = subprocess.Popen([*COMMAND, *command(server.model(), "run")], cwd=tmp_path, env=environment())
+    while len(server.requests) < 6:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert list((tmp_path / "run" / "episodes").glob("*.part"))
+    with serve(server.policy) as other:
+        assert run(*command(other.model(), "run")).returncode == 0
+        assert run(*command(other.model(), "whole")).returncode == 0
+    assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
+
+
+def test_an_interrupt_ends_cleanly_and_is_resumable(run: Run, tmp_path: Path, server: Server) -> None:
+    command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")
+    server.behave(otherwise=together(1_000))
+    process = subprocess.Popen([*COMMAND, *command], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
+    while not server.requests:
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Interrupted; 0 of 3 finished. The same command goes on with it." in said
+    assert "Traceback" not in said
+    reported = run("report", "run")
+    assert "Not finished: 3 of 3" in reported.stdout
+    server.reset()
+    assert run(*command).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--agent", "nobody"),
+        ("--agent", "human"),
+        ("--agent", "react"),
+        ("--agent", "expert", "--workers", "0"),
+        ("--agent", "expert", "--limit", "0"),
+        ("--agent", "expert", "--limit", "1", "--sample", "1"),
+        ("--agent", "expert", "--retry", "everything"),
+        ("--agent", "expert", "--type", "nothing"),
+        ("--agent", "expert", "--split", "nothing"),
+        ("--agent", "expert", "--sweep", "x"),
+        ("--agent", "expert", "--set", "nonsense"),
+        ("--agent", "react", "--model", "openai:x@http://user:secret@host/v1"),
+    ],
+)
+def test_wrong_usage(arguments: tuple[str, ...], call: Run, tmp_path: Path) -> None:
+    done = call("eval", "--world", "scripted", *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert "secret" not in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("out", ["file", "file/below", "x" * 300])
+def test_a_folder_that_cannot_be_made(out: str, call: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("here already")
+    done = call(*EXPERT, "--out", out)
+    assert done.returncode in {1, 2}
+    assert out.partition("/")[0][:20] in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("run_folder", ["nowhere", "file", "."])
+def test_no_run_to_report(run_folder: str, call: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("{}")
+    done = call("report", run_folder)
+    assert done.returncode == 2
+    assert "run.json" in done.stderr
+
+
+@pytest.mark.games
+def test_a_run_over_published_games_is_told_as_a_part_of_its_split(alfworld_games: Path, call: Run) -> None:
+    flags = ("--split", "valid_seen", "--type", "heat", "--sample", "3", "--goals", "human", "--workers", "4", "--out", "run")
+    done = call("eval", "--agent", "expert", *flags, ALFWORLD_DATA=str(alfworld_games))
+    assert done.returncode == 0
+    assert "3 of the split's 140 (valid_seen)" in done.stdout

@@ -1,0 +1,270 @@
+"""``housequest play`` and ``replay`` as a person meets them, with and without a terminal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.record import read_episode
+from tests.backends.server import Server, serve, status
+from tests.tui.conftest import COMMAND, Run, environment
+from worlds.paths import state_folder
+
+SCRIPTED = ("--world", "scripted")
+
+
+def recorded() -> list[Path]:
+    """The files of the episodes that were recorded."""
+    return sorted((state_folder() / "episodes").glob("*"))
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serve(lambda messages: "Thought: let me see\nAction: look") as running:
+        yield running
+
+
+def test_the_first_run_shows_the_expert_and_says_so(run: Run) -> None:
+    done = run("play")
+    assert done.returncode == 0
+    assert done.stdout.startswith("No language model is configured, so this is the expert")
+    assert "\nWon in " in done.stdout
+    assert "--agent reasoner-actor" in done.stdout
+    assert "--model openai:NAME@http://localhost:8000/v1" in done.stdout
+    assert "housequest play --agent human" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert str(recorded()[0]) in done.stderr
+
+
+def test_a_person_types(call: Run) -> None:
+    typed = "?\n\n:goal\n??\nfly\ngo to study\ntake key\ngo to cellar\ngo to hall\ngo to cellar\nunlock box\ntake coin\n"
+    done = call("play", *SCRIPTED, "--agent", "human", input=typed)
+    assert done.returncode == 0
+    assert "go to RECEPTACLE" in done.stdout or "go to ROOM" in done.stdout
+    assert "     take lamp\n" in done.stdout
+    assert " 1 > fly\n     Nothing happens." in done.stdout
+    assert "Won in 8 turns.\n2 commands had no effect." in done.stdout
+    (record,) = recorded()
+    events = list(read_episode(record))
+    assert events[0].body.kind == "started"
+    assert events[0].body.agent == "human"
+    assert events[-1].body.kind == "ended"
+    assert events[-1].body.assisted is False
+
+
+@pytest.mark.parametrize("typed", ["", "look\n", "look\n:quit\nlook\n", "look"])
+def test_a_person_leaves(typed: str, call: Run) -> None:
+    done = call("play", *SCRIPTED, "--agent", "human", input=typed)
+    assert done.returncode == 0
+    assert "Stopped after" in done.stdout
+
+
+def test_what_is_typed_may_be_anything(call: Run) -> None:
+    typed = "\x1b[31m\n\u202e\n" + "x" * 300_000 + "\n\x00\n" + ":nonsense\n"
+    done = call("play", *SCRIPTED, "--agent", "human", "--max-steps", "9", input=typed)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert "\x1b" not in done.stdout
+    assert "\\x1b[31m" in done.stdout
+
+
+def test_an_agent_plays_with_a_model(call: Run, server: Server) -> None:
+    done = call("play", *SCRIPTED, "--agent", "react", "--model", server.model(), "--max-steps", "2", "--no-record")
+    assert done.returncode == 0
+    assert "     react: let me see\n 1 > look\n" in done.stdout
+    assert "Lost after 2 turns" in done.stdout
+    assert recorded() == []
+    assert done.stderr == ""
+
+
+def test_a_configured_model_plays_as_reasoner_actor(call: Run, server: Server) -> None:
+    done = call("play", *SCRIPTED, "--max-steps", "1", HOUSEQUEST_MODEL=server.model())
+    assert done.returncode == 0
+    assert "scripted demo:1, reasoner-actor, openai:tester, at most 1 turn\n" in done.stdout
+
+
+def test_an_episode_that_breaks_off_is_an_exit_code(call: Run, server: Server) -> None:
+    server.behave(otherwise=status(400))
+    done = call("play", *SCRIPTED, "--agent", "react", "--model", server.model())
+    assert done.returncode == 1
+    assert "by an error (model)" in done.stdout
+
+
+def test_a_drawn_task_can_be_drawn_again(call: Run) -> None:
+    done = call("play", *SCRIPTED, "--random", "--agent", "expert")
+    seed = done.stderr.partition("--seed ")[2].partition(".")[0]
+    again = call("play", *SCRIPTED, "--random", "--agent", "expert", "--seed", seed)
+    assert done.stdout == again.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nowhere:1",),
+        ("demo:99",),
+        ("demo:1", "--random"),
+        ("--agent", "nobody"),
+        ("--agent", "react"),
+        ("--agent", "expert", "--set", "x=1"),
+        ("--agent", "expert", "--set", "x"),
+        ("--speed", "0"),
+        ("--speed", "nan"),
+        ("--grant", "all"),
+        ("--max-steps", "0"),
+        ("--seed", "x"),
+        ("--type", "nothing"),
+        ("--split", "nothing"),
+        ("--goals", "human"),
+        ("--engine", "steam"),
+        ("--agent", "react", "--model", "nonsense"),
+        ("--agent", "react", "--model", "scripted:/nowhere"),
+        ("--nonsense",),
+        ("demo:1", "demo:2"),
+    ],
+)
+def test_wrong_usage(arguments: tuple[str, ...], call: Run) -> None:
+    done = call("play", *SCRIPTED, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.strip()
+    assert "Traceback" not in done.stderr
+
+
+def test_rules_that_cannot_be_read(call: Run, tmp_path: Path) -> None:
+    done = call("play", *SCRIPTED, "--agent", "expert", "--rules", "rules.yaml")
+    assert done.returncode == 2
+    assert "rules.yaml" in done.stderr
+
+
+def test_a_replay_tells_what_play_told(call: Run) -> None:
+    played = call("play", *SCRIPTED, "--agent", "expert")
+    (record,) = recorded()
+    replayed = call("replay", str(record), "--speed", "1000", "--step", input="\n" * 50)
+    assert (replayed.returncode, replayed.stdout) == (0, played.stdout)
+    assert call("replay", str(record), "--step").stdout.count(" > ") == 1
+
+
+def test_a_replay_of_an_interrupted_record_says_so(call: Run) -> None:
+    call("play", *SCRIPTED, "--agent", "expert")
+    (record,) = recorded()
+    record.write_bytes(record.read_bytes()[:-20])
+    done = call("replay", str(record))
+    assert done.returncode == 0
+    assert "interrupted" in done.stderr
+
+
+def test_a_task_of_a_run_is_replayed(call: Run, tmp_path: Path) -> None:
+    call("eval", *SCRIPTED, "--agent", "expert", "--out", "run")
+    by_number = call("replay", "run", "--task", "2")
+    assert by_number.returncode == 0
+    assert "bring the coin to the study" in by_number.stdout
+    assert by_number.stdout == call("replay", "run", "--task", "demo/bring").stdout
+
+
+@pytest.mark.parametrize("arguments", [("gone.jsonl",), (".",), (".", "--task", "1"), ("junk",), ("junk", "--speed", "-1")])
+def test_what_cannot_be_replayed(arguments: tuple[str, ...], call: Run, tmp_path: Path) -> None:
+    (tmp_path / "junk").write_bytes(b"\xff\x00 junk\n")
+    done = call("replay", *arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+class Terminal:
+    """The command on a terminal of its own."""
+
+    def __init__(self, *arguments: str, folder: Path) -> None:
+        import pty
+
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.execve(sys.executable, [*COMMAND, *arguments], environment(TERM="xterm", COLUMNS="80"))
+        self.seen = ""
+
+    def wait_for(self, text: str) -> None:
+        """Read until ``text`` has been shown."""
+        import select
+
+        deadline = time.monotonic() + 30
+        while text not in self.seen:
+            assert time.monotonic() < deadline, self.seen
+            if select.select([self.descriptor], [], [], 0.5)[0]:
+                self.seen += self._read()
+
+    def send(self, text: bytes, after: str) -> None:
+        """Type ``text`` once ``after`` has been shown."""
+        self.wait_for(after)
+        self.seen = ""
+        os.write(self.descriptor, text)
+
+    def end(self) -> int:
+        """Read on to the end; the exit code."""
+        while more := self._read():
+            self.seen += more
+        os.close(self.descriptor)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def _read(self) -> str:
+        try:
+            return os.read(self.descriptor, 1 << 16).decode("utf-8", "replace")
+        except OSError:  # Linux says so when the other side has gone
+            return ""
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[type[Terminal]]:
+    pytest.importorskip("pty")
+    yield Terminal
+
+
+def test_on_a_terminal_the_expert_is_followed_by_an_offer(terminal: type[Terminal], tmp_path: Path) -> None:
+    here = terminal("play", *SCRIPTED, "--speed", "100", folder=tmp_path)
+    here.send(b"\n", after="q and Enter to leave: ")
+    here.send(b"go to study\n", after=" 1 > ")
+    here.send(b":quit\n", after=" 2 > ")
+    assert here.end() == 0
+    assert "Stopped after 1 turn" in here.seen
+    assert len(recorded()) == 2
+
+
+def test_the_offer_can_be_declined(terminal: type[Terminal], tmp_path: Path) -> None:
+    here = terminal("play", *SCRIPTED, "--speed", "100", folder=tmp_path)
+    here.send(b"q\n", after="q and Enter to leave: ")
+    assert here.end() == 0
+    assert len(recorded()) == 1
+
+
+def test_a_named_task_is_the_persons_own(terminal: type[Terminal], tmp_path: Path) -> None:
+    here = terminal("play", *SCRIPTED, "demo:3", folder=tmp_path)
+    here.send(b"\x04", after=" 1 > ")
+    assert here.end() == 0
+
+
+def test_ctrl_c_at_the_prompt_interrupts(terminal: type[Terminal], tmp_path: Path) -> None:
+    here = terminal("play", *SCRIPTED, "--agent", "human", folder=tmp_path)
+    here.send(b"look\n", after=" 1 > ")
+    here.send(b"\x03", after=" 2 > ")
+    assert here.end() == 130
+    (part,) = recorded()
+    assert part.name.endswith(".part")
+    assert "Traceback" not in here.seen
+
+
+def test_ctrl_c_while_a_model_thinks_interrupts(terminal: type[Terminal], tmp_path: Path, server: Server) -> None:
+    from tests.backends.server import together
+
+    server.behave(otherwise=together(2))  # nobody else comes: it waits for ever
+    here = terminal("play", *SCRIPTED, "--agent", "react", "--model", server.model(), folder=tmp_path)
+    here.wait_for("Your task is to")
+    while not server.requests:
+        time.sleep(0.01)
+    os.kill(here.pid, signal.SIGINT)
+    assert here.end() == 130
+    assert "Traceback" not in here.seen

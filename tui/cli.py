@@ -1,0 +1,97 @@
+"""The ``housequest`` command. Its parts import what they need when they run, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from tui.commands.data import data_app
+from tui.commands.eval import evaluate
+from tui.commands.models import models_app
+from tui.commands.play import play
+from tui.commands.replay import replay
+from tui.commands.report import report
+from worlds.errors import ConfigurationError, HousequestError, KnowledgeError
+
+app = typer.Typer(
+    name="housequest",
+    help="A household in text: play its tasks, watch agents play them, and evaluate them.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Settings also come from housequest.toml and HOUSEQUEST_* variables; a flag wins.",
+)
+app.command("play")(play)
+app.command("eval")(evaluate)
+app.command("report")(report)
+app.command("replay")(replay)
+app.add_typer(models_app, name="models")
+app.add_typer(data_app, name="data")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata
+
+        try:
+            version = metadata.version("housequest")
+        except metadata.PackageNotFoundError:
+            version = "(not installed)"
+        typer.echo(f"housequest {version}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command, with ``arguments`` or those of the process, and exit.
+
+    Exit codes: 0 done, 1 something failed, 2 wrong usage or configuration, 130 interrupted.
+    """
+    from tui import terminal
+
+    terminal.prepare()
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who read our output has gone. What is still buffered would fail once more when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    from tui import terminal
+
+    try:
+        app(arguments, prog_name="housequest")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    except (ConfigurationError, KnowledgeError) as error:
+        terminal.note(f"housequest: {error}")
+        return 2
+    except HousequestError as error:
+        terminal.note(f"housequest: {error}")
+        return 1
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # The disk, a folder's permissions: nothing of ours is wrong, and the file is what a person has to look at.
+        where = f"{error.filename}: " if error.filename else ""
+        terminal.note(f"housequest: {where}{error.strerror or error}")
+        return 1
+    return 0

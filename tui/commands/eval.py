@@ -1,0 +1,159 @@
+"""``housequest eval``: many episodes headlessly into a run's folder; the same command again goes on with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tui.commands import options
+
+if TYPE_CHECKING:
+    from agent.config import Configuration
+    from agent.evaluation.batch import Progress
+    from agent.evaluation.plan import Plan
+
+
+def evaluate(
+    world: options.World = None,
+    engine: options.Engine = None,
+    split: options.Split = None,
+    type: options.Type = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the first N tasks.")] = None,
+    sample: Annotated[int | None, typer.Option("--sample", metavar="N", help="Only N tasks, drawn with --seed.")] = None,
+    goals: options.Goals = None,
+    seed: options.Seed = None,
+    agent: options.Agent = None,
+    set: options.Set = None,
+    model: options.Model = None,
+    rules: options.Rules = None,
+    grant: options.Grant = None,
+    max_steps: options.MaxSteps = None,
+    workers: Annotated[int | None, typer.Option("--workers", metavar="N", help="Episodes at once [1].")] = None,
+    retry: Annotated[str | None, typer.Option("--retry", metavar="errors", help="Play errored episodes again.")] = None,
+    out: Annotated[str | None, typer.Option("--out", metavar="FOLDER", help="The run's folder [runs/...].")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be played, and stop.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Play many tasks with one agent and print a report. Interrupted, the same command goes on."""
+    from agent.config import configure
+    from agent.evaluation.plan import make_plan
+    from tui import terminal
+    from worlds.errors import ConfigurationError, shown
+
+    if retry not in (None, "errors"):
+        raise ConfigurationError(f"--retry: {shown(retry)} cannot be retried; give --retry errors.")
+    configuration = configure(
+        {
+            "world": world,
+            "engine": engine,
+            "split": split,
+            "type": type,
+            "limit": limit,
+            "sample": sample,
+            "goals": goals,
+            "seed": seed,
+            "agent": agent,
+            "set": set,
+            "model": model,
+            "rules": rules,
+            "grant": grant,
+            "max_steps": max_steps,
+            "workers": workers,
+        }
+    )
+    plan = make_plan(configuration)
+    folder = Path(out).expanduser() if out is not None else plan.default_folder
+    for line in _remarks(plan):
+        terminal.note(line)
+    if dry_run:
+        _dry_run(configuration, plan, folder, as_json)
+        return
+    terminal.note(f"{plan.config.split}: {plan.selection}, into {folder}")
+    errors = _play(plan, folder, configuration.settings.workers, retry is not None, as_json)
+    if errors:
+        raise typer.Exit(1)
+
+
+def _remarks(plan: Plan) -> list[str]:
+    """What a reader of the figures must know about the tasks."""
+    remarks = [plan.selection.warning] if plan.selection.warning else []
+    if plan.config.goals != "template":
+        without = [task.id for task in plan.selection.tasks if task.wording == "template"]
+        if without:
+            listed = "\n".join(f"  {task}" for task in without)
+            remarks.append(f"{len(without)} tasks have no goal in people's words and show the template's:\n{listed}")
+    return remarks
+
+
+def _dry_run(configuration: Configuration, plan: Plan, folder: Path, as_json: bool) -> None:
+    from tui import terminal
+    from tui.text import printable
+
+    if as_json:
+        typer.echo(plan.manifest.model_dump_json(indent=2))
+        return
+    set_by = [(key, configuration.origin(key)) for key in sorted(configuration.origins)]
+    lines = [
+        f"Would play {plan.selection} ({plan.config.split}) into {folder}",
+        "",
+        json.dumps(plan.config.model_dump(mode="json"), indent=2),
+        "",
+        *(f"{key} is set by {origin}" for key, origin in set_by),
+        "",
+        *(f"{task.number:>4}  {task.id}" for task in plan.selection.tasks),
+    ]
+    terminal.show(printable(line) for line in lines)
+
+
+def _play(plan: Plan, folder: Path, workers: int, retry_errors: bool, as_json: bool) -> int:
+    import asyncio
+
+    from agent.evaluation.batch import run_batch
+    from agent.evaluation.report import as_json as figures
+    from agent.evaluation.report import as_text
+    from tui import terminal
+    from tui.text import printable
+
+    line = ProgressLine()
+    try:
+        summary = asyncio.run(run_batch(plan, folder, workers=workers, retry_errors=retry_errors, watcher=line))
+    except KeyboardInterrupt:
+        line.close()
+        terminal.note(f"Interrupted; {line.done} of {len(plan.selection.tasks)} finished. The same command goes on with it.")
+        raise typer.Exit(130) from None
+    line.close()
+    text = json.dumps(figures(plan.manifest, summary), indent=2) if as_json else as_text(plan.manifest, summary)
+    terminal.show(printable(text).splitlines())
+    for result in summary.errored:
+        terminal.note(f"error in {result.task} ({result.boundary}): {' '.join((result.message or '').split())[:200]}")
+    return summary.overall.errors
+
+
+class ProgressLine:
+    """How far a run is, in one line that is written over itself; silent where standard error is no terminal."""
+
+    def __init__(self) -> None:
+        import sys
+
+        from tui.terminal import is_terminal
+
+        self._stream = sys.stderr if is_terminal(sys.stderr) else None
+        self.done = 0
+
+    def __call__(self, progress: Progress) -> None:
+        """Show ``progress``."""
+        self.done = progress.done
+        if self._stream is not None:
+            resumed = f", {progress.resumed} from before" if progress.resumed else ""
+            errors = f", {progress.errors} with errors" if progress.errors else ""
+            self._stream.write(f"\r\x1b[K{progress.done} of {progress.total} played, {progress.won} won{errors}{resumed}")
+            self._stream.flush()
+
+    def close(self) -> None:
+        """Leave the line as it is."""
+        if self._stream is not None:
+            self._stream.write("\n")
+            self._stream.flush()

@@ -1,0 +1,32 @@
+"""The options that several commands share, declared once. Unset ones are None, so that files and the environment count."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+World = Annotated[str | None, typer.Option("--world", metavar="NAME", help="The world to play in [alfworld].")]
+Engine = Annotated[str | None, typer.Option("--engine", metavar="NAME", help="Who steps it: native or textworld [native].")]
+Split = Annotated[str | None, typer.Option("--split", metavar="NAME", help="The split to take tasks from.")]
+Type = Annotated[
+    list[str] | None,
+    typer.Option("--type", metavar="TYPE", help="Only tasks of this type, or a word of it (heat); may be repeated."),
+]
+Goals = Annotated[
+    str | None,
+    typer.Option("--goals", metavar="WHOSE", help="template, human, human:N or human:seed=N [template]."),
+]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="The seed of draws and models [0].")]
+Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="expert, human, react or reasoner-actor.")]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", metavar="MODEL", help="openai:NAME, openai:NAME@http://HOST:PORT/v1 or scripted:FILE."),
+]
+Grant = Annotated[
+    list[str] | None,
+    typer.Option("--grant", metavar="WHAT", help="admissible, diagnosis or type: what the agent sees beyond text; repeatable."),
+]
+MaxSteps = Annotated[int | None, typer.Option("--max-steps", metavar="N", help="Turns until an episode is lost [50].")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the agent; may be repeated.")]
+Rules = Annotated[str | None, typer.Option("--rules", metavar="FILE", help="A YAML list of rules that the agent is told.")]

@@ -1,0 +1,132 @@
+"""``housequest play``: one game in plain text, played by an agent or by you."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tui.commands import options
+
+if TYPE_CHECKING:
+    from agent.config import Settings
+    from worlds.base import Task, World
+
+DEMO_SPEED = 4.0
+"""Turns a second that a newcomer can follow."""
+
+_EXPERT_PLAYS = (
+    "No language model is configured, so this is the expert: the world's own player, which finds its way by rules and counts "
+    "and uses no language model.\n"
+)
+_YOU_PLAY = "You play. Type a command and press Enter; ? shows help, :quit leaves.\n"
+_WHAT_NEXT = """
+To watch a language model play, name one on any OpenAI-compatible server:
+  housequest play --agent reasoner-actor \\
+                  --model openai:NAME@http://localhost:8000/v1
+To play yourself:
+  housequest play --agent human"""
+
+
+def play(
+    task: Annotated[
+        str | None,
+        typer.Argument(metavar="[TASK]", help="A task: split:number, an id or a path [example:1].", show_default=False),
+    ] = None,
+    world: options.World = None,
+    engine: options.Engine = None,
+    split: options.Split = None,
+    type: options.Type = None,
+    random: Annotated[bool, typer.Option("--random", help="Draw the task from the split, with --seed or anew.")] = False,
+    goals: options.Goals = None,
+    seed: options.Seed = None,
+    agent: options.Agent = None,
+    set: options.Set = None,
+    model: options.Model = None,
+    rules: options.Rules = None,
+    grant: options.Grant = None,
+    max_steps: options.MaxSteps = None,
+    speed: Annotated[float | None, typer.Option("--speed", metavar="N", help="Show at most N turns a second.")] = None,
+    record: Annotated[bool, typer.Option("--record/--no-record", help="Keep a record of the episode [--record].")] = True,
+) -> None:
+    """Play one game: with --agent it plays and you watch; with --agent human you type.
+
+    Without --agent, the configured model plays as reasoner-actor. Where there is none, a task that you name is yours to
+    play on a terminal; otherwise the expert shows a house that comes with housequest.
+    """
+    from agent.config import configure
+    from tui import terminal
+    from tui.game import HUMAN, Game, pause, play_game
+    from worlds.registry import make_world
+
+    settings = configure(
+        {
+            "world": world,
+            "engine": engine,
+            "split": split,
+            "type": type,
+            "goals": goals,
+            "seed": seed,
+            "agent": agent,
+            "set": set,
+            "model": model,
+            "rules": rules,
+            "grant": grant,
+            "max_steps": max_steps,
+        }
+    ).settings
+    if speed is not None:
+        pause(speed)
+    chosen_world = make_world(settings.world, engine=settings.engine, goals=settings.goals)
+    chosen = _choose_task(chosen_world, settings, task, random)
+    if settings.goals != "template" and chosen.wording == "template":
+        terminal.note(f"{chosen.reference} has no goal in people's words; it shows the template's.")
+    named = task is not None or random or split is not None or bool(type)
+    player = settings.agent or ("reasoner-actor" if settings.model else HUMAN if named and terminal.interactive() else None)
+    if player == HUMAN and terminal.interactive():
+        terminal.show([_YOU_PLAY])
+    if player is not None:
+        _finish(play_game(Game(chosen_world, chosen, player, settings, record, speed)).outcome)
+        return
+
+    look = terminal.look()
+    terminal.show(look.wrapped(_EXPERT_PLAYS))
+    pace = speed or (DEMO_SPEED if terminal.interactive() else None)
+    ended = play_game(Game(chosen_world, chosen, "expert", settings, record, pace))
+    terminal.show(_WHAT_NEXT.splitlines())
+    if terminal.interactive():
+        answer = terminal.read_line("\nPress Enter to play this house yourself now, or q and Enter to leave: ")
+        if answer is not None and not answer.strip():
+            terminal.show([f"\n{_YOU_PLAY}"])
+            ended = play_game(Game(chosen_world, chosen, HUMAN, settings, record))
+    _finish(ended.outcome)
+
+
+def _choose_task(world: World, settings: Settings, reference: str | None, random: bool) -> Task:
+    """The task to play: the one named, a drawn one, the first of a split, or the example."""
+    from random import Random
+    from secrets import randbelow
+
+    from agent.evaluation.selection import select
+    from tui import terminal
+    from worlds.errors import ConfigurationError
+
+    if reference is not None:
+        if random or settings.type:
+            raise ConfigurationError("A task is named and is to be chosen: leave out the task, or --random and --type.")
+        return world.task(reference)
+    splits = world.splits()
+    usual = ("valid_seen", "example") if random else ("example",)
+    split = settings.split or next((name for name in usual if name in splits), splits[0])
+    tasks = select(world, split, settings.type).tasks
+    if not random:
+        return tasks[0]
+    seed = randbelow(1 << 32) if settings.seed is None else settings.seed
+    task = Random(seed).choice(tasks)
+    terminal.note(f"Drew {task.reference} with --seed {seed}.")
+    return task
+
+
+def _finish(outcome: str) -> None:
+    if outcome == "error":
+        raise typer.Exit(1)

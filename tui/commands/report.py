@@ -1,0 +1,26 @@
+"""``housequest report``: one run's figures."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def report(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Show one run: success by task type with 95 % intervals, steps, calls, tokens, failures."""
+    import json
+    from pathlib import Path
+
+    from agent.evaluation.folder import RunFolder
+    from agent.evaluation.report import as_json as figures
+    from agent.evaluation.report import as_text, read_run
+    from tui import terminal
+    from tui.text import printable
+
+    manifest, summary = read_run(RunFolder(Path(run).expanduser()))
+    text = json.dumps(figures(manifest, summary), indent=2) if as_json else as_text(manifest, summary)
+    terminal.show(printable(text).splitlines())

@@ -1,0 +1,72 @@
+"""The terminal, or what stands in its place: where text goes, and how it may look there.
+
+Results go to standard output, everything else to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TextIO
+
+from tui.text import Look, printable
+
+WIDEST = 80
+"""Columns of running text: longer lines are hard to read."""
+
+
+def prepare() -> None:
+    """Let nothing about the streams end a command: odd characters are written as escapes, a closed one is as good as none."""
+    # Without a with: they stay open for as long as the process lives.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def look() -> Look:
+    """How standard output shows text. Colours only on a terminal, and not where ``NO_COLOR`` is set (no-color.org)."""
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    columns = shutil.get_terminal_size((WIDEST, 24)).columns
+    return Look(width=max(40, min(columns, WIDEST)), colour=colour)
+
+
+def interactive() -> bool:
+    """Whether a person sits at both ends."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stdout)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether ``stream`` is there and is a terminal."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def show(lines: Iterable[str]) -> None:
+    """Print a result at once, so that who watches sees it happen. The lines are safe to print already."""
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """Say something that is no result."""
+    sys.stderr.write(f"{printable(text)}\n")
+    sys.stderr.flush()
+
+
+def read_line(prompt: str) -> str | None:
+    """A line from standard input without its end, or None at the end of input. The prompt is for a terminal alone."""
+    try:
+        return input(prompt) if interactive() else _piped()
+    except EOFError:
+        return None
+
+
+def _piped() -> str | None:
+    line = sys.stdin.readline(100_000) if sys.stdin is not None else ""
+    return line.rstrip("\r\n") if line else None
