@@ -1,0 +1,68 @@
+"""Ways of playing real houses in tests: the bundled ones, the golden ones, and the published ones where they are."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import worlds.alfworld
+from worlds.alfworld.engine import NativeEnv
+from worlds.alfworld.game import Game, load_game
+from worlds.base import Task
+
+BUNDLED = sorted((Path(worlds.alfworld.__file__).parent / "houses").glob("*.json"))
+GOLDEN = sorted((Path(__file__).parent / "golden" / "houses").glob("*.json"))
+HOUSES = [*BUNDLED, *GOLDEN]
+
+
+def name_of(path: Path) -> str:
+    return path.stem
+
+
+def env_of(game: Game) -> NativeEnv:
+    return NativeEnv(Task("test", "alfworld", "test", 1, "", game.sentence), game)
+
+
+def published(games: Path, split: str, number: int) -> list[Path]:
+    """Some games of a split, evenly drawn."""
+    paths = sorted((games / "json_2.1.1" / split).glob("*/*/game.tw-pddl"))
+    return paths[:: max(1, len(paths) // number)][:number]
+
+
+def any_commands(env: NativeEnv, seed: int, number: int) -> Iterator[str]:
+    """Commands for the present state, one at a time: mostly accepted ones, the others plausible but often refused.
+
+    Moving about is rarer than among the admissible commands, so that more happens where the agent stands.
+    """
+    chance = random.Random(seed)
+    game = env.game
+    for _ in range(number):
+        if chance.random() < 0.25:
+            thing, place = chance.choice(game.objects or ("mug 1",)), chance.choice(game.receptacles or ("desk 1",))
+            forms = (
+                f"go to {place}",
+                f"open {place}",
+                f"close {place}",
+                f"examine {place}",
+                f"examine {thing}",
+                f"use {thing}",
+                f"take {thing} from {place}",
+                f"move {thing} to {place}",
+                f"put {thing} in/on {place}",
+                f"clean {thing} with {place}",
+                f"slice {thing} with {chance.choice(game.objects or ('knife 1',))}",
+                f"{chance.choice(('go to', 'take', 'dance', ''))} {place}",
+            )
+            yield chance.choice(forms)
+        else:
+            commands = env.admissible_commands()
+            local = [command for command in commands if not command.startswith("go to ")]
+            yield chance.choice(local if chance.random() < 0.6 else list(commands))
+
+
+@cache
+def loaded(path: Path) -> Game:
+    """A game, read once; it is never mutated."""
+    return load_game(path)

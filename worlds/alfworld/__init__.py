@@ -1,0 +1,1 @@
+"""ALFWorld text games: tasks on disk, the engine, belief, the expert."""

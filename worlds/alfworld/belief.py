@@ -1,0 +1,405 @@
+"""What the text has told so far, put together: the only code that reads observation text.
+
+A belief holds what observations said and what follows from the rules of the game, nothing else. The agent alone changes a
+house, so what was once seen stays true until a command undoes it. Two oddities keep it modest: an object may lie in two
+receptacles at once, so taking it from one says nothing about the other; and a movable receptacle that is examined tells its
+contents but hides whether it is hot or clean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from worlds.base import Observation
+
+Openness = Literal["surface", "open", "closed"]
+Heat = Literal["hot", "cool", "neither"]
+
+REFUSAL = "Nothing happens."
+MAX_TEXT = 50_000
+MAX_NAMES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Receptacle:
+    """A fixed piece of furniture that holds objects.
+
+    ``place`` is equal for receptacles that are known to share a location. ``openness`` is None until the text tells, and
+    ``surface`` for what cannot be opened. ``contents`` are the objects in it, None until it was seen inside; those of a
+    closed receptacle are the ones it had when it was shut.
+    """
+
+    name: str
+    place: str
+    visited: bool = False
+    openness: Openness | None = None
+    contents: tuple[str, ...] | None = None
+
+    @property
+    def kind(self) -> str:
+        """The name without its number."""
+        return kind(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An object, with where it was last seen (None while it is held) and what is known of its state (None: not told).
+
+    ``heat`` is what the text calls it: a game may start with something hot that is also cool, and calls it hot. ``inside`` are
+    the objects in it, for a movable receptacle that was examined.
+    """
+
+    name: str
+    where: str | None = None
+    clean: bool | None = None
+    heat: Heat | None = None
+    sliced: bool | None = None
+    lit: bool | None = None
+    inside: tuple[str, ...] | None = None
+
+    @property
+    def kind(self) -> str:
+        """The name without its number."""
+        return kind(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """All that is known: receptacles in the order of the opening, items in the order they were first seen.
+
+    ``at`` is the receptacle the agent went to last, None in the middle of the room; ``beside`` is what the last look at this
+    location listed as lying next to it.
+    """
+
+    receptacles: tuple[Receptacle, ...] = ()
+    items: tuple[Item, ...] = ()
+    at: str | None = None
+    held: str | None = None
+    beside: tuple[str, ...] = ()
+
+    def receptacle(self, name: str | None) -> Receptacle | None:
+        """The receptacle of this name, None where there is none."""
+        return next((one for one in self.receptacles if one.name == name), None)
+
+    def item(self, name: str | None) -> Item | None:
+        """The object of this name, None where none was seen."""
+        return next((one for one in self.items if one.name == name), None)
+
+    def here(self) -> tuple[Receptacle, ...]:
+        """The receptacles known to be at the agent's location."""
+        standing = self.receptacle(self.at)
+        return tuple(one for one in self.receptacles if standing and one.place == standing.place)
+
+    def is_here(self, name: str) -> bool:
+        """Whether the receptacle of this name is known to be at the agent's location."""
+        return any(one.name == name for one in self.here())
+
+    def inside(self, receptacle: Receptacle) -> tuple[str, ...]:
+        """The objects known to be in a receptacle, also those put into one that was never seen inside."""
+        if receptacle.contents is not None:
+            return receptacle.contents
+        return tuple(item.name for item in self.items if item.where == receptacle.name)
+
+    def holders(self, name: str) -> tuple[Receptacle, ...]:
+        """The receptacles known to hold the object of this name."""
+        return tuple(one for one in self.receptacles if name in self.inside(one))
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What one belief knows that an earlier one did not: names, in the order of the belief."""
+
+    receptacles: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+    moved: bool = False
+    held: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.receptacles or self.objects or self.moved or self.held)
+
+
+def kind(name: str) -> str:
+    """The type part of a name: "drawer" of "drawer 2"."""
+    return name.rpartition(" ")[0] or name
+
+
+def refused(observation: Observation) -> bool:
+    """Whether the world did not take the command."""
+    return not observation.accepted or observation.text.strip() == REFUSAL
+
+
+def begin(opening: Observation) -> Belief:
+    """The belief after the opening text: the receptacles it lists, and an agent in the middle of the room with empty hands.
+
+    The goal sentence is left unread: it is not something that was seen.
+    """
+    text = opening.text[:MAX_TEXT].partition("Your task is to:")[0]
+    # Matched where each phrase first stands: a search would try every place, and take time with the square of the length.
+    found = _ROOM.match(text, max(0, text.find("Looking quickly")))
+    names = _names(found["list"]) if found else ()
+    belief = Belief(receptacles=tuple(Receptacle(name, place=name) for name in names))
+    faced = _FACING.match(text, max(0, text.find("You are facing")))
+    return _facing(belief, faced) if faced else belief
+
+
+def update(belief: Belief, command: str, observation: Observation) -> Belief:
+    """The belief after ``command`` was answered with ``observation``; any text at all gives a belief.
+
+    The text is believed before the command: it names what was done to what. Only a refused ``go to`` is read off the command:
+    the game refuses that for receptacles that are at the agent's location already, and for nothing else that exists.
+    """
+    if refused(observation):
+        return _refused(belief, command[:MAX_TEXT].strip())
+    text = observation.text[:MAX_TEXT].strip()
+    for pattern, read in _READERS:
+        if found := pattern.match(text):
+            return read(belief, found)
+    return belief
+
+
+def news(before: Belief, after: Belief) -> News:
+    """What ``after`` knows that ``before`` did not."""
+    old = {one.name: one for one in before.receptacles}
+    seen = {one.name for one in before.items}
+    return News(
+        receptacles=tuple(one.name for one in after.receptacles if old.get(one.name) != one),
+        objects=tuple(one.name for one in after.items if one.name not in seen),
+        moved=before.at != after.at,
+        held=before.held != after.held,
+    )
+
+
+def describe(belief: Belief) -> str:
+    """The belief in a few lines of English for prompts and the plain-text house view: the agent, what it holds, then a line
+    for each kind of receptacle, in the order of the opening. Equal beliefs give equal text.
+    """
+    shared = [one.name for one in belief.here() if one.name != belief.at]
+    where = f"at {belief.at}" if belief.at else "in the middle of the room"
+    also = f" (also here: {', '.join(shared)})" if shared else ""
+    held = belief.item(belief.held)
+    holding = _item_words(held) if held else "nothing"
+    lines = [f"You are {where}{also}, holding {holding}."]
+    groups: dict[str, list[Receptacle]] = {}
+    for one in belief.receptacles:
+        groups.setdefault(one.kind, []).append(one)
+    items = {one.name: one for one in belief.items}
+    for group, members in groups.items():
+        lines.append(f"{group}: {'; '.join(_group_words(members, items))}")
+    return "\n".join(lines)
+
+
+def _group_words(members: list[Receptacle], items: dict[str, Item]) -> Iterator[str]:
+    for one in members:
+        if one.contents is None and one.openness is None:
+            continue
+        state = f" ({one.openness})" if one.openness in {"open", "closed"} else ""
+        if one.contents is None:
+            held = ""
+        elif one.contents:
+            held = f" {', '.join(_item_words(items.get(name) or Item(name)) for name in one.contents)}"
+        else:
+            held = " empty"
+        yield f"{one.name.rpartition(' ')[2]}{state}{held}"
+    unknown = [one.name.rpartition(" ")[2] for one in members if one.contents is None and one.openness is None]
+    if unknown:
+        yield f"{', '.join(unknown)} not seen yet"
+
+
+def _item_words(item: Item) -> str:
+    told = [
+        word
+        for word, true in (
+            ("hot", item.heat == "hot"),
+            ("cool", item.heat == "cool"),
+            ("clean", item.clean),
+            ("sliced", item.sliced),
+            ("on", item.lit),
+        )
+        if true
+    ]
+    return f"{item.name} ({', '.join(told)})" if told else item.name
+
+
+_NAME = r"[A-Za-z][\w-]{0,59} [0-9]{1,6}"
+_LIST = r"(?P<list>[^.\n]*)"
+_ANY_NAME = re.compile(_NAME, re.ASCII)
+_ROOM = re.compile(rf"Looking quickly around you, you see {_LIST}\.")
+_FACING = re.compile(rf"You are facing the (?P<faced>[^.\n]*)\. Next to it, you see {_LIST}\.")
+_VIEW = re.compile(
+    rf"On the (?P<surface>{_NAME}), you see (?P<on>[^.\n]*)\.|"
+    rf"The (?P<open>{_NAME}) is open\. In it, you see (?P<inside>[^.\n]*)\.|"
+    rf"The (?P<closed>{_NAME}) is closed\.",
+    re.ASCII,
+)
+
+Reader = Callable[[Belief, "re.Match[str]"], Belief]
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """The names in a list such as "a mug 2, a mug 1, and a pen 3", each once, at most ``MAX_NAMES``."""
+    return tuple(dict.fromkeys(_ANY_NAME.findall(text)))[:MAX_NAMES]
+
+
+def _refused(belief: Belief, command: str) -> Belief:
+    verb, _, name = command.partition("go to ")
+    if verb or belief.at is None or belief.receptacle(name) is None:
+        return belief
+    return _here(belief, name)
+
+
+def _room(belief: Belief, _found: re.Match[str]) -> Belief:
+    return replace(belief, at=None, beside=())
+
+
+def _facing(belief: Belief, found: re.Match[str]) -> Belief:
+    beside = _names(found["list"])
+    return replace(_see(_here(belief, *_names(found["faced"])), beside), beside=beside)
+
+
+def _arrive(belief: Belief, found: re.Match[str]) -> Belief:
+    name = found["receptacle"]
+    beside = belief.beside if belief.is_here(name) else ()
+    belief = _here(replace(belief, at=None, beside=beside), name)
+    return _view(belief, found["rest"])
+
+
+def _opened(belief: Belief, found: re.Match[str]) -> Belief:
+    return _view(_change(_here(belief, found["receptacle"]), found["receptacle"], openness="open"), found["rest"])
+
+
+def _closed(belief: Belief, found: re.Match[str]) -> Belief:
+    return _change(_here(belief, found["receptacle"]), found["receptacle"], openness="closed")
+
+
+def _viewed(belief: Belief, found: re.Match[str]) -> Belief:
+    return _view(belief, found[0])
+
+
+def _view(belief: Belief, text: str) -> Belief:
+    """Read what a receptacle shows: "On the desk 1, you see a pen 1." and its like."""
+    found = _VIEW.match(text)
+    if found is None:
+        return belief
+    if name := found["closed"]:
+        return _change(_here(belief, name), name, openness="closed")
+    name = found["surface"] or found["open"]
+    contents = _names(found["on"] if found["surface"] else found["inside"])
+    belief = _see(_here(belief, name), contents, where=name)
+    return _change(belief, name, openness="surface" if found["surface"] else "open", contents=contents)
+
+
+def _took(belief: Belief, found: re.Match[str]) -> Belief:
+    name, source = found["item"], found["receptacle"]
+    belief = _see(_here(belief, source), [name])
+    holder = belief.receptacle(source)
+    left = tuple(one for one in holder.contents if one != name) if holder and holder.contents is not None else None
+    belief = _change(belief, source, contents=left)
+    beside = tuple(one for one in belief.beside if one != name)
+    return replace(_change_item(belief, name, where=None), held=name, beside=beside)
+
+
+def _moved(belief: Belief, found: re.Match[str]) -> Belief:
+    name, target = found["item"], found["receptacle"]
+    belief = _see(_here(belief, target), [name], where=target)
+    holder = belief.receptacle(target)
+    if holder and holder.contents is not None and name not in holder.contents:
+        belief = _change(belief, target, contents=(*holder.contents, name))
+    return replace(belief, held=None)
+
+
+def _carrying(belief: Belief, found: re.Match[str]) -> Belief:
+    names = _names(found["list"])
+    held = names[0] if names else None
+    belief = _see(belief, names[:1])
+    return replace(_change_item(belief, held, where=None) if held else belief, held=held)
+
+
+def _treated(belief: Belief, found: re.Match[str]) -> Belief:
+    name, verb = found["item"], found["verb"]
+    belief = _see(_here(belief, found["receptacle"]), [name])
+    if verb == "clean":
+        return _change_item(belief, name, clean=True)
+    return _change_item(belief, name, heat="hot" if verb == "heat" else "cool")
+
+
+def _sliced(belief: Belief, found: re.Match[str]) -> Belief:
+    return _change_item(_see(belief, [found["item"]]), found["item"], sliced=True)
+
+
+def _switched(belief: Belief, found: re.Match[str]) -> Belief:
+    return _change_item(_see(belief, [found["item"]]), found["item"], lit=found["state"] == "on")
+
+
+def _examined(belief: Belief, found: re.Match[str]) -> Belief:
+    """Read a description: whatever adjective it leaves out, the object is not."""
+    words = set(found["words"].split())
+    name = found["item"]
+    heat: Heat = "hot" if "hot" in words else "cool" if words & {"cool", "cold"} else "neither"
+    return _change_item(_see(belief, [name]), name, clean="clean" in words, heat=heat, sliced="sliced" in words)
+
+
+def _plain(belief: Belief, found: re.Match[str]) -> Belief:
+    # Slices are left out of this one: the game speaks of them here only for what can be sliced.
+    name = found["item"]
+    return _change_item(_see(belief, [name]), name, clean=False, heat="neither")
+
+
+def _holding(belief: Belief, found: re.Match[str]) -> Belief:
+    name, inside = found["item"], _names(found["list"])
+    return _change_item(_see(belief, (name, *inside)), name, inside=inside)
+
+
+_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
+    (re.compile(pattern, re.ASCII), read)
+    for pattern, read in (
+        (rf"You arrive at (?P<receptacle>{_NAME})\. ?(?P<rest>.*)", _arrive),
+        (rf"You open the (?P<receptacle>{_NAME})\. ?(?P<rest>.*)", _opened),
+        (rf"You close the (?P<receptacle>{_NAME})\.", _closed),
+        (rf"You pick up the (?P<item>{_NAME}) from the (?P<receptacle>{_NAME})\.", _took),
+        (rf"You move the (?P<item>{_NAME}) to the (?P<receptacle>{_NAME})\.", _moved),
+        (r"You are in the middle of a room\.", _room),
+        (_FACING.pattern, _facing),
+        (rf"You are carrying: {_LIST}\.", _carrying),
+        (r"You are not carrying (?P<list>anything)\.", _carrying),
+        (rf"You (?P<verb>heat|cool|clean) the (?P<item>{_NAME}) using the (?P<receptacle>{_NAME})\.", _treated),
+        (rf"You sliced the (?P<item>{_NAME}) with the {_NAME}\.", _sliced),
+        (rf"You turn (?P<state>on|off) the (?P<item>{_NAME})\.", _switched),
+        (rf"This (?P<item>{_NAME}) is (?P<state>on|off)\.", _switched),
+        (rf"This is a normal (?P<item>{_NAME})\. In it, you see {_LIST}\.", _holding),
+        (rf"This is a (?P<words>(?:(?:hot|cool|cold|clean|sliced|and) ){{1,5}})(?P<item>{_NAME})\.", _examined),
+        (rf"There's nothing special about (?P<item>{_NAME})\.", _plain),
+        (_VIEW.pattern, _viewed),
+    )
+)
+
+
+def _change(belief: Belief, name: str, **known: Any) -> Belief:
+    changed = tuple(replace(one, **known) if one.name == name else one for one in belief.receptacles)
+    return replace(belief, receptacles=changed)
+
+
+def _change_item(belief: Belief, name: str, **known: Any) -> Belief:
+    return replace(belief, items=tuple(replace(one, **known) if one.name == name else one for one in belief.items))
+
+
+def _see(belief: Belief, names: Iterable[str], where: str | None = None) -> Belief:
+    """Know the objects of these names, and where they lie if that was told."""
+    told = dict.fromkeys(names)
+    items = tuple(replace(one, where=where) if where and one.name in told else one for one in belief.items)
+    known = {one.name for one in items}
+    return replace(belief, items=(*items, *(Item(name, where=where) for name in told if name not in known)))
+
+
+def _here(belief: Belief, *names: str) -> Belief:
+    """Know that the receptacles of these names are at the agent's location, and so share it with all that are."""
+    known = {one.name for one in belief.receptacles}
+    new = tuple(Receptacle(name, place=name) for name in dict.fromkeys(names) if name not in known)
+    at = belief.at if belief.at in known else next(iter(names), None)
+    receptacles = (*belief.receptacles, *new)
+    places = {one.place for one in receptacles if one.name == at or one.name in names}
+    joined = min(places, default="")
+    receptacles = tuple(replace(one, place=joined, visited=True) if one.place in places else one for one in receptacles)
+    return replace(belief, receptacles=receptacles, at=at)

@@ -1,0 +1,245 @@
+"""The expert: plays from goal sentence and belief alone, likeliest place first.
+
+It keeps no plan: every decision is made anew from what is believed, so it does not matter who chose the last command. What it
+seeks it seeks in the order of cost over chance, the best order in which to open independent boxes; costs are commands, chances
+come from the counted table. Of its own past it remembers only which of its commands were refused without teaching anything,
+and gives none of those again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from worlds.alfworld.belief import Belief, Item, Receptacle, begin, kind, refused, update
+from worlds.alfworld.counts import Counts, load_counts
+from worlds.alfworld.goals import APPLIANCES, Goal, guess_goal, read_goal
+from worlds.base import Observation
+from worlds.errors import ConfigurationError, nearest, shown
+
+ORDERS = ("counts", "name")
+MAX_FAILED = 200
+# What must be carried somewhere is never found there, in any game of train; such places are searched when all else failed.
+AT_ITS_GOAL = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertMemory:
+    """What the expert knows; immutable plain data.
+
+    ``goal`` is None where the sentence could not be read, and ``guessed`` where it was read leniently. ``room`` is the kind of
+    room by the counted table, if there is one. ``chosen`` is the last command that the expert decided on, whether or not it was
+    executed, and ``failed`` those of them that were refused.
+    """
+
+    goal: Goal | None
+    guessed: bool
+    room: str
+    belief: Belief
+    failed: frozenset[str] = frozenset()
+    chosen: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A command with the thought behind it."""
+
+    command: str
+    thought: str
+
+
+def make_expert(order: str = "counts", table: Path | None = None) -> Expert:
+    """An expert that searches by the counted ``table`` (by default the one that ships) or, as a baseline, in order of ``name``.
+
+    Raises ``ConfigurationError`` for another order and ``KnowledgeError`` for a table that cannot be read.
+    """
+    if order not in ORDERS:
+        raise ConfigurationError(f"The expert searches by {' or '.join(ORDERS)}, not {shown(order)}.{nearest(order, ORDERS)}")
+    return Expert(load_counts(table) if order == "counts" else None)
+
+
+class Expert:
+    """A ``Policy`` without a model. With ``counts`` None it searches in order of name, and reads template goals alone."""
+
+    def __init__(self, counts: Counts | None) -> None:
+        self.counts = counts
+
+    def begin(self, goal: str, observation: Observation) -> ExpertMemory:
+        belief = begin(observation)
+        kinds = sorted({one.kind for one in belief.receptacles})
+        read = read_goal(goal)
+        guess = guess_goal(goal, objects=self.counts.objects(), receptacles=kinds) if self.counts and not read else None
+        room = self.counts.room_of(kinds) if self.counts else ""
+        return ExpertMemory(read or guess, guessed=guess is not None, room=room, belief=belief)
+
+    def observe(self, memory: ExpertMemory, command: str, observation: Observation) -> ExpertMemory:
+        belief = update(memory.belief, command, observation)
+        failed = memory.failed
+        # A refusal that taught something, such as that a receptacle is here already, is no failure: it changes what comes next.
+        if refused(observation) and command == memory.chosen and belief == memory.belief and len(failed) < MAX_FAILED:
+            failed |= {command}
+        return replace(memory, belief=belief, failed=failed)
+
+    def decide(self, memory: ExpertMemory) -> tuple[str, str, ExpertMemory]:
+        moves = _Decision(memory, self.counts).moves()
+        move = next((move for move in moves if move.command not in memory.failed), Move("look", "nothing is left to try; look"))
+        first = memory.chosen is None and memory.guessed
+        thought = f"the goal seems to be: {memory.goal}; {move.thought}" if first else move.thought
+        return move.command, thought, replace(memory, chosen=move.command)
+
+
+class _Decision:
+    """What to do next, best first; the first move that has not failed before is the one to make."""
+
+    def __init__(self, memory: ExpertMemory, counts: Counts | None) -> None:
+        self.memory = memory
+        self.belief = memory.belief
+        self.counts = counts
+        self.here = {one.name for one in memory.belief.here()}
+
+    def moves(self) -> Iterator[Move]:
+        goal, held = self.memory.goal, self.belief.item(self.belief.held)
+        if goal is None:
+            yield Move("look", "this goal is in words that the expert cannot read; it only looks around")
+        elif self._met(goal):
+            yield Move("look", f"as far as the expert can tell the goal is reached ({goal}); it only looks around")
+        elif held is None:
+            yield from self._fetch(goal)
+            lamp = goal.lamp if goal.lamp and not self._found(goal.lamp) else None
+            yield from self._search(goal, [goal.object, lamp] if lamp else [goal.object])
+        elif held.kind == goal.object:
+            yield from self._light(goal, held, goal.lamp) if goal.lamp else self._deliver(goal, held)
+        else:
+            yield from self._put_away(held)
+
+    def _met(self, goal: Goal) -> bool:
+        """Whether all that the goal says is believed true, so that a game which goes on must mean something else."""
+        if goal.lamp:
+            held = self.belief.item(self.belief.held)
+            lit = [item.name for item in self.belief.items if item.kind == goal.lamp and item.lit]
+            shining = any(self.belief.is_here(holder.name) for name in lit for holder in self.belief.holders(name))
+            return held is not None and held.kind == goal.object and shining
+        return any(len(self._settled(goal, one)) >= goal.count for one in self.belief.receptacles)
+
+    # With the object in hand.
+
+    def _deliver(self, goal: Goal, held: Item) -> Iterator[Move]:
+        if goal.treatment and not _treated(goal, held):
+            for one in self._all_of(APPLIANCES[goal.treatment]):
+                yield from self._at(one, f"{goal.treatment} {held.name} with {one.name}", f"{goal.treatment} the {held.name}")
+            return
+        # Two must lie in the same receptacle, so the second goes where the first is.
+        for one in sorted(self._all_of(goal.receptacle or ""), key=lambda one: -len(self._settled(goal, one))):
+            yield from self._at(one, f"move {held.name} to {one.name}", f"put the {held.name} in the {one.name}", inside=True)
+
+    def _light(self, goal: Goal, held: Item, lamp: str) -> Iterator[Move]:
+        holders = {holder.name: item for item in self._found(lamp) for holder in self.belief.holders(item.name)}
+        for one in self._nearest(one for one in self.belief.receptacles if one.name in holders):
+            item = holders[one.name]
+            yield from self._at(one, f"use {item.name}", f"see the {held.name} by the light of the {item.name}")
+        yield from self._search(goal, [lamp])
+
+    def _put_away(self, held: Item) -> Iterator[Move]:
+        for one in self._nearest(self.belief.receptacles):
+            yield from self._at(
+                one, f"move {held.name} to {one.name}", f"the {held.name} is not needed; put it down", inside=True
+            )
+
+    # With empty hands.
+
+    def _fetch(self, goal: Goal) -> Iterator[Move]:
+        """Take an object of the wanted kind, the nearest first; the first of two stays where it was put."""
+        targets = (self._settled(goal, one) for one in self.belief.receptacles) if goal.count > 1 else ()
+        settled = max(targets, key=len, default=())
+        for one in self._nearest(self.belief.receptacles):
+            wanted = [name for name in self.belief.inside(one) if kind(name) == goal.object and name not in settled]
+            for name in sorted(wanted, key=lambda name: not _treated(goal, self.belief.item(name))):
+                yield from self._at(one, f"take {name} from {one.name}", f"take the {name} from the {one.name}", inside=True)
+
+    def _search(self, goal: Goal, wanted: list[str]) -> Iterator[Move]:
+        sought = " or ".join(_a(name) for name in wanted)
+        unseen = [one for one in self.belief.receptacles if one.contents is None]
+        for one in sorted(unseen, key=lambda one: self._delay(one, goal, wanted)):
+            if one.name in self.here:
+                yield Move(
+                    f"{'open' if self._shut(one) else 'examine'} {one.name}", f"see whether {sought} is in the {one.name}"
+                )
+            elif self.counts:
+                yield Move(f"go to {one.name}", f"{sought} is likeliest found at the {one.name}; look there")
+            else:
+                yield Move(f"go to {one.name}", f"the {one.name} is next by name; look there for {sought}")
+        yield Move("look", f"every place was searched and there is no {' or '.join(wanted)} to take; look again")
+
+    def _delay(self, one: Receptacle, goal: Goal, wanted: list[str]) -> tuple[float, str, int]:
+        """The order of searching: cost over chance, plus what is still to be walked if it is found there."""
+        shut = self._shut_chance(one)
+        cost = max(1.0, shut) if one.name in self.here else 1.0 + shut
+        if self.counts is None:
+            return (cost if one.name in self.here else 2.0, *_by_name(one))
+        chance = sum(self.counts.chance(name, one.kind, self.memory.room) for name in wanted)
+        if one.kind == goal.receptacle and not goal.treatment:
+            chance *= AT_ITS_GOAL
+        ahead = 0.0 if goal.treatment and one.kind == APPLIANCES[goal.treatment] else 1.0
+        return (cost / chance + ahead, *_by_name(one))
+
+    # What is known, and how to get about.
+
+    def _found(self, lamp: str) -> list[Item]:
+        return [item for item in self.belief.items if item.kind == lamp and self.belief.holders(item.name)]
+
+    def _all_of(self, wanted: str) -> list[Receptacle]:
+        """The receptacles of a kind, nearest first; where the opening listed none, the one that would be called number 1."""
+        found = self._nearest(one for one in self.belief.receptacles if one.kind == wanted)
+        return found or [Receptacle(f"{wanted} 1", place="", openness="surface")]
+
+    def _settled(self, goal: Goal, one: Receptacle) -> tuple[str, ...]:
+        """The objects in this receptacle that count towards the goal."""
+        if one.kind != goal.receptacle:
+            return ()
+        wanted = (name for name in self.belief.inside(one) if kind(name) == goal.object)
+        return tuple(name for name in wanted if not goal.treatment or _treated(goal, self.belief.item(name)))
+
+    def _shut(self, one: Receptacle) -> bool:
+        return self._shut_chance(one) > 0.5
+
+    def _shut_chance(self, one: Receptacle) -> float:
+        """How likely this must be opened first: as told, else like its kind in this house, else as counted."""
+        if one.openness:
+            return float(one.openness == "closed")
+        if f"open {one.name}" in self.memory.failed:
+            return 0.0
+        alike = [other.openness != "surface" for other in self.belief.receptacles if other.kind == one.kind and other.openness]
+        if alike:
+            return sum(alike) / len(alike)
+        return self.counts.openable(one.kind) if self.counts else 0.0
+
+    def _nearest(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
+        """The receptacles by the number of commands until one can reach into them, then by name."""
+        return sorted(receptacles, key=lambda one: ((one.name not in self.here) + self._shut_chance(one), _by_name(one)))
+
+    def _at(self, one: Receptacle, command: str, thought: str, *, inside: bool = False) -> Iterator[Move]:
+        """The next step towards ``command`` at a receptacle, an open one where it happens ``inside``; none if it has failed."""
+        if command in self.memory.failed:
+            return
+        if one.name not in self.here:
+            yield Move(f"go to {one.name}", thought)
+        elif inside and self._shut(one):
+            yield Move(f"open {one.name}", thought)
+        else:
+            yield Move(command, thought)
+
+
+def _treated(goal: Goal, item: Item | None) -> bool:
+    if item is None or goal.treatment is None:
+        return False
+    return bool(item.clean) if goal.treatment == "clean" else item.heat == {"heat": "hot", "cool": "cool"}[goal.treatment]
+
+
+def _by_name(one: Receptacle) -> tuple[str, int]:
+    stem, _, number = one.name.rpartition(" ")
+    return stem, int(number)
+
+
+def _a(name: str) -> str:
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
