@@ -1,0 +1,180 @@
+"""Which key goes to which host.
+
+A key goes only to the host it belongs to. ``OPENAI_API_KEY`` belongs to the official host; another host gets the key whose
+environment variable the user's own configuration names, and without one a placeholder, which is what local servers
+expect::
+
+    # housequest.toml in the user's configuration folder, never one that came with a cloned folder
+    [endpoints."models.example.org:443"]
+    key_env = "EXAMPLE_KEY"
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from worlds.errors import ConfigurationError, nearest, shown
+from worlds.paths import config_folder
+
+OFFICIAL_URL = "https://api.openai.com/v1"
+OFFICIAL_KEY = "OPENAI_API_KEY"
+PLACEHOLDER = "unused"
+"""What a server without keys is sent, because the protocol wants something there."""
+
+LONGEST_URL = 2_000
+LONGEST_KEY = 8_000
+LARGEST_FILE = 1 << 20
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_.])?|\[[0-9a-f:.]{2,45}\]")
+_ADDRESS = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]/@]+)(:(?P<port>\d{1,5}))?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where an OpenAI-compatible server answers: the address that ``/chat/completions`` is appended to."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @property
+    def address(self) -> str:
+        """``host:port``, always with the port: what a key is bound to."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The base URL, without a trailing slash."""
+        port = "" if self.port == _DEFAULT_PORTS[self.scheme] else f":{self.port}"
+        return f"{self.scheme}://{self.host}{port}{self.path}"
+
+    @property
+    def official(self) -> bool:
+        """Whether this is the official host, over TLS."""
+        return (self.scheme, self.address) == ("https", "api.openai.com:443")
+
+
+def parse_endpoint(url: str) -> Endpoint:
+    """Read a base URL such as ``http://127.0.0.1:8000/v1``.
+
+    Raises ``ConfigurationError``, which never repeats the URL: there may be a password in it.
+    """
+    way_out = "Write the server's base address, for example openai:NAME@http://127.0.0.1:8000/v1."
+    if len(url) > LONGEST_URL or not (url.isascii() and url.isprintable()) or set(url) & set(' \\"<>'):
+        raise ConfigurationError(f"The model's address is not a plain URL. {way_out}")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ConfigurationError(f"The model's address has no valid host and port. {way_out}") from None
+    if parts.scheme not in _DEFAULT_PORTS:
+        raise ConfigurationError(f"The model's address begins with neither http:// nor https://. {way_out}")
+    if "@" in parts.netloc:
+        raise ConfigurationError(
+            "The model's address holds a user name or password, which would end up in records. Take it out; a key for this "
+            f"host is named by key_env in {config_folder() / 'housequest.toml'}."
+        )
+    if parts.query or parts.fragment or "?" in url or "#" in url:
+        raise ConfigurationError(f"The model's address has a query or a fragment after its path. {way_out}")
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    if not _HOST.fullmatch(host) or port == 0:
+        raise ConfigurationError(f"The model's address has no valid host and port. {way_out}")
+    path = parts.path.rstrip("/")
+    if path.endswith("/chat/completions"):
+        raise ConfigurationError("The model's address ends in /chat/completions, which is added to it; leave that off.")
+    return Endpoint(parts.scheme, host, port or _DEFAULT_PORTS[parts.scheme], path)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRing:
+    """Finds the key for an endpoint; holds the names of environment variables by ``host:port``, never a key."""
+
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def variable(self, endpoint: Endpoint) -> str | None:
+        """The environment variable whose key belongs to ``endpoint``; None where no key belongs to it."""
+        return self.variables.get(endpoint.address, OFFICIAL_KEY if endpoint.official else None)
+
+    def key(self, endpoint: Endpoint) -> str:
+        """The key to send to ``endpoint``, or the placeholder where no key belongs to it.
+
+        Raises ``ConfigurationError`` where one belongs to it and is not set, or cannot be sent.
+        """
+        variable = self.variable(endpoint)
+        if variable is None:
+            return PLACEHOLDER
+        key = os.environ.get(variable, "")
+        if not key:
+            alternative = (
+                "; or name a server of your own with openai:NAME@http://127.0.0.1:8000/v1, which needs none"
+                if endpoint.official
+                else f", or take the entry for it out of {config_folder() / 'housequest.toml'}"
+            )
+            raise ConfigurationError(f"{endpoint.address} wants a key: set {variable}{alternative}.")
+        if len(key) > LONGEST_KEY or not all("!" <= character <= "~" for character in key):
+            raise ConfigurationError(
+                f"The value of {variable} cannot be a key: it is too long or holds spaces, line ends, control or non-ASCII "
+                "characters. Set it again without them."
+            )
+        return key
+
+
+def load_keys(file: Path | None = None) -> KeyRing:
+    """The key ring of the user's own configuration (``file`` for another place); empty where there is no file.
+
+    Raises ``ConfigurationError`` for a damaged file or table.
+    """
+    import tomllib
+
+    file = config_folder() / "housequest.toml" if file is None else file
+    try:
+        if not file.exists():
+            return KeyRing()
+        if file.stat().st_size > LARGEST_FILE:
+            raise ConfigurationError(f"{file} is larger than {LARGEST_FILE >> 20} MiB; that is no configuration of ours.")
+        table = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{file} cannot be read: {_reason(error)}.") from None
+    endpoints = table.get("endpoints", {})
+    if not isinstance(endpoints, dict):
+        raise ConfigurationError(f'{file}: endpoints is not a table; write [endpoints."host:port"] above key_env = "NAME".')
+    entries = cast("dict[str, object]", endpoints)
+    return KeyRing(dict(_entry(file, address, entry) for address, entry in entries.items()))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"it is not TOML ({error})"[:200]
+
+
+def _entry(file: Path, address: str, entry: object) -> tuple[str, str]:
+    where = f"{file}: [endpoints.{shown(address)}]"
+    match = _ADDRESS.fullmatch(address.lower())
+    if match is None or not _HOST.fullmatch(match["host"]) or not 0 < int(match["port"] or 443) < 65_536:
+        raise ConfigurationError(f'{where} is not a host with its port; write it like [endpoints."models.example.org:443"].')
+    if not isinstance(entry, dict):
+        raise ConfigurationError(f'{where} is not a table; write key_env = "NAME" below it.')
+    fields = cast("dict[str, Any]", entry)
+    for unknown in fields.keys() - {"key_env"}:
+        raise ConfigurationError(
+            f"{where} has no setting {shown(unknown)}.{nearest(unknown, ('key_env',)) or ' Known: key_env.'}"
+        )
+    variable: object = fields.get("key_env")
+    if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
+        # The value is not shown: it may be the key itself, put there by mistake.
+        raise ConfigurationError(f"{where} key_env does not name an environment variable; the key itself stays out of files.")
+    bound = f"{match['host']}:{int(match['port'] or 443)}"
+    if variable == OFFICIAL_KEY and bound != "api.openai.com:443":
+        raise ConfigurationError(f"{where} names {OFFICIAL_KEY}, which goes to api.openai.com alone; use another variable.")
+    return bound, variable

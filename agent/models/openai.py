@@ -1,0 +1,241 @@
+"""Any OpenAI-compatible endpoint, through the official SDK's chat completions.
+
+The SDK speaks the protocol; retrying is done here, where attempts are counted and waits are bounded. Whatever an endpoint
+sends ends as a ``Completion`` or a ``ModelError``: what the model said, even nothing, is a reply; what is no chat
+completion is an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from agent.models.arguments import refuse_unsupported
+from agent.models.base import Capabilities, Completion, Message
+from agent.models.keys import PLACEHOLDER, Endpoint, KeyRing
+from agent.models.wire import (
+    Dialect,
+    NotACompletion,
+    Refusal,
+    backoff,
+    chat,
+    printable,
+    read_completion,
+    read_refusal,
+    retry_after,
+)
+from worlds.errors import ModelError, Unsupported
+
+if TYPE_CHECKING:
+    from openai import APIConnectionError, APIStatusError, AsyncOpenAI
+
+LONGEST_WAIT = 60.0
+"""Seconds that a server may ask to wait before the next attempt; one that asks for more has refused."""
+
+LONGEST_MESSAGE = 700
+SHORTEST_SECRET = 16
+"""A shorter key is not looked for in replies: it could be a word of theirs."""
+
+_AGAIN = frozenset({408, 409, 429})
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """An attempt that brought no completion. ``again``: another one may; ``asked``: seconds that the server wants to pass."""
+
+    what: str
+    way_out: str
+    again: bool = False
+    asked: float | None = None
+    refusal: Refusal | None = None
+
+
+class OpenAIModel:
+    """A model behind an OpenAI-compatible endpoint.
+
+    ``timeout`` limits each attempt as a whole, in seconds; one that ran out of time is not repeated, since the next would
+    be as slow. ``retries`` counts the further attempts after 408, 409, 429, 5xx and dropped connections. ``wait``
+    stretches the pauses between them: 1 in earnest, next to nothing in a test. Raises ``ConfigurationError`` when the key
+    that belongs to ``endpoint`` is missing.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        endpoint: Endpoint,
+        *,
+        name: str,
+        keys: KeyRing,
+        timeout: float = 60.0,
+        retries: int = 6,
+        wait: float = 1.0,
+    ) -> None:
+        self._model = model
+        self._endpoint = endpoint
+        self._name = name
+        self._key = keys.key(endpoint)
+        self._variable = keys.variable(endpoint)
+        self._timeout = timeout
+        self._retries = retries
+        self._wait = wait
+        self._dialect = Dialect(official=endpoint.official)
+        self._chance = random.Random()
+        self._client: AsyncOpenAI | None = None
+        self._opening = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._reached = False
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def capabilities(self) -> Capabilities:
+        """Nothing beyond chat: what was not tried on this very server is not promised."""
+        return Capabilities()
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        top_logprobs: int = 0,
+        choices: Sequence[str] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        bias: Mapping[int, float] | None = None,
+    ) -> Completion:
+        offered = await self.capabilities()
+        refuse_unsupported(self._name, offered, top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
+        client = await self._connected()
+        conversation = chat(messages)
+        started = time.perf_counter()
+        attempts = failures = 0
+        while True:
+            parameters = self._dialect.parameters(stop=stop, max_tokens=max_tokens, temperature=temperature, seed=seed)
+            attempts += 1
+            outcome = await self._attempt(client, conversation, parameters)
+            if isinstance(outcome, Completion):
+                timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=attempts)
+                return replace(outcome, timing=timing)
+            if outcome.refusal is not None:
+                refused = self._dialect.learn(parameters, outcome.refusal)
+                if refused is not None:
+                    _log.warning("%s does not take %s; it is left out or renamed from here on.", self._name, refused)
+                    continue
+            failures += 1
+            if not outcome.again or failures > self._retries or (outcome.asked or 0.0) > LONGEST_WAIT:
+                raise self._error(outcome, attempts)
+            pause = backoff(failures, self._chance.random()) if outcome.asked is None else outcome.asked
+            await asyncio.sleep(pause * self._wait)
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:  # noqa: ARG002
+        raise Unsupported(f"{self._name} does not score given texts; use an agent that only needs replies.")
+
+    async def aclose(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _connected(self) -> AsyncOpenAI:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            # Connections belong to the loop that made them, and somebody may call asyncio.run once an episode.
+            self._loop, self._client, self._opening = loop, None, asyncio.Lock()
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._connect)
+            return self._client
+
+    def _connect(self) -> AsyncOpenAI:
+        # The SDK takes seconds to import, and a screen may be running meanwhile: hence in a thread, on first use.
+        from agent.models.connection import connect
+
+        return connect(self._endpoint, self._key, self._timeout)
+
+    async def _attempt(
+        self, client: AsyncOpenAI, conversation: list[dict[str, str]], parameters: dict[str, Any]
+    ) -> Completion | _Failure:
+        import openai
+
+        try:
+            async with asyncio.timeout(self._timeout):
+                # Given as they are: the SDK would walk all of a growing conversation again at every call.
+                answer = await client.chat.completions.with_raw_response.create(
+                    model=self._model, messages=[], extra_body={"messages": conversation, **parameters}
+                )
+            self._reached = True
+            response = answer.http_response
+            return read_completion(self._heard(response.content), response.headers.get("content-type", ""))
+        except TimeoutError:
+            return _Failure(
+                f"did not answer within {self._timeout:g} seconds",
+                "Use a quicker model or server, or make the model with a longer timeout.",
+            )
+        except NotACompletion as error:
+            return _Failure(str(error), "Check that the address is an OpenAI-compatible one (it often ends in /v1).")
+        except openai.APIStatusError as error:
+            self._reached = True
+            return self._refused(error)
+        except openai.APIConnectionError as error:
+            return self._dropped(error)
+
+    def _heard(self, body: bytes) -> bytes:
+        # A reply is recorded, and an endpoint may say back what it was sent.
+        secret = self._key != PLACEHOLDER and len(self._key) >= SHORTEST_SECRET
+        return body.replace(self._key.encode(), b"[key]") if secret else body
+
+    def _refused(self, error: APIStatusError) -> _Failure:
+        status = error.status_code
+        refusal = read_refusal(error.response.content)
+        said = f" ({refusal.message})" if refusal.message else ""
+        if 300 <= status < 400:
+            where = error.response.headers.get("location", "nowhere")
+            return _Failure(f"sends on to {where}, and a key is not carried to another address", "Name that address instead.")
+        if status in {401, 403}:
+            variable = self._variable
+            way_out = (
+                f"Check the key in {variable}."
+                if variable
+                else f'Name its key by key_env under [endpoints."{self._endpoint.address}"] in your own housequest.toml.'
+            )
+            return _Failure(f"refused access with {status}{said}", way_out)
+        if status == 404:
+            return _Failure(
+                f"answered 404{said}", "Check the model's name, and that the address is complete (it often ends in /v1)."
+            )
+        spent = refusal.code == "insufficient_quota"
+        if (status in _AGAIN or status >= 500) and not spent:
+            asked = retry_after(error.response.headers, time.time())
+            wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
+            return _Failure(
+                f"answered {status}{said}{wish}", "Try again later, or with fewer workers.", again=True, asked=asked
+            )
+        way_out = "Check the account's quota." if spent else "Check the model's name and settings."
+        return _Failure(f"answered {status}{said}", way_out, refusal=refusal if status in {400, 422} else None)
+
+    def _dropped(self, error: APIConnectionError) -> _Failure:
+        import httpx2
+
+        cause = error.__cause__
+        never_there = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError) and not self._reached
+        if never_there:
+            # Nothing was dropped: a server that is not running is better told at once than after half a minute.
+            return _Failure(f"cannot be reached ({cause})", "Check the address, and that the server is running.")
+        way_out = "Check the connection and the server's log."
+        return _Failure(f"dropped the connection ({cause or error})", way_out, again=True)
+
+    def _error(self, failure: _Failure, attempts: int) -> ModelError:
+        tried = f", attempt {attempts} of at most {self._retries + 1}" if failure.again else ""
+        told = failure.what if self._key == PLACEHOLDER else failure.what.replace(self._key, "[key]")
+        what = printable(told, LONGEST_MESSAGE // 2)
+        head = printable(f"{self._name}: {self._endpoint.address}", LONGEST_MESSAGE // 3)
+        return ModelError(f"{head} {what}{tried}. {failure.way_out}")

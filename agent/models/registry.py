@@ -1,0 +1,88 @@
+"""Model names and how each is made; a model's code is imported when it is first asked for."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agent.models.base import Model
+from agent.models.keys import OFFICIAL_URL, Endpoint, KeyRing, load_keys, parse_endpoint
+from worlds.errors import ConfigurationError, nearest, shown
+
+FORMS = "openai:NAME, openai:NAME@http://HOST:PORT/v1 or scripted:FILE"
+LONGEST_NAME = 200
+
+_LATER = {
+    "builtin": "a built-in model is not in this version",
+    "llama": "models in GGUF files are not in this version; serve the file with an OpenAI-compatible server",
+}
+_FORGOTTEN_SCHEME = re.compile(r"@(localhost|\[[0-9a-f:.]+\]|[\w.-]+:\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """A model's name, read: ``name`` is the endpoint's word for it, or the script's file."""
+
+    kind: Literal["openai", "scripted"]
+    name: str
+    endpoint: Endpoint | None = None
+
+    def __str__(self) -> str:
+        official = self.endpoint is None or self.endpoint.url == OFFICIAL_URL
+        return f"{self.kind}:{self.name}{'' if official or self.endpoint is None else f'@{self.endpoint.url}'}"
+
+
+def parse_model(name: str) -> ModelName:
+    """Read a model's name without opening anything. Raises ``ConfigurationError``, never repeating an address."""
+    kind, colon, rest = name.partition(":")
+    kind = kind.strip()
+    if kind in _LATER:
+        raise ConfigurationError(f"{kind}: {_LATER[kind]}. Name a model as {FORMS}.")
+    if kind == "scripted" and rest.strip():
+        if "\0" in rest:
+            raise ConfigurationError(f"{shown(rest)} is not the name of a file. Name a model as {FORMS}.")
+        return ModelName("scripted", rest.strip())
+    if kind == "openai" and rest.strip():
+        return _openai(rest.strip())
+    if kind in {"openai", "scripted"}:
+        raise ConfigurationError(f"{kind}{colon} names nothing. Name a model as {FORMS}.")
+    suggestion = nearest(kind, ("openai", "scripted", *_LATER))
+    raise ConfigurationError(f"There is no kind of model {shown(kind, 40)}.{suggestion} Name a model as {FORMS}.")
+
+
+def _openai(rest: str) -> ModelName:
+    # A model's own name may hold slashes, colons and "@"; the address begins at the last "@http".
+    at = max(rest.lower().rfind("@http://"), rest.lower().rfind("@https://"))
+    name, url = (rest, OFFICIAL_URL) if at < 0 else (rest[:at], rest[at + 1 :])
+    if "://" in name:
+        raise ConfigurationError(f"The model's address begins with neither http:// nor https://. Name a model as {FORMS}.")
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise ConfigurationError(f"{shown(name, 60)} is not the name of a model. Name a model as {FORMS}.")
+    if at < 0 and _FORGOTTEN_SCHEME.search(name):
+        raise ConfigurationError(f"{shown(name)} would go to the official host; write the address with http:// after the @.")
+    return ModelName("openai", name, parse_endpoint(url))
+
+
+def make_model(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0, retries: int = 6, wait: float = 1.0) -> Model:
+    """Make the model ``name``; nothing is called yet.
+
+    ``keys`` says which key goes where (None: the user's own configuration), ``timeout`` is the limit of one attempt in
+    seconds, ``retries`` counts the further attempts, and ``wait`` stretches the pauses between them. Raises
+    ``ConfigurationError``.
+    """
+    parsed = parse_model(name)
+    if not (math.isfinite(timeout) and timeout > 0):
+        raise ConfigurationError(f"A time limit of {timeout} seconds allows no call; give a number above 0.")
+    if retries < 0 or not (math.isfinite(wait) and wait >= 0):
+        raise ConfigurationError(f"{retries} retries and pauses of {wait} times their length cannot be; give 0 or more.")
+    if parsed.endpoint is None:
+        from agent.models.scripted import load_script
+
+        return load_script(Path(parsed.name).expanduser(), name=str(parsed))
+    from agent.models.openai import OpenAIModel
+
+    ring = load_keys() if keys is None else keys
+    return OpenAIModel(parsed.name, parsed.endpoint, name=str(parsed), keys=ring, timeout=timeout, retries=retries, wait=wait)

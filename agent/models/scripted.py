@@ -1,0 +1,212 @@
+"""A model that says what a file tells it to: deterministic, offline, for tests, demonstrations and reproducing a bug.
+
+The file is YAML::
+
+    rules:                            # the first rule that fits answers
+      - role: You plan for someone    # text in the system message; without it any role
+        match: Write the plan         # text in the last user message; without it any message
+        reply: |
+          Thought: easy.
+          Plan:
+          1. find a mug
+      - role: You act
+        replies: ["Action: look", "Action: inventory"]
+    replies: ["Action: look"]         # where no rule fits: one after the other
+    default: "Action: inventory"      # where those have run out
+
+``replies`` are given by place in the conversation: the n-th is the answer to one that holds n - 1 assistant messages, so
+that many calls at once, and a conversation that was rewound, get what they would have got alone.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from agent.models.arguments import refuse_unsupported
+from agent.models.base import Capabilities, Completion, Message, Usage
+from worlds.errors import ConfigurationError, ModelError, Unsupported, nearest, shown
+
+LARGEST_FILE = 1 << 18
+
+_TOP = ("rules", "replies", "default")
+_RULE = ("role", "match", "reply", "replies")
+_CAPABILITIES = Capabilities(deterministic=True)
+
+
+class _Mark(Protocol):
+    line: int
+
+
+class Node(Protocol):
+    """A node of a YAML document: ``id`` is scalar, sequence or mapping, ``value`` its text, nodes or pairs of nodes."""
+
+    id: str
+    tag: str
+    value: Any
+    start_mark: _Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Answers a conversation whose system message holds ``role`` and whose last user message holds ``match``."""
+
+    role: str
+    match: str
+    replies: tuple[str, ...]
+    repeated: bool
+
+    def reply(self, system: str, last: str, place: int) -> str | None:
+        """The reply at ``place`` (from 0) of a conversation, or None where this rule does not fit or has run out."""
+        if self.role not in system or self.match not in last:
+            return None
+        if self.repeated:
+            return self.replies[0]
+        return self.replies[place] if place < len(self.replies) else None
+
+
+class ScriptedModel:
+    """A model whose replies are a pure function of the conversation. Words count as tokens."""
+
+    def __init__(self, rules: Sequence[Rule], *, name: str) -> None:
+        self._rules = tuple(rules)
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def capabilities(self) -> Capabilities:
+        return _CAPABILITIES
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int = 512,
+        temperature: float = 0.0,  # noqa: ARG002
+        seed: int | None = None,  # noqa: ARG002
+        top_logprobs: int = 0,
+        choices: Sequence[str] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        bias: Mapping[int, float] | None = None,
+    ) -> Completion:
+        refuse_unsupported(self._name, _CAPABILITIES, top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
+        system = "\n".join(message.content for message in messages if message.role == "system")
+        last = next((message.content for message in reversed(messages) if message.role == "user"), "")
+        place = sum(message.role == "assistant" for message in messages)
+        found = (rule.reply(system, last, place) for rule in self._rules)
+        reply = next((reply for reply in found if reply is not None), None)
+        if reply is None:
+            raise ModelError(
+                f"{self._name} has no reply number {place + 1} for a message that begins {shown(last, 80)}; "
+                "add one, or a default."
+            )
+        ends = [at for at in (reply.find(word) for word in stop if word) if at >= 0]
+        text = reply[: min(ends)] if ends else reply
+        words = list(re.finditer(r"\S+", text))
+        cut = len(words) > max_tokens
+        text = text[: words[max_tokens].start()].rstrip() if cut else text
+        prompt = sum(len(message.content.split()) for message in messages)
+        return Completion(text, "length" if cut else "stop", Usage(prompt, min(len(words), max_tokens)))
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:  # noqa: ARG002
+        raise Unsupported(f"{self._name} does not score given texts; use an agent that only needs replies.")
+
+    async def aclose(self) -> None:
+        return None
+
+
+def load_script(file: Path, *, name: str) -> ScriptedModel:
+    """Read a script. Raises ``ConfigurationError`` naming the file, and the line where one is to blame."""
+    return ScriptedModel(_Reader(file).rules(), name=name)
+
+
+class _Reader:
+    # Nodes rather than values: they know their lines, every scalar is its own text ("yes" stays "yes"), and an alias that
+    # stands for a million items is never expanded.
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def rules(self) -> list[Rule]:
+        top = self._fields(self._root(), _TOP)
+        rules = [self._rule(node) for node in self._items(top["rules"])] if "rules" in top else []
+        if "replies" in top:
+            rules.append(Rule("", "", self._texts(top["replies"]), repeated=False))
+        if "default" in top:
+            rules.append(Rule("", "", (self._text(top["default"]),), repeated=True))
+        if not rules:
+            raise ConfigurationError(f"{self._file} says nothing; give it rules, replies or a default.")
+        return rules
+
+    def _root(self) -> Node:
+        from ruamel.yaml import YAML
+        from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+        try:
+            with self._file.open("rb") as opened:
+                content = opened.read(LARGEST_FILE + 1)
+            if len(content) > LARGEST_FILE:
+                raise ConfigurationError(f"{self._file} is larger than {LARGEST_FILE >> 10} KiB; that is no script of replies.")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of an anchor that is set twice: as YAML has it, the last one counts
+                yaml = YAML(typ="safe", pure=True)
+                root = cast("Node | None", yaml.compose(content.decode("utf-8-sig")))  # pyright: ignore[reportUnknownMemberType]
+        except OSError as error:
+            raise ConfigurationError(f"{self._file} cannot be read: {error.strerror}. Give scripted: a file.") from None
+        except UnicodeDecodeError:
+            raise ConfigurationError(f"{self._file} is not UTF-8 text, so it is no script of replies.") from None
+        except MarkedYAMLError as error:
+            mark: _Mark | None = getattr(error, "problem_mark", None)
+            line = "" if mark is None else f", line {mark.line + 1}"
+            raise ConfigurationError(f"{self._file}{line} is not YAML: {getattr(error, 'problem', None)}."[:400]) from None
+        except (YAMLError, ValueError, RecursionError) as error:
+            raise ConfigurationError(f"{self._file} is not YAML: {shown(str(error))}.") from None
+        if root is None:
+            raise ConfigurationError(f"{self._file} is empty; give it rules, replies or a default.")
+        return root
+
+    def _rule(self, node: Node) -> Rule:
+        fields = self._fields(node, _RULE)
+        if ("reply" in fields) == ("replies" in fields):
+            raise self._error(node, "a rule has either a reply or replies")
+        repeated = "reply" in fields
+        replies = (self._text(fields["reply"]),) if repeated else self._texts(fields["replies"])
+        role, match = (self._text(fields[key]) if key in fields else "" for key in ("role", "match"))
+        return Rule(role, match, replies, repeated)
+
+    def _fields(self, node: Node, known: tuple[str, ...]) -> dict[str, Node]:
+        if node.id != "mapping":
+            raise self._error(node, f"here must be a mapping with {', '.join(known)}")
+        fields: dict[str, Node] = {}
+        for key_node, value in cast("list[tuple[Node, Node]]", node.value):
+            key = self._text(key_node)
+            if key not in known:
+                suggestion = nearest(key, known) or f" Known: {', '.join(known)}"
+                raise self._error(key_node, f"there is no setting {shown(key, 40)}.{suggestion}")
+            if key in fields:
+                raise self._error(key_node, f"{key} is there twice")
+            fields[key] = value
+        return fields
+
+    def _items(self, node: Node) -> Iterator[Node]:
+        if node.id != "sequence":
+            raise self._error(node, "here must be a list")
+        yield from cast("list[Node]", node.value)
+
+    def _texts(self, node: Node) -> tuple[str, ...]:
+        return tuple(self._text(item) for item in self._items(node))
+
+    def _text(self, node: Node) -> str:
+        if node.id != "scalar" or node.tag == "tag:yaml.org,2002:null":
+            raise self._error(node, "here must be text")
+        return str(node.value).encode("utf-8", "replace").decode("utf-8")
+
+    def _error(self, node: Node, what: str) -> ConfigurationError:
+        return ConfigurationError(f"{self._file}, line {node.start_mark.line + 1}: {what}{'' if what.endswith('?') else '.'}")

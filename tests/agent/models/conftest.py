@@ -1,0 +1,30 @@
+"""The local endpoint, one for all tests of a module, fresh for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.backends.server import Server, serve
+from worlds.paths import config_folder
+
+
+@pytest.fixture(scope="module")
+def running_server() -> Iterator[Server]:
+    with serve() as server:
+        yield server
+
+
+@pytest.fixture
+def server(running_server: Server) -> Server:
+    running_server.reset()
+    return running_server
+
+
+@pytest.fixture
+def own_file() -> Path:
+    """Where the user's own housequest.toml would be."""
+    config_folder().mkdir(parents=True)
+    return config_folder() / "housequest.toml"

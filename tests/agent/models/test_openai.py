@@ -1,0 +1,315 @@
+"""The endpoint model over real connections to the local server, well-behaved and otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent.models.base import Completion, Message, Model, Usage
+from agent.models.keys import KeyRing
+from agent.models.openai import LONGEST_MESSAGE
+from agent.models.registry import make_model
+from tests.backends import server as backend
+from tests.backends.server import Behaviour, Server
+from worlds.errors import ModelError, Unsupported
+
+PROMPT = [Message("system", "You act."), Message("user", "A room. \ud800")]
+PRECIOUS = "sk-precious-0123456789-abcdefgh"
+
+
+def model_of(server: Server, *, keys: KeyRing | None = None, timeout: float = 5.0, retries: int = 6) -> Model:
+    return make_model(server.model(), keys=keys or KeyRing(), timeout=timeout, retries=retries, wait=0.001)
+
+
+async def ask(model: Model, **arguments: object) -> Completion:
+    try:
+        return await model.complete(PROMPT, **arguments)  # type: ignore[arg-type]
+    finally:
+        await model.aclose()
+
+
+def complete(server: Server, *, timeout: float = 5.0, retries: int = 6, **arguments: object) -> Completion:
+    return asyncio.run(ask(model_of(server, timeout=timeout, retries=retries), **arguments))
+
+
+def refusal(server: Server, *, timeout: float = 5.0, retries: int = 6) -> str:
+    with pytest.raises(ModelError) as caught:
+        complete(server, timeout=timeout, retries=retries)
+    message = str(caught.value)
+    assert server.model() in message
+    assert message.isprintable()
+    assert len(message) <= LONGEST_MESSAGE
+    return message
+
+
+def test_a_conversation_goes_out_and_a_reply_comes_back(server: Server) -> None:
+    server.behave(backend.saying("Thought: a\nAction: look", cached=3))
+    completion = complete(server, stop=["\nObservation:"], max_tokens=99, temperature=0.5, seed=7)
+    assert completion == Completion("Thought: a\nAction: look", "stop", Usage(5, 4))
+    assert (completion.timing.attempts, completion.timing.cached) == (1, 3)
+    assert completion.timing.seconds > 0
+    assert server.requests[0].body == {
+        "model": "tester",
+        "messages": [{"role": "system", "content": "You act."}, {"role": "user", "content": "A room. ?"}],
+        "max_tokens": 99,
+        "temperature": 0.5,
+        "stop": ["\nObservation:"],
+        "seed": 7,
+    }
+
+
+@pytest.mark.parametrize("code", [408, 409, 429, 500, 502, 503, 529])
+def test_a_busy_server_is_asked_again(server: Server, code: int) -> None:
+    server.behave(backend.status(code), backend.status(code, retry_after="1"))
+    assert complete(server).timing.attempts == 3
+    assert len(server.requests) == 3
+
+
+def test_dropped_connections_are_made_again(server: Server) -> None:
+    server.behave(backend.cut_off, backend.cut_off)
+    assert complete(server).timing.attempts == 3
+
+
+def test_retries_end(server: Server) -> None:
+    server.behave(otherwise=backend.status(503))
+    message = refusal(server, retries=2)
+    assert "answered 503 (no luck (503)), attempt 3 of at most 3" in message
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 413, 422])
+def test_a_refusal_is_not_repeated(server: Server, code: int) -> None:
+    server.behave(otherwise=backend.status(code))
+    assert f"{code} (no luck ({code}))" in refusal(server)
+    assert len(server.requests) == 1
+
+
+def test_an_unreasonable_wait_and_a_spent_quota_end_it_at_once(server: Server) -> None:
+    server.behave(backend.status(429, retry_after="3600"))
+    assert "asks to wait 3600 seconds" in refusal(server)
+    server.behave(backend.status(429, {"error": {"message": "You have no money", "code": "insufficient_quota"}}))
+    assert "Check the account's quota" in refusal(server)
+    assert len(server.requests) == 2
+
+
+def test_a_server_that_is_not_there_is_named_at_once() -> None:
+    model = make_model("openai:x@http://127.0.0.1:1/v1", keys=KeyRing())
+    with pytest.raises(ModelError, match=r"127\.0\.0\.1:1 cannot be reached"):
+        asyncio.run(ask(model))
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [backend.slow(30), backend.endless(b" ", 0.02)],
+    ids=["slow", "dribbling"],
+)
+def test_the_time_limit_holds_for_the_whole_call(server: Server, behaviour: Behaviour) -> None:
+    server.behave(otherwise=behaviour)
+    assert "did not answer within 0.2 seconds" in refusal(server, timeout=0.2)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "complaint"),
+    [
+        (backend.half_json, "that are not JSON"),
+        (backend.raw(b"<html>Welcome</html>", content_type="text/html"), "20 bytes of text/html that are not JSON"),
+        (backend.raw(b"{}"), "without a reply (no choices)"),
+        (backend.raw(b'{"choices": []}'), "without a reply (no choices)"),
+        (backend.raw(b'{"error": {"message": "upstream\\n\\u202eis down"}}'), "without a reply: upstream is down"),
+        (backend.endless(b" " * 4_096), "more than 1 MiB"),
+        (backend.raw(b"x" * (2 << 20)), "more than 1 MiB"),
+        (backend.raw(b"x" * (2 << 20), code=500), "more than 1 MiB"),
+        (backend.raw(b"\x1f\x8b" + b"x" * 50, content_encoding="gzip"), "compressed"),
+        (backend.raw(bytes(range(256)), content_type="image/png"), "256 bytes of image/png"),
+        (backend.status(500, {"error": "x" * 50_000}), "answered 500"),
+    ],
+    ids=itertools.count(),
+)
+def test_a_broken_answer_says_what_is_wrong(server: Server, behaviour: Behaviour, complaint: str) -> None:
+    server.behave(otherwise=behaviour)
+    assert complaint in refusal(server, retries=0)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\x00\x1b[2J\x07", "\u202etxet", "\ud800", "x" * 500_000, "🙂" * 100], ids=itertools.count()
+)
+def test_rubbish_is_a_reply(server: Server, text: str) -> None:
+    server.behave(backend.raw(json.dumps({"choices": [{"message": {"content": text}}]}).encode()))
+    assert complete(server).text == text.replace("\ud800", "?")
+
+
+def test_a_length_a_refusal_and_a_wrong_content_type_are_replies(server: Server) -> None:
+    server.behave(backend.saying("Action: lo", finish="length"), backend.saying(None, refusal="I will not."))
+    assert complete(server).finish == "length"
+    assert complete(server) == Completion("I will not.", "refusal", Usage(5, 0))
+    server.behave(backend.raw(b'{"choices": [{"message": {"content": "a"}}]}', content_type="text/plain"))
+    assert complete(server).text == "a"
+
+
+def test_a_parameter_that_the_model_does_not_take_is_left_out_from_then_on(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.behave(
+        backend.status(400, {"error": {"message": "no", "param": "temperature", "code": "unsupported_value"}}),
+        backend.status(400, {"error": {"message": "Unsupported: 'max_tokens'. Use 'max_completion_tokens'."}}),
+    )
+    model = model_of(server)
+
+    async def twice() -> tuple[Completion, Completion]:
+        try:
+            return await model.complete(PROMPT), await model.complete(PROMPT)
+        finally:
+            await model.aclose()
+
+    with caplog.at_level(logging.WARNING):
+        first, second = asyncio.run(twice())
+    assert (first.timing.attempts, second.timing.attempts) == (3, 1)
+    assert set(server.requests[-1].body) == {"model", "messages", "max_completion_tokens"}
+    assert "does not take temperature" in caplog.text
+
+
+def test_hundreds_of_calls_run_at_once(server: Server) -> None:
+    server.behave(otherwise=backend.together(300))
+    model = model_of(server, timeout=30)
+
+    async def together() -> list[Completion]:
+        try:
+            return await asyncio.gather(*[model.complete(PROMPT) for _ in range(300)])
+        finally:
+            await model.aclose()
+
+    assert [completion.text for completion in asyncio.run(together())] == ["Action: look"] * 300
+
+
+def test_a_cancelled_call_ends_and_the_model_goes_on(server: Server) -> None:
+    server.behave(backend.slow(30))
+    model = model_of(server)
+
+    async def cancelled() -> Completion:
+        task = asyncio.create_task(model.complete(PROMPT))
+        while not server.requests:  # noqa: ASYNC110 - the server's thread has no loop of ours to signal
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await ask(model)
+
+    assert asyncio.run(cancelled()).text == "Action: look"
+
+
+def test_a_model_outlives_an_event_loop(server: Server) -> None:
+    model = model_of(server)
+    for _ in range(2):
+        assert asyncio.run(model.complete(PROMPT)).text == "Action: look"
+    asyncio.run(ask(model))
+
+
+def test_what_was_not_tried_is_not_offered(server: Server) -> None:
+    model = model_of(server)
+    for arguments in ({"top_logprobs": 1}, {"choices": ["a"]}, {"schema": {}}, {"bias": {1: 1.0}}):
+        with pytest.raises(Unsupported, match=model.name):
+            asyncio.run(ask(model, **arguments))
+    with pytest.raises(Unsupported, match="score"):
+        asyncio.run(model.score(PROMPT, ["a"]))
+    assert not server.requests
+
+
+@pytest.fixture
+def precious(server: Server, monkeypatch: pytest.MonkeyPatch) -> KeyRing:
+    """A key ring in which a precious key belongs to the server."""
+    monkeypatch.setenv("PRECIOUS_KEY", PRECIOUS)
+    return KeyRing({f"127.0.0.1:{server.port}": "PRECIOUS_KEY"})
+
+
+def test_nothing_comes_from_the_environment_by_itself(
+    server: Server, own_file: Path, precious: KeyRing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_WEBHOOK_SECRET"):
+        monkeypatch.setenv(name, "canary")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/canary")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer canary\nX-Api-Key: canary\nCookie: canary")
+    asyncio.run(ask(make_model(server.model())))
+    asyncio.run(ask(make_model(server.model(), keys=precious)))
+    assert [request.headers["authorization"] for request in server.requests] == ["Bearer unused", f"Bearer {PRECIOUS}"]
+    assert "canary" not in str(server.requests)
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_key_is_not_carried_elsewhere(server: Server, precious: KeyRing, code: int) -> None:
+    with backend.serve() as elsewhere:
+        server.behave(backend.status(code, location=f"{elsewhere.url}/chat/completions"))
+        with pytest.raises(ModelError, match=f"sends on to http://127.0.0.1:{elsewhere.port}"):
+            asyncio.run(ask(model_of(server, keys=precious)))
+        assert not elsewhere.requests
+
+
+def echo(code: int, shape: Callable[[str], object]) -> Behaviour:
+    """Says back the key that was sent."""
+
+    async def behave(recorded: backend.Recorded, policy: backend.Policy) -> backend.Response:
+        return await backend.status(code, shape(recorded.headers["authorization"]))(recorded, policy)
+
+    return behave
+
+
+@pytest.mark.parametrize("code", [400, 401, 404, 429, 500])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        lambda sent: {"error": {"message": f"Incorrect key: {sent}"}},
+        lambda sent: {"error": f"{'x' * 300} {sent}"},
+        lambda sent: [sent],
+    ],
+)
+def test_an_error_never_holds_the_key(
+    server: Server, precious: KeyRing, code: int, shape: Callable[[str], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    server.behave(otherwise=echo(code, shape))
+    with caplog.at_level(logging.DEBUG), pytest.raises(ModelError) as caught:
+        asyncio.run(ask(model_of(server, keys=precious, retries=1)))
+    assert PRECIOUS in server.requests[0].headers["authorization"]
+    assert PRECIOUS[:20] not in str(caught.value)
+    assert PRECIOUS not in caplog.text
+
+
+def test_a_reply_never_holds_the_key(server: Server, precious: KeyRing) -> None:
+    server.behave(echo(200, lambda sent: {"choices": [{"message": {"content": f"Action: say {sent}"}}]}))
+    assert asyncio.run(ask(model_of(server, keys=precious))).text == "Action: say Bearer [key]"
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+HEADERS = st.tuples(
+    st.sampled_from(
+        (b"content-length", b"transfer-encoding", b"location", b"set-cookie", b"content-type", b"content-encoding")
+    ),
+    st.binary(max_size=12) | st.sampled_from((b"5", b"chunked", b"http://[", b"a=b; domain=", b"utf-16;charset=x", b"gzip")),
+)
+ANSWERS = (
+    st.binary(max_size=200)
+    | st.binary(max_size=100).map(lambda tail: HEAD + b"content-length: 50\r\n\r\n" + tail)
+    | st.binary(max_size=100).map(lambda tail: HEAD + b"transfer-encoding: chunked\r\n\r\n" + tail)
+    | st.tuples(st.integers(100, 999), st.lists(HEADERS, max_size=3), st.binary(max_size=40)).map(
+        lambda parts: b"HTTP/1.1 %d X\r\n" % parts[0] + b"".join(b"%s: %s\r\n" % pair for pair in parts[1]) + b"\r\n" + parts[2]
+    )
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(ANSWERS, min_size=1, max_size=2))
+def test_any_bytes_end_as_a_completion_or_a_model_error(answers: list[bytes]) -> None:
+    with backend.serve_bytes(answers) as url:
+        model = make_model(f"openai:x@{url}", keys=KeyRing(), timeout=2, retries=1, wait=0)
+        try:
+            assert isinstance(asyncio.run(ask(model)), Completion)
+        except ModelError as error:
+            assert str(error).isprintable()
+            assert len(str(error)) <= LONGEST_MESSAGE

@@ -1,0 +1,83 @@
+"""Playing through the local endpoint, for the end-to-end tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.agents.registry import make_agent
+from agent.episode import Terms, run_episode
+from agent.events import Clocked, Ended, Event
+from agent.models.registry import make_model
+from agent.record import EpisodeRecorder, read_episode
+from tests.backends.server import Recorded, Server
+from worlds.base import Task, World
+
+AGENTS = ("react", "reasoner-actor")
+
+
+@dataclass(frozen=True)
+class Played:
+    """An episode as it was recorded and read back, with the requests that it cost and its clocks."""
+
+    events: list[Event]
+    requests: list[Recorded]
+    clocks: list[Clocked]
+    record: bytes
+
+    @property
+    def ended(self) -> Ended:
+        body = self.events[-1].body
+        assert isinstance(body, Ended)
+        return body
+
+    def kinds(self) -> list[str]:
+        return [event.body.kind for event in self.events]
+
+
+def one_of_each_type(world: World, split: str) -> list[Task]:
+    """The first task of each type, in order of the split."""
+    first: dict[str, Task] = {}
+    for task in world.tasks(split):
+        first.setdefault(task.type, task)
+    return list(first.values())
+
+
+def play(
+    server: Server,
+    world: World,
+    task: Task,
+    agent: str,
+    record: Path,
+    *,
+    settings: Mapping[str, str | int | bool] | None = None,
+    max_turns: int = 50,
+    grants: frozenset[str] = frozenset(),
+    timeout: float = 20.0,
+    retries: int = 3,
+) -> Played:
+    """Play ``task`` with ``agent``, whose model is the endpoint's, into the file ``record``."""
+    server.requests.clear()
+    clocks: list[Clocked] = []
+
+    async def episode() -> None:
+        model = make_model(server.model(), timeout=timeout, retries=retries, wait=0.001)
+        player = make_agent(agent, world=world, model=model, settings=settings)
+        # The name in the record, so that two servers' records can be compared.
+        terms = Terms(world.engine, grants, max_turns, model="openai:tester", settings=dict(settings or {}))
+
+        def listen(event: Event | Clocked) -> None:
+            recorder(event)
+            if isinstance(event, Clocked):
+                clocks.append(event)
+
+        try:
+            with EpisodeRecorder(record) as recorder:
+                await run_episode(world.open(task, diagnosis="diagnosis" in grants), player, terms, listen)
+        finally:
+            await model.aclose()
+
+    asyncio.run(episode())
+    return Played(list(read_episode(record)), list(server.requests), clocks, record.read_bytes())

@@ -1,0 +1,158 @@
+"""Whole episodes over a real OpenAI-compatible connection, to a server in all its moods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent import events
+from tests.agent.playing import AGENTS, Played, one_of_each_type, play
+from tests.backends import server as backend
+from tests.backends.policy import Solver
+from tests.backends.server import Behaviour, Messages, Server
+from worlds.base import World
+from worlds.registry import make_world
+
+HOUSES = ("example:1", "example:2", "example:3")
+WITHOUT_REPLANNING = {"revisions": 0}
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return make_world("alfworld")
+
+
+def plans(played: Played) -> list[events.Planned]:
+    return [event.body for event in played.events if isinstance(event.body, events.Planned)]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("house", HOUSES)
+def test_a_bundled_house_is_won(server: Server, world: World, tmp_path: Path, agent: str, house: str) -> None:
+    played = play(server, world, world.task(house), agent, tmp_path / "e.jsonl")
+    assert played.ended.outcome == "won"
+    assert played.kinds().count("called") == len(played.requests) == len(played.clocks)
+    assert {clock.attempts for clock in played.clocks} == {1}
+
+
+@pytest.mark.games
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_published_game_of_each_type_is_won(server: Server, alfworld_games: Path, tmp_path: Path, agent: str) -> None:
+    world = make_world("alfworld", data=alfworld_games)
+    tasks = one_of_each_type(world, "valid_seen")
+    assert len(tasks) == 6
+    outcomes = {task.type: play(server, world, task, agent, tmp_path / f"{task.type}.jsonl").ended for task in tasks}
+    assert {name: ended.outcome for name, ended in outcomes.items()} == {task.type: "won" for task in tasks}
+
+
+@pytest.mark.parametrize("house", HOUSES)
+def test_a_wrong_plan_loses_and_a_revised_one_wins(server: Server, world: World, tmp_path: Path, house: str) -> None:
+    server.policy = Solver(wrong_first_plan=True)
+    task = world.task(house)
+    alone = play(server, world, task, "reasoner-actor", tmp_path / "alone.jsonl", settings=WITHOUT_REPLANNING, max_turns=25)
+    assert alone.ended.outcome == "lost"
+    assert len(plans(alone)) == 1
+    revised = play(server, world, task, "reasoner-actor", tmp_path / "revised.jsonl")
+    assert revised.ended.outcome == "won"
+    assert [plan.revision for plan in plans(revised)] == [0, 1]
+    assert plans(revised)[0] == plans(alone)[0]
+    assert "stuck" in plans(revised)[1].reason
+
+
+@pytest.mark.games
+def test_wrong_and_revised_plans_in_published_games(server: Server, alfworld_games: Path, tmp_path: Path) -> None:
+    world = make_world("alfworld", data=alfworld_games)
+    server.policy = Solver(wrong_first_plan=True)
+    for task in one_of_each_type(world, "valid_seen"):
+        path = tmp_path / f"{task.type}.jsonl"
+        alone = play(server, world, task, "reasoner-actor", path, settings=WITHOUT_REPLANNING, max_turns=20)
+        revised = play(server, world, task, "reasoner-actor", path)
+        assert (alone.ended.outcome, revised.ended.outcome) == ("lost", "won"), task.type
+
+
+def test_the_actor_sees_the_goal_and_follows_the_plan_alone(server: Server, world: World, tmp_path: Path) -> None:
+    def misled(messages: Messages) -> str:
+        reply = Solver()(messages)
+        return reply.replace("egg", "spoon") if "\nPlan:" in reply else reply
+
+    server.policy = misled
+    played = play(server, world, world.task("example:1"), "reasoner-actor", tmp_path / "e.jsonl", max_turns=20)
+    assert played.ended.outcome == "lost"
+    assert any("heat some egg" in request.text for request in played.requests)
+    assert not any("egg" in event.body.command for event in played.events if isinstance(event.body, events.Stepped))
+
+
+CALM = "calm.jsonl"
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        [backend.status(429, retry_after="1"), backend.status(429)],
+        [backend.cut_off, backend.cut_off],
+        [backend.status(503), backend.cut_off, backend.status(408)],
+        [backend.slow(0.2)],
+    ],
+    ids=["rate-limited", "cut off", "all sorts", "slow"],
+)
+def test_passing_trouble_leaves_no_trace_in_the_record(
+    server: Server, world: World, tmp_path: Path, agent: str, trouble: list[Behaviour]
+) -> None:
+    task = world.task("example:2")
+    calm = play(server, world, task, agent, tmp_path / CALM)
+    server.behave(backend.answer, *trouble)
+    troubled = play(server, world, task, agent, tmp_path / "troubled.jsonl")
+    assert troubled.ended.outcome == "won"
+    assert troubled.record == calm.record
+    assert sum(clock.attempts for clock in troubled.clocks) == len(troubled.requests)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    ("trouble", "told"),
+    [
+        (backend.status(429), "429"),
+        (backend.status(500), "500"),
+        (backend.status(401), "401"),
+        (backend.cut_off, "dropped the connection"),
+        (backend.half_json, "not JSON"),
+        (backend.raw(b"<html>", content_type="text/html"), "text/html"),
+        (backend.raw(b'{"choices": []}'), "no choices"),
+        (backend.endless(b" " * 9_999), "more than 1 MiB"),
+        (backend.slow(30), "did not answer within 0.3 seconds"),
+    ],
+    ids=["429", "500", "401", "cut off", "half", "html", "empty", "endless", "slow"],
+)
+def test_lasting_trouble_ends_the_episode_as_the_models(
+    server: Server, world: World, tmp_path: Path, agent: str, trouble: Behaviour, told: str
+) -> None:
+    server.behave(backend.answer, backend.answer, backend.answer, otherwise=trouble)
+    played = play(server, world, world.task("example:1"), agent, tmp_path / "e.jsonl", timeout=0.3, retries=1)
+    assert (played.ended.outcome, played.ended.boundary) == ("error", "model")
+    assert told in (played.ended.message or "")
+    assert played.kinds().count("called") == 3
+
+
+RUBBISH = ["", "\x00\x1b[2J" * 50, "\u202eenifed", "x" * 200_000, "Action:", "Plan:", "{" * 5_000, "🙂\n" * 100]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("rubbish", RUBBISH, ids=range(len(RUBBISH)))
+def test_rubbish_spends_turns_and_the_episode_goes_on(
+    server: Server, world: World, tmp_path: Path, agent: str, rubbish: str
+) -> None:
+    said = backend.saying(rubbish)
+    server.behave(said, said, otherwise=said)
+    played = play(server, world, world.task("example:1"), agent, tmp_path / "e.jsonl", max_turns=3)
+    assert (played.ended.outcome, played.ended.turns) == ("lost", 3)
+    assert played.ended.boundary is None
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_one_unreadable_reply_is_asked_for_again(server: Server, world: World, tmp_path: Path, agent: str) -> None:
+    server.behave(backend.answer, backend.saying("I would rather\nnot say."), backend.answer)
+    played = play(server, world, world.task("example:2"), agent, tmp_path / "e.jsonl")
+    assert played.ended.outcome == "won"
+    assert [e.body.final for e in played.events if isinstance(e.body, events.Unreadable)] == [False]

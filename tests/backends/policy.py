@@ -1,0 +1,96 @@
+"""Policies that play ALFWorld from the prompt alone.
+
+Behind `react`, the expert decides on what the conversation tells. Behind `reasoner-actor`, the reasoner writes a plan from
+goal and opening; the actor is given the plan's text, the opening and what happened, and not the goal: it can only do what
+the plan says, so that a wrong plan loses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tests.backends import prompts
+from tests.backends.actor import follow
+from tests.backends.server import Messages
+from worlds.alfworld.belief import begin
+from worlds.alfworld.counts import load_counts
+from worlds.alfworld.expert import make_expert
+from worlds.alfworld.goals import APPLIANCES, Goal, read_goal
+
+
+@dataclass(frozen=True)
+class Solver:
+    """Plays every role. With ``wrong_first_plan`` its first plan takes the object elsewhere, until it is asked again because
+    the actor is stuck.
+    """
+
+    wrong_first_plan: bool = False
+
+    def __call__(self, messages: Messages) -> str:
+        system = prompts.said_by(messages, "system")[0]
+        if system.startswith("You plan"):
+            return self._reason(messages)
+        if "you are given a plan" in system:
+            return act(messages)
+        return react(messages)
+
+    def _reason(self, messages: Messages) -> str:
+        asked = prompts.said_by(messages, "user")
+        stuck = sum("stuck" in text or "led nowhere" in text for text in asked[1:])
+        if len(asked) > 1 and not ("stuck" in asked[-1] or "led nowhere" in asked[-1]):
+            return "Thought: it goes well.\nPlan: keep"
+        wrong = self.wrong_first_plan and not stuck
+        steps = plan(messages, wrong=wrong)
+        return "Thought: this is what it takes.\nPlan:\n" + "\n".join(
+            f"{number}. {step}" for number, step in enumerate(steps, 1)
+        )
+
+
+def react(messages: Messages) -> str:
+    """What the expert does, told only what the conversation tells."""
+    expert = make_expert()
+    memory = expert.begin(prompts.goal(messages), prompts.opening(messages))
+    for told in prompts.heard(messages):
+        for transition in told.transitions:
+            memory = expert.observe(memory, transition.command, transition.observation)
+        command, thought, memory = expert.decide(memory)
+    return f"Thought: {thought}\nAction: {command}"
+
+
+def act(messages: Messages) -> str:
+    """The plan's present step grounded; the goal is cut away before anybody looks."""
+    told = prompts.heard(messages)
+    return follow(prompts.opening(messages), [(one.transitions, one.plan) for one in told])
+
+
+def plan(messages: Messages, *, wrong: bool = False) -> list[str]:
+    """A plan for the goal, in words; a ``wrong`` one leaves the object in a place that nobody asked for."""
+    goal = read_goal(prompts.goal(messages))
+    assert goal is not None, "the solver reads template goals alone"
+    kinds = list(dict.fromkeys(one.kind for one in begin(prompts.opening(messages)).receptacles))
+    thing = goal.object
+    if wrong:
+        elsewhere = next(kind for kind in kinds if kind not in {goal.receptacle, *APPLIANCES.values()})
+        return [_find(goal, thing, kinds), f"take the {thing}", f"put the {thing} in or on the {elsewhere}"]
+    steps = [_find(goal, thing, kinds), f"take the {thing}"]
+    if goal.treatment:
+        steps.append(f"{goal.treatment} the {thing} with the {APPLIANCES[goal.treatment]}")
+    if goal.lamp:
+        return [*steps, _find(goal, goal.lamp, kinds), f"use the {goal.lamp}"]
+    steps.append(f"put the {thing} in or on the {goal.receptacle}")
+    if goal.count == 2:
+        another = _find(goal, thing, kinds).replace("find a ", "find another ")
+        steps += [another, f"take another {thing}", f"put the {thing} in or on the {goal.receptacle}"]
+    return steps
+
+
+def _find(goal: Goal, thing: str, kinds: Iterable[str]) -> str:
+    counts = load_counts()
+    room = counts.room_of(kinds)
+
+    def cost(kind: str) -> float:
+        chance = counts.chance(thing, kind, room) / (1_000 if kind == goal.receptacle and not goal.treatment else 1)
+        return (1 + counts.openable(kind)) / chance
+
+    return f"find a {thing}: look in or on {', then '.join(sorted(kinds, key=cost))}"

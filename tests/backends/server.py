@@ -1,0 +1,272 @@
+"""An OpenAI-compatible endpoint on loopback: a small ASGI app, a policy that answers, and behaviours that misbehave.
+
+``serve(policy)`` runs it in a thread; ``server.behave(...)`` queues what happens to the next requests, one behaviour each,
+after which it answers as it should. Every request is kept for the test to look at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+Messages = list[dict[str, str]]
+Policy = Callable[[Messages], str]
+"""From the conversation, and nothing else, to the reply."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One request as it came in."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+
+    @property
+    def messages(self) -> Messages:
+        return self.body["messages"]
+
+    @property
+    def text(self) -> str:
+        """The whole prompt."""
+        return "\n".join(message["content"] for message in self.messages)
+
+
+Behaviour = Callable[[Recorded, Policy], Awaitable[Response]]
+
+
+def completion(
+    text: str | None, recorded: Recorded, *, finish: str = "stop", cached: int | None = None, **message: Any
+) -> dict[str, Any]:
+    """A chat completion as the protocol writes it; words count as tokens."""
+    prompt, reply = len(recorded.text.split()), len((text or "").split())
+    usage: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply}
+    if cached is not None:
+        usage["prompt_tokens_details"] = {"cached_tokens": cached}
+    return {
+        "id": "chatcmpl-0",
+        "object": "chat.completion",
+        "created": 0,
+        "model": recorded.body.get("model"),
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text, **message}, "finish_reason": finish}],
+        "usage": usage,
+    }
+
+
+async def answer(recorded: Recorded, policy: Policy) -> Response:
+    """What the policy says, cut at the stop words and after as many words as tokens were allowed."""
+    text = policy(recorded.messages)
+    for word in recorded.body.get("stop") or ():
+        text = text.split(word)[0]
+    return JSONResponse(completion(text, recorded))
+
+
+def saying(text: str | None, *, finish: str = "stop", cached: int | None = None, **message: Any) -> Behaviour:
+    """This reply, whatever was asked."""
+
+    async def behave(recorded: Recorded, policy: Policy) -> Response:
+        return JSONResponse(completion(text, recorded, finish=finish, cached=cached, **message))
+
+    return behave
+
+
+def status(code: int, body: object = None, **headers: str) -> Behaviour:
+    """An error; header names are given with underscores."""
+
+    async def behave(recorded: Recorded, policy: Policy) -> Response:
+        told = (
+            {"error": {"message": f"no luck ({code})", "type": "test", "param": None, "code": None}} if body is None else body
+        )
+        return JSONResponse(told, code, {name.replace("_", "-"): value for name, value in headers.items()})
+
+    return behave
+
+
+def raw(body: bytes, *, content_type: str = "application/json", code: int = 200, **headers: str) -> Behaviour:
+    """Exactly these bytes."""
+
+    async def behave(recorded: Recorded, policy: Policy) -> Response:
+        more = {name.replace("_", "-"): value for name, value in headers.items()}
+        return Response(body, code, {"content-type": content_type, **more})
+
+    return behave
+
+
+def slow(seconds: float) -> Behaviour:
+    """The right answer, late."""
+
+    async def behave(recorded: Recorded, policy: Policy) -> Response:
+        await asyncio.sleep(seconds)
+        return await answer(recorded, policy)
+
+    return behave
+
+
+def together(count: int) -> Behaviour:
+    """The right answer to each of ``count`` requests, once all of them are waiting for it."""
+    waiting: list[asyncio.Event] = []
+
+    async def behave(recorded: Recorded, policy: Policy) -> Response:
+        mine = asyncio.Event()
+        waiting.append(mine)
+        if len(waiting) == count:
+            for event in waiting:
+                event.set()
+        await mine.wait()
+        return await answer(recorded, policy)
+
+    return behave
+
+
+async def cut_off(recorded: Recorded, policy: Policy) -> Response:
+    """Half of the right answer, and then the connection is gone."""
+    whole = (await answer(recorded, policy)).body
+
+    async def half() -> AsyncIterator[bytes]:
+        yield bytes(whole[: len(whole) // 2])
+
+    return StreamingResponse(half(), headers={"content-length": str(len(whole)), "content-type": "application/json"})
+
+
+async def half_json(recorded: Recorded, policy: Policy) -> Response:
+    """Half of the right answer, as if that were all of it."""
+    whole = (await answer(recorded, policy)).body
+    return Response(whole[: len(whole) // 2], media_type="application/json")
+
+
+def endless(chunk: bytes, pause: float = 0.0) -> Behaviour:
+    """A body that never ends."""
+
+    async def behave(recorded: Recorded, policy: Policy) -> Response:
+        async def forever() -> AsyncIterator[bytes]:
+            while True:
+                yield chunk
+                await asyncio.sleep(pause)
+
+        return StreamingResponse(forever(), media_type="application/json")
+
+    return behave
+
+
+@dataclass
+class Server:
+    """The endpoint as a test holds it."""
+
+    policy: Policy
+    otherwise: Behaviour = answer
+    requests: list[Recorded] = field(default_factory=list)
+    port: int = 0
+    _queued: deque[Behaviour] = field(default_factory=deque)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def model(self, name: str = "tester") -> str:
+        """The endpoint's model as one names it on the command line."""
+        return f"openai:{name}@{self.url}"
+
+    def behave(self, *behaviours: Behaviour, otherwise: Behaviour | None = None) -> None:
+        """Queue a behaviour for each of the next requests; ``otherwise`` is for all after those."""
+        self._queued.extend(behaviours)
+        self.otherwise = otherwise or self.otherwise
+
+    def reset(self) -> None:
+        """Forget what was asked and what was queued, and answer as it should."""
+        self.requests.clear()
+        self._queued.clear()
+        self.otherwise = answer
+
+    def sent(self, header: str) -> set[str | None]:
+        """All that was ever sent in this header."""
+        return {request.headers.get(header) for request in self.requests}
+
+    @property
+    def app(self) -> Starlette:
+        async def chat(request: Request) -> Response:
+            recorded = Recorded(request.url.path, dict(request.headers), json.loads(await request.body()))
+            self.requests.append(recorded)
+            behaviour = self._queued.popleft() if self._queued else self.otherwise
+            return await behaviour(recorded, self.policy)
+
+        async def models(request: Request) -> Response:
+            return JSONResponse({"object": "list", "data": [{"id": "tester", "object": "model", "owned_by": "tests"}]})
+
+        return Starlette(
+            routes=[
+                Route("/v1/chat/completions", chat, methods=["POST"]),
+                Route("/v1/models", models),
+                Route("/elsewhere/v1/chat/completions", chat, methods=["POST"]),
+            ]
+        )
+
+
+@contextmanager
+def _running(app: Any) -> Iterator[int]:
+    # Named as TCP, asyncio turns off Nagle's algorithm, which else costs 40 ms a request.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(1_024)
+    config = uvicorn.Config(app, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        server.should_exit = True
+        server.force_exit = True
+        thread.join(10)
+        listening.close()
+
+
+@contextmanager
+def serve(policy: Policy = lambda messages: "Action: look") -> Iterator[Server]:
+    """Run an endpoint on a free port of loopback; it listens before this returns."""
+    server = Server(policy)
+    with _running(server.app) as server.port:
+        yield server
+
+
+@contextmanager
+def serve_bytes(answers: Sequence[bytes]) -> Iterator[str]:
+    """The base URL of a server below HTTP: it reads a request, sends ``answers`` in turn as they are, and hangs up."""
+    listening = socket.create_server(("127.0.0.1", 0), backlog=64)
+    remaining = deque(answers)
+
+    def run() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            with connection:
+                connection.settimeout(5)
+                try:
+                    connection.recv(1 << 16)
+                    if remaining:
+                        connection.sendall(remaining.popleft())
+                except OSError:
+                    continue
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        thread.join(5)
