@@ -29,7 +29,7 @@ bench: $(VENV)/.test
 
 # What compiles or takes long: the golden transcripts recorded anew from the real alfworld, and the slow tests.
 check-extras: $(VENV)/.extras
-	$(BIN)/python -m scripts.record_golden --check
+	$(BIN)/python -m scripts.record_golden houses --check
 	$(BIN)/python -m pytest -n 2 $(TESTS)
 
 $(VENV)/.venv:

@@ -45,7 +45,7 @@ def _plain(value: str) -> str:
 
 def _no_truth(value: object) -> object:
     if isinstance(value, bool):
-        raise ValueError("a whole number is wanted")
+        raise ValueError("it should be a number, not on or off")
     return value
 
 
@@ -58,7 +58,8 @@ Grant = Literal["admissible", "diagnosis", "type"]
 class Settings(BaseModel):
     """Everything that can be configured. ``None`` leaves the choice to the command.
 
-    ``agents`` holds the settings of each agent by its name; ``set`` those given on the spot, for the agent at hand.
+    ``timeout`` limits one attempt at a model's call, in seconds. ``agents`` holds the settings of each agent by its name;
+    ``set`` those given on the spot, for the agent at hand.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -73,6 +74,7 @@ class Settings(BaseModel):
     seed: Seed | None = None
     agent: Text | None = None
     model: Text | None = None
+    timeout: Annotated[float, BeforeValidator(_no_truth), Field(gt=0, le=86_400, allow_inf_nan=False)] = 60.0
     rules: Text | None = None
     grant: tuple[Grant, ...] = ()
     max_steps: Count = 50

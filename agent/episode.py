@@ -166,6 +166,7 @@ class _Episode:
         )
         with _attributed("agent"):
             memory: Memory = self.agent.begin(task.goal, opening.observation, grants)
+        _judge(opening)
         while self.turn < self.terms.max_turns:
             memory = await self._take_turn(memory, grants)
         raise _Over("lost", f"out of turns ({self.terms.max_turns})")
@@ -252,12 +253,7 @@ class _Episode:
             )
         )
         self.untold += (Transition(command, step.observation),)
-        if step.won:
-            raise _Over("won", "the task is done")
-        if step.terminated:
-            raise _Over("lost", "the world ended the episode")
-        if step.truncated:
-            raise _Over("lost", "the world's own limit ended the episode")
+        _judge(step)
 
     async def _world(self, call: Callable[[], R]) -> R:
         with _attributed("world"):
@@ -277,6 +273,15 @@ class _Episode:
         self.next_id += 1
         self.parent = event.id
         self.listener(event)
+
+
+def _judge(step: Step) -> None:
+    if step.won:
+        raise _Over("won", "the task is done")
+    if step.terminated:
+        raise _Over("lost", "the world ended the episode")
+    if step.truncated:
+        raise _Over("lost", "the world's own limit ended the episode")
 
 
 class _attributed:

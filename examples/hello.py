@@ -1,7 +1,7 @@
 """Play one task with an agent and print what happens: the smallest program on housequest.
 
-    python examples/hello.py                                            the expert, in the bundled kitchen
-    python examples/hello.py openai:NAME@http://localhost:8000/v1       reasoner and actor, on a model of yours
+python examples/hello.py                                            the expert, in the bundled kitchen
+python examples/hello.py openai:NAME@http://localhost:8000/v1       reasoner and actor, on a model of yours
 """
 
 import asyncio

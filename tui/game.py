@@ -153,4 +153,4 @@ def _terms(game: Game) -> Terms:
 
 def _model(game: Game) -> Model | None:
     name = game.settings.model
-    return make_model(name) if name and needs_model(game.agent) else None
+    return make_model(name, timeout=game.settings.timeout) if name and needs_model(game.agent) else None

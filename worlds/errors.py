@@ -33,10 +33,6 @@ class OrderError(WorldError):
     """An environment was stepped before a reset, or after the end of its episode."""
 
 
-class Unsupported(WorldError):
-    """The world cannot do this (list commands, copy itself, explain a refusal)."""
-
-
 class ModelError(HousequestError):
     """A language model could not be reached, refused, or answered outside its protocol."""
 
@@ -53,6 +49,10 @@ class ConfigurationError(HousequestError):
     """A name, a flag, a file or a key of the configuration is wrong."""
 
     boundary: ClassVar[Boundary] = "configuration"
+
+
+class Unsupported(ConfigurationError):
+    """A world or a model is asked for what it cannot do (copy itself, explain a refusal, score a text)."""
 
 
 class TaskNotFound(ConfigurationError):

@@ -36,16 +36,23 @@ Watcher = Callable[[Progress], None]
 
 
 async def run_batch(
-    plan: Plan, folder: Path, *, workers: int = 1, retry_errors: bool = False, watcher: Watcher | None = None
+    plan: Plan,
+    folder: Path,
+    *,
+    workers: int = 1,
+    retry_errors: bool = False,
+    time_limit: float = 60.0,
+    watcher: Watcher | None = None,
 ) -> Summary:
     """Play what is not yet finished of ``plan`` in ``folder``, with ``workers`` episodes at once.
 
-    With ``retry_errors``, episodes that errored are played again. Cancelled, it leaves a folder that can be gone on with.
-    Raises ``ConfigurationError`` where the folder holds another run, and for an agent or a model that cannot be made.
+    With ``retry_errors``, episodes that errored are played again; ``time_limit`` is a model's, for one attempt at a call, in
+    seconds. Cancelled, it leaves a folder that can be gone on with. Raises ``ConfigurationError`` where the folder holds
+    another run, and for an agent or a model that cannot be made.
     """
     run = RunFolder(folder)
     tasks = plan.manifest.tasks
-    model = _make_model(plan.model)
+    model = _make_model(plan.model, time_limit)
     try:
         agent = _make_agent(plan, model)
         with run.locked():
@@ -59,12 +66,12 @@ async def run_batch(
             await model.aclose()
 
 
-def _make_model(name: str | None) -> Model | None:
+def _make_model(name: str | None, timeout: float) -> Model | None:
     if name is None:
         return None
     from agent.models.registry import make_model
 
-    return make_model(name)
+    return make_model(name, timeout=timeout)
 
 
 def _make_agent(plan: Plan, model: Model | None) -> Agent:

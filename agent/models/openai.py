@@ -178,7 +178,7 @@ class OpenAIModel:
         except TimeoutError:
             return _Failure(
                 f"did not answer within {self._timeout:g} seconds",
-                "Use a quicker model or server, or make the model with a longer timeout.",
+                "Give it longer with --timeout SECONDS, or use a quicker model or server.",
             )
         except NotACompletion as error:
             return _Failure(str(error), "Check that the address is an OpenAI-compatible one (it often ends in /v1).")

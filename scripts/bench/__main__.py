@@ -18,7 +18,9 @@ def main(wanted: list[str]) -> int:
         return 2
     data = alfworld_data()
     games = data if (data / "json_2.1.1").is_dir() else None
-    print(f"Python {platform.python_version()} on {platform.machine()}; games: {'there' if games else 'none (set ALFWORLD_DATA)'}")
+    print(
+        f"Python {platform.python_version()} on {platform.machine()}; games: {'there' if games else 'none (set ALFWORLD_DATA)'}"
+    )
     for name in wanted or PARTS:
         module = import_module(f"scripts.bench.{name}")
         print(f"\n{name}: {(module.__doc__ or '').splitlines()[0]}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
 
@@ -96,7 +97,7 @@ def test_a_prompt_holds_what_was_seen_and_only_grows(tmp_path: Path) -> None:
     told = episode("react", react_script(tmp_path), rules=("keys lie in studies",), grants=frozenset({"admissible", "type"}))
     seen = prompts(told, "react")
     assert len(seen) == len(ROUTE)
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in pairwise(seen):
         assert after[: len(before)] == before
     opening = seen[0][-1].content
     assert "Task: take the coin out of the box." in opening
@@ -140,7 +141,9 @@ def planned(folder: Path, reasoner: Sequence[str], actor: Sequence[str]) -> str:
     def listed(replies: Sequence[str]) -> str:
         return "\n".join("      - " + repr(reply).replace("'", '"') for reply in replies)
 
-    text = f'rules:\n  - role: "You plan for someone"\n    replies:\n{listed(reasoner)}\n  - role: "Someone else plans"\n    replies:\n{listed(actor)}\n'
+    roles = {"You plan for someone": reasoner, "Someone else plans": actor}
+    rules = [f'  - role: "{role}"\n    replies:\n{listed(replies)}\n' for role, replies in roles.items()]
+    text = "rules:\n" + "".join(rules)
     path = folder / "script.yaml"
     path.write_text(text, "utf-8")
     return f"scripted:{path}"
@@ -176,7 +179,7 @@ def test_reasoner_and_actor_win_by_a_plan(tmp_path: Path) -> None:
     assert "the actor has gone on to step 2" in reasoner[1][-1].content
     assert "> go to study" in reasoner[1][-1].content
     for seen in (reasoner, actor):
-        for before, after in zip(seen, seen[1:], strict=False):
+        for before, after in pairwise(seen):
             assert after[: len(before)] == before
 
 
@@ -241,7 +244,8 @@ def test_every_agent_is_named_with_what_it_needs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("on_subgoals", "on"), ("on_subgoal", "maybe"), ("stuck_after", "x"), ("stuck_after", "-1"), ("temperature", "nan")]
+    ("key", "value"),
+    [("on_subgoals", "on"), ("on_subgoal", "maybe"), ("stuck_after", "x"), ("stuck_after", "-1"), ("temperature", "nan")],
 )
 def test_a_wrong_setting_is_refused(key: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match="reasoner-actor"):

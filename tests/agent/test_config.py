@@ -104,7 +104,7 @@ def test_a_file_of_rules_lies_beside_the_file_that_names_it(tmp_path: Path) -> N
         ('modle = "x"', "Did you mean 'model'?"),
         ("zzz = 1", "Known: world"),
         ("limit = 0", "limit in"),
-        ("limit = true", "a whole number"),
+        ("limit = true", "should be a number"),
         ("seed = -1", "seed in"),
         ('limit = "many"', "'many'"),
         ("grant = ['everything']", "'admissible', 'diagnosis' or 'type'"),

@@ -106,9 +106,7 @@ def test_an_unreadable_reply_spends_a_turn_and_the_limit_ends_the_episode(world:
     assert of_kind(told, "stepped")[-1].body.model_dump()["truncated"]
 
 
-@pytest.mark.parametrize(
-    ("fault", "boundary"), [(ModelError("the endpoint is down"), "model"), (ValueError("a bug"), "agent")]
-)
+@pytest.mark.parametrize(("fault", "boundary"), [(ModelError("the endpoint is down"), "model"), (ValueError("a bug"), "agent")])
 def test_a_failure_ends_the_episode_at_its_boundary(world: World, fault: Exception, boundary: str) -> None:
     told = episode(world.open(world.task("demo:1")), Reciter([Act("look"), fault]))
     assert ended(told).outcome == "error"

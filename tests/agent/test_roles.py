@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from agent.roles.actor import ACTOR, Grounding
 from agent.roles.base import LONGEST_REPLY, ReplyError, clean, load_prompt, prompt_hashes
 from agent.roles.react import REACT, Move
-from agent.roles.reasoner import REASONER, Plan
 from agent.roles.reading import LONGEST_COMMAND
+from agent.roles.reasoner import REASONER, Plan
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,10 @@ def test_react_reads(reply: str, move: Move | None) -> None:
         ("Thought: t\nPlan:\n1. find an egg\n2. heat it", Plan("t", ("find an egg", "heat it"))),
         ("Thought: t\nPlan: keep", Plan("t", None)),
         ("Thought: still right.\n\n**Plan:** keep the plan.", Plan("still right.", None)),
-        ("Sure! Here is it.\n## Revised plan:\n- find a mug\n- put it in the sink\n", Plan("", ("find a mug", "put it in the sink"))),
+        (
+            "Sure!\n## Revised plan:\n- find a mug\n- put it in the sink\n",
+            Plan("", ("find a mug", "put it in the sink")),
+        ),
         ("1) find a mug\n2) clean it", Plan("", ("find a mug", "clean it"))),
         ("Step 1: find a mug\nStep 2: clean it", Plan("", ("find a mug", "clean it"))),
         ("Thought: t\nPlan:\nthere is none", None),
@@ -87,8 +90,9 @@ def test_actor_reads(reply: str, grounding: Grounding | None) -> None:
         assert ACTOR.read(reply) == grounding
 
 
+_PARTS = ["Thought: x", "Action:", "Plan:", "1. y", "Step: 9", "{", "}", "```", "<think>"]
 _LINES = st.lists(
-    st.one_of(st.text(max_size=60), st.sampled_from(["Thought: x", "Action:", "Plan:", "1. y", "Step: 9", "{", "}", "```", "<think>"])),
+    st.one_of(st.text(max_size=60), st.sampled_from(_PARTS)),
     max_size=12,
 ).map("\n".join)
 

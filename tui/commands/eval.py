@@ -11,7 +11,7 @@ import typer
 from tui.commands import options
 
 if TYPE_CHECKING:
-    from agent.config import Configuration
+    from agent.config import Configuration, Settings
     from agent.evaluation.batch import Progress
     from agent.evaluation.plan import Plan
 
@@ -28,6 +28,7 @@ def evaluate(
     agent: options.Agent = None,
     set: options.Set = None,
     model: options.Model = None,
+    timeout: options.Timeout = None,
     rules: options.Rules = None,
     grant: options.Grant = None,
     max_steps: options.MaxSteps = None,
@@ -58,6 +59,7 @@ def evaluate(
             "agent": agent,
             "set": set,
             "model": model,
+            "timeout": timeout,
             "rules": rules,
             "grant": grant,
             "max_steps": max_steps,
@@ -72,7 +74,7 @@ def evaluate(
         _dry_run(configuration, plan, folder, as_json)
         return
     terminal.note(f"{plan.config.split}: {plan.selection}, into {folder}")
-    errors = _play(plan, folder, configuration.settings.workers, retry is not None, as_json)
+    errors = _play(configuration.settings, plan, folder, retry is not None, as_json)
     if errors:
         raise typer.Exit(1)
 
@@ -108,7 +110,7 @@ def _dry_run(configuration: Configuration, plan: Plan, folder: Path, as_json: bo
     terminal.show(printable(line) for line in lines)
 
 
-def _play(plan: Plan, folder: Path, workers: int, retry_errors: bool, as_json: bool) -> int:
+def _play(settings: Settings, plan: Plan, folder: Path, retry_errors: bool, as_json: bool) -> int:
     import asyncio
 
     from agent.evaluation.batch import run_batch
@@ -119,7 +121,16 @@ def _play(plan: Plan, folder: Path, workers: int, retry_errors: bool, as_json: b
 
     line = ProgressLine()
     try:
-        summary = asyncio.run(run_batch(plan, folder, workers=workers, retry_errors=retry_errors, watcher=line))
+        summary = asyncio.run(
+            run_batch(
+                plan,
+                folder,
+                workers=settings.workers,
+                retry_errors=retry_errors,
+                time_limit=settings.timeout,
+                watcher=line,
+            )
+        )
     except KeyboardInterrupt:
         line.close()
         terminal.note(f"Interrupted; {line.done} of {len(plan.selection.tasks)} finished. The same command goes on with it.")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tui.commands import options
+
 if TYPE_CHECKING:
     from agent.models.base import Completion
 
@@ -28,10 +30,11 @@ def models(context: typer.Context) -> None:
 def _list() -> None:
     import os
 
-    from agent.config import configure
+    from agent.config import FILE_NAME, configure
     from agent.models.keys import OFFICIAL_KEY, load_keys
     from tui import terminal
     from tui.text import printable
+    from worlds.paths import config_folder
 
     configuration = configure()
     model = configuration.settings.model
@@ -45,6 +48,7 @@ def _list() -> None:
         "  scripted:FILE                      replies from a file, for trying things out",
         "",
         f"Configured: {model} ({configuration.origin('model')})" if model else "Configured: none",
+        f"Your own configuration, where keys are named: {config_folder() / FILE_NAME}",
         *(f"Key for {address}: {variable} {_set(os.environ.get(variable))}" for address, variable in sorted(keys.items())),
         "",
         "Prove one with: housequest models check MODEL",
@@ -61,6 +65,7 @@ def check(
     model: Annotated[
         str | None, typer.Argument(metavar="[MODEL]", help="The model [the configured one].", show_default=False)
     ] = None,
+    timeout: options.Timeout = None,
 ) -> None:
     """Make one real call and show the reply, its tokens and how long it took."""
     import asyncio
@@ -71,11 +76,12 @@ def check(
     from tui.text import printable
     from worlds.errors import ConfigurationError
 
-    name = configure({"model": model}).settings.model
+    settings = configure({"model": model, "timeout": timeout}).settings
+    name = settings.model
     if name is None:
         raise ConfigurationError("No model is named or configured; give one, for example openai:NAME@http://localhost:8000/v1.")
     before = time.monotonic()
-    completion = asyncio.run(_call(name))
+    completion = asyncio.run(_call(name, settings.timeout))
     seconds = time.monotonic() - before
     usage = completion.usage
     lines = [
@@ -86,11 +92,11 @@ def check(
     terminal.show(printable(line) for line in lines)
 
 
-async def _call(name: str) -> Completion:
+async def _call(name: str, time_limit: float) -> Completion:
     from agent.models.base import Message
     from agent.models.registry import make_model
 
-    model = make_model(name, retries=0)
+    model = make_model(name, timeout=time_limit, retries=0)
     try:
         return await model.complete([Message("user", _QUESTION)], max_tokens=64)
     finally:

@@ -23,6 +23,9 @@ Model = Annotated[
     str | None,
     typer.Option("--model", metavar="MODEL", help="openai:NAME, openai:NAME@http://HOST:PORT/v1 or scripted:FILE."),
 ]
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", metavar="SECONDS", help="How long a model may take to answer a call [60].")
+]
 Grant = Annotated[
     list[str] | None,
     typer.Option("--grant", metavar="WHAT", help="admissible, diagnosis or type: what the agent sees beyond text; repeatable."),

@@ -17,12 +17,12 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from worlds.alfworld.game import DOMAIN_FINGERPRINT, GRAMMAR_FINGERPRINT, MAX_FILE, read_published
+from worlds.alfworld.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
 from worlds.alfworld.tasks import EXAMPLE, FILE, GAME_FILE, LAYOUT, TASK_TYPES, in_order, type_of
 from worlds.errors import GameError, WorldError, shown
 from worlds.paths import atomic_write, cache_folder
 
-_VERSION = f"1 {DOMAIN_FINGERPRINT} {GRAMMAR_FINGERPRINT}"
+_VERSION = " ".join(("1", *DOMAINS, *GRAMMARS))
 """Changes with the columns of an entry and with what is accepted as a game."""
 
 Standing = Literal["playable", "left out", "refused"]

@@ -183,7 +183,7 @@ def test_a_game_that_cannot_be_opened_is_an_episode_that_errored(tmp_path: Path)
     # The scripted world explains nothing, which shows only when its tasks are opened.
     summary = play(plan(tmp_path, grant=["diagnosis"]), tmp_path / "run")
     assert (summary.overall.episodes, summary.overall.errors) == (3, 3)
-    assert {each.boundary for each in summary.errored} == {"world"}
+    assert {each.boundary for each in summary.errored} == {"configuration"}
     manifest, again = read_run(RunFolder(tmp_path / "run"))
     assert again == summary
     assert "Errors, counted as not won (3):" in as_text(manifest, again)

@@ -1,0 +1,30 @@
+"""What every test starts from: folders of its own, no key, and the published games where they are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep a test away from the user's configuration, records and keys."""
+    monkeypatch.setenv("HOUSEQUEST_HOME", str(tmp_path_factory.mktemp("home")))
+    for name in list(os.environ):
+        if (
+            name == "OPENAI_API_KEY"
+            or name.startswith("OPENAI_")
+            or (name.startswith("HOUSEQUEST_") and name != "HOUSEQUEST_HOME")
+        ):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def alfworld_games() -> Path:
+    """The folder that holds the published games' ``json_2.1.1``; the test is skipped where there is none."""
+    data = os.environ.get("ALFWORLD_DATA")
+    if not data or not (Path(data) / "json_2.1.1").is_dir():
+        pytest.skip("needs the published games: set ALFWORLD_DATA to the folder that holds json_2.1.1")
+    return Path(data)

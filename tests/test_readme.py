@@ -1,0 +1,62 @@
+"""The README says what is so: its session is what is shown, and its commands and options are there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def housequest(*arguments: str) -> str:
+    program = "import sys; from tui.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        check=False,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_session_is_what_is_shown() -> None:
+    block = re.search(r"<!-- session -->\n```text\n(.*?)\n```\n<!-- /session -->", README, re.DOTALL)
+    assert block is not None
+    shown = iter(housequest("play").splitlines())
+    for line in block[1].splitlines():
+        assert line == "..." or line in shown, f"not shown, or not in this order: {line!r}"
+
+
+def commands() -> list[str]:
+    found = re.findall(r"^\$ (?:\w+=\S+ )?housequest (.*?)(?:\s+#.*)?$", README, re.MULTILINE)
+    return list(dict.fromkeys(found))
+
+
+def test_there_are_commands_to_check() -> None:
+    assert len(commands()) > 8
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands_and_options_are_there(command: str) -> None:
+    words = command.split()
+    path = [words[0], *(word for word in words[1:2] if words[0] in {"data", "models"})]
+    text = housequest(*path, "--help")
+    for option in re.findall(r"--[a-z-]+", command):
+        assert option in text
+
+
+def test_make_targets_are_there() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for target in set(re.findall(r"`?make ([a-z-]+)", README)):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target

@@ -1,0 +1,212 @@
+"""Reads the problem half of a game: what there is, what is true at the start, and the goal.
+
+The domain is the same in every game and is built into the engine, so this reads only what a problem can say about it: a list
+of typed things, a list of ground facts, and a goal of one of six forms. Everything is lowercased, as planners do. Nothing here
+recurses, and every count is bounded: a game file is untrusted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from worlds.errors import GameError, nearest, shown
+
+#: The domain's predicates and the kinds of thing each takes. Some steer nothing, but whatever they mention is numbered.
+PREDICATES: dict[str, tuple[str, ...]] = {
+    "atlocation": ("agent", "location"),
+    "receptacleatlocation": ("receptacle", "location"),
+    "objectatlocation": ("object", "location"),
+    "openable": ("receptacle",),
+    "opened": ("receptacle",),
+    "inreceptacle": ("object", "receptacle"),
+    "isreceptacleobject": ("object",),
+    "inreceptacleobject": ("object", "object"),
+    "isreceptacleobjectfull": ("object",),
+    "wasinreceptacle": ("object", "receptacle"),
+    "checked": ("receptacle",),
+    "examined": ("location",),
+    "receptacletype": ("receptacle", "rtype"),
+    "cancontain": ("rtype", "otype"),
+    "objecttype": ("object", "otype"),
+    "full": ("receptacle",),
+    "isclean": ("object",),
+    "cleanable": ("object",),
+    "ishot": ("object",),
+    "heatable": ("object",),
+    "iscool": ("object",),
+    "coolable": ("object",),
+    "pickupable": ("object",),
+    "moveable": ("object",),
+    "toggleable": ("object",),
+    "ison": ("object",),
+    "istoggled": ("object",),
+    "sliceable": ("object",),
+    "issliced": ("object",),
+}
+KINDS = ("agent", "location", "receptacle", "object", "rtype", "otype")
+
+#: Bounds well above any published game (90 kB, 363 things, 1,144 facts), so that a hostile file stays cheap.
+MAX_TEXT = 2_000_000
+MAX_THINGS = 2_000
+MAX_FACTS = 20_000
+
+Fact = tuple[str, ...]
+GoalForm = Literal["place", "clean", "heat", "cool", "two", "light"]
+
+# The goals as the published problems write them, with the types that vary in capitals.
+_GOALS: dict[GoalForm, str] = {
+    "place": """(and (exists (?r - receptacle) (exists (?o - object)
+        (and (inReceptacle ?o ?r) (objectType ?o OBJECT) (receptacleType ?r RECEPTACLE)))))""",
+    "clean": """(and (exists (?r - receptacle) (exists (?o - object) (and (cleanable ?o) (objectType ?o OBJECT)
+        (receptacleType ?r RECEPTACLE) (isClean ?o) (inReceptacle ?o ?r)))))""",
+    "heat": """(and (exists (?r - receptacle) (exists (?o - object) (and (heatable ?o) (objectType ?o OBJECT)
+        (receptacleType ?r RECEPTACLE) (isHot ?o) (inReceptacle ?o ?r)))))""",
+    "cool": """(and (exists (?r - receptacle) (exists (?o - object) (and (coolable ?o) (objectType ?o OBJECT)
+        (receptacleType ?r RECEPTACLE) (isCool ?o) (inReceptacle ?o ?r)))))""",
+    "two": """(and (exists (?r - receptacle) (exists (?o1 - object)
+        (and (objectType ?o1 OBJECT) (receptacleType ?r RECEPTACLE) (inReceptacle ?o1 ?r) (exists (?o2 - object)
+        (and (not (= ?o1 ?o2)) (objectType ?o2 OBJECT) (receptacleType ?r RECEPTACLE) (inReceptacle ?o2 ?r)))))))""",
+    "light": """(and (exists (?ot - object ?r - receptacle ?a - agent ?l - location)
+        (and (objectType ?ot LAMP) (toggleable ?ot) (isToggled ?ot) (receptacleAtLocation ?r ?l) (atLocation ?a ?l)
+        (inReceptacle ?ot ?r))) (exists (?o - object ?a - agent) (and (objectType ?o OBJECT) (holds ?a ?o))))""",
+}
+_HOLES = ("OBJECT", "RECEPTACLE", "LAMP")
+_TOKEN = re.compile(r"[()]|[^\s()]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A problem as written: ``things`` by id with their kind, the arguments of ``facts`` by predicate, and the goal.
+
+    The goal is one of six ``form``s with its ``types`` under OBJECT, RECEPTACLE and LAMP, as far as the form has them.
+    """
+
+    things: dict[str, str]
+    facts: dict[str, list[Fact]]
+    form: GoalForm
+    types: dict[str, str]
+
+    def pairs(self, predicate: str) -> list[tuple[str, str]]:
+        """The facts of a predicate that takes two things."""
+        return [(fact[0], fact[1]) for fact in self.facts[predicate]]
+
+    def singles(self, predicate: str) -> list[str]:
+        """The facts of a predicate that takes one thing."""
+        return [fact[0] for fact in self.facts[predicate]]
+
+
+def parse_problem(text: str, origin: str) -> Problem:
+    """Read a PDDL problem of the ALFWorld domain. Raises ``GameError``, which names ``origin`` and the reason."""
+    if len(text) > MAX_TEXT:
+        raise GameError(f"{origin}: its PDDL problem has {len(text):,} characters; at most {MAX_TEXT:,} are read.")
+    text = re.sub(r";[^\n]*", "", text)
+    if not text.isascii():
+        odd = next(character for character in text if not character.isascii())
+        raise GameError(f"{origin}: its PDDL problem holds the non-ASCII character {shown(odd)}.")
+    sections = _sections(_TOKEN.findall(text.lower()), origin)
+    for name in (":objects", ":init", ":goal"):
+        if name not in sections:
+            raise GameError(f"{origin}: its PDDL problem has no {name} section.")
+    things = _things(sections[":objects"], origin)
+    facts = _facts(sections[":init"], things, origin)
+    for form, pattern in _goal_patterns().items():
+        types = _bind(pattern, sections[":goal"])
+        if types is not None:
+            return Problem(things, facts, form, types)
+    raise GameError(f"{origin}: its goal is none of the six forms that ALFWorld has ({', '.join(_GOALS)}).")
+
+
+def _sections(tokens: list[str], origin: str) -> dict[str, list[str]]:
+    if tokens[:2] != ["(", "define"]:
+        raise GameError(f"{origin}: its PDDL problem does not start with (define.")
+    found: dict[str, list[str]] = {}
+    depth, start = 1, 0
+    for position in range(2, len(tokens)):
+        token = tokens[position]
+        if token == "(":
+            depth += 1
+            if depth == 2:
+                start = position + 1
+        elif token == ")":
+            depth -= 1
+            if depth == 1:
+                name, *body = tokens[start:position] or [""]
+                if name in found:
+                    raise GameError(f"{origin}: its PDDL problem has two {shown(name)} sections.")
+                found[name] = body
+            elif depth == 0 and position != len(tokens) - 1:
+                raise GameError(f"{origin}: its PDDL problem goes on after its last bracket.")
+        elif depth == 1:
+            raise GameError(f"{origin}: its PDDL problem has a stray {shown(token)} between sections.")
+    if depth:
+        raise GameError(f"{origin}: its PDDL problem is cut off: a bracket is never closed.")
+    return found
+
+
+def _things(tokens: list[str], origin: str) -> dict[str, str]:
+    things: dict[str, str] = {}
+    waiting: list[str] = []
+    words = iter(tokens)
+    for word in words:
+        if word in ("(", ")"):
+            raise GameError(f"{origin}: a stray bracket among the things of :objects.")
+        if word != "-":
+            waiting.append(word)
+            continue
+        kind = next(words, "")
+        if kind not in KINDS:
+            raise GameError(f"{origin}: {shown(kind)} is no kind of thing; known: {', '.join(KINDS)}.")
+        for thing in waiting:
+            if thing in things:
+                raise GameError(f"{origin}: {shown(thing)} is declared twice.")
+            things[thing] = kind
+        waiting.clear()
+        if len(things) > MAX_THINGS:
+            raise GameError(f"{origin}: it declares more than {MAX_THINGS:,} things.")
+    if waiting:
+        raise GameError(f"{origin}: {shown(waiting[0])} is declared without a kind.")
+    return things
+
+
+def _facts(tokens: list[str], things: dict[str, str], origin: str) -> dict[str, list[Fact]]:
+    facts: dict[str, list[Fact]] = {predicate: [] for predicate in PREDICATES}
+    position = count = 0
+    while position < len(tokens):
+        if tokens[position] != "(":
+            raise GameError(f"{origin}: a stray {shown(tokens[position])} among the facts of :init.")
+        end = tokens.index(")", position)
+        predicate, *arguments = tokens[position + 1 : end] or [""]
+        kinds = PREDICATES.get(predicate)
+        if kinds is None:
+            hint = nearest(predicate, tuple(PREDICATES))
+            raise GameError(f"{origin}: {shown(predicate)} is no predicate of the domain.{hint}")
+        if len(arguments) != len(kinds):
+            raise GameError(f"{origin}: {predicate} takes one {' and one '.join(kinds)}, not {len(arguments)} things.")
+        for argument, kind in zip(arguments, kinds, strict=True):
+            if things.get(argument) != kind:
+                raise GameError(f"{origin}: {predicate} needs a declared {kind}, which {shown(argument)} is not.")
+        facts[predicate].append(tuple(arguments))
+        count += 1
+        if count > MAX_FACTS:
+            raise GameError(f"{origin}: it states more than {MAX_FACTS:,} facts.")
+        position = end + 1
+    return facts
+
+
+@cache
+def _goal_patterns() -> dict[GoalForm, list[str]]:
+    return {form: [word if word in _HOLES else word.lower() for word in _TOKEN.findall(text)] for form, text in _GOALS.items()}
+
+
+def _bind(pattern: list[str], goal: list[str]) -> dict[str, str] | None:
+    """The types that make ``pattern`` equal to ``goal``; None where nothing does."""
+    if len(pattern) != len(goal):
+        return None
+    bound: dict[str, str] = {}
+    for expected, word in zip(pattern, goal, strict=True):
+        if expected != word and not (expected in _HOLES and bound.setdefault(expected, word) == word):
+            return None
+    return bound
