@@ -181,8 +181,8 @@ def test_there_are_three_houses_to_begin_with() -> None:
 
 WINS = {
     "kitchen": (
-        "go to countertop 2, take egg 2 from countertop 2, go to microwave 1, heat egg 2 with microwave 1, "
-        "go to diningtable 1, move egg 2 to diningtable 1"
+        "go to countertop 2, take egg 1 from countertop 2, go to microwave 1, heat egg 1 with microwave 1, "
+        "go to diningtable 1, move egg 1 to diningtable 1"
     ),
     "bedroom": "go to drawer 3, open drawer 3, take book 2 from drawer 3, go to sidetable 2, use desklamp 1",
     "bathroom": (
