@@ -67,3 +67,9 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'housequest' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+if __name__ == "__main__":
+    from tui.cli import main
+
+    main()

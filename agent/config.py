@@ -106,6 +106,7 @@ class _Source:
     origin: str
     values: Mapping[str, object]
     folder: Path | None = None
+    own: bool = False
     spelled: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def place(self, key: str) -> str:
@@ -125,7 +126,7 @@ def configure(flags: Mapping[str, object] | None = None, folder: Path | None = N
             if key == "agents":
                 merged[key] = _joined(merged.get(key), value)
             elif key == "rules" and source.folder is not None and isinstance(value, str):
-                merged[key] = str(source.folder / value)
+                merged[key] = _beside(source, value)
             else:
                 merged[key] = value
             said[key] = source
@@ -136,6 +137,18 @@ def configure(flags: Mapping[str, object] | None = None, folder: Path | None = N
     for agent in settings.agents:
         _known_agent(agent, said["agents"])
     return Configuration(settings, {key: source.place(key) for key, source in said.items()})
+
+
+def _beside(source: _Source, value: str) -> str:
+    """The path of a file that a configuration file names; one of a folder names files of that folder alone."""
+    assert source.folder is not None
+    path = (source.folder / value).resolve()
+    if not source.own and not path.is_relative_to(source.folder.resolve()):
+        raise ConfigurationError(
+            f"{source.place('rules')}: {shown(value)} lies outside that folder, and what it holds would go to a model; name it "
+            "with --rules, or in your own configuration."
+        )
+    return str(path)
 
 
 def _joined(before: object, after: object) -> object:
@@ -169,8 +182,8 @@ def _complaint(error: ValidationError, said: Mapping[str, _Source]) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     key, *inner = (str(part) for part in first["loc"])
     reason = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    wanted = reason if reason.startswith(("it ", "a ")) else f"it should be {reason[:200]}"
-    within = "".join(f", {shown(part, 40)}" for part in inner if part not in _TAGS)
+    wanted = reason if reason.startswith("it ") else f"it should be {reason[:200]}"
+    within = "".join(f", {shown(part, 40)}" for part in inner if part not in _TAGS and not part.isdigit())
     return f"{said[key].place(key)}{within}: {shown(first['input'])} cannot be used: {wanted}."
 
 
@@ -211,7 +224,7 @@ def _file(path: Path, *, own: bool) -> Iterator[_Source]:
             )
     for key in values:
         _known_key(key, str(path), allowed=(*_FILE_KEYS, USERS_OWN))
-    yield _Source(str(path), {key: value for key, value in values.items() if key != USERS_OWN}, folder=path.parent)
+    yield _Source(str(path), {key: value for key, value in values.items() if key != USERS_OWN}, folder=path.parent, own=own)
 
 
 def _known_key(key: str, where: str, allowed: Sequence[str]) -> None:
@@ -240,6 +253,14 @@ def _listed(key: str, value: str, variable: str) -> object:
     if key == "set":
         return pairs(parts, variable)
     return parts if key in {"type", "grant"} else value
+
+
+def given_path(text: str) -> Path:
+    """The path that a person wrote, ``~`` read as a home. Raises ``ConfigurationError`` where there is no such home."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ConfigurationError(f"{shown(text)} begins with a home that is not known; write the whole path.") from None
 
 
 def pairs(texts: Sequence[str], where: str) -> dict[str, str]:

@@ -100,6 +100,14 @@ class _Over(Exception):
         self.message = message
 
 
+class _Unheard(BaseException):
+    """The listener failed while the agent was talking: no ``Exception``, so that it is not taken for a fault of the agent's."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class _Episode:
     """The running state of one episode."""
 
@@ -135,6 +143,8 @@ class _Episode:
             )
             self._tell(ended)
             return ended
+        except _Unheard as unheard:
+            raise unheard.error from None
 
     async def _play(self) -> None:
         opening = await self._world(self.env.reset)
@@ -264,9 +274,12 @@ class _Episode:
         self._tell(events.Intervened(action=action, text=clean(text)))
 
     def _emit(self, body: Said, timing: Timing | None = None) -> None:
-        self._tell(body)
-        if timing is not None and self.parent is not None:
-            self.listener(Clocked(of=self.parent, seconds=timing.seconds, attempts=timing.attempts, cached=timing.cached))
+        try:
+            self._tell(body)
+            if timing is not None and self.parent is not None:
+                self.listener(Clocked(of=self.parent, seconds=timing.seconds, attempts=timing.attempts, cached=timing.cached))
+        except Exception as error:
+            raise _Unheard(error) from error
 
     def _tell(self, body: events.Body) -> None:
         event = Event(id=self.next_id, parent=self.parent, body=body)
@@ -295,7 +308,7 @@ class _attributed:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, HousequestError):
-            raise _Over("error", "an error", error.boundary, clean(str(error))) from error
+            raise _Over("error", "an error", error.boundary, clean(error.recorded)) from error
         if isinstance(error, Exception):
             where = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{Path(where.filename).name}:{where.lineno}"

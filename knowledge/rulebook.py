@@ -13,20 +13,27 @@ LONGEST_STATEMENT = 2_000
 _KEYS = {"id", "statement"}
 
 
-def load_rules(path: Path) -> tuple[Rule, ...]:
+def read_rulebook(path: Path) -> bytes:
+    """The bytes of the rulebook ``path``. Raises ``KnowledgeError`` for a file that cannot be read or is too large."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise KnowledgeError(f"The rulebook {path} cannot be read: {error.strerror}.") from error
+    if len(content) > LARGEST_FILE:
+        raise KnowledgeError(f"The rulebook {path} is too large: at most {LARGEST_FILE} bytes are read.")
+    return content
+
+
+def load_rules(path: Path, content: bytes | None = None) -> tuple[Rule, ...]:
     """Read the rules of ``path``: a list whose items are statements, or ``{id, statement}``; ids default to ``rule-N``.
 
-    Raises ``KnowledgeError`` naming the file and the item.
+    ``content`` is what was read from it already. Raises ``KnowledgeError`` naming the file and the item.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise KnowledgeError(f"The rulebook {path} cannot be read: {error.strerror}.") from error
-    if len(content) > LARGEST_FILE:
-        raise KnowledgeError(f"The rulebook {path} has {len(content)} bytes; at most {LARGEST_FILE} are read.")
+    content = read_rulebook(path) if content is None else content
     if b"&" in content and b"*" in content and _aliased(content):
         raise KnowledgeError(f"The rulebook {path} uses YAML anchors and aliases, which are not read; write each rule out.")
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ from worlds.alfworld.belief import kind
 from worlds.alfworld.counts import TABLE
 from worlds.alfworld.game import Game, load_game
 from worlds.alfworld.tasks import GAME_FILE, LAYOUT
-from worlds.errors import ConfigurationError, HousequestError
+from worlds.errors import ConfigurationError, GameError, HousequestError, shown
 from worlds.paths import alfworld_data, atomic_write
 
 SPLIT = "train"
@@ -100,8 +101,11 @@ def count(paths: Iterable[Path]) -> dict[str, object]:
     rooms: dict[str, Room] = defaultdict(Room)
     total = 0
     for path in paths:
-        scene = int(path.parent.parent.name.rpartition("-")[2])
-        rooms[ROOMS[scene // 100]].add(load_game(path), scene)
+        number = path.parent.parent.name.rpartition("-")[2]
+        room = ROOMS.get(int(number) // 100) if re.fullmatch("[0-9]{1,3}", number) else None
+        if room is None:
+            raise GameError(f"{shown(str(path), 400)}: its task's folder does not end in the number of a floor plan.")
+        rooms[room].add(load_game(path), int(number))
         total += 1
     return {
         "source": {"split": SPLIT, "games": total, "script": SCRIPT},
@@ -132,7 +136,7 @@ def main() -> int:
             raise ConfigurationError(f"{folder}: there are no games; name the folder that holds {LAYOUT} with --data.")
         content = dump(count(paths)) + "\n"
         atomic_write(options.out, content.encode())
-    except HousequestError as error:
+    except (HousequestError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     print(f"{options.out}: {len(paths):,} games, {len(content):,} bytes")

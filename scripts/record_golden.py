@@ -182,7 +182,10 @@ def main() -> int:
     given = parser.parse_args()
     if given.what == "games" and given.data is None:
         parser.error("games needs the folder that holds json_2.1.1")
-    reference = Reference()
+    try:
+        reference = Reference()
+    except ImportError as error:
+        parser.error(f'{error}: recording needs the reference, pip install "housequest[alfworld]" (some minutes of compiling)')
     if given.what == "houses":
         recorded = record_houses(reference, given.seed, given.steps)
     else:

@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Keep the names of tests short, and free of bytes that differ from one run to the next."""
+    if isinstance(val, str | bytes) and len(val) > 40:
+        return f"{argname} of {len(val)}"
+    return None
+
+
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep a test away from the user's configuration, records and keys."""
+    # The nearest file upwards of a test's folder: whatever lies above it is not read.
+    (tmp_path_factory.getbasetemp() / "housequest.toml").touch()
     monkeypatch.setenv("HOUSEQUEST_HOME", str(tmp_path_factory.mktemp("home")))
     for name in list(os.environ):
         if (

@@ -14,26 +14,26 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 
 
-def housequest(*arguments: str) -> str:
+def housequest(folder: Path, *arguments: str) -> str:
     program = "import sys; from tui.cli import main; sys.exit(main())"
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         check=False,
-        cwd=ROOT,
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=60,
-        env={**os.environ, "COLUMNS": "80"},
+        env={**os.environ, "COLUMNS": "80", "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_the_session_is_what_is_shown() -> None:
+def test_the_session_is_what_is_shown(tmp_path: Path) -> None:
     block = re.search(r"<!-- session -->\n```text\n(.*?)\n```\n<!-- /session -->", README, re.DOTALL)
     assert block is not None
-    shown = iter(housequest("play").splitlines())
+    shown = iter(housequest(tmp_path, "play").splitlines())
     for line in block[1].splitlines():
         assert line == "..." or line in shown, f"not shown, or not in this order: {line!r}"
 
@@ -48,10 +48,10 @@ def test_there_are_commands_to_check() -> None:
 
 
 @pytest.mark.parametrize("command", commands())
-def test_commands_and_options_are_there(command: str) -> None:
+def test_commands_and_options_are_there(tmp_path: Path, command: str) -> None:
     words = command.split()
     path = [words[0], *(word for word in words[1:2] if words[0] in {"data", "models"})]
-    text = housequest(*path, "--help")
+    text = housequest(tmp_path, *path, "--help")
     for option in re.findall(r"--[a-z-]+", command):
         assert option in text
 

@@ -112,7 +112,9 @@ def _recorder(path: Path | None) -> Generator[Listener, None, None]:
     try:
         recorder = EpisodeRecorder(path).__enter__()
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be written: {error.strerror}; --no-record plays without it.") from None
+        terminal.note(f"Played without a record: {path} cannot be written ({error.strerror}).\n")
+        yield lambda _: None
+        return
     with recorder:
         yield recorder
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import groupby
 
 from agent.agents.base import Turn
 from tui import terminal
@@ -13,6 +14,7 @@ QUIT = (":quit", ":q")
 HELP = (":help", ":h", "?")
 ADMISSIBLE = (":admissible", ":a", "??")
 GOAL = (":goal", ":g")
+LEAVING = ("quit", "exit", "q")
 
 _HELP = """Type a command and press Enter. Commands have these forms:
 
@@ -43,15 +45,24 @@ class Person:
             if word in HELP or (word.startswith(":") and word not in ADMISSIBLE + GOAL):
                 self._show(_HELP.format(manual=_indented(self._world.manual)))
             elif word in ADMISSIBLE:
-                commands = self._env.admissible_commands()
-                self._show("This world cannot list its commands." if commands is None else "\n".join(commands))
+                self._show(_by_verb(self._env.admissible_commands()))
             elif word in GOAL:
                 self._show(self._env.task.goal)
+            elif word in LEAVING:
+                # No game knows these words; they would only cost the turn.
+                self._show("To leave, type :quit.")
             elif word:
                 return word
 
     def _show(self, text: str) -> None:
         terminal.show(["", *self._look.wrapped(text, "     "), ""])
+
+
+def _by_verb(commands: tuple[str, ...] | None) -> str:
+    """The commands, a line for each verb, so that they fit on a screen."""
+    if commands is None:
+        return "This world cannot list its commands."
+    return "\n".join(", ".join(alike) for _, alike in groupby(commands, key=lambda command: command.partition(" ")[0]))
 
 
 def _indented(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
@@ -54,9 +55,18 @@ def show(lines: Iterable[str]) -> None:
 
 
 def note(text: str) -> None:
-    """Say something that is no result."""
-    sys.stderr.write(f"{printable(text)}\n")
+    """Say something that is no result; on a terminal, lines break between words."""
+    lines = printable(text).split("\n")
+    if is_terminal(sys.stderr):
+        columns = shutil.get_terminal_size((WIDEST, 24)).columns
+        lines = [part for line in lines for part in _broken(line, columns)]
+    sys.stderr.writelines(f"{line}\n" for line in lines)
     sys.stderr.flush()
+
+
+def _broken(line: str, columns: int) -> list[str]:
+    # A path or a command longer than the line stays in one piece, so that it can be copied.
+    return textwrap.wrap(line, columns, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def read_line(prompt: str) -> str | None:

@@ -132,8 +132,11 @@ class Policy(Protocol):
         """The memory after ``command`` was executed, whoever chose it."""
         ...
 
-    def decide(self, memory: Any) -> tuple[str, str, Any]:
-        """The next command, the thought behind it in a few words, and the memory that goes with having chosen it."""
+    def decide(self, memory: Any) -> tuple[str | None, str, Any]:
+        """The next command, the thought behind it in a few words, and the memory that goes with having chosen it.
+
+        A command of None gives up: the thought says why.
+        """
         ...
 
 

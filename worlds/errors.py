@@ -20,6 +20,11 @@ class HousequestError(Exception):
 
     boundary: ClassVar[Boundary] = "world"
 
+    @property
+    def recorded(self) -> str:
+        """What a record says of it: the message, without hosts and attempts, which differ between two equal runs."""
+        return str(self)
+
 
 class WorldError(HousequestError):
     """An environment could not be made or stepped."""
@@ -37,6 +42,14 @@ class ModelError(HousequestError):
     """A language model could not be reached, refused, or answered outside its protocol."""
 
     boundary: ClassVar[Boundary] = "model"
+
+    def __init__(self, message: str, *, recorded: str | None = None) -> None:
+        super().__init__(message)
+        self._recorded = recorded
+
+    @property
+    def recorded(self) -> str:
+        return str(self) if self._recorded is None else self._recorded
 
 
 class KnowledgeError(HousequestError):

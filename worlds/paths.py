@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from worlds.errors import ConfigurationError, shown
+
 
 def _folder(kind: str) -> Path:
     home = os.environ.get("HOUSEQUEST_HOME")
     if home:
-        return Path(home).expanduser() / kind
+        return _expanded(home, "HOUSEQUEST_HOME") / kind
     import platformdirs
 
     directories = platformdirs.PlatformDirs("housequest", appauthor=False)
@@ -48,7 +50,16 @@ def state_folder() -> Path:
 def alfworld_data() -> Path:
     """The folder that holds ALFWorld's ``json_2.1.1``: ``$ALFWORLD_DATA``, else ALFWorld's own default cache."""
     named = os.environ.get("ALFWORLD_DATA")
-    return Path(named).expanduser() if named else Path("~/.cache/alfworld").expanduser()
+    return _expanded(named or "~/.cache/alfworld", "ALFWORLD_DATA")
+
+
+def _expanded(path: str, variable: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise ConfigurationError(
+            f"{shown(path)} starts with a home that is not known; set {variable} to a whole path."
+        ) from error
 
 
 def atomic_write(path: Path, content: bytes) -> None:

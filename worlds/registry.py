@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from worlds.base import World
-from worlds.errors import ConfigurationError, nearest
+from worlds.errors import ConfigurationError, nearest, shown
 
 
 def _alfworld(**settings: Any) -> World:
@@ -38,5 +38,5 @@ def make_world(name: str = "alfworld", *, engine: str = "native", data: Path | N
     """
     if name not in _WORLDS:
         known = ", ".join(_WORLDS)
-        raise ConfigurationError(f"There is no world named {name!r}; known: {known}.{nearest(name, world_names())}")
+        raise ConfigurationError(f"There is no world named {shown(name)}; known: {known}.{nearest(name, world_names())}")
     return _WORLDS[name](engine=engine, data=data, goals=goals)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent import events
-from agent.agents.base import Act, Decision, Emitter, Grants, Turn
+from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn
 from worlds.base import Observation, Policy
 
 
@@ -34,6 +34,8 @@ class Expert:
         for transition in turn.transitions:
             state = self._policy.observe(state, transition.command, transition.observation)
         command, thought, state = self._policy.decide(state)
+        if command is None:
+            return GiveUp(thought), ExpertMemory(state)
         if thought:
             emit(events.Thought(role=self.name, text=thought))
         return Act(command), ExpertMemory(state)

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -108,7 +109,8 @@ class RunFolder:
         Raises ``ConfigurationError`` where another holds it, and for a folder that is somebody else's. Where the system has
         no such locks, none is held.
         """
-        if self.path.is_dir() and not self.manifest_file.exists() and any(file.name != LOCK for file in self.path.iterdir()):
+        ours = not self.path.is_dir() or self.manifest_file.exists() or all(_begun(file.name) for file in self.path.iterdir())
+        if not ours:
             raise ConfigurationError(f"{self.path} is not empty and holds no run; give --out a new folder.")
         try:
             import fcntl
@@ -119,12 +121,20 @@ class RunFolder:
         with (self.path / LOCK).open("wb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 raise ConfigurationError(f"{self.path} is being played by another command; wait for it or stop it.") from None
+            except OSError as error:
+                if error.errno not in {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}:
+                    raise
             yield
 
 
 LOCK = ".lock"
+
+
+def _begun(name: str) -> bool:
+    """Whether a file is what a command leaves that was killed before its run had begun."""
+    return name == LOCK or (name.startswith(".run.json.") and name.endswith(".part"))
 
 
 def episode_name(task: Selected) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.config import Configuration, Grant, Scalar
+from agent.config import Configuration, Grant, Scalar, given_path
 from agent.episode import Terms
 from agent.evaluation.metrics import Selected
 from agent.evaluation.selection import Selection, select
@@ -176,11 +176,12 @@ def default_split(world: World) -> str:
 
 def read_rules(file: str) -> Rules:
     """The rules of ``file``. Raises ``KnowledgeError``."""
-    from knowledge.rulebook import load_rules
+    from knowledge.rulebook import load_rules, read_rulebook
 
-    path = Path(file).expanduser()
-    statements = tuple(rule.statement for rule in load_rules(path))
-    return Rules(file=path.name, sha256=sha256(path.read_bytes()).hexdigest(), statements=statements)
+    path = given_path(file)
+    content = read_rulebook(path)
+    statements = tuple(rule.statement for rule in load_rules(path, content))
+    return Rules(file=path.name, sha256=sha256(content).hexdigest(), statements=statements)
 
 
 def placeless(model: str) -> str:
@@ -194,14 +195,10 @@ def placeless(model: str) -> str:
 def _script_digest(model: str) -> str | None:
     """The sha256 of a scripted model's file; None for other models, which have none."""
     from agent.models.registry import parse_model
+    from agent.models.scripted import read_script
 
     parsed = parse_model(model)
-    if parsed.kind != "scripted":
-        return None
-    try:
-        return sha256(Path(parsed.name).expanduser().read_bytes()).hexdigest()
-    except OSError as error:
-        raise ConfigurationError(f"{parsed.name} cannot be read: {error.strerror}. Give scripted: a file.") from None
+    return sha256(read_script(given_path(parsed.name))).hexdigest() if parsed.kind == "scripted" else None
 
 
 def slug(text: str, longest: int = 120) -> str:

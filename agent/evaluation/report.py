@@ -7,7 +7,7 @@ from agent.evaluation.metrics import Count, Result, Summary, summarise
 from agent.evaluation.plan import Manifest
 
 MOST_NAMED = 20
-"""How many episodes a report names of one kind; the JSON has them all."""
+"""How many episodes a report names for one cause; the JSON has them all."""
 
 
 def read_run(run: RunFolder) -> tuple[Manifest, Summary]:
@@ -116,7 +116,7 @@ def _remarks(summary: Summary) -> list[str]:
         lines.append(f"Not finished: {overall.unfinished} of {overall.episodes} tasks; until they are, they count as not won.")
     if overall.finished:
         won = f", {overall.mean_steps_won:.1f} in a won one" if overall.mean_steps_won is not None else ""
-        lines.append(f"{overall.mean_steps:.1f} steps an episode{won}; {summary.refused} commands refused in all.")
+        lines.append(f"{overall.mean_steps:.1f} steps an episode{won}; refused commands in all: {summary.refused}.")
     if summary.calls:
         tokens = (
             "tokens were not counted by the model"
@@ -125,6 +125,8 @@ def _remarks(summary: Summary) -> list[str]:
         )
         lines.append(f"{summary.calls} calls of the model, {tokens}; {summary.unreadable} unreadable replies.")
     lines += _names("Errors, counted as not won", summary.errored)
+    if summary.errored:
+        lines.append("Play these again with the same `housequest eval` and --retry errors.")
     lines += _names("Lost", summary.lost)
     if summary.assisted:
         lines.append(f"Assisted by a person and left out ({len(summary.assisted)}):")
@@ -135,10 +137,14 @@ def _remarks(summary: Summary) -> list[str]:
 def _names(title: str, results: tuple[Result, ...]) -> list[str]:
     if not results:
         return []
-    lines = [f"{title} ({len(results)}):"]
-    for result in results[:MOST_NAMED]:
+    by_cause: dict[str, list[Result]] = {}
+    for result in results:
         cause = f"{result.boundary}: {result.message}" if result.message else result.reason
-        lines += [f"  {result.number}  {result.task}", f"      {' '.join(cause.split())[:400]}"]
-    if len(results) > MOST_NAMED:
-        lines.append(f"  and {len(results) - MOST_NAMED} more; --json names them all")
+        by_cause.setdefault(" ".join(cause.split())[:400], []).append(result)
+    lines = [f"{title} ({len(results)}):"]
+    for cause, alike in by_cause.items():
+        lines.append(f"  {cause}")
+        lines += [f"    {result.number:>4}  {result.task}" for result in alike[:MOST_NAMED]]
+        if len(alike) > MOST_NAMED:
+            lines.append(f"    and {len(alike) - MOST_NAMED} more; --json names them all")
     return lines

@@ -238,4 +238,4 @@ class OpenAIModel:
         told = failure.what if self._key == PLACEHOLDER else failure.what.replace(self._key, "[key]")
         what = printable(told, LONGEST_MESSAGE // 2)
         head = printable(f"{self._name}: {self._endpoint.address}", LONGEST_MESSAGE // 3)
-        return ModelError(f"{head} {what}{tried}. {failure.way_out}")
+        return ModelError(f"{head} {what}{tried}. {failure.way_out}", recorded=f"The model {what}. {failure.way_out}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from agent.models.base import Model
@@ -79,9 +78,10 @@ def make_model(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0,
     if retries < 0 or not (math.isfinite(wait) and wait >= 0):
         raise ConfigurationError(f"{retries} retries and pauses of {wait} times their length cannot be; give 0 or more.")
     if parsed.endpoint is None:
+        from agent.config import given_path
         from agent.models.scripted import load_script
 
-        return load_script(Path(parsed.name).expanduser(), name=str(parsed))
+        return load_script(given_path(parsed.name), name=str(parsed))
     from agent.models.openai import OpenAIModel
 
     ring = load_keys() if keys is None else keys

@@ -122,6 +122,18 @@ class ScriptedModel:
         return None
 
 
+def read_script(file: Path) -> bytes:
+    """The bytes of a script. Raises ``ConfigurationError`` for a file that cannot be read or is too large."""
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be read: {error.strerror}. Give scripted: a file.") from None
+    if len(content) > LARGEST_FILE:
+        raise ConfigurationError(f"{file} is larger than {LARGEST_FILE >> 10} KiB; that is no script of replies.")
+    return content
+
+
 def load_script(file: Path, *, name: str) -> ScriptedModel:
     """Read a script. Raises ``ConfigurationError`` naming the file, and the line where one is to blame."""
     return ScriptedModel(_Reader(file).rules(), name=name)
@@ -149,17 +161,12 @@ class _Reader:
         from ruamel.yaml import YAML
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+        content = read_script(self._file)
         try:
-            with self._file.open("rb") as opened:
-                content = opened.read(LARGEST_FILE + 1)
-            if len(content) > LARGEST_FILE:
-                raise ConfigurationError(f"{self._file} is larger than {LARGEST_FILE >> 10} KiB; that is no script of replies.")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of an anchor that is set twice: as YAML has it, the last one counts
                 yaml = YAML(typ="safe", pure=True)
                 root = cast("Node | None", yaml.compose(content.decode("utf-8-sig")))  # pyright: ignore[reportUnknownMemberType]
-        except OSError as error:
-            raise ConfigurationError(f"{self._file} cannot be read: {error.strerror}. Give scripted: a file.") from None
         except UnicodeDecodeError:
             raise ConfigurationError(f"{self._file} is not UTF-8 text, so it is no script of replies.") from None
         except MarkedYAMLError as error:

@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 
 from agent.roles.base import ReplyError, Role
-from agent.roles.reading import checked, json_fields, labelled, lone_line, thought, undress
+from agent.roles.reading import checked, plain, thought, words
 
 _STRICT = re.compile(r"Thought: ?(?P<thought>[^\n]*)\nStep: ?(?P<step>\d{1,2})\nAction: ?(?P<command>[^\n]+)")
+_STUCK = re.compile(r"stuck\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,2}")
 
 
@@ -24,32 +25,19 @@ class Grounding:
 def _grounding(said: str, step: str, command: str) -> Grounding:
     number = _NUMBER.search(step)
     at = max(0, int(number[0]) - 1) if number else None
-    return Grounding(said, at, None if command.lower() == "stuck" else command)
+    return Grounding(said, at, None if _STUCK.match(command) else command)
 
 
 def _strict(text: str) -> Grounding:
     match = _STRICT.fullmatch(text)
-    if match is None:
+    if match is None or not plain(match["command"].strip()):
         raise ReplyError('there are no three lines "Thought: ...", "Step: ..." and "Action: ...".')
     return _grounding(thought(match["thought"]), match["step"], checked(match["command"].strip()))
 
 
 def _lenient(text: str) -> Grounding:
-    said = step = ""
-    for label, rest in labelled(text):
-        if label in {"action", "act", "command"}:
-            return _grounding(said, step, checked(undress(rest.split("\n")[0])))
-        if label in {"thought", "think"}:
-            said = thought(rest)
-        elif label == "step":
-            step = rest
-    fields = json_fields(text)
-    command = fields.get("action") or fields.get("command")
-    if command is None and not fields:
-        command = lone_line(text)
-    if command is None:
-        raise ReplyError('there is no line that begins with "Action:".')
-    return _grounding(thought(fields.get("thought", "")), fields.get("step", ""), checked(undress(command)))
+    said = words(text)
+    return _grounding(said.thought, said.step, said.command)
 
 
 ACTOR: Role[Grounding] = Role("actor", _strict, _lenient, stop=("\nObservation:",))

@@ -27,6 +27,9 @@ LONGEST_REPLY = 20_000
 """Characters of a reply that are kept; what a model says beyond them is noise."""
 
 _SECTION = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
+_THOUGHT_BEFORE = re.compile(r"\A.*</(think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
+"""Some servers give only the end of a model's reasoning a mark: its beginning was in the prompt."""
+
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
@@ -74,7 +77,7 @@ class Role(Generic[T]):
 
     def read(self, reply: str) -> T:
         """Read ``reply``; reasoning in ``<think>`` marks and code fences are no part of it."""
-        text = _THINKING.sub("", reply).strip()
+        text = _THOUGHT_BEFORE.sub("", _THINKING.sub("", reply)).strip()
         try:
             return self.strict(text)
         except ReplyError:
@@ -106,7 +109,7 @@ def clean(text: str) -> str:
 
 def spoken(reply: str) -> Message:
     """A reply as it stands in the conversation afterwards; servers refuse an empty one."""
-    return Message("assistant", reply or "(nothing)")
+    return Message("assistant", reply if reply.strip() else "(nothing)")
 
 
 async def ask(
@@ -144,7 +147,8 @@ async def ask(
         try:
             return Answer(role.read(reply), "", conversation)
         except ReplyError as error:
-            reason = str(error)
+            cut = completion.finish == "length"
+            reason = f"{error} It was cut off after {sampling.max_tokens} tokens." if cut else str(error)
         emit(events.Unreadable(role=role.name, reply=reply, reason=reason, final=final))
         text = load_prompt("again").render("user", reason=reason)
     return Answer(None, reason, conversation)

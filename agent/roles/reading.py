@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import cast
 
 from agent.roles.base import ReplyError
@@ -11,28 +12,84 @@ from agent.roles.base import ReplyError
 LONGEST_COMMAND = 200
 LONGEST_THOUGHT = 2_000
 
-_LABEL = re.compile(r"^[\W_]{0,8}(?P<label>[A-Za-z]{2,12})[\s*_`]{0,4}[:=][\s*_`]{0,4}(?P<rest>.*)$")
+_LABEL = re.compile(
+    r"^[\W\d_]{0,8}(?:(?:next|final|my|the)\s)?(?P<label>thought|think|reasoning|step|action|act|command|plan|observation)"
+    r"\s?(?P<number>\d{1,2})?[\s*_`]{0,4}(?:[:=：][\s*_`]{0,4}(?P<rest>.*)|$)",
+    re.IGNORECASE,
+)
+_ACTIONS = frozenset({"action", "act", "command"})
+_THOUGHTS = frozenset({"thought", "think", "reasoning"})
+_WITHIN = re.compile(r"\bAction\s?: *(?P<command>[^\n]+)")
 _PLAIN = re.compile(r"[A-Za-z][\w '/-]{0,79}")
 _FENCE = re.compile(r"^\s*```\w*\s*$")
-_DRESS = " \t*_`\"'>$"
+_ITEM = re.compile(r"^(?:[-•*>]|\d{1,2}[.)])\s+")
+_REMARK = re.compile(r"\s*(?:\(|#|//|<[/|]).*$")
+_QUOTED = re.compile(r"(?P<mark>[`\"'])(?P<command>[^`\"']+)(?P=mark)")
+_MARKS = re.compile(r"[*`\[\]]")
+_DRESS = " _\"'<>$"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a reply says to do: ``step`` is the text behind that label, empty where there is none."""
+
+    thought: str
+    step: str
+    command: str
+
+
+def words(text: str) -> Words:
+    """The first command of ``text`` with its thought and step, in whatever form: labelled, JSON, or a lone line.
+
+    What follows the first command is the model's imagination of the answer. Raises ``ReplyError``.
+    """
+    said = step = ""
+    for label, rest in labelled(text):
+        if label in _ACTIONS:
+            return Words(said, step, checked(undress(rest.split("\n")[0])))
+        if label in _THOUGHTS:
+            said = thought(rest)
+        elif label == "step":
+            step = rest
+    fields = json_fields(text)
+    command = fields.get("action") or fields.get("command")
+    if command is not None:
+        return Words(thought(fields.get("thought", "")), fields.get("step", ""), checked(undress(command)))
+    within = _WITHIN.search(text)
+    command = within["command"] if within else None if fields else lone_line(text)
+    if command is None:
+        raise ReplyError('there is no line that begins with "Action:".')
+    return Words(said.partition("Action:")[0].strip(), step, checked(undress(command)))
 
 
 def labelled(text: str) -> list[tuple[str, str]]:
-    """The lines of ``text`` that read ``Label: rest``, as (lowercased label, rest), other lines joined to the one before."""
+    """The lines of ``text`` that read ``Label: rest``, as (lowercased label, rest), other lines joined to the one before.
+
+    A number behind a label (``Action 1:``) does not count, unless it is the step's.
+    """
     found: list[tuple[str, str]] = []
     for line in text.splitlines():
         match = _LABEL.match(line)
         if match:
-            found.append((match["label"].lower(), match["rest"].strip()))
+            label, rest = match["label"].lower(), (match["rest"] or "").strip()
+            found.append((label, match["number"] if label == "step" and match["number"] else rest))
         elif found and line.strip() and not _FENCE.match(line):
             label, rest = found[-1]
             found[-1] = (label, f"{rest}\n{line.strip()}".strip())
     return found
 
 
+def plain(command: str) -> bool:
+    """Whether ``command`` is a few plain words, without marks that a model put round them."""
+    return _PLAIN.fullmatch(command) is not None
+
+
 def undress(command: str) -> str:
-    """A command without the quotes, backticks, prompts and full stop that models put round it."""
-    return command.strip().strip(_DRESS).rstrip(".").strip(_DRESS)
+    """A command without the quotes, backticks, prompts, remarks and full stop that models put round it."""
+    command = _ITEM.sub("", " ".join(command.split()))
+    quoted = _QUOTED.match(command)
+    command = quoted["command"] if quoted else _REMARK.sub("", command)
+    return _MARKS.sub("", command).strip(_DRESS).rstrip(".").strip(_DRESS)
 
 
 def checked(command: str) -> str:
@@ -47,14 +104,15 @@ def checked(command: str) -> str:
 
 
 def lone_line(text: str) -> str | None:
-    """The only line of ``text``, if there is but one and it could be a command: a few plain words."""
+    """The only line of ``text``, if there is but one and it could be a command: a few plain words that are no sentence."""
     lines = [line for line in text.splitlines() if line.strip() and not _FENCE.match(line)]
     line = undress(lines[0]) if len(lines) == 1 else ""
-    return line if _PLAIN.fullmatch(line) and len(line.split()) <= 8 else None
+    sentence = bool(line) and (lines[0].rstrip().endswith(".") or line.split()[0] in {"I", "I'll", "I'm"})
+    return line if plain(line) and len(line.split()) <= 8 and not sentence else None
 
 
 def json_fields(text: str) -> dict[str, str]:
-    """The string fields of the one JSON object in ``text`` (lowercased names), or nothing."""
+    """The fields of the one JSON object in ``text`` (lowercased names) as text, a list as numbered lines; or nothing."""
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:
         return {}
@@ -65,7 +123,14 @@ def json_fields(text: str) -> dict[str, str]:
     if not isinstance(value, dict):
         return {}
     fields = cast("dict[object, object]", value)
-    return {str(key).lower(): str(item) for key, item in fields.items() if isinstance(item, (str, int))}
+    return {str(key).lower(): _text(item) for key, item in fields.items() if type(item) in {str, int, list}}
+
+
+def _text(item: object) -> str:
+    if isinstance(item, list):
+        items = cast("list[object]", item)
+        return "\n".join(f"{number}. {each}" for number, each in enumerate(items, 1) if isinstance(each, str))
+    return str(item)
 
 
 def thought(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from agent.roles.base import ReplyError, Role
-from agent.roles.reading import labelled, thought
+from agent.roles.reading import json_fields, labelled, thought
 
 LONGEST_STEP = 300
 MOST_STEPS = 20
@@ -46,12 +46,15 @@ def _strict(text: str) -> Plan:
 
 
 def _lenient(text: str) -> Plan:
+    fields = json_fields(text)
+    if "plan" in fields:
+        text = f"Thought: {fields.get('thought', '')}\nPlan:\n{fields['plan']}"
     said = next((thought(rest.split("\n")[0]) for label, rest in labelled(text) if label in {"thought", "think"}), "")
     plan = re.split(r"(?im)^[\W_]*(?:general |revised |new )?plan\b[\s*_`]*:", text)
-    if len(plan) > 1 and _KEEP.fullmatch(plan[-1].strip()):
+    if _KEEP.fullmatch(plan[-1].strip()):
         return Plan(said, None)
     matches = (_ITEM.match(line) for line in plan[-1].splitlines())
-    steps = [match["step"].strip(" *_`") for match in matches if match]
+    steps = [match["step"].replace("**", "").strip(" *_`") for match in matches if match]
     return Plan(said, _bounded([step for step in steps if step]))
 
 

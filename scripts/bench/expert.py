@@ -54,6 +54,8 @@ def _play(expert: Expert, path: Path) -> _Game:
     memory = expert.begin(game.sentence, step.observation)
     while not step.won and steps < LIMIT:
         command, thought, memory = expert.decide(memory)
+        if command is None:
+            break
         step = env.step(command)
         memory = expert.observe(memory, command, step.observation)
         steps += 1

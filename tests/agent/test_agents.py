@@ -178,6 +178,7 @@ def test_reasoner_and_actor_win_by_a_plan(tmp_path: Path) -> None:
     assert len(reasoner) == 2, "it is asked again when the actor goes on to another step, before the next command"
     assert "the actor has gone on to step 2" in reasoner[1][-1].content
     assert "> go to study" in reasoner[1][-1].content
+    assert "coins are round" not in reasoner[-1][-1].content + actor[-1][-1].content, "a rule is told once"
     for seen in (reasoner, actor):
         for before, after in pairwise(seen):
             assert after[: len(before)] == before
@@ -190,6 +191,8 @@ def test_a_plan_that_leads_nowhere_is_revised_and_the_actor_told(tmp_path: Path)
     assert ended(told).outcome == "won"
     assert [plan.reason for plan in plans(told)] == ["the episode begins", "the last 3 commands led nowhere"]
     assert "The plan was revised:\n1. fetch the key" in prompts(told, "actor")[3][-1].content
+    reviews = [prompt[-1].content for prompt in prompts(told, "reasoner")[1:]]
+    assert ["> fly" in review for review in reviews] == [True, False], "what happened is told once"
 
 
 @pytest.mark.parametrize("settings", [{"stuck_after": "0"}, {"revisions": "0"}])
@@ -199,6 +202,13 @@ def test_without_the_trigger_a_wrong_plan_stays(tmp_path: Path, settings: Mappin
     told = episode("reasoner-actor", model, settings=settings, max_turns=5)
     assert ended(told).outcome == "lost"
     assert len(plans(told)) == 1
+
+
+def test_the_reasoner_is_asked_again_so_often_and_no_more(tmp_path: Path) -> None:
+    wrong = "Thought: ?\nPlan:\n1. fly to the moon"
+    model = planned(tmp_path, [wrong] * 9, [grounded(1, "fly")] * 9)
+    told = episode("reasoner-actor", model, settings={"stuck_after": "1", "revisions": "2"}, max_turns=9)
+    assert len(prompts(told, "reasoner")) == 1 + 2
 
 
 def test_an_actor_that_says_it_is_stuck_gets_a_plan_within_the_turn(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent import events
+from agent.roles.base import spoken
 from tests.agent.playing import AGENTS, Played, one_of_each_type, play
 from tests.backends import server as backend
 from tests.backends.policy import Solver
@@ -81,6 +82,22 @@ def test_the_actor_sees_the_goal_and_follows_the_plan_alone(server: Server, worl
     assert played.ended.outcome == "lost"
     assert any("heat some egg" in request.text for request in played.requests)
     assert not any("egg" in event.body.command for event in played.events if isinstance(event.body, events.Stepped))
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_roles_prompt_begins_with_all_that_was_said_before(server: Server, world: World, tmp_path: Path, agent: str) -> None:
+    server.policy = Solver(wrong_first_plan=True)
+    server.behave(backend.answer, backend.saying(""), backend.answer, backend.saying("let me\nsee"), backend.answer)
+    played = play(server, world, world.task("example:2"), agent, tmp_path / "e.jsonl", grants=frozenset({"type"}))
+    assert played.ended.outcome == "won"
+    calls = [event.body for event in played.events if isinstance(event.body, events.Called)]
+    said: dict[str, Messages] = {}
+    for call, request in zip(calls, played.requests, strict=True):
+        before = said.get(call.role, [])
+        assert request.messages[: len(before)] == before
+        assert call.kept == len(before)
+        assert [(m.role, m.content) for m in call.added] == [(m["role"], m["content"]) for m in request.messages[call.kept :]]
+        said[call.role] = [*request.messages, {"role": "assistant", "content": spoken(call.reply).content}]
 
 
 CALM = "calm.jsonl"

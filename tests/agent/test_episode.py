@@ -114,6 +114,20 @@ def test_a_failure_ends_the_episode_at_its_boundary(world: World, fault: Excepti
     assert str(fault) in (ended(told).message or "")
 
 
+def test_a_listener_that_fails_is_not_the_agents_fault(world: World) -> None:
+    told: list[Event | Clocked] = []
+
+    def listen(event: Event | Clocked) -> None:
+        told.append(event)
+        if isinstance(event, Event) and isinstance(event.body, events.Thought):
+            raise BrokenPipeError("nobody reads on")
+
+    env = world.open(world.task("demo:1"))
+    with pytest.raises(BrokenPipeError):
+        asyncio.run(run_episode(env, make_agent("expert", world=world), Terms("scripted"), listen))
+    assert [event.body.kind for event in told if isinstance(event, Event)] == ["started", "thought"]
+
+
 class Collapsing(Wrapper):
     """An env whose house falls in at the first step."""
 

@@ -74,7 +74,8 @@ def test_errors_are_an_exit_code_and_retried(call: Run, tmp_path: Path, server: 
     server.behave(status(400))
     done = call(*command)
     assert done.returncode == 1
-    assert "error in demo/find (model)" in done.stderr
+    assert "model: The model answered 400" in done.stdout
+    assert "--retry errors" in done.stdout
     assert "Errors, counted as not won (1):" in done.stdout
     assert call(*command).returncode == 1
     assert call(*command, "--retry", "errors").returncode == 0

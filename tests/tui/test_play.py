@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -176,27 +177,40 @@ def test_what_cannot_be_replayed(arguments: tuple[str, ...], call: Run, tmp_path
     assert done.stdout == ""
 
 
+_ON_TERMINAL = (
+    "import fcntl, os, signal, sys, termios; "
+    "fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "os.execv(sys.argv[1], sys.argv[1:])"
+)
+"""Makes standard input the terminal whose Ctrl-C counts, whatever was ignored before, and becomes the command."""
+
+
 class Terminal:
     """The command on a terminal of its own."""
 
     def __init__(self, *arguments: str, folder: Path) -> None:
         import pty
 
-        self.pid, self.descriptor = pty.fork()
-        if self.pid == 0:
-            os.chdir(folder)
-            os.execve(sys.executable, [*COMMAND, *arguments], environment(TERM="xterm", COLUMNS="80"))
+        self.descriptor, theirs = pty.openpty()
+        self.child = subprocess.Popen(
+            [sys.executable, "-c", _ON_TERMINAL, *COMMAND, *arguments],
+            cwd=folder,
+            env=environment(TERM="xterm", COLUMNS="80"),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
         self.seen = ""
 
     def wait_for(self, text: str) -> None:
         """Read until ``text`` has been shown."""
-        import select
-
-        deadline = time.monotonic() + 30
         while text not in self.seen:
-            assert time.monotonic() < deadline, self.seen
-            if select.select([self.descriptor], [], [], 0.5)[0]:
-                self.seen += self._read()
+            more = self._read()
+            assert more, self.seen
+            self.seen += more
 
     def send(self, text: bytes, after: str) -> None:
         """Type ``text`` once ``after`` has been shown."""
@@ -209,9 +223,14 @@ class Terminal:
         while more := self._read():
             self.seen += more
         os.close(self.descriptor)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.child.wait(30)
 
     def _read(self) -> str:
+        import select
+
+        if not select.select([self.descriptor], [], [], 30)[0]:
+            self.child.kill()
+            raise TimeoutError(self.seen)
         try:
             return os.read(self.descriptor, 1 << 16).decode("utf-8", "replace")
         except OSError:  # Linux says so when the other side has gone
@@ -265,6 +284,6 @@ def test_ctrl_c_while_a_model_thinks_interrupts(terminal: type[Terminal], tmp_pa
     here.wait_for("Your task is to")
     while not server.requests:
         time.sleep(0.01)
-    os.kill(here.pid, signal.SIGINT)
+    os.kill(here.child.pid, signal.SIGINT)
     assert here.end() == 130
     assert "Traceback" not in here.seen

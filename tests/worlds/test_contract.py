@@ -207,6 +207,7 @@ def test_a_game_is_won_where_all_its_conditions_hold(world: World, tasks: list[T
                 break
             command, thought, chosen = expert.decide(memory)
             assert expert.decide(memory) == (command, thought, chosen)
+            assert command is not None
             step = env.step(command)
             memory = expert.observe(chosen, command, step.observation)
         assert step.won
@@ -224,6 +225,7 @@ def test_an_expert_follows_whoever_chose_the_command(world: World, tasks: list[T
             if step.done:
                 break
             command, _, memory = expert.decide(memory)
+            assert command is not None
             step = env.step(command)
             memory = expert.observe(memory, command, step.observation)
         assert step.won

@@ -39,7 +39,7 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Play many tasks with one agent and print a report. Interrupted, the same command goes on."""
-    from agent.config import configure
+    from agent.config import configure, given_path
     from agent.evaluation.plan import make_plan
     from tui import terminal
     from worlds.errors import ConfigurationError, shown
@@ -67,7 +67,7 @@ def evaluate(
         }
     )
     plan = make_plan(configuration)
-    folder = Path(out).expanduser() if out is not None else plan.default_folder
+    folder = given_path(out) if out is not None else plan.default_folder
     for line in _remarks(plan):
         terminal.note(line)
     if dry_run:
@@ -136,35 +136,48 @@ def _play(settings: Settings, plan: Plan, folder: Path, retry_errors: bool, as_j
         terminal.note(f"Interrupted; {line.done} of {len(plan.selection.tasks)} finished. The same command goes on with it.")
         raise typer.Exit(130) from None
     line.close()
+    if line.left == 0:
+        terminal.note("All of them were played before; nothing was left to play.")
     text = json.dumps(figures(plan.manifest, summary), indent=2) if as_json else as_text(plan.manifest, summary)
     terminal.show(printable(text).splitlines())
-    for result in summary.errored:
-        terminal.note(f"error in {result.task} ({result.boundary}): {' '.join((result.message or '').split())[:200]}")
+    if as_json and summary.errored:
+        terminal.note(f"{len(summary.errored)} episodes errored; --retry errors plays them again.")
     return summary.overall.errors
 
 
 class ProgressLine:
-    """How far a run is, in one line that is written over itself; silent where standard error is no terminal."""
+    """How far a run is: on a terminal a line that is written over itself, elsewhere a line for every tenth of the way."""
 
     def __init__(self) -> None:
         import sys
 
         from tui.terminal import is_terminal
 
-        self._stream = sys.stderr if is_terminal(sys.stderr) else None
+        self._live = sys.stderr if is_terminal(sys.stderr) else None
+        self._tenth = 0
         self.done = 0
+        self.left: int | None = None
+        """How many episodes were left to play when the run began; None before it did."""
 
     def __call__(self, progress: Progress) -> None:
         """Show ``progress``."""
+        from tui import terminal
+
         self.done = progress.done
-        if self._stream is not None:
-            resumed = f", {progress.resumed} from before" if progress.resumed else ""
-            errors = f", {progress.errors} with errors" if progress.errors else ""
-            self._stream.write(f"\r\x1b[K{progress.done} of {progress.total} played, {progress.won} won{errors}{resumed}")
-            self._stream.flush()
+        if self.left is None:
+            self.left = progress.total - progress.done
+        resumed = f", {progress.resumed} from before" if progress.resumed else ""
+        errors = f", {progress.errors} with errors" if progress.errors else ""
+        text = f"{progress.done} of {progress.total} played, {progress.won} won{errors}{resumed}"
+        if self._live is not None:
+            self._live.write(f"\r\x1b[K{text}")
+            self._live.flush()
+        elif self.left and (tenth := 10 * (progress.done - progress.resumed) // self.left) > self._tenth:
+            self._tenth = tenth
+            terminal.note(text)
 
     def close(self) -> None:
         """Leave the line as it is."""
-        if self._stream is not None:
-            self._stream.write("\n")
-            self._stream.flush()
+        if self._live is not None:
+            self._live.write("\n")
+            self._live.flush()

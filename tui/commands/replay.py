@@ -17,6 +17,7 @@ def replay(
     """Tell a recorded episode again."""
     import time
 
+    from agent.config import given_path
     from agent.events import Ended, Spent, Stepped
     from agent.record import read_episode
     from tui import terminal
@@ -26,7 +27,7 @@ def replay(
     seconds = pause(speed) if speed is not None else 0
     narrator = Narrator(terminal.look())
     body: object = None
-    for event in read_episode(_episode(Path(file).expanduser(), task)):
+    for event in read_episode(_episode(given_path(file), task)):
         body = event.body
         terminal.show(narrator.lines(event))
         if isinstance(body, Stepped | Spent):

@@ -13,14 +13,14 @@ def report(
 ) -> None:
     """Show one run: success by task type with 95 % intervals, steps, calls, tokens, failures."""
     import json
-    from pathlib import Path
 
+    from agent.config import given_path
     from agent.evaluation.folder import RunFolder
     from agent.evaluation.report import as_json as figures
     from agent.evaluation.report import as_text, read_run
     from tui import terminal
     from tui.text import printable
 
-    manifest, summary = read_run(RunFolder(Path(run).expanduser()))
+    manifest, summary = read_run(RunFolder(given_path(run)))
     text = json.dumps(figures(manifest, summary), indent=2) if as_json else as_text(manifest, summary)
     terminal.show(printable(text).splitlines())

@@ -105,6 +105,8 @@ def import_games(source: Path, data: Path, *, force: bool = False, report: Calla
             if report is not None and count % 100 == 0:
                 report(count)
     except _BROKEN as error:
+        if isinstance(error, OSError) and error.filename:  # the disk's word, not the archive's
+            raise WorldError(f"{shown(str(error.filename), 400)} cannot be looked at: {error.strerror}.") from error
         raise WorldError(f"{_named(source)} is damaged or no archive ({shown(str(error))}); fetch it again.") from error
     if done.empty:
         raise WorldError(f"{_named(source)} holds nothing to import: no {LAYOUT}/<split>/<task>/<trial>/{GAME_FILE}.")
@@ -148,7 +150,7 @@ def _content(member: _Member, most: int) -> bytes | None:
 
 def _objection(content: bytes) -> str:
     try:
-        read_published(content, GAME_FILE)
+        read_published(content, GAME_FILE, whole=True)
     except GameError as error:
         return str(error).removeprefix(f"{GAME_FILE}: ")
     return ""

@@ -152,7 +152,7 @@ def update(belief: Belief, command: str, observation: Observation) -> Belief:
     the game refuses that for receptacles that are at the agent's location already, and for nothing else that exists.
     """
     if refused(observation):
-        return _refused(belief, command[:MAX_TEXT].strip())
+        return _refused(belief, command.strip())
     text = observation.text[:MAX_TEXT].strip()
     for pattern, read in _READERS:
         if found := pattern.match(text):

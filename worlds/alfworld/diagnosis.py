@@ -7,6 +7,7 @@ the rules of the game tell; hidden state is never asked.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from worlds.alfworld.belief import Belief, Receptacle, begin, kind, refused, update
@@ -17,6 +18,7 @@ from worlds.limits import Wrapper
 
 KNIVES = ("knife", "butterknife")
 MAX_COMMAND = 1_000
+MAX_CHOICES = 6
 
 _FORMS: dict[str, str] = {
     "look": "look",
@@ -54,7 +56,7 @@ class _Command:
 
 def modern(command: str) -> str:
     """``put X in Y`` (also ``on``, ``in/on``), the form of older games, as ``move X to Y``; anything else as it is."""
-    found = _OLDER.fullmatch(command[:MAX_COMMAND].strip())
+    found = _OLDER.fullmatch(command.strip()) if len(command) <= MAX_COMMAND else None
     return f"move {found['object']} to {found['receptacle']}" if found else command
 
 
@@ -63,7 +65,9 @@ def explain(belief: Belief, command: str) -> str | None:
 
     ``belief`` is the one after the refusal. The explanation is one printable line of bounded length.
     """
-    bare = modern(command[:MAX_COMMAND]).strip()
+    bare = modern(command.strip())
+    if len(bare) > MAX_COMMAND:
+        return f"A command has a few words, not {len(bare):,} characters."
     tidy = " ".join(bare.lower().split())
     if not tidy:
         return "The command is empty; `look` and `inventory` always work."
@@ -124,11 +128,17 @@ def _unreadable(tidy: str) -> str:
     verb = tidy.partition(" ")[0]
     if verb in _FORMS:
         return f"That is written `{_FORMS[verb]}`, with names and numbers as the game gives them."
-    return f"There is no command {shown(verb, 40)}.{nearest(verb, tuple(_FORMS))} Commands: {', '.join(_FORMS.values())}."
+    return f"There is no command {shown(verb, 40)}.{nearest(verb, tuple(_FORMS))} Commands begin with {', '.join(_FORMS)}."
 
 
 def _printable(text: str) -> str:
     return shown(text, 80)[1:-1]
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """What was meant by a name that is not known: a kind without its number, or a slip of the pen."""
+    alike = sorted(other for other in known if kind(other) == name)
+    return f" Say which: {' or '.join(alike[:MAX_CHOICES])}." if len(alike) > 1 else nearest(name, alike or list(known))
 
 
 class _Explainer:
@@ -231,14 +241,14 @@ class _Explainer:
     def _no_receptacle(self, name: str) -> str | None:
         if self.belief.receptacle(name):
             return None
-        return f"There is no {shown(name, 60)} in this house.{nearest(name, [one.name for one in self.belief.receptacles])}"
+        return f"No {shown(name, 60)} is known in this house.{_meant(name, [one.name for one in self.belief.receptacles])}"
 
     def _no_object(self, name: str) -> str | None:
         if self.belief.item(name):
             return None
         if self.belief.receptacle(name):
             return f"The {name} is furniture; it stays where it is."
-        return f"No {shown(name, 60)} was seen so far.{nearest(name, [one.name for one in self.belief.items])}"
+        return f"No {shown(name, 60)} was seen so far.{_meant(name, [one.name for one in self.belief.items])}"
 
     def _away(self, name: str) -> str | None:
         if wrong := self._no_receptacle(name):

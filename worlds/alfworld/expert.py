@@ -43,9 +43,9 @@ class ExpertMemory:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A command with the thought behind it."""
+    """A command with the thought behind it; None gives up."""
 
-    command: str
+    command: str | None
     thought: str
 
 
@@ -81,7 +81,7 @@ class Expert:
             failed |= {command}
         return replace(memory, belief=belief, failed=failed)
 
-    def decide(self, memory: ExpertMemory) -> tuple[str, str, ExpertMemory]:
+    def decide(self, memory: ExpertMemory) -> tuple[str | None, str, ExpertMemory]:
         moves = _Decision(memory, self.counts).moves()
         move = next((move for move in moves if move.command not in memory.failed), Move("look", "nothing is left to try; look"))
         first = memory.chosen is None and memory.guessed
@@ -101,9 +101,9 @@ class _Decision:
     def moves(self) -> Iterator[Move]:
         goal, held = self.memory.goal, self.belief.item(self.belief.held)
         if goal is None:
-            yield Move("look", "this goal is in words that the expert cannot read; it only looks around")
+            yield Move(None, "this goal is in words that the expert cannot read")
         elif self._met(goal):
-            yield Move("look", f"as far as the expert can tell the goal is reached ({goal}); it only looks around")
+            yield Move(None, f"as far as the expert can tell the goal is reached ({goal})")
         elif held is None:
             yield from self._fetch(goal)
             lamp = goal.lamp if goal.lamp and not self._found(goal.lamp) else None

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from worlds.alfworld.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
-from worlds.alfworld.tasks import EXAMPLE, FILE, GAME_FILE, LAYOUT, TASK_TYPES, in_order, type_of
+from worlds.alfworld.tasks import EXAMPLE, FILE, GAME_FILE, GET_DATA, LAYOUT, TASK_TYPES, in_order, type_of
 from worlds.errors import GameError, WorldError, shown
 from worlds.paths import atomic_write, cache_folder
 
-_VERSION = " ".join(("1", *DOMAINS, *GRAMMARS))
+_VERSION = " ".join(("2", *DOMAINS, *GRAMMARS))
 """Changes with the columns of an entry and with what is accepted as a game."""
 
 Standing = Literal["playable", "left out", "refused"]
@@ -58,14 +58,23 @@ class Index:
     """The splits of a data folder and the entries of each, sorted by trial. Reads a split when first asked for it."""
 
     def __init__(self, data: Path, *, cached: bool = True) -> None:
-        """``data`` is the folder that holds ``json_2.1.1``; with ``cached`` false every game is read, and nothing kept."""
+        """``data`` is the folder that holds ``json_2.1.1``; with ``cached`` false every game is read whole, and nothing
+        kept.
+        """
         self.root = data / LAYOUT
         self._cached = cached
         self._entries: dict[str, tuple[Entry, ...]] = {}
 
+    def there(self) -> bool:
+        """Whether the data folder has the layout at all. Raises ``WorldError`` where that cannot be seen."""
+        try:
+            return self.root.is_dir()
+        except OSError as error:
+            raise WorldError(f"{shown(str(self.root), 400)} cannot be looked at: {error.strerror}. {GET_DATA}") from error
+
     def splits(self) -> tuple[str, ...]:
         """The split folders that are there: train, valid_train, valid_seen, valid_unseen, then others by name."""
-        if not self.root.is_dir():
+        if not self.there():
             return ()
         names = (folder.name for folder in _folders(self.root))
         return in_order(name for name in names if name not in (EXAMPLE, FILE) and ":" not in name and name.isprintable())
@@ -84,7 +93,9 @@ class Index:
         folder = self.root / split
         file = _cache_file(folder)
         known = _load(file) if self._cached else {}
-        found = [_entry(folder, trial, status, known.get(trial)) for trial, status in sorted(_sweep(folder))]
+        found = [
+            _entry(folder, trial, status, known.get(trial), whole=not self._cached) for trial, status in sorted(_sweep(folder))
+        ]
         if self._cached and found != list(known.values()):
             with suppress(OSError):  # without a cache the next listing is slower, and nothing else is wrong
                 atomic_write(file, _dump(found))
@@ -96,7 +107,8 @@ def _folders(folder: Path | str) -> Iterator[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             yield from (entry for entry in entries if not entry.name.startswith(".") and entry.is_dir())
     except OSError as error:
-        raise WorldError(f"{shown(str(folder), 400)} cannot be listed: {error.strerror}.") from error
+        named = str(error.filename or folder)  # a link in it that leads nowhere, rather than the folder
+        raise WorldError(f"{shown(named, 400)} cannot be listed: {error.strerror}.") from error
 
 
 def _sweep(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
@@ -112,7 +124,7 @@ def _sweep(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
             yield f"{task.name}/{trial.name}", status
 
 
-def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None) -> Entry:
+def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None, *, whole: bool) -> Entry:
     if known is not None and known.read and (known.size, known.changed) == (status.st_size, status.st_mtime_ns):
         return known
     kind = type_of(trial)
@@ -138,7 +150,7 @@ def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None
         return entry("refused", f"it cannot be read: {error.strerror}")
     digest = hashlib.sha256(content).hexdigest()
     try:
-        game = read_published(content, trial)
+        game = read_published(content, trial, whole=whole)
     except GameError as error:
         return entry("refused", str(error).removeprefix(f"{trial}: "), digest)
     if not game.solvable:

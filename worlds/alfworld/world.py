@@ -55,12 +55,12 @@ class AlfworldWorld:
         if engine not in _ENGINES:
             hint = nearest(engine, _ENGINES)
             raise ConfigurationError(f"There is no engine {shown(engine)} for ALFWorld; known engines: native.{hint}")
-        if data is not None and not (data / LAYOUT).is_dir():
+        self._goals: Goals = parse_goals(goals)
+        self._index = Index(alfworld_data() if data is None else data)
+        if data is not None and not self._index.there():
             raise ConfigurationError(
                 f"{shown(str(data), 400)} holds no folder {LAYOUT}, so it is no data of ALFWorld. {GET_DATA}"
             )
-        self._goals: Goals = parse_goals(goals)
-        self._index = Index(alfworld_data() if data is None else data)
         self._tasks: dict[str, tuple[Task, ...]] = {}
         self._files: list[Task] = []
         self._games: OrderedDict[tuple[Path, int, int, str | None], Game] = OrderedDict()

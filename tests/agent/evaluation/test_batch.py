@@ -16,7 +16,7 @@ from agent.evaluation.metrics import Selected, Summary
 from agent.evaluation.plan import Plan, make_plan, placeless, slug
 from agent.evaluation.report import as_json, as_text, read_run
 from tests.backends.server import Server, serve, status, together
-from worlds.errors import ConfigurationError
+from worlds.errors import ConfigurationError, HousequestError
 
 
 def plan(folder: Path, **flags: object) -> Plan:
@@ -155,6 +155,25 @@ def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> Non
     with pytest.raises(ConfigurationError, match="holds no run"):
         play(plan(tmp_path), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"thesis.txt"}
+
+
+def test_a_run_that_was_killed_before_it_began_can_begin(tmp_path: Path) -> None:
+    (tmp_path / ".lock").touch()
+    (tmp_path / ".run.json.0badcafe.part").write_bytes(b"{")
+    assert play(plan(tmp_path), tmp_path).overall.won == 3
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ({"rules": "/dev/zero"}, "too large"),
+        ({"agent": "react", "model": "scripted:/dev/zero"}, "larger than"),
+        ({"rules": "~nobody.of.that.name/x"}, "not known"),
+    ],
+)
+def test_endless_files_and_unknown_homes_are_refused(flags: dict[str, object], told: str, tmp_path: Path) -> None:
+    with pytest.raises(HousequestError, match=told):
+        plan(tmp_path, **flags)
 
 
 def test_two_commands_do_not_play_one_run(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_a_server_that_is_not_there_is_named_at_once() -> None:
 def test_the_time_limit_holds_for_the_whole_call(server: Server, behaviour: Behaviour) -> None:
     server.behave(otherwise=behaviour)
     assert "did not answer within 0.2 seconds" in refusal(server, timeout=0.2)
-    assert len(server.requests) == 1
+    assert len(server.requests) <= 1, "it is not repeated, and on a busy machine may run out before it arrives"
 
 
 @pytest.mark.parametrize(

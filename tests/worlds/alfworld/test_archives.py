@@ -252,6 +252,7 @@ def test_no_damage_ends_in_anything_but_our_errors(tmp_path_factory: pytest.Temp
         (b"not an archive at all" * 100, "damaged"),
         (zipped({"x": b""}), "nothing"),
     ],
+    ids=["empty", "cut off", "text", "without games"],
 )
 def test_what_is_no_archive_of_games_is_said_to_be_none(tmp_path: Path, content: bytes, reason: str) -> None:
     with pytest.raises(WorldError, match=reason):
@@ -263,6 +264,11 @@ def test_a_source_that_is_not_there_is_named(tmp_path: Path) -> None:
         import_games(tmp_path / "missing", tmp_path / "data")
     with pytest.raises(WorldError, match=r"holds no json_2\.1\.1"):
         import_games(tmp_path, tmp_path / "data")
+
+
+def test_a_place_that_cannot_be_looked_at_is_not_called_a_damaged_archive(tmp_path: Path) -> None:
+    with pytest.raises(WorldError, match=r"aaa.* cannot be looked at"):
+        import_games(archive(tmp_path, zipped(PLAIN)), tmp_path / ("a" * 300))
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -150,6 +150,8 @@ def test_a_refused_go_to_tells_that_a_receptacle_is_here() -> None:
     belief = told(*steps)
     assert [one.name for one in belief.here()] == ["drawer 2", "drawer 1"]
     assert not told(("go to drawer 1", "Nothing happens.")).here(), "in the middle of the room it tells nothing"
+    padded = f"go to desk 1{' ' * 60_000}please"
+    assert told(*steps, (padded, "Nothing happens.")) == belief, "neither does one that goes on after the name"
     assert told(*steps, ("go to sofa 7", "Nothing happens.")) == belief, "neither does one for what does not exist"
 
 

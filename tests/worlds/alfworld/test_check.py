@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.worlds.alfworld.samples import HEAT, OLDER, encoded, published, put, unpacked
+from worlds.alfworld.archives import import_games
 from worlds.alfworld.check import check
 
 
@@ -29,6 +32,19 @@ def test_a_sound_split_of_ones_own_is_sound(alfworld_games: Path, tmp_path: Path
     del members[next(name for name in members if name.endswith("traj_data.json"))]
     (report,) = check(unpacked(members, tmp_path))
     assert (report.games, report.published, report.sound, len(report.without_human_goal)) == (3, None, True, 1)
+
+
+@pytest.mark.games
+@pytest.mark.parametrize("key", ["pddl_problem", "grammar"])
+def test_a_game_that_would_not_open_is_found_by_check_and_import(alfworld_games: Path, tmp_path: Path, key: str) -> None:
+    (name, content), *_ = published(alfworld_games, 1).items()
+    game = json.loads(content)
+    goal = re.compile('(?<=Your task is to: )[^"]*')
+    damaged = game[key][:5000] if key == "pddl_problem" else goal.sub("  ", game[key])
+    data = unpacked({name: encoded({**game, key: damaged})}, tmp_path / "source")
+    (report,) = check(data)
+    assert (report.sound, len(report.refused)) == (False, 1)
+    assert [refused for refused, _ in import_games(data, tmp_path / "data").refused] == [name]
 
 
 @pytest.mark.games

@@ -114,6 +114,18 @@ def test_a_folder_that_goes_away_is_an_error_that_names_it(tmp_path: Path) -> No
         Index(tmp_path).entries("train")
 
 
+def test_a_data_folder_that_cannot_be_looked_at_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WorldError, match=r"aaa.* cannot be looked at: .* set ALFWORLD_DATA"):
+        Index(tmp_path / ("a" * 300)).splits()
+
+
+def test_a_folder_that_is_a_link_to_itself_is_an_error_that_names_it(tmp_path: Path) -> None:
+    link = put(tmp_path, "train", PLACE, b"").parents[2] / "a link"
+    link.symlink_to(link)
+    with pytest.raises(WorldError, match=r"train/a link' cannot be listed"):
+        Index(tmp_path).entries("train")
+
+
 def test_a_link_that_leads_to_itself_is_an_error_that_names_it(tmp_path: Path) -> None:
     path = put(tmp_path, "train", PLACE, b"")
     path.unlink()
