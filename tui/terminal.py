@@ -47,6 +47,12 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and stream.isatty()
 
 
+def command() -> str:
+    """How the command was called: by its name where that is found, else by its path, as in a checkout."""
+    called = Path(sys.argv[0])
+    return "housequest" if called.name != "housequest" or shutil.which("housequest") else printable(str(called))
+
+
 def show(lines: Iterable[str]) -> None:
     """Print a result at once, so that who watches sees it happen. The lines are safe to print already."""
     for line in lines:

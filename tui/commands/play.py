@@ -22,10 +22,10 @@ _EXPERT_PLAYS = (
 _YOU_PLAY = "You play. Type a command and press Enter; ? shows help, :quit leaves.\n"
 _WHAT_NEXT = """
 To watch a language model play, name one on any OpenAI-compatible server:
-  housequest play --agent reasoner-actor \\
-                  --model openai:NAME@http://localhost:8000/v1
+  {command} play --agent reasoner-actor \\
+    --model openai:NAME@http://localhost:8000/v1
 To play yourself:
-  housequest play --agent human"""
+  {command} play --agent human"""
 
 
 def play(
@@ -95,7 +95,7 @@ def play(
     terminal.show(look.wrapped(_EXPERT_PLAYS))
     pace = speed or (DEMO_SPEED if terminal.interactive() else None)
     ended = play_game(Game(chosen_world, chosen, "expert", settings, record, pace))
-    terminal.show(_WHAT_NEXT.splitlines())
+    terminal.show(_WHAT_NEXT.format(command=terminal.command()).splitlines())
     if terminal.interactive():
         answer = terminal.read_line("\nPress Enter to play this house yourself now, or q and Enter to leave: ")
         if answer is not None and not answer.strip():
