@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COMMAND = (sys.executable, "-c", "from tui.cli import main; main()")
+_PROGRAM = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from tui.cli import main; main()"
+COMMAND = (sys.executable, "-c", _PROGRAM)
+"""The command, interruptible even where the tests themselves were started to ignore interrupts."""
 
 Run = Callable[..., "Done"]
 
