@@ -1,4 +1,5 @@
-"""Count what lies where at the start of the ``train`` games, and write the table that ships as worlds/alfworld/counts.json.
+"""Count what lies where at the start of the ``train`` games, what is asked for there and what can be done with what, and write
+the table that ships as worlds/alfworld/counts.json.
 
     python scripts/count_locations.py [--data FOLDER] [--out FILE]
 
@@ -12,14 +13,17 @@ import argparse
 import json
 import re
 import sys
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
 from worlds.alfworld.belief import kind
 from worlds.alfworld.counts import TABLE
 from worlds.alfworld.game import Game, load_game
+from worlds.alfworld.goals import read_goal
 from worlds.alfworld.tasks import GAME_FILE, LAYOUT
 from worlds.errors import ConfigurationError, GameError, HousequestError, shown
 from worlds.paths import alfworld_data, atomic_write
@@ -41,6 +45,11 @@ class Room:
         self.instances: Counter[tuple[str, str]] = Counter()
         self.holding: Counter[tuple[str, str]] = Counter()
         self.available: Counter[tuple[str, str]] = Counter()
+        self.lying: list[Counter[str]] = []
+        self.goals: Counter[tuple[str, str, str]] = Counter()
+        self.together: Counter[str] = Counter()
+        self.nested: Counter[tuple[str, str]] = Counter()
+        self.fridge: dict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, game: Game, scene: int) -> None:
         """Count one game."""
@@ -55,6 +64,20 @@ class Room:
             self.instances.update(inside)
             self.holding.update(inside.keys())
             self.available.update((thing, place) for thing in set(things))
+        self.lying.append(Counter(things[number] for number in {*chain(*game.start.contents)}))
+        self._add_more(game, things, places)
+
+    def _add_more(self, game: Game, things: list[str], places: list[str]) -> None:
+        """What made-up houses want to know besides."""
+        for here in game.receptacles_at:
+            if len(here) > 1:
+                self.together["+".join(sorted(places[number] for number in here))] += 1
+        self.nested.update((things[outer], things[inner]) for outer, found in game.inside.items() for inner in found)
+        if goal := read_goal(game.sentence):
+            self.goals[goal.type, goal.object, goal.receptacle or goal.lamp or ""] += 1
+            for cooler in game.coolers:
+                inside = [number for number in game.start.contents[cooler] if number in game.coolable]
+                self.fridge[goal.type].update(number=len(inside), cool=sum(number in game.start.cool for number in inside))
 
     def table(self) -> dict[str, object]:
         """The counts as plain data, sorted."""
@@ -63,9 +86,20 @@ class Room:
             "scenes": len(self.scenes),
             "receptacles": {name: self._receptacle(name) for name in _kinds(self.receptacles)},
             "objects": {name: self._object(name) for name in _kinds(self.objects)},
+            "goals": self._goals(),
+            "together": dict(sorted(self.together.items())),
+            "nested": _by_first(self.nested),
+            "fridge": {name: {key: counts[key] for key in ("number", "cool")} for name, counts in sorted(self.fridge.items())},
         }
 
-    def _receptacle(self, name: str) -> dict[str, int]:
+    def _goals(self) -> dict[str, object]:
+        types = sorted({task_type for task_type, _, _ in self.goals})
+        return {
+            name: _by_first(Counter({(a, b): n for (task_type, a, b), n in self.goals.items() if task_type == name}))
+            for name in types
+        }
+
+    def _receptacle(self, name: str) -> dict[str, object]:
         numbers = [game[name] for game in self.receptacles]
         return {
             "games": sum(number > 0 for number in numbers),
@@ -73,6 +107,7 @@ class Room:
             "openable": self.openable[name],
             "fewest": min(numbers),
             "most": max(numbers),
+            "each": _histogram(numbers),
         }
 
     def _object(self, name: str) -> dict[str, object]:
@@ -81,6 +116,7 @@ class Room:
         return {
             "games": sum(number > 0 for number in numbers),
             "number": sum(numbers),
+            "lying": _histogram([game[name] for game in self.lying]),
             "in": {
                 place: {
                     "instances": self.instances[name, place],
@@ -96,29 +132,82 @@ def _kinds(games: Iterable[Counter[str]]) -> list[str]:
     return sorted({name for game in games for name in game})
 
 
+def _histogram(numbers: Iterable[int]) -> dict[str, int]:
+    """How many games have 0, 1, 2, ...; numbers that none has are left out."""
+    return {str(number): games for number, games in sorted(Counter(numbers).items())}
+
+
+def _by_first(pairs: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for (first, second), number in sorted(pairs.items()):
+        found.setdefault(first, {})[second] = number
+    return found
+
+
+class Kinds:
+    """What holds for a kind of thing in every room."""
+
+    def __init__(self) -> None:
+        self.objects: Counter[str] = Counter()
+        self.can: Counter[tuple[str, str]] = Counter()
+        self.accepts: dict[str, set[str]] = defaultdict(set)
+
+    def add(self, game: Game) -> None:
+        """Count one game. What an object can is a predicate of the domain's that mostly holds for its kind."""
+        flags = {
+            "cleanable": game.cleanable,
+            "coolable": game.coolable,
+            "heatable": game.heatable,
+            "isreceptacleobject": game.inside.keys(),
+            "pickupable": game.pickupable,
+            "sliceable": game.sliceable,
+            "toggleable": game.toggleable,
+        }
+        for number, name in enumerate(game.objects):
+            self.objects[kind(name)] += 1
+            self.can.update((kind(name), flag) for flag, having in flags.items() if number in having)
+        for name, accepted in zip(game.receptacles, game.accepts, strict=True):
+            self.accepts[kind(name)].update(thing.removesuffix("type") for thing in accepted)
+
+    def tables(self) -> dict[str, object]:
+        """The counts as plain data, sorted."""
+        return {
+            "can": {
+                name: [flag for thing, flag in sorted(self.can) if thing == name and 2 * self.can[name, flag] > number]
+                for name, number in sorted(self.objects.items())
+            },
+            "accepts": {name: sorted(accepted) for name, accepted in sorted(self.accepts.items())},
+        }
+
+
 def count(paths: Iterable[Path]) -> dict[str, object]:
     """The table over these games. The number at the end of a task's folder is its floor plan."""
     rooms: dict[str, Room] = defaultdict(Room)
+    kinds = Kinds()
     total = 0
     for path in paths:
         number = path.parent.parent.name.rpartition("-")[2]
         room = ROOMS.get(int(number) // 100) if re.fullmatch("[0-9]{1,3}", number) else None
         if room is None:
             raise GameError(f"{shown(str(path), 400)}: its task's folder does not end in the number of a floor plan.")
-        rooms[room].add(load_game(path), int(number))
+        game = load_game(path)
+        rooms[room].add(game, int(number))
+        kinds.add(game)
         total += 1
     return {
         "source": {"split": SPLIT, "games": total, "script": SCRIPT},
         "rooms": {name: rooms[name].table() for name in sorted(rooms)},
+        **kinds.tables(),
     }
 
 
 def dump(value: object, indent: str = "") -> str:
-    """JSON with a line for each entry, tables of plain numbers and words on one line."""
+    """JSON with a line for each entry; tables and lists of plain numbers and words on one line, or a few if they are long."""
     table = cast("dict[str, object]", value) if isinstance(value, dict) else {}
-    if not any(isinstance(entry, dict) for entry in table.values()):
-        return json.dumps(value)
     inner = f"{indent} "
+    if not any(isinstance(entry, dict | list) for entry in table.values()):
+        # No word in the table has a space, so lines break between entries alone.
+        return textwrap.fill(json.dumps(value), 110, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False)
     entries = (f"{inner}{json.dumps(key)}: {dump(entry, inner)}" for key, entry in table.items())
     return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
 

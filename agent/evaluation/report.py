@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.evaluation.folder import RunFolder
 from agent.evaluation.metrics import Count, Result, Summary, summarise
 from agent.evaluation.plan import Manifest
+from agent.evaluation.selection import MANY, counted
 
 MOST_NAMED = 20
 """How many episodes a report names for one cause; the JSON has them all."""
@@ -25,7 +26,7 @@ def as_json(manifest: Manifest, summary: Summary) -> dict[str, object]:
     return {
         "world": config.world,
         "split": config.split,
-        "split_size": manifest.of,
+        "split_size": manifest.of if manifest.of <= MANY else None,
         "agent": config.agent,
         "model": config.model,
         "engine": manifest.engine,
@@ -67,7 +68,7 @@ def as_text(manifest: Manifest, summary: Summary) -> str:
 def _heading(manifest: Manifest) -> list[str]:
     config = manifest.configuration
     variants = " ".join(f"{key}={value}" for key, value in sorted(config.settings.items()))
-    tasks = f"{len(manifest.tasks)} of the split's {manifest.of} ({config.split})"
+    tasks = f"{counted(len(manifest.tasks), manifest.of)} ({config.split})"
     lines = [
         ("agent", f"{config.agent}  {variants}"),
         ("model", config.model or "none"),

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from worlds.base import Task, World
 from worlds.errors import ConfigurationError, nearest, shown
+
+MANY = 1_000_000
+"""A split with more tasks than this has no end for practical purposes, and is never gone through."""
+
+_DRAWS = 10_000
+"""How many tasks of an endless split are looked at, for each that is wanted, until one of the type is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +27,7 @@ class Selection:
     of: int
 
     def __str__(self) -> str:
-        return f"{len(self.tasks)} of the split's {self.of}"
+        return counted(len(self.tasks), self.of)
 
     @property
     def warning(self) -> str | None:
@@ -28,6 +35,11 @@ class Selection:
         if self.here == self.of:
             return None
         return f"{self.split} has {self.here} games here and {self.of} where it is published: these are not its figures."
+
+
+def counted(selected: int, of: int) -> str:
+    """How many tasks of a split with ``of`` were selected, in words."""
+    return f"{selected} of a split without end" if of > MANY else f"{selected} of the split's {of}"
 
 
 def published_size(world: str, split: str) -> int | None:
@@ -59,11 +71,15 @@ def select(
 ) -> Selection:
     """Choose tasks of ``split``: those of ``types``, then the first ``limit``, or ``sample`` drawn with ``seed``.
 
-    Raises ``ConfigurationError`` when nothing is left or both a limit and a sample are asked for.
+    Raises ``ConfigurationError`` when nothing is left, when both a limit and a sample are asked for, and when neither is of a
+    split without end.
     """
     if limit is not None and sample is not None:
         raise ConfigurationError("--limit and --sample cannot be given together: take the first ones or drawn ones.")
-    every = tuple(world.tasks(split))
+    every = world.tasks(split)
+    if len(every) > MANY:
+        tasks = _of_endless(every, split, types, limit, sample, seed)
+        return Selection(split, tasks, len(every), len(every))
     wanted = find_types(types, sorted({task.type for task in every}))
     tasks = tuple(task for task in every if not wanted or task.type in wanted)
     if limit is not None:
@@ -75,3 +91,37 @@ def select(
     if not tasks:
         raise ConfigurationError(f"The split {shown(split)} has no tasks to play.")
     return Selection(split, tasks, len(every), max(len(every), published_size(world.name, split) or 0))
+
+
+def _of_endless(
+    every: Sequence[Task], split: str, types: Sequence[str], limit: int | None, sample: int | None, seed: int
+) -> tuple[Task, ...]:
+    """Tasks of a split that is made as it is looked at: the first ones, or drawn ones in the split's order."""
+    number = limit if limit is not None else sample
+    if number is None:
+        raise ConfigurationError(f"The split {shown(split)} has no end; say how many to play with --limit N or --sample N.")
+    if not 0 < number <= MANY:
+        raise ConfigurationError(f"{number} tasks of the split {shown(split)} cannot be played; give 1 to {MANY:,}.")
+    wanted = find_types(types, _known_types()) if types else ()
+    looked = iter(every) if limit is not None else _drawn(every, seed)
+    fitting = (task for task in islice(looked, number * _DRAWS) if not wanted or task.type in wanted)
+    tasks = tuple(islice(fitting, number))
+    if len(tasks) < number:
+        raise ConfigurationError(f"The split {shown(split)} has too few tasks of the type {' or '.join(wanted)}.")
+    return tuple(sorted(tasks, key=lambda task: task.number))
+
+
+def _drawn(every: Sequence[Task], seed: int) -> Iterator[Task]:
+    """Tasks at random, none twice."""
+    dice, seen = random.Random(seed), set[int]()
+    while True:
+        number = dice.randrange(len(every))
+        if number not in seen:
+            seen.add(number)
+            yield every[number]
+
+
+def _known_types() -> tuple[str, ...]:
+    from worlds.alfworld.tasks import TASK_TYPES
+
+    return TASK_TYPES

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,26 @@ def test_published_games_are_downloaded_checked_and_found(alfworld_games: Path, 
     assert checked.exit_code == 1
     assert checked.stdout.startswith("valid_seen: 4 games of 140 published\n")
     assert {path.relative_to(data).as_posix(): path.read_bytes() for path in data.rglob("*") if path.is_file()} == members
+
+
+@pytest.mark.skipif(find_spec("alfworld") is not None, reason="alfworld is installed")
+def test_export_without_alfworld_names_the_extra(tmp_path: Path) -> None:
+    result = run("export", "generated:7", "--out", tmp_path / "out")
+    assert isinstance(result.exception, ConfigurationError)
+    assert "housequest[alfworld]" in str(result.exception)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(find_spec("alfworld") is None, reason="needs alfworld")
+def test_export_writes_a_game_and_says_where(tmp_path: Path) -> None:
+    result = run("export", "generated:7", "--out", tmp_path / "mine.tw-pddl")
+    assert (result.exit_code, result.stdout) == (0, f"{tmp_path / 'mine.tw-pddl'}\n")
+    assert "won in 4 commands" in result.stderr
+    assert (tmp_path / "traj_data.json").is_file()
+    again = run("export", "generated:7", "--out", tmp_path / "mine.tw-pddl")
+    assert "--force" in str(again.exception)
+    assert run("export", "generated:8", "--out", tmp_path / "mine.tw-pddl", "--force").exit_code == 0
+
+
+def test_export_of_nothing(tmp_path: Path) -> None:
+    assert isinstance(run("export", "generated:x", "--out", tmp_path).exception, ConfigurationError)

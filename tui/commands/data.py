@@ -1,4 +1,4 @@
-"""``housequest data``: where the games are; check, download or import them."""
+"""``housequest data``: where the games are; check, download, import or export them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from worlds.alfworld.check import SplitReport
     from worlds.alfworld.download import Progress
 
-data_app = typer.Typer(help="Where the games are; check, download or import them.", no_args_is_help=True)
+data_app = typer.Typer(help="Where the games are; check, download, import or export them.", no_args_is_help=True)
 
 To = Annotated[
     Path | None, typer.Option("--to", metavar="DIR", help="The folder to hold json_2.1.1 [$ALFWORLD_DATA, ~/.cache/alfworld].")
@@ -111,6 +111,26 @@ def import_(
         meter.end()
     if _tell(done, data):
         raise typer.Exit(1)
+
+
+@data_app.command("export")
+def export(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="generated:SEED, split:number, an id or a path.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE|DIR", help="A file that ends in .tw-pddl, or the folder to hold it [.].")
+    ] = Path(),
+    force: Force = False,
+) -> None:
+    """Write a task as a game.tw-pddl that alfworld plays, with a shortest walkthrough. Needs alfworld installed."""
+    from tui import terminal
+    from tui.text import printable
+    from worlds.alfworld.export import export_task, write
+    from worlds.alfworld.world import AlfworldWorld
+
+    exported = export_task(AlfworldWorld(), task)
+    path = write(exported, out, force=force)
+    terminal.show([printable(str(path))])
+    terminal.note(f"It is won in {len(exported.walkthrough)} commands at best.")
 
 
 def _tell(done: Imported, data: Path) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -36,17 +36,21 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCount:
-    """One kind of object: in how many games, how many altogether, and in which kinds of receptacle."""
+    """One kind of object: in how many games, how many altogether, and in which kinds of receptacle.
+
+    ``lying`` says in how many games so many of them lie in some receptacle; others, such as windows, are just there.
+    """
 
     games: int
     number: int
     places: Mapping[str, Placement]
+    lying: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
 @dataclass(frozen=True, slots=True)
 class ReceptacleCount:
     """One kind of receptacle: in how many games, how many altogether, how many of them can be opened, and the fewest and most
-    that a game has.
+    that a game has. ``each`` says in how many games there are so many.
     """
 
     games: int
@@ -54,26 +58,49 @@ class ReceptacleCount:
     openable: int
     fewest: int
     most: int
+    each: Mapping[int, int] = field(default_factory=dict[int, int])
+
+
+@dataclass(frozen=True, slots=True)
+class FridgeCount:
+    """Objects that can be cooled and lie in a fridge at the start: how many, and how many of them are cool."""
+
+    number: int
+    cool: int
 
 
 @dataclass(frozen=True, slots=True)
 class RoomCount:
-    """One kind of room: how many games and floor plans, and what stands and lies in them."""
+    """One kind of room: how many games and floor plans, and what stands and lies in them.
+
+    ``goals`` counts games by task type, object, and receptacle or lamp; ``together`` the places that have these receptacles
+    (their kinds joined by ``+``); ``nested`` the objects in a movable receptacle, by its kind and theirs; ``fridge`` is by task
+    type.
+    """
 
     games: int
     scenes: int
     receptacles: Mapping[str, ReceptacleCount]
     objects: Mapping[str, ObjectCount]
+    goals: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict[str, dict[str, dict[str, int]]])
+    together: Mapping[str, int] = field(default_factory=dict[str, int])
+    nested: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    fridge: Mapping[str, FridgeCount] = field(default_factory=dict[str, FridgeCount])
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The whole table: where it comes from, and the rooms by name."""
+    """The whole table: where it comes from, and the rooms by name.
+
+    ``can`` are the predicates that hold for a kind of object, ``accepts`` the kinds of object that a kind of receptacle takes.
+    """
 
     split: str
     games: int
     script: str
     rooms: Mapping[str, RoomCount]
+    can: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    accepts: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def objects(self) -> tuple[str, ...]:
         """The kinds of object, sorted."""
@@ -152,7 +179,14 @@ def _counts(table: dict[str, Any]) -> Counts:
     rooms = _each(table.get("rooms"), "rooms", _room)
     if not rooms:
         raise ValueError("it counts no room.")
-    return Counts(_word(source, "split"), _number(source, "games"), _word(source, "script"), rooms)
+    return Counts(
+        split=_word(source, "split"),
+        games=_number(source, "games"),
+        script=_word(source, "script"),
+        rooms=rooms,
+        can=_lists(table, "can"),
+        accepts=_lists(table, "accepts"),
+    )
 
 
 def _room(table: dict[str, Any]) -> RoomCount:
@@ -161,15 +195,21 @@ def _room(table: dict[str, Any]) -> RoomCount:
         scenes=_number(table, "scenes"),
         receptacles=_each(table.get("receptacles"), "receptacles", _receptacle),
         objects=_each(table.get("objects"), "objects", _object),
+        goals=_each(table.get("goals", {}), "goals", _pairs),
+        together=_numbers(_table(table.get("together", {}), "together")),
+        nested=_pairs(_table(table.get("nested", {}), "nested")),
+        fridge=_each(table.get("fridge", {}), "fridge", lambda one: FridgeCount(_number(one, "number"), _number(one, "cool"))),
     )
 
 
 def _receptacle(table: dict[str, Any]) -> ReceptacleCount:
-    return ReceptacleCount(*(_number(table, key) for key in ("games", "number", "openable", "fewest", "most")))
+    numbers = (_number(table, key) for key in ("games", "number", "openable", "fewest", "most"))
+    return ReceptacleCount(*numbers, each=_histogram(table, "each"))
 
 
 def _object(table: dict[str, Any]) -> ObjectCount:
-    return ObjectCount(_number(table, "games"), _number(table, "number"), _each(table.get("in"), "in", _placement))
+    places = _each(table.get("in"), "in", _placement)
+    return ObjectCount(_number(table, "games"), _number(table, "number"), places, _histogram(table, "lying"))
 
 
 def _placement(table: dict[str, Any]) -> Placement:
@@ -178,6 +218,31 @@ def _placement(table: dict[str, Any]) -> Placement:
 
 def _each(value: object, name: str, read: Callable[[dict[str, Any]], _T]) -> dict[str, _T]:
     return {key: read(_table(entry, key)) for key, entry in _table(value, name).items()}
+
+
+def _pairs(table: dict[str, Any]) -> dict[str, dict[str, int]]:
+    return {key: _numbers(_table(entry, key)) for key, entry in table.items()}
+
+
+def _numbers(table: dict[str, Any]) -> dict[str, int]:
+    return {key: _number(table, key) for key in table}
+
+
+def _histogram(table: dict[str, Any], key: str) -> dict[int, int]:
+    found = _numbers(_table(table.get(key, {}), key))
+    if not all(number.isascii() and number.isdecimal() and len(number) < 4 for number in found):
+        raise ValueError(f"{shown(key)} counts something else than numbers of things.")
+    return {int(number): games for number, games in found.items()}
+
+
+def _lists(table: dict[str, Any], key: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in _table(table.get(key, {}), key).items():
+        words = cast("list[object]", value) if isinstance(value, list) else [None]
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError(f"{shown(name)} has no list of words under {key!r}.")
+        found[name] = tuple(cast("list[str]", words))
+    return found
 
 
 def _table(value: object, name: str) -> dict[str, Any]:

@@ -147,6 +147,17 @@ def load_game(path: Path, goal: str | None = None) -> Game:
     return parse_game(game.problem, sentence, origin, walkthrough=game.walkthrough, sinks_clean=game.sinks_clean)
 
 
+def house_source(path: Path) -> tuple[str, str]:
+    """The PDDL problem and the goal sentence of a game file of either kind. Raises ``GameError``."""
+    origin = shown(str(path), 400)[1:-1]
+    content = _read(path, origin)
+    if path.suffix == ".json":
+        data = _decode(content, origin)
+        return _text(data, "pddl_problem", origin), _text(data, "goal", origin)
+    game = read_published(content, origin)
+    return game.problem, game.sentence
+
+
 def read_published(content: bytes, origin: str, *, whole: bool = False) -> Published:
     """Read a published game as far as its goal sentence, vouching for its domain and grammar; ``origin`` names it in errors.
 

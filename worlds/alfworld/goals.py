@@ -8,9 +8,11 @@ as soon as something is missing or could mean two things.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from worlds.alfworld.pddl import GoalForm
 
 TaskType = Literal[
     "pick_and_place_simple",
@@ -21,6 +23,16 @@ TaskType = Literal[
     "pick_two_obj_and_place",
 ]
 Treatment = Literal["clean", "heat", "cool"]
+
+TYPES: dict[GoalForm, TaskType] = {
+    "place": "pick_and_place_simple",
+    "light": "look_at_obj_in_light",
+    "clean": "pick_clean_then_place_in_recep",
+    "heat": "pick_heat_then_place_in_recep",
+    "cool": "pick_cool_then_place_in_recep",
+    "two": "pick_two_obj_and_place",
+}
+"""The task type of each form of goal."""
 
 _TREATMENTS: dict[TaskType, Treatment] = {
     "pick_clean_then_place_in_recep": "clean",
@@ -92,6 +104,18 @@ def read_goal(sentence: str) -> Goal | None:
                 count = 2 if task_type == "pick_two_obj_and_place" else 1
                 return Goal(task_type, **found.groupdict(), count=count)
     return None
+
+
+def sentences(goal: Goal) -> tuple[str, ...]:
+    """The two sentences that state ``goal`` in the published games."""
+    parts = {_OBJECT: goal.object, _RECEPTACLE: goal.receptacle or "", _LAMP: goal.lamp or ""}
+    return tuple(_filled(wording, parts) for wording in _WORDINGS[goal.type])
+
+
+def _filled(wording: str, parts: Mapping[str, str]) -> str:
+    for hole, name in parts.items():
+        wording = wording.replace(hole, name)
+    return f"{wording}."
 
 
 _DOING: dict[Treatment, frozenset[str]] = {

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from worlds.alfworld.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
-from worlds.alfworld.tasks import EXAMPLE, FILE, GAME_FILE, GET_DATA, LAYOUT, TASK_TYPES, in_order, type_of
+from worlds.alfworld.tasks import EXAMPLE, FILE, GAME_FILE, GENERATED, GET_DATA, LAYOUT, TASK_TYPES, in_order, type_of
 from worlds.errors import GameError, WorldError, shown
 from worlds.paths import atomic_write, cache_folder
 
@@ -77,7 +77,9 @@ class Index:
         if not self.there():
             return ()
         names = (folder.name for folder in _folders(self.root))
-        return in_order(name for name in names if name not in (EXAMPLE, FILE) and ":" not in name and name.isprintable())
+        return in_order(
+            name for name in names if name not in (EXAMPLE, FILE, GENERATED) and ":" not in name and name.isprintable()
+        )
 
     def entries(self, split: str) -> tuple[Entry, ...]:
         """Every game of ``split``, whatever its standing. Raises ``WorldError`` where its folder cannot be listed."""

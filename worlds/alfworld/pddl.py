@@ -119,6 +119,21 @@ def parse_problem(text: str, origin: str) -> Problem:
     raise GameError(f"{origin}: its goal is none of the six forms that ALFWorld has ({', '.join(_GOALS)}).")
 
 
+def problem_text(problem: Problem, name: str) -> str:
+    """``problem`` as PDDL, a thing or a fact a line, which ``parse_problem`` reads back; ``name`` is a PDDL name."""
+    things = "".join(f"  {thing} - {kind}\n" for thing, kind in problem.things.items())
+    facts = "".join(
+        f"  ({predicate} {' '.join(fact)})\n" for predicate, found in problem.facts.items() for fact in dict.fromkeys(found)
+    )
+    words = [problem.types.get(word, word) for word in _words(_GOALS[problem.form])]
+    goal = " ".join(words).replace("( ", "(").replace(" )", ")")
+    return f"(define (problem {name})\n(:domain alfred)\n(:objects\n{things})\n(:init\n{facts})\n(:goal {goal}))\n"
+
+
+def _words(text: str) -> list[str]:
+    return _TOKEN.findall(text)
+
+
 def _sections(tokens: list[str], origin: str) -> dict[str, list[str]]:
     if tokens[:2] != ["(", "define"]:
         raise GameError(f"{origin}: its PDDL problem does not start with (define.")

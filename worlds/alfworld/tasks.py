@@ -32,13 +32,16 @@ EXAMPLE = "example"
 FILE = "file"
 """The split of games addressed by a path outside the data folder; never listed among the splits."""
 
+GENERATED = "generated"
+"""The split of made-up houses, ``generated:SEED``; it has no end, so it is not listed among the splits either."""
+
 LAYOUT = "json_2.1.1"
 GAME_FILE = "game.tw-pddl"
 TRAJECTORY_FILE = "traj_data.json"
 
 GET_DATA = "Fetch the games with `housequest data download`, or set ALFWORLD_DATA to the folder that holds json_2.1.1."
 
-_NUMBERED = re.compile(r"(?P<split>[^/\\:]+):(?P<number>[0-9]{1,9})", re.ASCII)
+_NUMBERED = re.compile(r"(?P<split>[^/\\:]+):(?P<number>[0-9]{1,19})", re.ASCII)
 
 
 def in_order(splits: Iterable[str]) -> tuple[str, ...]:

@@ -69,6 +69,34 @@ def test_a_published_split_that_is_not_whole_is_warned_of(tmp_path: Path) -> Non
     assert "140" in (selection.warning or "")
 
 
+def test_of_a_split_without_end_the_first_are_taken_or_some_drawn() -> None:
+    world = make_world("alfworld")
+    first = select(world, "generated", limit=3)
+    assert [task.number for task in first.tasks] == [0, 1, 2]
+    assert str(first) == "3 of a split without end"
+    assert first.warning is None
+    drawn = [select(world, "generated", sample=4, seed=seed) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    numbers = [task.number for task in drawn[0].tasks]
+    assert numbers == sorted(set(numbers))
+    heating = select(world, "generated", ["heat", "light"], limit=5)
+    assert {task.type for task in heating.tasks} == {"pick_heat_then_place_in_recep", "look_at_obj_in_light"}
+    assert len(select(world, "generated", ["two"], sample=2).tasks) == 2
+
+
+@pytest.mark.parametrize(
+    ("limit", "sample", "reason"),
+    [
+        (None, None, "no end; say how many to play with --limit N or --sample N"),
+        (0, None, "give 1 to"),
+        (None, 10**12, "give 1 to"),
+    ],
+)
+def test_a_split_without_end_is_not_gone_through(limit: int | None, sample: int | None, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=reason):
+        select(make_world("alfworld"), "generated", limit=limit, sample=sample)
+
+
 @pytest.mark.games
 def test_the_published_split_is_whole(alfworld_games: Path) -> None:
     world = make_world("alfworld", data=alfworld_games)
