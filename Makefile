@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 TESTS  ?= tests
 ARGS   ?=
 
-.PHONY: play test test-games check bench check-extras clean
+.PHONY: play test test-games check bench parity check-extras clean
 
 play: $(VENV)/.core
 	@$(BIN)/housequest play $(ARGS)
@@ -26,6 +26,10 @@ check: $(VENV)/.dev
 
 bench: $(VENV)/.test
 	$(BIN)/python -m scripts.bench $(ARGS)
+
+# The native engine against the real alfworld, which compiles: a sitting of at most 30 minutes, and on from there the next time.
+parity: $(VENV)/.extras
+	$(BIN)/python -m scripts.parity $(ARGS)
 
 # What compiles or takes long: the golden transcripts recorded anew from the real alfworld, and the slow tests.
 check-extras: $(VENV)/.extras

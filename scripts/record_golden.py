@@ -1,8 +1,7 @@
 """Records what the real alfworld says, for the native engine to be compared with, character for character.
 
 Recording needs the compiled reference, ``pip install "housequest[alfworld]"`` (some minutes of compiling); comparing needs only
-what was recorded. Of the packages under textworld, jericho plays another kind of game and need only be importable: where it
-is not installed, an empty module of that name stands in.
+what was recorded.
 
     python -m scripts.record_golden houses          # the small houses in tests/worlds/alfworld/golden/houses
     python -m scripts.record_golden games DIR       # published train games under DIR/json_2.1.1
@@ -17,17 +16,16 @@ between, and on after the win, then wander from the start. Every choice is seede
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import lzma
-import os
 import random
 import sys
-import tempfile
-import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from worlds.alfworld.reference import PLACEHOLDER, Material, Reference, check_installed
+from worlds.errors import ConfigurationError
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "worlds" / "alfworld" / "golden"
 STRAYS = (
@@ -53,46 +51,36 @@ Recorded = Iterator[tuple[Path, str]]
 """Files of transcripts, each with what was recorded for it."""
 
 
-class Reference:
-    """The real game, one at a time."""
+class Recorder:
+    """The real game, one at a time, as lines of a transcript."""
 
     def __init__(self) -> None:
-        try:
-            importlib.import_module("jericho")
-        except ImportError:
-            jericho = types.ModuleType("jericho")
-            vars(jericho).update(UnsupportedGameWarning=UserWarning, TruncatedInputActionWarning=UserWarning)
-            sys.modules["jericho"] = jericho
-        # alfworld makes its data folder when it is imported.
-        self.folder = tempfile.TemporaryDirectory(prefix="alfworld-")
-        os.environ["ALFWORLD_DATA"] = self.folder.name
-        textworld: Any = importlib.import_module("textworld")
-        pddl: Any = importlib.import_module("textworld.envs.pddl.pddl")
-        wrapper: Any = importlib.import_module("alfworld.agents.environment.alfred_tw_env")
-        info: Any = importlib.import_module("alfworld.info")
-        self.env: Any = wrapper.AlfredDemangler(pddl.PddlEnv(textworld.EnvInfos(won=True, admissible_commands=True)))
-        self.domain = Path(info.ALFRED_PDDL_PATH).read_text(encoding="utf-8")
-        self.grammar = Path(info.ALFRED_TWL2_PATH).read_text(encoding="utf-8")
+        self.reference = Reference()
         self.admissible: list[str] = []
 
     def load_house(self, house: dict[str, str]) -> None:
         """Load one of our houses under the domain and grammar of the installed alfworld."""
-        grammar = self.grammar.replace("UNKNOWN GOAL.", house["goal"])
-        self.env.load({"pddl_domain": self.domain, "grammar": grammar, "pddl_problem": house["pddl_problem"]})
+        grammar = self.reference.grammar.replace(PLACEHOLDER, house["goal"])
+        self.reference.load(Material(house["pddl_problem"], grammar=grammar))
+
+    def load_game(self, path: Path) -> None:
+        """Load a published game."""
+        game = json.loads(path.read_text(encoding="utf-8"))
+        self.reference.load(Material(game["pddl_problem"], game["pddl_domain"], game["grammar"]))
 
     def reset(self, game: str) -> dict[str, Any]:
-        state = self.env.reset()
-        self.admissible = list(state.admissible_commands)
-        return {"game": game, "text": state.feedback, "admissible": self.admissible, "won": state.won}
+        told = self.reference.reset()
+        self.admissible = list(told.commands)
+        return {"game": game, "text": told.text, "admissible": self.admissible, "won": told.won}
 
     def step(self, command: str) -> dict[str, Any]:
-        state, _, _ = self.env.step(command)
-        before, self.admissible = set(self.admissible), list(state.admissible_commands)
+        told = self.reference.step(command)
+        before, self.admissible = set(self.admissible), list(told.commands)
         changes = {"added": sorted(set(self.admissible) - before), "removed": sorted(before - set(self.admissible))}
-        return {"command": command, "text": state.feedback, **{k: v for k, v in changes.items() if v}, "won": state.won}
+        return {"command": command, "text": told.text, **{k: v for k, v in changes.items() if v}, "won": told.won}
 
 
-def wander(reference: Reference, rng: random.Random, steps: int, strays: float) -> Iterator[dict[str, Any]]:
+def wander(recorder: Recorder, rng: random.Random, steps: int, strays: float) -> Iterator[dict[str, Any]]:
     """Random commands: a verb first, so that the many places to go to do not drown the rest, and ``strays`` refused ones.
 
     Knives and appliances are favoured, or next to nothing would be heated or sliced.
@@ -100,7 +88,7 @@ def wander(reference: Reference, rng: random.Random, steps: int, strays: float) 
     past: list[str] = ["look"]
     for _ in range(steps):
         by_verb: dict[str, list[str]] = {}
-        for command in reference.admissible:
+        for command in recorder.admissible:
             by_verb.setdefault(command.split()[0], []).append(command)
         if rng.random() < strays:
             old = rng.choice(past)
@@ -112,33 +100,33 @@ def wander(reference: Reference, rng: random.Random, steps: int, strays: float) 
             command = rng.choice(useful if useful and rng.random() < 0.4 else listed)
         past.extend(by_verb.get("take", ()))
         past.append(command)
-        yield reference.step(command)
+        yield recorder.step(command)
 
 
-def through(reference: Reference, rng: random.Random, walkthrough: Sequence[str]) -> Iterator[dict[str, Any]]:
+def through(recorder: Recorder, rng: random.Random, walkthrough: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The walkthrough, with commands in between that change nothing."""
     for command in walkthrough:
         while rng.random() < 0.4:
-            idle = [other for other in reference.admissible if other.startswith(("look", "inventory", "examine", "help"))]
-            yield reference.step(rng.choice([*idle, rng.choice(STRAYS)]))
-        yield reference.step(command)
+            idle = [other for other in recorder.admissible if other.startswith(("look", "inventory", "examine", "help"))]
+            yield recorder.step(rng.choice([*idle, rng.choice(STRAYS)]))
+        yield recorder.step(command)
 
 
 def written(lines: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(line, ensure_ascii=True) + "\n" for line in lines)
 
 
-def record_houses(reference: Reference, seed: int, steps: int) -> Recorded:
+def record_houses(recorder: Recorder, seed: int, steps: int) -> Recorded:
     for path in sorted((GOLDEN / "houses").glob("*.json")):
         rng = random.Random(f"{seed} {path.stem}")
         commands: list[str] = json.loads((GOLDEN / "commands" / path.name).read_text(encoding="utf-8"))
-        reference.load_house(json.loads(path.read_text(encoding="utf-8")))
-        lines = [reference.reset(path.stem), *map(reference.step, commands), *wander(reference, rng, steps, strays=0.1)]
+        recorder.load_house(json.loads(path.read_text(encoding="utf-8")))
+        lines = [recorder.reset(path.stem), *map(recorder.step, commands), *wander(recorder, rng, steps, strays=0.1)]
         print(f"{path.stem}: {len(lines) - 1} steps", file=sys.stderr)
         yield GOLDEN / "transcripts" / f"{path.stem}.jsonl", written(lines)
 
 
-def record_games(reference: Reference, data: Path, seed: int, steps: int, each: int) -> Recorded:
+def record_games(recorder: Recorder, data: Path, seed: int, steps: int, each: int) -> Recorded:
     root = data / "json_2.1.1"
     by_type: dict[str, list[Path]] = {}
     for path in sorted(root.glob("train/*/*/game.tw-pddl")):
@@ -148,12 +136,12 @@ def record_games(reference: Reference, data: Path, seed: int, steps: int, each: 
         for path in sorted(random.Random(f"{seed} {kind}").sample(paths, each)):
             name = path.parent.relative_to(root).as_posix()
             rng = random.Random(f"{seed} {name}")
-            reference.env.load(str(path))
-            lines.append(reference.reset(name))
-            lines.extend(through(reference, rng, json.loads(path.read_text(encoding="utf-8"))["walkthrough"]))
-            lines.extend(wander(reference, rng, steps // 4, strays=0.1))
-            lines.append(reference.reset(name))
-            lines.extend(wander(reference, rng, steps, strays=0.15))
+            recorder.load_game(path)
+            lines.append(recorder.reset(name))
+            lines.extend(through(recorder, rng, json.loads(path.read_text(encoding="utf-8"))["walkthrough"]))
+            lines.extend(wander(recorder, rng, steps // 4, strays=0.1))
+            lines.append(recorder.reset(name))
+            lines.extend(wander(recorder, rng, steps, strays=0.15))
             print(f"{name}: {len(lines)} lines so far", file=sys.stderr)
     yield GOLDEN / "train.jsonl.xz", written(lines)
 
@@ -183,13 +171,14 @@ def main() -> int:
     if given.what == "games" and given.data is None:
         parser.error("games needs the folder that holds json_2.1.1")
     try:
-        reference = Reference()
-    except ImportError as error:
-        parser.error(f'{error}: recording needs the reference, pip install "housequest[alfworld]" (some minutes of compiling)')
+        check_installed()
+    except ConfigurationError as error:
+        parser.error(str(error))
+    recorder = Recorder()
     if given.what == "houses":
-        recorded = record_houses(reference, given.seed, given.steps)
+        recorded = record_houses(recorder, given.seed, given.steps)
     else:
-        recorded = record_games(reference, given.data, given.seed, given.steps, given.each)
+        recorded = record_games(recorder, given.data, given.seed, given.steps, given.each)
     differing = 0
     for path, text in recorded:
         if not given.check:

@@ -9,19 +9,20 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from worlds.alfworld.annotations import Goals, parse_goals, sentences_of
-from worlds.alfworld.game import Game, GoalForm, load_game
+from worlds.alfworld.game import Game, house_source, load_game
+from worlds.alfworld.goals import TYPES
 from worlds.alfworld.index import Entry, Index
 from worlds.alfworld.tasks import (
     EXAMPLE,
     FILE,
     GAME_FILE,
+    GENERATED,
     GET_DATA,
     LAYOUT,
     PUBLISHED,
-    TASK_TYPES,
     TRAJECTORY_FILE,
     game_at,
     numbered,
@@ -30,11 +31,15 @@ from worlds.base import Env, Policy, Task
 from worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
 from worlds.paths import alfworld_data
 
+if TYPE_CHECKING:
+    from worlds.alfworld.generated import GeneratedTasks
+    from worlds.alfworld.habits import Habits
+    from worlds.alfworld.workers import Workers
+
 _NAME = "alfworld"
-_ENGINES = ("native",)
+_ENGINES = ("native", "textworld")
 _GAMES_KEPT = 64
 _HOUSES = Path(__file__).parent / "houses"
-_TYPES: dict[GoalForm, str] = dict(zip(("place", "light", "clean", "heat", "cool", "two"), TASK_TYPES, strict=True))
 
 
 class AlfworldWorld:
@@ -42,28 +47,42 @@ class AlfworldWorld:
 
     ``data`` is the folder that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``), ``goals`` whose
     sentences are shown: see `parse_goals`. A task without such a sentence keeps its template's, which its ``wording`` says and
-    `without_human_goal` lists. Raises ``ConfigurationError`` for settings that mean nothing.
+    `without_human_goal` lists. The split ``generated``, which is not listed, has a made-up house for every seed, by the
+    ``habits`` of ``train`` unless others are given. Raises ``ConfigurationError`` for settings that mean nothing.
     """
 
     name = _NAME
-    engine = "native 1"
-    inline = True
 
-    def __init__(self, engine: str = "native", data: Path | None = None, goals: str = "template") -> None:
-        if engine == "textworld":
-            raise ConfigurationError("The engine 'textworld' (the reference) is not in this version; known engines: native.")
+    def __init__(
+        self, engine: str = "native", data: Path | None = None, goals: str = "template", habits: Habits | None = None
+    ) -> None:
         if engine not in _ENGINES:
-            hint = nearest(engine, _ENGINES)
-            raise ConfigurationError(f"There is no engine {shown(engine)} for ALFWorld; known engines: native.{hint}")
+            known, hint = " and ".join(_ENGINES), nearest(engine, _ENGINES)
+            raise ConfigurationError(f"There is no engine {shown(engine)} for ALFWorld; known engines: {known}.{hint}")
         self._goals: Goals = parse_goals(goals)
         self._index = Index(alfworld_data() if data is None else data)
+        self._workers = _workers() if engine == "textworld" else None
         if data is not None and not self._index.there():
             raise ConfigurationError(
                 f"{shown(str(data), 400)} holds no folder {LAYOUT}, so it is no data of ALFWorld. {GET_DATA}"
             )
         self._tasks: dict[str, tuple[Task, ...]] = {}
         self._files: list[Task] = []
+        self._habits = habits
+        self._made_up: GeneratedTasks | None = None
         self._games: OrderedDict[tuple[Path, int, int, str | None], Game] = OrderedDict()
+
+    @property
+    def engine(self) -> str:
+        if self._workers is None:
+            return "native 1"
+        from worlds.alfworld.reference import versions
+
+        return versions()
+
+    @property
+    def inline(self) -> bool:
+        return self._workers is None
 
     @property
     def manual(self) -> str:
@@ -75,6 +94,8 @@ class AlfworldWorld:
     def tasks(self, split: str) -> Sequence[Task]:
         if split == FILE:
             return tuple(self._files)
+        if split == GENERATED:
+            return self._generated()
         if split not in self._tasks:
             self._tasks[split] = self._houses() if split == EXAMPLE else self._listed(split)
         return self._tasks[split]
@@ -82,9 +103,11 @@ class AlfworldWorld:
     def task(self, reference: str) -> Task:
         """The task of that id, ``split:number``, or path of a game file or its folder. Raises ``TaskNotFound``.
 
-        A game outside the data folder is a task of the split ``file``, whose id is its path; one that cannot be read raises
-        ``GameError``.
+        ``generated:SEED`` is a made-up house. A game outside the data folder is a task of the split ``file``, whose id is its
+        path; one that cannot be read raises ``GameError``.
         """
+        if reference.startswith((f"{GENERATED}:", f"{GENERATED}/")):
+            return self._generated().named(reference)
         if place := numbered(reference):
             tasks = self.tasks(place.split)
             if not 1 <= place.number <= len(tasks):
@@ -99,15 +122,25 @@ class AlfworldWorld:
         return found
 
     def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        from worlds.alfworld.engine import NativeEnv
-
         known = task if task.source is not None else self.task(task.id)
-        env = NativeEnv(known, self._game(known))
+        env = self._env(known, self._game(known))
         if not diagnosis:
             return env
         from worlds.alfworld.diagnosis import Diagnosed
 
         return Diagnosed(env)
+
+    def source(self, task: Task) -> tuple[str, str]:
+        """Hidden: the PDDL problem of ``task`` and the goal sentence that goes with it. Raises ``GameError``."""
+        if task.split == GENERATED:
+            house = self._generated().house(task.number)
+            return house.problem, house.sentence
+        return house_source(task.source or Path(task.id))
+
+    def close(self) -> None:
+        """End the processes of the engine textworld, which end with the world anyway. The native engine has none."""
+        if self._workers is not None:
+            self._workers.close()
 
     def expert(self, /, **settings: Any) -> Policy:
         """The expert; ``order`` and ``table`` as for `make_expert`, which raises what it raises for their values."""
@@ -125,6 +158,8 @@ class AlfworldWorld:
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over ids and contents of the split's games and, where people's goals are shown, over those."""
+        if split == GENERATED:
+            return self._generated().fingerprint()
         if split in (EXAMPLE, FILE):
             contents = {task.id: _digest(task) for task in self.tasks(split)}
         else:
@@ -135,7 +170,9 @@ class AlfworldWorld:
 
     def without_human_goal(self, split: str) -> Sequence[Task]:
         """The tasks of ``split`` that show the template's goal although people's were asked for."""
-        return tuple(task for task in self.tasks(split) if task.wording == "template") if self._goals.human else ()
+        if not self._goals.human or split == GENERATED:
+            return ()
+        return tuple(task for task in self.tasks(split) if task.wording == "template")
 
     def left_out(self, split: str) -> Sequence[Entry]:
         """The games in the split's folder that are none of its tasks, as ALFWorld itself leaves them out, and why."""
@@ -145,8 +182,18 @@ class AlfworldWorld:
         """The games among the split's tasks that cannot be played, and why."""
         return self._with_standing(split, "refused")
 
+    def _env(self, task: Task, game: Game) -> Env:
+        if self._workers is None:
+            from worlds.alfworld.engine import NativeEnv
+
+            return NativeEnv(task, game)
+        from worlds.alfworld.textworld import TextworldEnv
+
+        problem = self.source(task)[0] if task.split == GENERATED else None
+        return TextworldEnv(task, game, self._workers, problem)
+
     def _with_standing(self, split: str, standing: str) -> tuple[Entry, ...]:
-        if split in (EXAMPLE, FILE):
+        if split in (EXAMPLE, FILE, GENERATED):
             return ()
         self.tasks(split)
         return tuple(entry for entry in self._index.entries(split) if entry.standing == standing)
@@ -173,6 +220,13 @@ class AlfworldWorld:
         wording = self._goals.choose(task.id, sentences_of(task.source.with_name(TRAJECTORY_FILE)))
         return task if wording is None else replace(task, goal=wording.sentence, wording=f"human:{wording.annotator}")
 
+    def _generated(self) -> GeneratedTasks:
+        if self._made_up is None:
+            from worlds.alfworld.generated import GeneratedTasks
+
+            self._made_up = GeneratedTasks(self._habits)
+        return self._made_up
+
     def _houses(self) -> tuple[Task, ...]:
         """The houses that ship, a kitchen first."""
         files = sorted(_HOUSES.glob("*.json"), key=lambda file: (not file.stem.startswith("kitchen"), file.stem))
@@ -181,7 +235,7 @@ class AlfworldWorld:
     def _alone(self, id: str, split: str, number: int, path: Path) -> Task:
         """The task of a game that no index lists: it is read for its goal and type."""
         game = load_game(path)
-        return Task(id, _NAME, split, number, _TYPES[game.goal.form], game.sentence, source=path)
+        return Task(id, _NAME, split, number, TYPES[game.goal.form], game.sentence, source=path)
 
     def _named(self, reference: str) -> Task | None:
         """The task of that id; what stands behind an id in a path to the game file does not count."""
@@ -214,12 +268,14 @@ class AlfworldWorld:
         split = reference.partition("/")[0]
         if split in self.splits():
             return nearest(reference, [task.id for task in self.tasks(split)])
-        forms = f" Give split:number, an id or a path; splits: {', '.join(self.splits())}."
-        hint = nearest(split, list(self.splits()))
+        forms = f" Give split:number, an id or a path; splits: {', '.join(self.splits())}; or {GENERATED}:SEED."
+        hint = nearest(split, [*self.splits(), GENERATED])
         return f"{hint}{forms}" if self._index.splits() else f"{hint}{forms} {GET_DATA}"
 
     def _game(self, task: Task) -> Game:
         """The game of ``task``, shared by all episodes over it for as long as its file stays as it is."""
+        if task.split == GENERATED:
+            return self._generated().house(task.number).game
         path = task.source
         try:
             status = path.stat() if path is not None else None
@@ -234,6 +290,14 @@ class AlfworldWorld:
         while len(self._games) > _GAMES_KEPT:
             self._games.popitem(last=False)
         return game
+
+
+def _workers() -> Workers:
+    from worlds.alfworld.reference import check_installed
+    from worlds.alfworld.workers import Workers
+
+    check_installed()
+    return Workers()
 
 
 def _digest(task: Task) -> str:

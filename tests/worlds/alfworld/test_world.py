@@ -41,7 +41,6 @@ def test_the_registry_makes_it() -> None:
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"engine": "textworld"}, r"'textworld' \(the reference\) is not in this version; known engines: native"),
         ({"engine": "nativ"}, "Did you mean 'native'"),
         ({"data": Path("/nowhere")}, "'/nowhere' holds no folder json_2.1.1"),
         ({"data": Path("a\0b")}, "holds no folder"),

@@ -1,0 +1,83 @@
+"""A worker as `worlds.alfworld.reference_worker` is one, over the native engine, so that it runs where nothing is compiled.
+
+It prints, as the packages of the reference do, and there are commands by which it misbehaves. ``$ALIVE`` names a file that it
+keeps locked for as long as it lives, ``$UNLIKE`` a word that it says instead of "You".
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import sys
+import time
+
+from tests.worlds.alfworld.play import env_of
+from worlds.alfworld.engine import NativeEnv
+from worlds.alfworld.game import parse_game
+from worlds.alfworld.reference import PLACEHOLDER, Material, Reference, Told
+from worlds.alfworld.reference_worker import serve
+from worlds.base import Step
+
+
+class NativeGame(Reference):
+    """What the reference does, done by the native engine."""
+
+    def __init__(self) -> None:
+        print("Initializing ...", flush=True)
+        self.env: NativeEnv | None = None
+
+    def load(self, material: Material) -> None:
+        print("a planner's chatter\n" * 5_000)
+        sentence = PLACEHOLDER
+        if material.grammar is not None:
+            sentence = material.grammar.partition('"Your task is to: ')[2].partition('"')[0]
+        self.env = env_of(parse_game(material.problem, sentence, "the worker's game"))
+
+    def reset(self) -> Told:
+        assert self.env is not None
+        return told(self.env, self.env.reset())
+
+    def step(self, command: str) -> Told:
+        assert self.env is not None
+        os.write(1, b"below Python's stdout\n")
+        match command:
+            case "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "fail":
+                raise KeyError("fell down")
+            case "exit":
+                sys.exit("out of eggs")
+            case "hang":
+                time.sleep(600)
+            case "babble":
+                babble(b"\xff\x00 and so on\n")
+            case "answer otherwise":
+                babble(b'{"text": "You win.", "won": true, "commands": ["look", 7]}\n')
+            case "talk without end":
+                babble(b"la " * 10_000_000)
+            case _:
+                pass
+        return told(self.env, self.env.step(command))
+
+
+def told(env: NativeEnv, step: Step) -> Told:
+    text = step.observation.text.replace("You", os.environ.get("UNLIKE", "You"))
+    return Told(text, step.won, env.admissible_commands())
+
+
+def babble(content: bytes) -> None:
+    """Write on the pipe of the answers, the one besides stdout and stderr that can be written to, and nothing more."""
+    for number in range(3, 16):
+        try:
+            while content:
+                content = content[os.write(number, content) :]
+        except OSError:
+            continue
+    time.sleep(600)
+
+
+if __name__ == "__main__":
+    if "ALIVE" in os.environ:
+        fcntl.flock(os.open(os.environ["ALIVE"], os.O_CREAT | os.O_WRONLY), fcntl.LOCK_EX)
+    serve(NativeGame)
