@@ -1,0 +1,155 @@
+"""Any world as a Gymnasium environment. Needs the extra ``gym``: ``pip install "housequest[gym]"``.
+
+Observations and actions are text; what is possible now is in ``info["admissible_commands"]``. Nothing is registered at import:
+call `register`, then ``gymnasium.make("housequest/ALFWorld-v0", split="train")`` or ``gymnasium.make_vec``.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+from worlds.base import Env, Step, Task
+from worlds.errors import ConfigurationError, OrderError, WorldError, nearest, shown
+from worlds.limits import OrderChecked, StepLimit
+from worlds.registry import make_world
+
+try:
+    import gymnasium
+    from gymnasium.error import CustomSpaceError
+    from gymnasium.spaces import Text
+    from gymnasium.vector.utils import create_shared_memory  # pyright: ignore[reportUnknownVariableType]
+except ImportError as error:
+    raise ImportError('worlds.gym_env needs Gymnasium; install it with: pip install "housequest[gym]"') from error
+
+ID = "housequest/ALFWorld-v0"
+CHARACTERS = "".join(sorted({*string.printable} - {*"\t\r\v\f"}))
+"""ASCII, which is all that the published games and their annotators' goals are written in."""
+LONGEST = 8_192
+"""Characters of an observation and of an action. The published games say 909 at most; a goal of one's own may have 2,000."""
+
+
+def register() -> str:
+    """Make ``gymnasium.make`` know `HousequestEnv` as `ID`, which is returned; a second call changes nothing."""
+    if ID not in gymnasium.registry:
+        gymnasium.register(  # pyright: ignore[reportUnknownMemberType]
+            ID, entry_point="worlds.gym_env:HousequestEnv"
+        )
+    return ID
+
+
+class Words(Text):
+    """Texts, which processes must not share: Gymnasium reads shared text but once, at the start, and shows that ever after.
+
+    An ``AsyncVectorEnv`` with ``shared_memory=True`` is thus refused; with ``shared_memory=False`` all is well.
+    """
+
+
+@create_shared_memory.register(Words)
+def _refuse_sharing(space: Words, n: int = 1, ctx: object = None) -> NoReturn:
+    del space, n, ctx
+    raise CustomSpaceError("Text cannot be shared between processes; give shared_memory=False.")
+
+
+class HousequestEnv(gymnasium.Env[str, str]):
+    """The tasks of one split, one episode a reset.
+
+    A reset plays a task drawn with the env's seeded generator (``split="generated"`` has no end of houses), ``task`` where one
+    is given, or ``options={"task": ...}`` for this once; tasks are named as everywhere (an id, a path, ``split:number``). The
+    reward is 1.0 with the step that wins, else 0.0; ``max_steps`` truncates, winning terminates. ``info`` has ``won``,
+    ``admissible_commands`` (None where the world cannot list them), ``goal``, and ``task``, its short name, which no agent
+    should see.
+
+    ``engine``, ``data`` and ``goals`` are those of `make_world`; ``charset`` is what texts may consist of. Raises
+    ``ConfigurationError`` for settings that mean nothing, and ``WorldError`` for a text outside the observation space.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 (Gymnasium declares it so)
+
+    def __init__(
+        self,
+        world: str = "alfworld",
+        split: str = "example",
+        task: str | None = None,
+        *,
+        max_steps: int = 50,
+        render_mode: str | None = None,
+        engine: str = "native",
+        data: Path | None = None,
+        goals: str = "template",
+        charset: str = CHARACTERS,
+    ) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ConfigurationError(f"There is no render mode {shown(render_mode)}; known: ansi, or none.")
+        self.world = make_world(world, engine=engine, data=data, goals=goals)
+        self.tasks: Sequence[Task] = self.world.tasks(split) if task is None else (self.world.task(task),)
+        if not self.tasks:
+            raise ConfigurationError(f"The split {shown(split)} has no tasks; there are: {', '.join(self.world.splits())}.")
+        if max_steps < 1:
+            raise ConfigurationError(f"A step limit of {max_steps} leaves nothing to play; give at least 1.")
+        self.max_steps = max_steps
+        self.render_mode = render_mode
+        self.observation_space = Words(LONGEST, min_length=0, charset=charset)
+        self.action_space = Words(LONGEST, min_length=0, charset=charset)
+        self._env: Env | None = None
+        self._shown = ""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Start an episode: the opening, and ``info``."""
+        super().reset(seed=seed)
+        task = self._chosen(options or {})
+        self.close()  # the episode before, if there is one
+        self._env = OrderChecked(StepLimit(self.world.open(task), self.max_steps))
+        step = self._env.reset()
+        self._shown = step.observation.text
+        return self._checked(step), self._info(self._env, step)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Execute any text: observation, reward, terminated, truncated, ``info``. Raises ``OrderError`` outside an episode."""
+        if self._env is None:
+            raise OrderError("This env was stepped before its first reset; call reset() first.")
+        if not isinstance(cast("object", action), str):
+            raise WorldError(f"An action is text, not {shown(action)}.")
+        step = self._env.step(action)
+        self._shown = f"> {action}\n{step.observation.text}"
+        return self._checked(step), float(step.won), step.terminated, step.truncated, self._info(self._env, step)
+
+    def render(self) -> str | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The last command and what it said, as text; None without a render mode."""
+        return self._shown if self.render_mode == "ansi" else None
+
+    def close(self) -> None:
+        """End the episode, if there is one."""
+        if self._env is not None:
+            self._env.close()
+            self._env = None
+
+    def _chosen(self, options: Mapping[str, Any]) -> Task:
+        for key in options:
+            if key != "task":
+                hint = nearest(str(key), ("task",))
+                raise ConfigurationError(f"A reset has no option {shown(key)}; known: task.{hint}")
+        reference = options.get("task")
+        if reference is not None:
+            return self.world.task(str(reference))
+        return self.tasks[int(self.np_random.integers(len(self.tasks)))]
+
+    def _checked(self, step: Step) -> str:
+        text = step.observation.text
+        if text not in self.observation_space:
+            raise WorldError(
+                f"An observation is not in the space of {LONGEST:,} characters of `charset`: {shown(text)}. "
+                "Give a `charset` that has all its characters."
+            )
+        return text
+
+    def _info(self, env: Env, step: Step) -> dict[str, Any]:
+        listed = env.admissible_commands()
+        return {
+            "won": step.won,
+            "admissible_commands": None if listed is None else list(listed),
+            "task": env.task.reference,
+            "goal": env.task.goal,
+        }
