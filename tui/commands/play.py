@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from agent.config import Settings
     from worlds.base import Task, World
 
+FIRST_HOUSE = "generated:690"
+"""A kitchen in which an egg is heated: what a newcomer sees first."""
+
 DEMO_SPEED = 4.0
 """Turns a second that a newcomer can follow."""
 
@@ -31,7 +34,7 @@ To play yourself:
 def play(
     task: Annotated[
         str | None,
-        typer.Argument(metavar="[TASK]", help="A task: split:number, an id or a path [example:1].", show_default=False),
+        typer.Argument(metavar="[TASK]", help="A task: split:number, an id or a path [generated:690].", show_default=False),
     ] = None,
     world: options.World = None,
     engine: options.Engine = None,
@@ -105,11 +108,11 @@ def play(
 
 
 def _choose_task(world: World, settings: Settings, reference: str | None, random: bool) -> Task:
-    """The task to play: the one named, a drawn one, the first of a split, or the example."""
+    """The task to play: the one named, a drawn one, the first of a split, or the first house that anybody is shown."""
     from random import Random
     from secrets import randbelow
 
-    from agent.evaluation.selection import select
+    from agent.evaluation.selection import MANY, select
     from tui import terminal
     from worlds.errors import ConfigurationError
 
@@ -117,13 +120,20 @@ def _choose_task(world: World, settings: Settings, reference: str | None, random
         if random or settings.type:
             raise ConfigurationError("A task is named and is to be chosen: leave out the task, or --random and --type.")
         return world.task(reference)
+    made_up = FIRST_HOUSE if world.name == "alfworld" else None
+    if made_up and not (random or settings.split or settings.type):
+        return world.task(made_up)
     splits = world.splits()
-    usual = ("valid_seen", "example") if random else ("example",)
-    split = settings.split or next((name for name in usual if name in splits), splits[0])
-    tasks = select(world, split, settings.type).tasks
+    # Without games on disk there are still made-up ones, and no end of them.
+    endless = "generated" if made_up and random else splits[0]
+    usual = "valid_seen" if random else "example"
+    split = settings.split or (usual if usual in splits else endless)
+    seed = randbelow(1 << 32) if settings.seed is None else settings.seed
+    one = 1 if len(world.tasks(split)) > MANY else None
+    limit, sample = (None, one) if random else (one, None)
+    tasks = select(world, split, settings.type, limit, sample, seed).tasks
     if not random:
         return tasks[0]
-    seed = randbelow(1 << 32) if settings.seed is None else settings.seed
     task = Random(seed).choice(tasks)
     terminal.note(f"Drew {task.reference} with --seed {seed}.")
     return task
