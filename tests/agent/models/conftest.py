@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.backends.server import Server, serve
+from tests.backends.server import Server
 from worlds.paths import config_folder
-
-
-@pytest.fixture(scope="module")
-def running_server() -> Iterator[Server]:
-    with serve() as server:
-        yield server
 
 
 @pytest.fixture
