@@ -77,13 +77,13 @@ class HousequestEnv(gymnasium.Env[str, str]):
         max_steps: int = 50,
         render_mode: str | None = None,
         engine: str = "native",
-        data: Path | None = None,
+        data: Path | str | None = None,
         goals: str = "template",
         charset: str = CHARACTERS,
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ConfigurationError(f"There is no render mode {shown(render_mode)}; known: ansi, or none.")
-        self.world = make_world(world, engine=engine, data=data, goals=goals)
+        self.world = make_world(world, engine=engine, data=None if data is None else Path(data), goals=goals)
         self.tasks: Sequence[Task] = self.world.tasks(split) if task is None else (self.world.task(task),)
         if not self.tasks:
             raise ConfigurationError(f"The split {shown(split)} has no tasks; there are: {', '.join(self.world.splits())}.")

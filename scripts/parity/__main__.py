@@ -37,7 +37,10 @@ SPOKEN = 60.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if given.workers < 1:
+        parser.error(f"argument --workers: {given.workers} plays nothing; give at least 1")
     world = AlfworldWorld()
     try:
         if given.attempt:
@@ -48,6 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HousequestError as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("interrupted; what was finished is kept where a sweep keeps it", file=sys.stderr)
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:

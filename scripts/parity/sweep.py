@@ -84,9 +84,12 @@ class Results:
         return [record for record in map(read_record, lines) if record is not None]
 
     def open(self) -> IO[str]:
-        """The file, to add records to. Raises ``ConfigurationError`` where another sweep has it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        file = self.path.open("a+", encoding="ascii")
+        """The file, to add records to. Raises ``ConfigurationError`` where it cannot be, or another sweep has it."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = self.path.open("a+", encoding="ascii")
+        except OSError as error:
+            raise ConfigurationError(f"{self.path} cannot be written: {error}; give another --results.") from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

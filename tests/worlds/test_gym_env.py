@@ -202,6 +202,6 @@ def test_text_in_shared_memory_which_gymnasium_would_never_read_again_is_refused
 
 @pytest.mark.games
 def test_a_published_split_is_played(alfworld_games: Path) -> None:
-    env = HousequestEnv(split="valid_seen", data=alfworld_games)
+    env = HousequestEnv(split="valid_seen", data=str(alfworld_games))
     assert len(env.tasks) == 140
     assert all(played(env, seed)[0] == 1.0 for seed in range(10))

@@ -75,7 +75,7 @@ class AlfredTWEnv:
 
     def __init__(self, config: Mapping[str, Any], train_eval: str = "train") -> None:
         if train_eval not in _FOLDERS:
-            hint = nearest(train_eval, tuple(_FOLDERS))
+            hint = nearest(str(train_eval), tuple(_FOLDERS))
             raise ConfigurationError(f"There is no train_eval {shown(train_eval)}; known: {', '.join(_FOLDERS)}.{hint}")
         self.config = config
         self.train_eval = train_eval

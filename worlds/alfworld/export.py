@@ -19,7 +19,7 @@ from worlds.alfworld.game import Published, parse_game, read_published
 from worlds.alfworld.goals import TYPES
 from worlds.alfworld.pddl import Problem, parse_problem, problem_text
 from worlds.alfworld.planner import Plan, Unsolvable, plan
-from worlds.alfworld.tasks import GAME_FILE, TRAJECTORY_FILE
+from worlds.alfworld.tasks import FILE, GAME_FILE, TRAJECTORY_FILE
 from worlds.errors import ConfigurationError, GameError, shown
 from worlds.paths import atomic_write
 
@@ -70,7 +70,9 @@ def export_task(world: AlfworldWorld, reference: str) -> Exported:
     """The game of a task of ``world`` under the installed alfworld. Raises ``TaskNotFound`` and what `export` raises."""
     logic = installed_logic()
     task = world.task(reference)
-    return export(*world.source(task), re.sub(r"\W+", "_", task.reference, flags=re.ASCII), logic)
+    # A file's own number says only that it is the first one met, so that two would be exported to the same place.
+    name = "_".join(Path(task.id).with_suffix("").parts[-2:])[-60:] if task.split == FILE else task.reference
+    return export(*world.source(task), re.sub(r"\W+", "_", name, flags=re.ASCII), logic)
 
 
 def export(problem: str, sentence: str, name: str, logic: Logic) -> Exported:

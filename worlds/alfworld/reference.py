@@ -10,7 +10,6 @@ import importlib
 import importlib.util
 import os
 import sys
-import tempfile
 import types
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -103,17 +102,16 @@ def _told(state: Any) -> Told:
 
 @contextmanager
 def _own_data() -> Generator[None]:
-    """Let alfworld make its data folder in a temporary one, and leave the environment as it was."""
+    """Let alfworld make a data folder of one that is there, so that none is left behind; then the environment as it was."""
     before = os.environ.get("ALFWORLD_DATA")
-    with tempfile.TemporaryDirectory(prefix="alfworld-") as folder:
-        os.environ["ALFWORLD_DATA"] = folder
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ["ALFWORLD_DATA"]
-            else:
-                os.environ["ALFWORLD_DATA"] = before
+    os.environ["ALFWORLD_DATA"] = str(Path(__file__).parent)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["ALFWORLD_DATA"]
+        else:
+            os.environ["ALFWORLD_DATA"] = before
 
 
 def _import_or_stand_in(name: str) -> None:

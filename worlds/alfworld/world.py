@@ -106,7 +106,7 @@ class AlfworldWorld:
         ``generated:SEED`` is a made-up house. A game outside the data folder is a task of the split ``file``, whose id is its
         path; one that cannot be read raises ``GameError``.
         """
-        if reference.startswith((f"{GENERATED}:", f"{GENERATED}/")):
+        if reference == GENERATED or reference.startswith((f"{GENERATED}:", f"{GENERATED}/")):
             return self._generated().named(reference)
         if place := numbered(reference):
             tasks = self.tasks(place.split)
@@ -202,7 +202,7 @@ class AlfworldWorld:
         there = self._index.splits()
         if split not in there:
             where, known = shown(str(self._index.root), 400), ", ".join(self.splits())
-            hint = "" if split in PUBLISHED else nearest(split, (*self.splits(), *PUBLISHED))
+            hint = "" if split in PUBLISHED else nearest(split, (*self.splits(), *PUBLISHED, GENERATED))
             fetch = f" {GET_DATA}" if split in PUBLISHED or not there else ""
             raise TaskNotFound(f"There is no split {shown(split)} in {where}; there are: {known}.{hint}{fetch}")
         entries = (entry for entry in self._index.entries(split) if entry.standing != "left out")

@@ -116,6 +116,16 @@ def test_what_is_there_is_kept_unless_forced(logic: Logic, tmp_path: Path) -> No
         write(exported, tmp_path / "a\0b")
 
 
+@pytest.mark.games
+def test_games_elsewhere_are_exported_side_by_side(logic: Logic, tmp_path: Path) -> None:
+    house = make_house(7)
+    for name in ("one", "two"):
+        write(export(house.problem, house.sentence, name, logic), tmp_path / f"{name}.d" / "game.tw-pddl")
+    with stranger(tmp_path, logic.domain, logic.grammar):
+        folders = {export_task(AlfworldWorld(), str(tmp_path / f"{name}.d" / "game.tw-pddl")).folder for name in ("one", "two")}
+    assert len(folders) == 2
+
+
 @pytest.mark.skipif(REFERENCE, reason="alfworld is installed")
 def test_without_alfworld_the_extra_is_named() -> None:
     with pytest.raises(ConfigurationError, match=re.escape("housequest[alfworld]")):

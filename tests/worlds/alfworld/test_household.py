@@ -239,6 +239,7 @@ def test_a_fingerprint_of_made_up_houses_tells_habits_apart() -> None:
     [
         f"generated:{SEEDS}",
         "generated:-1",
+        "generated",
         "generated:",
         "generated:1.5",
         "generated:٧",

@@ -190,6 +190,18 @@ def test_without_the_games_there_is_no_plan(world: AlfworldWorld, capsys: pytest
     assert "There is no split 'train'" in capsys.readouterr().err
 
 
+def test_results_that_cannot_be_written_say_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigurationError, match="give another --results"):
+        Results(tmp_path / "file" / "folder").open()
+
+
+def test_no_workers_at_all_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--workers", "0"])
+    assert "give at least 1" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(not NO_REFERENCE, reason="the real game is installed here")
 def test_without_the_reference_a_slice_says_that_it_was_skipped(tmp_path: Path) -> None:
     done = run("--slice", ALFWORLD_DATA=str(tmp_path))

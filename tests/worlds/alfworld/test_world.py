@@ -73,6 +73,7 @@ def test_without_data_a_published_split_says_where_to_get_it(empty: AlfworldWorl
     ("reference", "reason"),
     [
         ("exampel:1", "Did you mean 'example'"),
+        ("generatd:1", "Did you mean 'generated'"),
         ("example:0", "example:1 to example:"),
         ("example:99", "example:1 to example:"),
         ("example/kichen", "Did you mean 'example/kitchen'"),
