@@ -46,26 +46,7 @@ def evaluate(
 
     if retry not in (None, "errors"):
         raise ConfigurationError(f"--retry: {shown(retry)} cannot be retried; give --retry errors.")
-    configuration = configure(
-        {
-            "world": world,
-            "engine": engine,
-            "split": split,
-            "type": type,
-            "limit": limit,
-            "sample": sample,
-            "goals": goals,
-            "seed": seed,
-            "agent": agent,
-            "set": set,
-            "model": model,
-            "timeout": timeout,
-            "rules": rules,
-            "grant": grant,
-            "max_steps": max_steps,
-            "workers": workers,
-        }
-    )
+    configuration = configure(options.settings(locals()))
     plan = make_plan(configuration)
     folder = given_path(out) if out is not None else plan.default_folder
     for line in _remarks(plan):

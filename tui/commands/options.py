@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -33,3 +34,10 @@ Grant = Annotated[
 MaxSteps = Annotated[int | None, typer.Option("--max-steps", metavar="N", help="Turns until an episode is lost [50].")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the agent; may be repeated.")]
 Rules = Annotated[str | None, typer.Option("--rules", metavar="FILE", help="A YAML list of rules that the agent is told.")]
+
+
+def settings(arguments: Mapping[str, object]) -> dict[str, object]:
+    """Those of a command's ``arguments`` (its ``locals()`` at the start) that are settings, by their names."""
+    from agent.config import Settings
+
+    return {key: arguments[key] for key in Settings.model_fields if key in arguments}

@@ -63,23 +63,7 @@ def play(
     from tui.game import HUMAN, Game, pause, play_game
     from worlds.registry import make_world
 
-    settings = configure(
-        {
-            "world": world,
-            "engine": engine,
-            "split": split,
-            "type": type,
-            "goals": goals,
-            "seed": seed,
-            "agent": agent,
-            "set": set,
-            "model": model,
-            "timeout": timeout,
-            "rules": rules,
-            "grant": grant,
-            "max_steps": max_steps,
-        }
-    ).settings
+    settings = configure(options.settings(locals())).settings
     if speed is not None:
         pause(speed)
     chosen_world = make_world(settings.world, engine=settings.engine, goals=settings.goals)
