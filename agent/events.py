@@ -7,6 +7,7 @@ events: they travel beside them as ``Clocked`` and are recorded apart, so that t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -16,7 +17,7 @@ from worlds.errors import Boundary
 SCHEMA = 1
 
 Player = Literal["agent", "person"]
-Action = Literal["replace", "hint", "again", "play", "stop"]
+Action = Literal["replace", "hint", "again", "play", "stop", "interrupt", "retry", "model", "rewind"]
 Outcome = Literal["won", "lost", "error", "stopped"]
 
 
@@ -115,8 +116,28 @@ class Proposed(_Body):
     command: str
 
 
+class Consulted(_Body):
+    """The rules of the world that the agent is shown from this turn on."""
+
+    kind: Literal["consulted"] = "consulted"
+    rules: tuple[str, ...]
+
+
+class Failed(_Body):
+    """The model failed while a person attends, who is asked what to do; otherwise the failure ends the episode."""
+
+    kind: Literal["failed"] = "failed"
+    turn: int
+    boundary: Boundary
+    message: str
+
+
 class Intervened(_Body):
-    """A person did something: replaced a command, gave a hint, asked again, took over, stopped the episode."""
+    """A person did something: replaced a command, gave a hint, asked again, took over, stopped the episode.
+
+    ``interrupt`` cancelled the agent while it decided, ``retry`` asked it again after a failure, ``model`` gave it another
+    model (``text``), ``rewind`` went back: the event's parent is where to.
+    """
 
     kind: Literal["intervened"] = "intervened"
     action: Action
@@ -162,7 +183,19 @@ class Ended(_Body):
 
 
 Body = Annotated[
-    Started | Thought | Planned | Progressed | Called | Unreadable | Proposed | Intervened | Stepped | Spent | Ended,
+    Started
+    | Consulted
+    | Thought
+    | Planned
+    | Progressed
+    | Called
+    | Unreadable
+    | Proposed
+    | Failed
+    | Intervened
+    | Stepped
+    | Spent
+    | Ended,
     Field(discriminator="kind"),
 ]
 
@@ -189,3 +222,17 @@ class Clocked(BaseModel):
 
 
 event_adapter: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def branch(events: Sequence[Event]) -> tuple[Event, ...]:
+    """The events of the branch that was played on: from the first to the last one, each the parent of the next.
+
+    Of an episode that was never rewound, that is all but what an agent said before it was asked again.
+    """
+    by_id = {event.id: event for event in events}
+    path: list[Event] = []
+    event = events[-1] if events else None
+    while event is not None:
+        path.append(event)
+        event = None if event.parent is None else by_id.get(event.parent)
+    return tuple(reversed(path))

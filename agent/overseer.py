@@ -1,14 +1,21 @@
-"""The one road by which a person changes an episode: before a turn, and when a command is proposed."""
+"""The one road by which a person changes an episode: before a turn, at a proposal, when a model failed, at the end.
+
+Whatever a person does is an event, and the episode then counts as assisted.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Protocol
+
+from agent.agents.base import Agent
+from agent.events import Ended
 
 
 @dataclass(frozen=True, slots=True)
 class Proceed:
-    """Ask the agent, with these hints."""
+    """Ask the agent, with these hints; after a failure, try again."""
 
     hints: tuple[str, ...] = ()
 
@@ -46,25 +53,83 @@ class Again:
     hint: str = ""
 
 
-class Overseer(Protocol):
-    """Watches an episode, and may step in. Whatever it does is an event, and the episode then counts as assisted."""
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """Go back to just after the event ``to`` (a ``Started``, ``Stepped`` or ``Spent``) and play on from there, as a new branch.
 
-    async def before(self, turn: int) -> Proceed | Play | Stop:
-        """Called before each turn."""
+    The house and the agent's memory are then what they were; what was played since stays in the record.
+    """
+
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Go on with ``agent``, another one of the same kind with the model named ``model``; its memory is kept."""
+
+    agent: Agent
+    model: str
+
+
+Before = Proceed | Play | Change | Rewind | Stop
+Verdict = Accept | Replace | Again | Rewind | Stop
+
+
+class Overseer(Protocol):
+    """Watches an episode, and may step in.
+
+    ``attended``: whether anybody may. Where nobody does, the loop keeps nothing to rewind to, and a failure ends the episode.
+    """
+
+    @property
+    def attended(self) -> bool:
+        """Whether the calls below other than ``before`` and ``review`` are made at all."""
         ...
 
-    async def review(self, turn: int, proposal: str) -> Accept | Replace | Again | Stop:
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> Before:
+        """Called before each turn, and again after an interruption, a change of model or a rewind.
+
+        ``possible`` are the commands that would be accepted now, for a person's line; None where nobody attends, or where the
+        world cannot list them. The agent is not told.
+        """
+        ...
+
+    async def review(self, turn: int, proposal: str) -> Verdict:
         """Called when the agent proposes a command, before anything happens."""
+        ...
+
+    async def interruption(self) -> None:
+        """Returns when the agent is to be interrupted while it decides; it is cancelled, and ``before`` is asked again."""
+        ...
+
+    async def failed(self, turn: int, message: str) -> Before:
+        """Called when a model failed for good; ``Proceed`` tries again."""
+        ...
+
+    async def over(self, ended: Ended) -> Rewind | None:
+        """Called when a branch has ended, whatever the outcome; None leaves it at that."""
         ...
 
 
 class Unattended:
     """An overseer that lets everything happen."""
 
-    async def before(self, turn: int) -> Proceed:
-        del turn
+    attended = False
+
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> Before:
+        del turn, possible
         return Proceed()
 
-    async def review(self, turn: int, proposal: str) -> Accept:
+    async def review(self, turn: int, proposal: str) -> Verdict:
         del turn, proposal
         return Accept()
+
+    async def interruption(self) -> None:
+        await asyncio.Event().wait()
+
+    async def failed(self, turn: int, message: str) -> Before:
+        del turn
+        return Stop(message)
+
+    async def over(self, ended: Ended) -> None:
+        del ended

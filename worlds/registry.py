@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from worlds.base import World
+from worlds.base import Observation, World
 from worlds.errors import ConfigurationError, nearest, shown
+
+if TYPE_CHECKING:
+    from worlds.alfworld.belief import Belief
 
 
 def _alfworld(**settings: Any) -> World:
@@ -40,3 +43,24 @@ def make_world(name: str = "alfworld", *, engine: str = "native", data: Path | N
         known = ", ".join(_WORLDS)
         raise ConfigurationError(f"There is no world named {shown(name)}; known: {known}.{nearest(name, world_names())}")
     return _WORLDS[name](engine=engine, data=data, goals=goals)
+
+
+class BeliefReader(Protocol):
+    """Puts together what a world's texts have told so far."""
+
+    def begin(self, opening: Observation, /) -> Belief:
+        """The belief after the opening text."""
+        ...
+
+    def update(self, belief: Belief, command: str, observation: Observation, /) -> Belief:
+        """The belief after ``command`` was answered."""
+        ...
+
+
+def belief_reader(name: str) -> BeliefReader | None:
+    """What reads the texts of the world ``name``; None where nothing does."""
+    if name != "alfworld":
+        return None
+    from worlds.alfworld import belief
+
+    return belief
