@@ -15,6 +15,8 @@ from tui.commands.models import models_app
 from tui.commands.play import play
 from tui.commands.replay import replay
 from tui.commands.report import report
+from tui.commands.runs import runs
+from tui.commands.serve import serve
 from worlds.errors import ConfigurationError, HousequestError, KnowledgeError
 
 app = typer.Typer(
@@ -31,6 +33,8 @@ app.command("play")(play)
 app.command("eval")(evaluate)
 app.command("report")(report)
 app.command("replay")(replay)
+app.command("runs")(runs)
+app.command("serve")(serve)
 app.add_typer(models_app, name="models")
 app.add_typer(data_app, name="data")
 

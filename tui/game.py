@@ -1,14 +1,15 @@
-"""One game in a terminal: an agent or a person plays it, and it is told in plain text as it happens."""
+"""One game: what is played, by whom and how, and how it is played in plain text, told as it happens."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
+from typing import Literal
 
 from agent.agents.registry import make_agent, needs_model, resolve_settings
 from agent.config import Settings
@@ -27,6 +28,12 @@ from worlds.errors import ConfigurationError
 from worlds.paths import state_folder
 
 HUMAN = "human"
+
+MOST_LOOKED_AT = 10_000
+"""Tasks of a split among which another of the same type is looked for."""
+
+Mode = Literal["watch", "step", "you", "race"]
+"""How a person is at a game on the screen: beside the agent, before each of its commands, in its place, or against it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,8 @@ class Paced(Unattended):
     def __init__(self, speed: float) -> None:
         self._pause = pause(speed)
 
-    async def before(self, turn: int) -> Proceed:
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> Proceed:
+        del possible
         if turn > 1:
             await asyncio.sleep(self._pause)
         return Proceed()
@@ -62,8 +70,8 @@ def pause(speed: float) -> float:
 
 def play_game(game: Game) -> Ended:
     """Play ``game`` to its end. Raises what the world, the model and the configuration raise before it begins."""
-    terms = _terms(game)
-    path = _record_file(game.task, game.agent) if game.record else None
+    terms = terms_of(game)
+    path = record_file(game.task, game.agent) if game.record else None
     try:
         if game.agent != HUMAN:
             return asyncio.run(_play(game, terms, path))
@@ -81,7 +89,7 @@ def play_game(game: Game) -> Ended:
 async def _play(game: Game, terms: Terms, path: Path | None) -> Ended:
     look = terminal.look()
     env = game.world.open(game.task, diagnosis="diagnosis" in terms.grants)
-    model = _model(game)
+    model = model_of(game)
     try:
         person = Person(game.world, env, look)
         agent = make_agent(
@@ -119,13 +127,18 @@ def _recorder(path: Path | None) -> Generator[Listener, None, None]:
         yield recorder
 
 
-def _record_file(task: Task, agent: str) -> Path:
+def record_file(task: Task, agent: str) -> Path:
     """A new file for the record of an episode: when, what and who."""
     stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{slug(agent)}"
     folder = state_folder() / "episodes"
     taken = (folder / f"{stem}-{number}.jsonl" for number in count(2))
     first = folder / f"{stem}.jsonl"
     return next(file for file in chain((first,), taken) if not file.exists())
+
+
+def clock_file(record: Path) -> Path:
+    """Where the clocks of the episode recorded in ``record`` go: a file beside it."""
+    return record.with_name(f"{record.name.removesuffix('.part').removesuffix('.jsonl')}.timing.jsonl")
 
 
 def _tell_record(path: Path) -> None:
@@ -136,7 +149,8 @@ def _tell_record(path: Path) -> None:
         terminal.note(f"\nRecorded as far as it went in {part}")
 
 
-def _terms(game: Game) -> Terms:
+def terms_of(game: Game) -> Terms:
+    """On what terms ``game`` is played. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     settings = game.settings
     rules = read_rules(settings.rules) if settings.rules else None
     model = settings.model if needs_model(game.agent) else None
@@ -153,6 +167,29 @@ def _terms(game: Game) -> Terms:
     )
 
 
-def _model(game: Game) -> Model | None:
-    name = game.settings.model
+def model_of(game: Game, name: str | None = None) -> Model | None:
+    """The model named ``name``, else the configured one; None where the agent needs none. Raises ``ConfigurationError``."""
+    name = name or game.settings.model
     return make_model(name, timeout=game.settings.timeout) if name and needs_model(game.agent) else None
+
+
+def another(game: Game) -> Game:
+    """The same game with the next task of the same type in its split; after the last one it begins anew.
+
+    Raises ``ConfigurationError`` where there is none.
+    """
+    task, world = game.task, game.world
+    found = next(_following(world, task), None)
+    if found is None:
+        raise ConfigurationError(f"{task.split} has no other task of the type {task.type}; home has all of them.")
+    return replace(game, task=found)
+
+
+def _following(world: World, task: Task) -> Iterator[Task]:
+    tasks = world.tasks(task.split)
+    count = len(tasks)
+    # Made-up houses come without end: the next of a type is never far.
+    steps = range(1, min(count, MOST_LOOKED_AT))
+    place = task.number - tasks[0].number
+    order = (tasks[(place + step) % count] for step in steps)
+    return (one for one in order if one.type == task.type and one.id != task.id)

@@ -6,12 +6,13 @@ game shows what was true there, and the branches that were left stay where they 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
 from agent.events import (
+    Body,
     Called,
     Clocked,
     Consulted,
@@ -123,32 +124,53 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """An episode as far as it has been told: the present ``moment``, the moment after each event by id, and the effort."""
+    """An episode as far as it has been told: the present ``moment`` and what all calls came to.
+
+    ``moments`` and ``efforts`` are what they were just after each event, by its id. ``models`` are the names of the models that
+    played, the present one last; a person may have changed it.
+    """
 
     moment: Moment = Moment()
-    moments: Mapping[int, Moment] = field(default_factory=lambda: MappingProxyType({}))
+    moments: MappingProxyType[int, Moment] = field(default_factory=lambda: MappingProxyType[int, Moment]({}))
+    efforts: MappingProxyType[int, Effort] = field(default_factory=lambda: MappingProxyType[int, Effort]({}))
     last: int | None = None
     effort: Effort = Effort()
+    models: tuple[str, ...] = ()
     assisted: bool = False
     branches: int = 1
 
+    @property
+    def model(self) -> str | None:
+        """The model that plays now; None where none does."""
+        return self.models[-1] if self.models else None
+
     def at(self, event: int) -> State:
-        """The same episode looked at just after the event of this id."""
-        return replace(self, moment=self.moments[event], last=event)
+        """The same episode looked at just after the event of this id, with the effort so far; to be shown, not played on.
+
+        Raises ``KeyError`` where no such event was told.
+        """
+        return replace(self, moment=self.moments[event], effort=self.efforts[event], last=event)
 
 
 def apply(state: State, event: Event | Clocked) -> State:
     """``state`` after ``event``; a clock adds to the effort alone."""
     if isinstance(event, Clocked):
-        return replace(state, effort=_clocked(state.effort, event))
+        effort = _clocked(state.effort, event)
+        told = event.of == state.last
+        # Copied by the union of the proxies, not item by item: it is done at every event.
+        efforts = MappingProxyType(state.efforts | {event.of: effort}) if told else state.efforts
+        return replace(state, effort=effort, efforts=efforts)
     parent = state.moments.get(event.parent, Moment()) if event.parent is not None else Moment()
     moment = _after(parent, event)
+    effort = _called(state.effort, event.body) if isinstance(event.body, Called) else state.effort
     went_back = isinstance(event.body, Intervened) and event.body.action == "rewind"
     return State(
         moment=moment,
-        moments=MappingProxyType({**state.moments, event.id: moment}),
+        moments=MappingProxyType(state.moments | {event.id: moment}),
+        efforts=MappingProxyType(state.efforts | {event.id: effort}),
         last=event.id,
-        effort=_called(state.effort, event.body) if isinstance(event.body, Called) else state.effort,
+        effort=effort,
+        models=_models(state.models, event.body),
         assisted=state.assisted or isinstance(event.body, Intervened),
         branches=state.branches + went_back,
     )
@@ -160,6 +182,18 @@ def replayed(events: Iterable[Event | Clocked], state: State | None = None) -> S
     for event in events:
         state = apply(state, event)
     return state
+
+
+def _models(models: tuple[str, ...], body: Body) -> tuple[str, ...]:
+    match body:
+        case Started(model=str() as name):
+            return (name,)
+        case Started():
+            return ()
+        case Intervened(action="model", text=name):
+            return (*(one for one in models if one != name), name)
+        case _:
+            return models
 
 
 def _after(moment: Moment, event: Event) -> Moment:

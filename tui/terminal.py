@@ -42,6 +42,17 @@ def interactive() -> bool:
     return is_terminal(sys.stdin) and is_terminal(sys.stdout)
 
 
+def has_screen() -> bool:
+    """Whether a whole screen can be shown: on a terminal that can move its cursor, or in a browser through textual-serve.
+
+    The screen is drawn on standard error, so that has to be the terminal too.
+    """
+    if "web_driver" in os.environ.get("TEXTUAL_DRIVER", ""):
+        return True
+    able = sys.platform == "win32" or os.environ.get("TERM", "") not in {"", "dumb", "unknown"}
+    return able and interactive() and is_terminal(sys.stderr)
+
+
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether ``stream`` is there and is a terminal."""
     return stream is not None and not stream.closed and stream.isatty()

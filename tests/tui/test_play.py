@@ -25,6 +25,11 @@ def recorded() -> list[Path]:
     return sorted((state_folder() / "episodes").glob("*"))
 
 
+def recorded_games() -> list[Path]:
+    """The same without their clocks."""
+    return [file for file in recorded() if ".timing" not in file.name]
+
+
 @pytest.fixture
 def server() -> Iterator[Server]:
     with serve(lambda messages: "Thought: let me see\nAction: look") as running:
@@ -189,14 +194,14 @@ _ON_TERMINAL = (
 class Terminal:
     """The command on a terminal of its own."""
 
-    def __init__(self, *arguments: str, folder: Path) -> None:
+    def __init__(self, *arguments: str, folder: Path, term: str = "xterm") -> None:
         import pty
 
         self.descriptor, theirs = pty.openpty()
         self.child = subprocess.Popen(
             [sys.executable, "-c", _ON_TERMINAL, *COMMAND, *arguments],
             cwd=folder,
-            env=environment(TERM="xterm", COLUMNS="80"),
+            env=environment(TERM=term, COLUMNS="80"),
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -250,7 +255,7 @@ def terminal(tmp_path: Path) -> Iterator[type[Terminal]]:
 
 
 def test_on_a_terminal_the_expert_is_followed_by_an_offer(terminal: type[Terminal], tmp_path: Path) -> None:
-    here = terminal("play", *SCRIPTED, "--speed", "100", folder=tmp_path)
+    here = terminal("play", "--plain", *SCRIPTED, "--speed", "100", folder=tmp_path)
     here.send(b"\n", after="q and Enter to leave: ")
     here.send(b"go to study\n", after=" 1 > ")
     here.send(b":quit\n", after=" 2 > ")
@@ -260,20 +265,20 @@ def test_on_a_terminal_the_expert_is_followed_by_an_offer(terminal: type[Termina
 
 
 def test_the_offer_can_be_declined(terminal: type[Terminal], tmp_path: Path) -> None:
-    here = terminal("play", *SCRIPTED, "--speed", "100", folder=tmp_path)
+    here = terminal("play", "--plain", *SCRIPTED, "--speed", "100", folder=tmp_path)
     here.send(b"q\n", after="q and Enter to leave: ")
     assert here.end() == 0
     assert len(recorded()) == 1
 
 
 def test_a_named_task_is_the_persons_own(terminal: type[Terminal], tmp_path: Path) -> None:
-    here = terminal("play", *SCRIPTED, "demo:3", folder=tmp_path)
+    here = terminal("play", "--plain", *SCRIPTED, "demo:3", folder=tmp_path)
     here.send(b"\x04", after=" 1 > ")
     assert here.end() == 0
 
 
 def test_ctrl_c_at_the_prompt_interrupts(terminal: type[Terminal], tmp_path: Path) -> None:
-    here = terminal("play", *SCRIPTED, "--agent", "human", folder=tmp_path)
+    here = terminal("play", "--plain", *SCRIPTED, "--agent", "human", folder=tmp_path)
     here.send(b"look\n", after=" 1 > ")
     here.wait_for(" 2 > ")
     # An interrupt between the prompt and the waiting for a key is noticed at the next key: a person presses once more.
@@ -287,10 +292,72 @@ def test_ctrl_c_while_a_model_thinks_interrupts(terminal: type[Terminal], tmp_pa
     from tests.backends.server import together
 
     server.behave(otherwise=together(2))  # nobody else comes: it waits for ever
-    here = terminal("play", *SCRIPTED, "--agent", "react", "--model", server.model(), folder=tmp_path)
+    here = terminal("play", "--plain", *SCRIPTED, "--agent", "react", "--model", server.model(), folder=tmp_path)
     here.wait_for("Your task is to")
     while not server.requests:
         time.sleep(0.01)
     os.kill(here.child.pid, signal.SIGINT)
     assert here.end() == 130
     assert "Traceback" not in here.seen
+
+
+SCREEN = "\x1b[?1049h"
+"""What a terminal is told before a whole screen is drawn on it."""
+
+
+def test_on_a_terminal_nothing_named_opens_home(terminal: type[Terminal], tmp_path: Path) -> None:
+    here = terminal("play", folder=tmp_path)
+    here.send(b"q", after="put a hot egg")
+    assert here.end() == 0
+    assert "Traceback" not in here.seen
+    assert recorded() == []
+
+
+def test_on_a_terminal_a_named_game_is_played_on_the_screen(terminal: type[Terminal], tmp_path: Path) -> None:
+    here = terminal("play", *SCRIPTED, "demo:1", "--agent", "expert", "--speed", "1000", folder=tmp_path)
+    here.send(b"\x11", after="Won in 6 turns")
+    assert here.end() == 0
+    (record,) = recorded_games()
+    assert record.name in "".join(here.seen.split())
+    assert list(read_episode(record))[-1].body.kind == "ended"
+
+
+def test_a_game_that_is_left_is_recorded_as_far_as_it_went(terminal: type[Terminal], tmp_path: Path) -> None:
+    here = terminal("play", *SCRIPTED, "demo:1", "--agent", "human", folder=tmp_path)
+    here.send(b"look\r", after="You are in the hall")
+    here.send(b"\x11", after="turn 1/50")
+    assert here.end() == 0
+    (record,) = recorded_games()
+    assert record.name.endswith(".part")
+    assert "Recorded as far as it went" in " ".join(here.seen.split())
+
+
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_a_terminal_without_a_cursor_gets_plain_text(term: str, terminal: type[Terminal], tmp_path: Path) -> None:
+    here = terminal("play", *SCRIPTED, "--speed", "100", folder=tmp_path, term=term)
+    here.send(b"q\n", after="q and Enter to leave: ")
+    assert here.end() == 0
+    assert SCREEN not in here.seen
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--agent", "react"),
+        ("nowhere:1",),
+        ("--mode", "swim"),
+        ("--plain", "--mode", "step"),
+        ("--agent", "human", "--mode", "race"),
+    ],
+)
+def test_what_cannot_be_played_opens_no_screen(arguments: tuple[str, ...], terminal: type[Terminal], tmp_path: Path) -> None:
+    here = terminal("play", *SCRIPTED, *arguments, folder=tmp_path)
+    assert here.end() == 2
+    assert here.seen.startswith("housequest: ")
+    assert SCREEN not in here.seen
+
+
+def test_a_mode_needs_a_terminal(call: Run) -> None:
+    done = call("play", *SCRIPTED, "--mode", "step")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "needs the screen" in done.stderr

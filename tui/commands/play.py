@@ -9,7 +9,10 @@ import typer
 from tui.commands import options
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from agent.config import Settings
+    from tui.game import Game, Mode
     from worlds.base import Task, World
 
 FIRST_HOUSE = "generated:690"
@@ -52,26 +55,46 @@ def play(
     max_steps: options.MaxSteps = None,
     speed: Annotated[float | None, typer.Option("--speed", metavar="N", help="Show at most N turns a second.")] = None,
     record: Annotated[bool, typer.Option("--record/--no-record", help="Keep a record of the episode [--record].")] = True,
+    mode: Annotated[
+        str | None, typer.Option("--mode", metavar="MODE", help="On the screen: watch, step, you or race [watch].")
+    ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Plain text, without the screen.")] = False,
 ) -> None:
-    """Play one game: with --agent it plays and you watch; with --agent human you type.
+    """Play one game on the screen: watch an agent, step in, or play it yourself. With nothing named, choose there.
 
     Without --agent, the configured model plays as reasoner-actor. Where there is none, a task that you name is yours to
-    play on a terminal; otherwise the expert shows a house that comes with housequest.
+    play on a terminal; otherwise the expert shows a house that comes with housequest. Where there is no terminal, and with
+    --plain, the game is told in plain text.
     """
     from agent.config import configure
     from tui import terminal
-    from tui.game import HUMAN, Game, pause, play_game
-    from worlds.registry import make_world
 
     settings = configure(options.settings(locals())).settings
+    screen = not plain and terminal.has_screen()
+    seat = _mode(mode, settings.agent, screen)
     if speed is not None:
+        from tui.game import pause
+
         pause(speed)
+    if screen and seat is None and not (random or type) and (task, split, agent, model) == (None,) * 4:
+        _show(None, None, settings, record, speed)
+        return
+
+    from tui.game import HUMAN, Game, play_game
+    from worlds.registry import make_world
+
     chosen_world = make_world(settings.world, engine=settings.engine, goals=settings.goals)
     chosen = _choose_task(chosen_world, settings, task, random)
     if settings.goals != "template" and chosen.wording == "template":
         terminal.note(f"{chosen.reference} has no goal in people's words; it shows the template's.")
     named = task is not None or random or split is not None or bool(type)
-    player = settings.agent or ("reasoner-actor" if settings.model else HUMAN if named and terminal.interactive() else None)
+    player = settings.agent or ("reasoner-actor" if settings.model else None)
+    if screen:
+        usual = HUMAN if (named and seat is None) or seat == "you" else "expert"
+        game = Game(chosen_world, chosen, player or usual, settings, record, speed)
+        _show(game, seat or ("you" if game.agent == HUMAN else "watch"), settings, record, speed)
+        return
+    player = player or (HUMAN if named and terminal.interactive() else None)
     if player == HUMAN and terminal.interactive():
         terminal.show([_YOU_PLAY])
     if player is not None:
@@ -121,6 +144,64 @@ def _choose_task(world: World, settings: Settings, reference: str | None, random
     task = Random(seed).choice(tasks)
     terminal.note(f"Drew {task.reference} with --seed {seed}.")
     return task
+
+
+def _mode(text: str | None, agent: str | None, screen: bool) -> Mode | None:
+    """The mode that ``text`` names. Raises ``ConfigurationError`` where it cannot be had."""
+    from typing import get_args
+
+    from tui.game import HUMAN, Mode
+    from worlds.errors import ConfigurationError, nearest, shown
+
+    if text is None:
+        return None
+    known: tuple[Mode, ...] = get_args(Mode)
+    found: Mode | None = next((mode for mode in known if mode == text), None)
+    if found is None:
+        raise ConfigurationError(f"--mode: {shown(text)} is no mode; known: {', '.join(known)}.{nearest(text, known)}")
+    if not screen:
+        raise ConfigurationError(f"--mode {found} needs the screen: a terminal at both ends, and no --plain.")
+    if agent == HUMAN and found != "you":
+        raise ConfigurationError(f"--mode {found} needs an agent other than 'human', who plays in the mode 'you' alone.")
+    return found
+
+
+def _show(game: Game | None, mode: Mode | None, settings: Settings, record: bool, speed: float | None) -> None:
+    """Open the screen, at ``game`` or, without one, at home, and say afterwards what was recorded."""
+    from tui import terminal
+    from tui.app import HousequestApp
+    from tui.recent import files
+    from tui.screens.home import HomeScreen
+
+    def home() -> HomeScreen:
+        return HomeScreen(settings, record=record, speed=speed)
+
+    if game is None or mode is None:
+        app = HousequestApp(home)
+    else:
+        from tui.making import check
+
+        check(game)
+        app = HousequestApp(lambda: _first(game, mode), home)
+    before = {*files(unfinished=True), *files(unfinished=False)}
+    app.run()
+    for unfinished, words in ((False, "Recorded in"), (True, "Recorded as far as it went in")):
+        for path in reversed(files(unfinished=unfinished)):
+            if path not in before:
+                terminal.note(f"{words} {path}")
+    if app.return_code:
+        raise typer.Exit(app.return_code)
+
+
+def _first(game: Game, mode: Mode) -> Screen[None]:
+    """The screen on which ``game`` is played."""
+    if mode == "race":
+        from tui.screens.race import RaceScreen
+
+        return RaceScreen(game)
+    from tui.screens.play import PlayScreen
+
+    return PlayScreen(game, mode)
 
 
 def _finish(outcome: str) -> None:

@@ -1,4 +1,4 @@
-"""``housequest replay``: a recorded episode, told as it was when it was played."""
+"""``housequest replay``: a recorded episode, on the screen or told in plain text as it was when it was played."""
 
 from __future__ import annotations
 
@@ -12,22 +12,52 @@ def replay(
     file: Annotated[str, typer.Argument(metavar="FILE", help="An episode's file, or a run's folder with --task.")],
     task: Annotated[str | None, typer.Option("--task", metavar="TASK", help="Number or id of a task of the run.")] = None,
     speed: Annotated[float | None, typer.Option("--speed", metavar="N", help="Show at most N turns a second.")] = None,
-    step: Annotated[bool, typer.Option("--step", help="Wait for Enter after every turn.")] = False,
+    step: Annotated[bool, typer.Option("--step", help="Plain text, waiting for Enter after every turn.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Plain text, without the screen.")] = False,
 ) -> None:
-    """Tell a recorded episode again."""
+    """Show a recorded episode again; with --speed it plays at once.
+
+    Where there is no terminal, and with --plain or --step, it is told in plain text.
+    """
+    from agent.config import given_path
+    from tui import terminal
+    from tui.game import pause
+
+    seconds = pause(speed) if speed is not None else 0
+    path = _episode(given_path(file), task)
+    if terminal.has_screen() and not (plain or step):
+        _show(path, speed)
+    else:
+        _tell(path, seconds, step)
+
+
+def _show(path: Path, speed: float | None) -> None:
+    """Open the screen. Raises ``ConfigurationError`` where there is nothing to show."""
+    from agent.record import read_episode
+    from tui.app import HousequestApp
+    from tui.screens.replay import ReplayScreen
+    from worlds.errors import ConfigurationError
+
+    if next(read_episode(path), None) is None:
+        raise ConfigurationError(f"{path} holds no events: the episode was interrupted before it began.")
+    app = HousequestApp(lambda: ReplayScreen(path, speed))
+    app.run()
+    if app.return_code:
+        raise typer.Exit(app.return_code)
+
+
+def _tell(path: Path, seconds: float, step: bool) -> None:
+    """Tell it in plain text, ``seconds`` a turn."""
     import time
 
-    from agent.config import given_path
     from agent.events import Ended, Spent, Stepped
     from agent.record import read_episode
     from tui import terminal
-    from tui.game import pause
     from tui.plain import Narrator
 
-    seconds = pause(speed) if speed is not None else 0
     narrator = Narrator(terminal.look())
     body: object = None
-    for event in read_episode(_episode(given_path(file), task)):
+    for event in read_episode(path):
         body = event.body
         terminal.show(narrator.lines(event))
         if isinstance(body, Stepped | Spent):
@@ -35,7 +65,7 @@ def replay(
                 return
             time.sleep(seconds)
     if body is None:
-        terminal.note(f"{file} holds no events: the episode was interrupted before it began.")
+        terminal.note(f"{path} holds no events: the episode was interrupted before it began.")
     elif not isinstance(body, Ended):
         terminal.note("The record ends here: the episode was interrupted.")
 
@@ -47,7 +77,7 @@ def _episode(path: Path, task: str | None) -> Path:
 
     if task is None:
         if path.is_dir():
-            raise ConfigurationError(f"{path} is a folder; name one of a run's tasks with --task NUMBER.")
+            raise ConfigurationError(f"{path} is a folder; name one of its tasks with --task NUMBER, or see `housequest runs`.")
         return path
     run = RunFolder(path)
     tasks = run.manifest().tasks

@@ -1,0 +1,74 @@
+"""What tests of the screen share: games to play on it, waiting for what is to happen, and a look at it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from textual.app import App
+from textual.events import Key
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from agent.config import Settings
+from tui.app import HousequestApp
+from tui.game import Game
+from tui.screens.play import PlayScreen
+from worlds.base import World
+from worlds.registry import make_world
+
+EGG = "generated:690"
+"""A made-up kitchen in which an egg is heated; the expert takes ten turns."""
+COIN = "demo:1"
+"""The scripted world's first task."""
+
+_NAMES = {" ": "space", "?": "question_mark", ":": "colon"}
+
+SIZES = ((80, 24), (120, 40), (200, 60))
+PATIENCE = 20.0
+"""Seconds after which a test gives up waiting; no test is about how long it takes."""
+
+
+def game(task: str = EGG, agent: str = "expert", *, world: World | None = None, record: bool = True, **settings: Any) -> Game:
+    """A game as quick as it can be watched; ``settings`` are configured ones."""
+    world = world or make_world("scripted" if task.startswith("demo:") else "alfworld")
+    return Game(world, world.task(task), agent, Settings(agent=agent, **settings), record, speed=1000.0)
+
+
+def showing(make: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> HousequestApp:
+    """The app with the screen that ``make`` makes."""
+    return HousequestApp(make, home)
+
+
+async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
+    """Let the app go on until ``condition`` holds."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():
+            await pilot.pause(0.01)
+    await pilot.pause()
+
+
+async def press(pilot: Pilot[Any], *keys: str) -> None:
+    """Press ``keys`` one after the other, and let the app catch up."""
+    await pilot.press(*keys)
+    await pilot.pause()
+
+
+async def type_in(pilot: Pilot[Any], text: str) -> None:
+    """Type ``text`` where the focus is, as quickly as anybody can, and press enter."""
+    for letter in text:
+        pilot.app.post_message(Key(_NAMES.get(letter, letter), letter))
+    await press(pilot, "enter")
+
+
+def screen_text(app: App[Any]) -> str:
+    """What stands on the screen, line by line, without colours."""
+    screen = app.screen
+    return "\n".join(strip.text.rstrip() for strip in screen._compositor.render_strips())
+
+
+def waiting(app: App[Any]) -> str:
+    """What the game on the screen waits for; nothing on another screen."""
+    screen = app.screen
+    return screen.situation.status.waiting if isinstance(screen, PlayScreen) else ""

@@ -1,0 +1,84 @@
+"""Which screen follows which message."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.config import Settings
+from tests.tui.screen import game, press, screen_text, showing, until, waiting
+from tui import theme
+from tui.screens.home import HomeScreen
+from tui.screens.play import PlayScreen
+from tui.screens.race import RaceScreen
+from tui.screens.replay import ReplayScreen
+from tui.screens.runs import RunsScreen
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def home() -> HomeScreen:
+    return HomeScreen(Settings())
+
+
+async def test_from_a_game_to_its_replay_to_the_next_and_home() -> None:
+    app = showing(lambda: PlayScreen(game(), "watch"), home)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: waiting(app) == "over")
+        await press(pilot, "p")
+        await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
+        await press(pilot, "q")
+        await until(pilot, lambda: waiting(app) == "over")
+        await press(pilot, "n")
+        await until(pilot, lambda: isinstance(app.screen, PlayScreen) and app.screen.situation.game.task.number != 690)
+        assert isinstance(app.screen, PlayScreen)
+        assert app.screen.situation.game.task.type == game().task.type
+        await press(pilot, "q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+
+async def test_from_home_to_a_game_and_back() -> None:
+    app = showing(home)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        app.screen.post_message(HomeScreen.Chosen(game(), "step"))
+        await until(pilot, lambda: waiting(app) == "verdict")
+        await press(pilot, "q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        app.screen.post_message(HomeScreen.OpenRuns())
+        await until(pilot, lambda: isinstance(app.screen, RunsScreen))
+        await press(pilot, "q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+
+async def test_a_race_takes_the_place_of_a_game() -> None:
+    app = showing(lambda: PlayScreen(game(), "step"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        await press(pilot, "R")
+        await until(pilot, lambda: isinstance(app.screen, RaceScreen))
+
+
+async def test_leaving_the_first_screen_without_a_home_ends_the_app() -> None:
+    app = showing(lambda: PlayScreen(game(), "step"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        await press(pilot, "q")
+        await until(pilot, lambda: not app.is_running)
+    assert app.return_code == 0
+
+
+@pytest.mark.parametrize(
+    ("colours", "expected"), [("15;0", theme.DARK), ("0;15", theme.LIGHT), ("", theme.DARK), ("x;y", theme.DARK)]
+)
+async def test_the_terminals_own_colours_choose_the_theme(colours: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLORFGBG", colours)
+    app = showing(lambda: PlayScreen(game(), "step"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        assert app.theme == expected
+        assert "proposed" in screen_text(app)

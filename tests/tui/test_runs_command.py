@@ -1,0 +1,46 @@
+"""``housequest runs`` without a terminal, and what it loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_imports import HEAVY, command, loaded
+from tests.tui.conftest import Run
+from tests.tui.recorded import play
+
+
+def test_runs_are_listed(call: Run, tmp_path: Path) -> None:
+    play(tmp_path / "runs" / "one", limit=3, split="demo")
+    (tmp_path / "runs" / "none\x1b").mkdir()
+    for arguments in ((), ("runs",), ("runs", "--plain")):
+        done = call("runs", *arguments)
+        assert done.returncode == 0
+        assert done.stdout.splitlines()[1].split()[:5] == ["one", "expert", "-", "demo", "3/3"]
+        assert "none\\x1b is left out: " in done.stderr
+    assert call("runs", "runs/one").stdout == call("runs").stdout
+
+
+def test_without_runs_the_way_to_one_is_told(call: Run) -> None:
+    done = call("runs")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "housequest eval" in done.stderr
+
+
+@pytest.mark.parametrize("folder", ["gone", "file", "\x00"])
+def test_what_is_no_folder(folder: str, call: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    done = call("runs", folder)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--help",), (".",)])
+def test_a_list_loads_no_screen(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    assert loaded(command("runs", *arguments), tmp_path) & set(HEAVY) == set()
+
+
+def test_a_replay_in_plain_text_loads_no_screen(tmp_path: Path) -> None:
+    (episode,) = (play(tmp_path / "run", limit=1, split="demo") / "episodes").iterdir()
+    assert loaded(command("replay", str(episode)), tmp_path) & set(HEAVY) == set()

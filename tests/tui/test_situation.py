@@ -1,0 +1,75 @@
+"""Whatever is waited for, each key holds or says why not, and the prompt says what comes next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+
+from agent.events import Ended, Event, Failed, Proposed, Started, Stepped
+from tests.tui.screen import COIN, game
+from tui.keys import KEYS
+from tui.situation import Situation
+from tui.state import State, replayed
+from tui.status import Seat, Status, Waiting
+
+AGENTS = ("react", "expert", "human")
+
+
+def played() -> State:
+    """Two turns, a failure and a proposal."""
+    started = Started(
+        world="scripted",
+        engine="1",
+        task="demo/x",
+        split="demo",
+        number=1,
+        type="x",
+        goal="take the coin",
+        wording="template",
+        agent="react",
+        max_turns=50,
+        seed=0,
+        opening="You are here.",
+    )
+    bodies = (
+        started,
+        Stepped(turn=1, command="look", observation="A room.", accepted=True),
+        Stepped(turn=2, command="fly", observation="Nothing happens.", accepted=False),
+        Failed(turn=3, boundary="model", message="gone"),
+        Proposed(turn=3, command="look"),
+    )
+    return replayed(Event(id=n, parent=n - 1 if n else None, body=body) for n, body in enumerate(bodies))
+
+
+def names() -> list[str]:
+    return [key.action.partition("(")[0] for key in KEYS]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("waiting", get_args(Waiting))
+@pytest.mark.parametrize("seat", get_args(Seat))
+@pytest.mark.parametrize("state", [State(), played()], ids=["nothing", "played"])
+def test_each_key_holds_or_says_why_not(agent: str, waiting: Waiting, seat: Seat, state: State) -> None:
+    status = Status(seat, waiting, failure="it is gone" if waiting == "failed" else None)
+    cursors = (None, 0, 1) if state.moments else (None,)
+    for cursor in cursors:
+        here = Situation(game(COIN, agent), status, state, cursor)
+        cue = here.cue()
+        held = [key.action.removeprefix("screen.").partition("(")[0] for key in cue.keys]
+        assert cue.text or not state.moments
+        # What the prompt offers holds.
+        assert [name for name in held if here.refusal(name) is not None] == []
+        for name in names():
+            refusal = here.refusal(name)
+            assert refusal is None or (refusal.endswith(".") and len(refusal) <= 78)
+
+
+def test_the_ending_is_told() -> None:
+    state = played()
+    for outcome, said in (("won", "won in 2 turns"), ("lost", "lost after 2 turns: out"), ("stopped", "stopped after 2")):
+        ended = Ended(outcome=outcome, reason="out", turns=2, steps=2, refused=1)
+        moment = replace(state.moment, ended=ended)
+        here = Situation(game(COIN), Status("watch", "over"), replace(state, moment=moment))
+        assert said in here.cue().text

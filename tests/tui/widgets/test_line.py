@@ -1,0 +1,185 @@
+"""The line: what is typed, completed, sent, remembered and left."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.message import Message
+from textual.pilot import Pilot
+
+from tui.theme import register
+from tui.widgets.line import Completions, Line
+
+COMMANDS = (
+    "go to cabinet 1",
+    "go to cabinet 2",
+    "go to fridge 1",
+    "look",
+    "open fridge 1",
+    "take egg 1 from fridge 1",
+    "take egg 2 from fridge 1",
+    "take fork 1 from fridge 1",
+)
+
+
+class Screen(App[None]):
+    """A line at the foot of an empty screen; keeps what it was told."""
+
+    CSS = "Line { dock: bottom; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        register(self)
+        self.heard: list[Message] = []
+
+    def compose(self) -> ComposeResult:
+        yield Line()
+
+    def on_line_submitted(self, message: Line.Submitted) -> None:
+        self.heard.append(message)
+
+    def on_line_hinted(self, message: Line.Hinted) -> None:
+        self.heard.append(message)
+
+    def on_line_left(self, message: Line.Left) -> None:
+        self.heard.append(message)
+
+    @property
+    def said(self) -> list[str]:
+        """What was sent, hints behind a question mark."""
+        words = {
+            Line.Submitted: lambda message: message.command,
+            Line.Hinted: lambda message: f"?{message.text}",
+            Line.Left: lambda _: "left",
+        }
+        return [words[type(message)](message) for message in self.heard]
+
+
+def play(act: Callable[[Line, Pilot[None], Screen], Awaitable[None]], commands: tuple[str, ...] | None = COMMANDS) -> None:
+    async def run() -> None:
+        app = Screen()
+        async with app.run_test(size=(80, 24)) as pilot:
+            line = app.query_one(Line)
+            line.offer(commands)
+            line.focus()
+            await pilot.pause()
+            await act(line, pilot, app)
+
+    asyncio.run(run())
+
+
+def pressed(*keys: str) -> list[str]:
+    """What was sent after these keys."""
+    found: list[str] = []
+
+    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
+        await pilot.press(*keys)
+        await pilot.pause()
+        found.extend(app.said)
+
+    play(act)
+    return found
+
+
+def typed(text: str) -> tuple[str, ...]:
+    return tuple({" ": "space", "?": "question_mark"}.get(letter, letter) for letter in text)
+
+
+@pytest.mark.parametrize(
+    ("keys", "sent"),
+    [
+        ((*typed("look"), "enter"), ["look"]),
+        ((*typed("LOOK  "), "enter"), ["look"]),
+        ((*typed("?in the fridge"), "enter"), ["?in the fridge"]),
+        ((*typed("t egg fr"), "enter"), ["t egg fr"]),
+        ((*typed("t egg fr"), "tab", "enter"), ["take egg 1 from fridge 1"]),
+        ((*typed("t egg fr"), "down", "enter"), ["take egg 1 from fridge 1"]),
+        ((*typed("t egg fr"), "down", "down", "enter"), ["take egg 2 from fridge 1"]),
+        ((*typed("t egg fr"), "down", "down", "up", "up", "enter"), ["t egg fr"]),
+        ((*typed("look"), "down", "enter"), ["look"]),
+        (("down", "down", "enter"), ["go to cabinet 1"]),
+        (("up", "down", "up", "enter"), ["take fork 1 from fridge 1"]),
+        (("enter",), []),
+        ((*typed("go"), "escape"), ["left"]),
+    ],
+)
+def test_what_is_sent(keys: tuple[str, ...], sent: list[str]) -> None:
+    assert pressed(*keys) == sent
+
+
+def test_a_line_that_was_sent_is_empty_and_comes_back_with_up() -> None:
+    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
+        await pilot.press(*typed("look"), "enter", *typed("?why"), "enter")
+        assert app.said == ["look", "?why"]
+        values = [line.value]
+        for key in ("up", "up", "up", "down", "down"):
+            await pilot.press(key)
+            values.append(line.value)
+        assert values == ["", "?why", "look", "look", "?why", ""]
+        await pilot.press("up", "up", "enter")
+        assert app.said == ["look", "?why", "look"]
+
+    play(act)
+
+
+def test_where_the_world_lists_nothing_what_was_sent_before_completes() -> None:
+    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
+        await pilot.press(*typed("open the door"), "enter")
+        line.offer(None)
+        await pilot.press(*typed("op"), "tab")
+        assert line.value == "open the door"
+
+    play(act, None)
+
+
+def test_the_list_shows_a_few_and_counts_all_and_goes_with_the_focus() -> None:
+    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
+        shown = app.query_one(Completions)
+        assert not shown.display
+        await pilot.press("down")
+        assert shown.display and shown.content_size.height == 6
+        assert "8 possible" in str(shown.border_subtitle)
+        assert shown.region.bottom == line.region.y
+        await pilot.press(*["down"] * 8)
+        assert "▸ take fork 1 from fridge 1" in str(shown.render())
+        app.set_focus(None)
+        await pilot.pause()
+        assert not shown.display
+
+    play(act)
+
+
+def test_a_clicked_completion_stands_in_the_line() -> None:
+    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
+        await pilot.press(*typed("take"))
+        await pilot.click(Completions, offset=(5, 2))
+        await pilot.pause()
+        assert line.value == "take egg 2 from fridge 1"
+        await pilot.press("enter")
+        assert app.said == ["take egg 2 from fridge 1"]
+
+    play(act)
+
+
+def test_a_proposal_can_be_edited_and_is_made_printable() -> None:
+    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
+        line.prefill("take egg 1 from fridge 2")
+        await pilot.press("backspace", "1", "enter")
+        assert app.said == ["take egg 1 from fridge 1"]
+        line.prefill("[b]x[/b]\x1b[31m" + "y" * 5_000)
+        await pilot.pause()
+        assert line.value.startswith("[b]x[/b]\\x1b[31my") and len(line.value) <= 1_010
+
+    play(act)
+
+
+def test_letters_are_the_lines_while_it_holds_the_focus() -> None:
+    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
+        await pilot.press("q", "t")
+        assert line.value == "qt"
+        assert line.has_class("-typing")
+
+    play(act)

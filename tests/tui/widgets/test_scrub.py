@@ -1,0 +1,95 @@
+"""The line to scrub along: what stands where, and where a click leads."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+
+from tui.recording import Stop
+from tui.theme import register
+from tui.widgets.scrub import Pace, Scrub
+
+pytestmark = pytest.mark.anyio
+
+STOPS = tuple(Stop(place, refused=place in {3, 5}, replanned=place in {1, 5}, lost=place == 8) for place in range(11))
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Alone(App[None]):
+    """A line and nothing else, which goes where it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        register(self)
+        self.places: list[int] = []
+
+    def compose(self) -> ComposeResult:
+        yield Scrub()
+
+    def on_scrub_went(self, message: Scrub.Went) -> None:
+        self.places.append(message.place)
+        self.query_one(Scrub).show(STOPS, message.place, Pace(False, 2.0))
+
+
+async def shown(pilot: Pilot[None], place: int, playing: bool = False, branch: str = "") -> str:
+    scrub = pilot.app.query_one(Scrub)
+    scrub.show(STOPS, place, Pace(playing, 2.0), branch)
+    await pilot.pause()
+    return scrub.render().plain
+
+
+async def test_turns_are_told_by_character() -> None:
+    async with Alone().run_test(size=(100, 3)) as pilot:
+        line = await shown(pilot, 0)
+        track = line[2:].split("  ")[0]
+        assert [mark for mark in track if mark in "●◆×!"] == ["●", "◆", "×", "◆", "!"]
+        assert line.startswith("‖ ●")
+        assert "opening of 10 turns · 2/s" in line
+        assert "turn 3 of 10 · × refused" in await shown(pilot, 3)
+        assert "turn 5 of 10 · × refused · ◆ plan · branch 1 of 2" in await shown(pilot, 5, branch="branch 1 of 2")
+        assert "turn 8 of 10 · ! lost here" in await shown(pilot, 8)
+        assert (await shown(pilot, 10, playing=True)).startswith("▶ ━")
+
+
+async def test_a_click_goes_there_and_the_pointer_is_followed() -> None:
+    app = Alone()
+    async with app.run_test(size=(100, 3)) as pilot:
+        line = await shown(pilot, 0)
+        await pilot.click(Scrub, offset=(3 + line[2:].index("!"), 0))
+        assert app.places == [8]
+        await pilot.mouse_down(Scrub, offset=(3, 0))
+        await pilot.hover(Scrub, offset=(3 + line[2:].index("×"), 0))
+        await pilot.mouse_up(Scrub, offset=(3, 0))
+        assert app.places[:3] == [8, 0, 3]
+        count = len(app.places)
+        await pilot.hover(Scrub, offset=(30, 0))
+        assert len(app.places) == count
+
+
+async def test_nothing_to_scrub_through() -> None:
+    async with Alone().run_test(size=(60, 3)) as pilot:
+        scrub = pilot.app.query_one(Scrub)
+        assert scrub.render().plain == ""
+        await pilot.click(Scrub, offset=(10, 0))
+        scrub.show((Stop(0),), 0, Pace(False, 0.5))
+        await pilot.click(Scrub, offset=(10, 0))
+        assert "opening of 0 turns · 0.5/s" in scrub.render().plain
+
+
+@settings(max_examples=25, deadline=None)
+@given(turns=st.integers(0, 400), width=st.integers(20, 200), data=st.data())
+async def test_it_fits_whatever_the_episode(turns: int, width: int, data: st.DataObject) -> None:
+    stops = tuple(Stop(place, refused=place % 7 == 3, replanned=place % 9 == 1) for place in range(turns + 1))
+    place = data.draw(st.integers(0, turns))
+    async with Alone().run_test(size=(width, 2)) as pilot:
+        scrub = pilot.app.query_one(Scrub)
+        scrub.show(stops, place, Pace(False, 2.0))
+        await pilot.pause()
+        assert scrub.render().plain.count("●") == 1

@@ -1,0 +1,125 @@
+"""Small questions asked over a game: which command, which model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui.text import printable
+
+LONGEST = 4_000
+
+
+class Pick(ModalScreen[str | None]):
+    """Asks for one of ``options``; typing narrows them, and with ``free`` what is typed may also stand for itself.
+
+    The answer is the text that was chosen, None where nothing was.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Leave"),
+        Binding("up", "move(-1)", "Up", show=False),
+        Binding("down", "move(1)", "Down", show=False),
+    ]
+    DEFAULT_CSS = """
+    Pick {
+        align: center middle;
+        background: $background 60%;
+        & > Vertical {
+            width: 64;
+            max-width: 90%;
+            height: auto;
+            max-height: 80%;
+            padding: 0 1;
+            background: $surface;
+            border: round $foreground;
+            border-title-color: $foreground;
+            border-subtitle-color: $quiet;
+        }
+        & Input { background: $panel; }
+        & OptionList {
+            height: auto;
+            max-height: 20;
+            margin: 1 0 0 0;
+            padding: 0;
+            border: none;
+            background: $surface;
+            scrollbar-size-vertical: 1;
+            & > .option-list--option-highlighted { background: $panel; color: $foreground; text-style: bold; }
+        }
+        & Static { height: auto; margin: 1 0 0 0; color: $quiet; }
+    }
+    """
+
+    def __init__(self, title: str, options: Sequence[str], *, free: bool = False, about: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self._options = tuple(options)
+        self._found = self._options
+        self._free = free
+        self._about = about
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(self._title)
+            box.border_subtitle = "enter choose · esc leave"
+            yield Input(placeholder="type a name" if self._free else "type to narrow", compact=True, max_length=LONGEST)
+            yield OptionList()
+            if self._about:
+                yield Static(Content(self._about))
+
+    def on_mount(self) -> None:
+        """List all that there is."""
+        field = self.query_one(Input)
+        field.cursor_blink = False
+        self.query_one(OptionList).can_focus = False
+        self._narrow("")
+        field.focus()
+
+    @on(Input.Changed)
+    def _typed(self, message: Input.Changed) -> None:
+        self._narrow(message.value)
+
+    def _narrow(self, typed: str) -> None:
+        words = typed.lower().split()
+        self._found = tuple(one for one in self._options if all(word in one.lower() for word in words))
+        listed = self.query_one(OptionList)
+        listed.set_options(Option(Content(printable(one))) for one in self._found)
+        listed.display = bool(self._found)
+        # What is typed stands for itself until an option is moved to.
+        listed.highlighted = 0 if self._found and not (self._free and words) else None
+
+    def action_move(self, by: int) -> None:
+        """Go to another option."""
+        listed = self.query_one(OptionList)
+        if self._found:
+            now = listed.highlighted
+            listed.highlighted = (0 if now is None else now + by) % len(self._found)
+
+    @on(Input.Submitted)
+    def _chosen(self, message: Input.Submitted) -> None:
+        message.stop()
+        at = self.query_one(OptionList).highlighted
+        typed = message.value.strip()
+        if at is not None:
+            self.dismiss(self._found[at])
+        elif self._free and typed:
+            self.dismiss(typed)
+
+    @on(OptionList.OptionSelected)
+    def _clicked(self, message: OptionList.OptionSelected) -> None:
+        message.stop()
+        self.dismiss(self._found[message.option_index])
+
+    def action_leave(self) -> None:
+        """Choose nothing."""
+        self.dismiss(None)

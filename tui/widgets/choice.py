@@ -1,0 +1,134 @@
+"""A choice among a few words on one line: the chosen ones carry a mark, so that nothing depends on colour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.widget import Widget
+
+from tui.text import printable
+
+GAP = 2
+
+
+class Choice(Widget, can_focus=True):
+    """Some words of which one is chosen, or, with ``several``, any number.
+
+    Left and right move the choice; with ``several`` they move a cursor, and space gives or takes the word under it.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "move(-1)", "Previous", show=False),
+        Binding("right", "move(1)", "Next", show=False),
+        Binding("space", "give", "Give or take", show=False),
+    ]
+    DEFAULT_CSS = """
+    Choice { height: 1; width: auto; min-width: 4; color: $quiet; }
+    Choice:focus { background: $panel; }
+    """
+
+    class Changed(Message):
+        """Another word is chosen."""
+
+        def __init__(self, choice: Choice) -> None:
+            super().__init__()
+            self.choice = choice
+
+        @property
+        def control(self) -> Choice:
+            """The choice that changed."""
+            return self.choice
+
+    def __init__(self, *, several: bool = False, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._several = several
+        self._words: tuple[str, ...] = ()
+        self._chosen: frozenset[str] = frozenset()
+        self._cursor = 0
+
+    @property
+    def value(self) -> str:
+        """The chosen word; an empty text where there is none."""
+        return next((word for word in self._words if word in self._chosen), "")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What can be chosen."""
+        return self._words
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Every chosen word, in the order shown."""
+        return tuple(word for word in self._words if word in self._chosen)
+
+    def offer(self, words: Sequence[str], *chosen: str) -> None:
+        """Show these words, with those chosen; nothing is posted. Without ``several`` the first one stands in for none."""
+        self._words = tuple(words)
+        found = [word for word in chosen if word in self._words]
+        self._chosen = frozenset(found if self._several else (found or self._words)[:1])
+        self._cursor = self._words.index(self.value) if self.value and not self._several else 0
+        self.refresh(layout=True)
+
+    def choose(self, word: str) -> None:
+        """Choose ``word``, or, with ``several``, give or take it, and say so."""
+        if word not in self._words or (not self._several and word == self.value):
+            return
+        self._chosen = self._chosen ^ {word} if self._several else frozenset({word})
+        self._cursor = self._words.index(word)
+        self.refresh(layout=True)
+        self.post_message(self.Changed(self))
+
+    def next(self, by: int = 1) -> None:
+        """Choose the word after the chosen one, round and round."""
+        if self._words:
+            self.choose(self._words[(self._words.index(self.value) + by) % len(self._words)])
+
+    def action_move(self, by: int) -> None:
+        """Move the choice, or the cursor."""
+        if not self._several:
+            self.next(by)
+        elif self._words:
+            self._cursor = (self._cursor + by) % len(self._words)
+            self.refresh()
+
+    def action_give(self) -> None:
+        """Give or take the word under the cursor; a single choice goes on to the next word."""
+        if not self._several:
+            self.next()
+        elif self._words:
+            self.choose(self._words[self._cursor])
+
+    def on_click(self, click: events.Click) -> None:
+        """Choose the word that was clicked."""
+        end = 0
+        for word in self._words:
+            end += cell_len(self._label(word)) + GAP
+            if click.x < end:
+                self.choose(word)
+                return
+
+    def _label(self, word: str) -> str:
+        on = word in self._chosen
+        mark = ("✓ " if on else "· ") if self._several else ("● " if on else "")
+        return f"{mark}{printable(word)}"
+
+    def render(self) -> Content:
+        parts: list[Content] = []
+        for number, word in enumerate(self._words):
+            style = "bold $foreground" if word in self._chosen else "$quiet"
+            if self._several and self.has_focus and number == self._cursor:
+                style = f"underline {style}"
+            parts.append(Content.styled(self._label(word), style))
+        return Content(" " * GAP).join(parts)
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        """As wide as its words."""
+        del container, viewport
+        return sum(cell_len(self._label(word)) for word in self._words) + GAP * max(0, len(self._words) - 1)

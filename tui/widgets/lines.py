@@ -1,0 +1,140 @@
+"""A framed pane of lines: only lines that changed are drawn again, and what does not fit is scrolled to.
+
+It has no scroll bar, which would take a column and come and go: its frame says how many lines lie above and below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+from textual.actions import SkipAction
+from textual.content import Content
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.visual import Visual
+
+from tui.text import cut, printable
+
+_LONGEST = 2_000
+
+
+class Lines(ScrollView, can_focus=True):
+    """A pane that shows what ``lines`` gives for its width and height; with the focus on it, all of it."""
+
+    DEFAULT_CSS = """
+    Lines {
+        width: 1fr;
+        height: 1fr;
+        min-width: 8;
+        padding: 0 1;
+        border: round $frame;
+        border-title-color: $quiet;
+        border-subtitle-color: $quiet;
+        background: $background;
+        color: $foreground;
+        scrollbar-size: 0 0;
+        overflow-x: hidden;
+        &:focus {
+            border: round $foreground;
+            border-title-color: $foreground;
+            border-title-style: bold;
+            border-subtitle-color: $foreground;
+        }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._lines: tuple[Content, ...] = ()
+        self._strips: dict[int, Strip] = {}
+        self._hidden = ""
+
+    def lines(self, width: int, height: int, whole: bool) -> Sequence[Content]:
+        """What to show in ``width`` columns, each no longer than that.
+
+        ``height`` lines are seen at once; unless ``whole``, what matters less may be left out to keep within them.
+        """
+        raise NotImplementedError
+
+    def relay(self) -> None:
+        """Lay the lines out again, and draw those that changed."""
+        size = self.scrollable_content_region.size
+        if not size.width or not size.height:
+            return
+        old, self._lines = self._lines, tuple(self.lines(size.width, size.height, self.has_focus))
+        for y, (before, now) in enumerate(zip_longest(old, self._lines)):
+            if before is None or now is None or not before.is_same(now):
+                self._strips.pop(y, None)
+                self.refresh_line(y)
+        if len(old) != len(self._lines) or self.virtual_size.width != size.width:
+            self.virtual_size = Size(size.width, len(self._lines))
+            self.scroll_to(y=min(self.scroll_offset.y, max(0, len(self._lines) - size.height)), animate=False)
+        self._tell_hidden()
+
+    def render_line(self, y: int) -> Strip:
+        line = y + self.scroll_offset.y
+        width = self.scrollable_content_region.width
+        if line >= len(self._lines):
+            return Strip.blank(width, self.rich_style)
+        strip = self._strips.get(line)
+        if strip is None:
+            drawn = Visual.to_strips(self, self._lines[line], width, 1, self.visual_style)
+            strip = drawn[0] if drawn else Strip.blank(width, self.rich_style)
+            self._strips[line] = strip
+        return strip.crop_extend(0, width, self.rich_style)
+
+    def notify_style_update(self) -> None:
+        # Another theme, or the focus: every line is drawn in it.
+        self._strips.clear()
+        super().notify_style_update()
+
+    def on_resize(self) -> None:
+        self._strips.clear()
+        self.relay()
+
+    def on_show(self) -> None:
+        # What was told while it was hidden could not be laid out.
+        self.relay()
+
+    def watch_has_focus(self, value: bool) -> None:
+        super().watch_has_focus(value)
+        self.relay()
+        if not value:
+            self.scroll_home(animate=False)
+
+    def scroll_to(self, x: float | None = None, y: float | None = None, *, animate: bool = True, **how: Any) -> None:
+        del animate  # nothing glides here, whoever asks for it
+        super().scroll_to(x, y, animate=False, **how)
+
+    def action_scroll_end(self) -> None:
+        if not self.allow_vertical_scroll:
+            raise SkipAction
+        self.scroll_end(animate=False, immediate=True)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._tell_hidden()
+
+    def _tell_hidden(self) -> None:
+        above = self.scroll_offset.y
+        below = max(0, len(self._lines) - self.scrollable_content_region.height - above)
+        told = "  ".join(f"{arrow} {count}" for arrow, count in (("↑", above), ("↓", below)) if count)
+        if told != self._hidden:
+            self._hidden = told
+            self.border_subtitle = Content(told)
+
+
+def flat(text: str) -> str:
+    """``text`` made printable, on one line, and of a length that a pane can hold."""
+    return printable(cut(text, _LONGEST)).replace("\n", " ")
+
+
+def hung(mark: Content, text: Content, width: int) -> list[Content]:
+    """``text`` wrapped to ``width`` columns, with ``mark`` before its first line and as much room before the others."""
+    indent = mark.cell_length
+    room = max(width - indent, 4)
+    first, *rest = text.wrap(room) or [Content("")]
+    return [(mark + first).truncate(width), *(line.pad_left(indent).truncate(width) for line in rest)]
