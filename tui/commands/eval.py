@@ -24,6 +24,7 @@ def evaluate(
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the first N tasks.")] = None,
     sample: Annotated[int | None, typer.Option("--sample", metavar="N", help="Only N tasks, drawn with --seed.")] = None,
     goals: options.Goals = None,
+    habits: options.Habits = None,
     seed: options.Seed = None,
     agent: options.Agent = None,
     set: options.Set = None,
