@@ -132,16 +132,19 @@ def test_a_killed_run_goes_on_to_the_same_bytes(run: Run, tmp_path: Path, server
     assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
 
 
-def test_an_interrupt_ends_cleanly_and_is_resumable(run: Run, tmp_path: Path, server: Server) -> None:
+@pytest.mark.parametrize("presses", [1, 20])
+def test_an_interrupt_ends_cleanly_and_is_resumable(presses: int, run: Run, tmp_path: Path, server: Server) -> None:
     command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")
     server.behave(otherwise=together(1_000))
     process = subprocess.Popen([*COMMAND, *command], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
     while not server.requests:
         assert process.poll() is None
         time.sleep(0.01)
-    os.kill(process.pid, signal.SIGINT)
+    for _ in range(presses):
+        os.kill(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
+    assert "Exception" not in said
     assert "Interrupted; 0 of 3 finished. The same command goes on with it." in said
     assert "Traceback" not in said
     reported = run("report", "run")
