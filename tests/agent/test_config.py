@@ -97,6 +97,10 @@ def test_a_file_lies_beside_the_one_that_names_it(key: str, tmp_path: Path) -> N
     deep.mkdir()
     assert getattr(configure(folder=deep).settings, key) == str(tmp_path / "mine.yaml")
     assert getattr(configure({key: "here.yaml"}, deep).settings, key) == "here.yaml"
+    for outside in ("../secrets", "/etc/passwd"):
+        near(tmp_path, f'{key} = "{outside}"')
+        with pytest.raises(ConfigurationError, match=f"{key} in .* lies outside that folder"):
+            configure(folder=deep)
 
 
 @pytest.mark.parametrize(
