@@ -13,12 +13,15 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.paths import config_folder
+
+if TYPE_CHECKING:
+    from worlds.base import World
 
 FILE_NAME = "housequest.toml"
 LARGEST_FILE = 1 << 20
@@ -94,6 +97,7 @@ class Settings(BaseModel):
     limit: Count | None = None
     sample: Count | None = None
     goals: Text = "template"
+    habits: Text | None = None
     seed: Seed | None = None
     agent: Text | None = None
     model: Text | None = None
@@ -153,8 +157,8 @@ def configure(flags: Mapping[str, object] | None = None, folder: Path | None = N
         for key, value in source.values.items():
             if key in _TABLES:
                 merged[key] = _joined(merged.get(key), value)
-            elif key == "rules" and source.folder is not None and isinstance(value, str):
-                merged[key] = _beside(source, value)
+            elif key in _PATHS and source.folder is not None and isinstance(value, str):
+                merged[key] = _beside(source, key, value)
             else:
                 merged[key] = value
             said[key] = source
@@ -167,14 +171,14 @@ def configure(flags: Mapping[str, object] | None = None, folder: Path | None = N
     return Configuration(settings, {key: source.place(key) for key, source in said.items()})
 
 
-def _beside(source: _Source, value: str) -> str:
+def _beside(source: _Source, key: str, value: str) -> str:
     """The path of a file that a configuration file names; one of a folder names files of that folder alone."""
     assert source.folder is not None
     path = (source.folder / value).resolve()
     if not source.own and not path.is_relative_to(source.folder.resolve()):
         raise ConfigurationError(
-            f"{source.place('rules')}: {shown(value)} lies outside that folder, and what it holds would go to a model; name it "
-            "with --rules, or in your own configuration."
+            f"{source.place(key)}: {shown(value)} lies outside that folder, and what it holds could get about; name it with "
+            f"--{key}, or in your own configuration."
         )
     return str(path)
 
@@ -301,6 +305,23 @@ def given_path(text: str) -> Path:
         raise ConfigurationError(f"{shown(text)} begins with a home that is not known; write the whole path.") from None
 
 
+def world_of(settings: Settings) -> World:
+    """The world that ``settings`` name. Raises ``ConfigurationError``."""
+    from worlds.registry import make_world
+
+    habits = given_path(settings.habits) if settings.habits is not None else None
+    return make_world(settings.world, engine=settings.engine, goals=settings.goals, habits=habits)
+
+
+def check_habits(habits: str | None, split: str) -> None:
+    """Raise ``ConfigurationError`` where habits are given for tasks that are not made by them."""
+    if habits is not None and split != "generated":
+        raise ConfigurationError(
+            f"--habits: {shown(habits)} says where things lie in made-up houses, and the split {shown(split)} has none; leave "
+            "it out, or play tasks of the split 'generated'."
+        )
+
+
 def pairs(texts: Sequence[str], where: str) -> dict[str, str]:
     """Read ``KEY=VALUE`` texts. Raises ``ConfigurationError`` naming ``where`` they were given."""
     found: dict[str, str] = {}
@@ -320,5 +341,7 @@ def _flags(flags: Mapping[str, object]) -> _Source:
     return _Source("the command line", values, spelled=spelled)
 
 
+_PATHS = ("rules", "habits")
+"""Files that a configuration file names beside itself."""
 _FILE_KEYS = tuple(key for key in Settings.model_fields if key != "set")
 _VARIABLES = {f"{PREFIX}{key.upper()}": key for key in Settings.model_fields if key not in _TABLES}

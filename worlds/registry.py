@@ -13,15 +13,21 @@ if TYPE_CHECKING:
     from worlds.alfworld.belief import Belief
 
 
-def _alfworld(**settings: Any) -> World:
+def _alfworld(habits: Path | None, **settings: Any) -> World:
     from worlds.alfworld.world import AlfworldWorld
 
-    return AlfworldWorld(**settings)
+    if habits is None:
+        return AlfworldWorld(**settings)
+    from worlds.alfworld.own_habits import read_habits
+
+    return AlfworldWorld(**settings, habits=read_habits(habits))
 
 
-def _scripted(**settings: Any) -> World:
+def _scripted(habits: Path | None, **settings: Any) -> World:
     from worlds.scripted import ScriptedWorld
 
+    if habits is not None:
+        raise ConfigurationError(f"The scripted world has no habits; leave out {shown(str(habits))}.")
     return ScriptedWorld(**settings)
 
 
@@ -33,16 +39,24 @@ def world_names() -> tuple[str, ...]:
     return tuple(_WORLDS)
 
 
-def make_world(name: str = "alfworld", *, engine: str = "native", data: Path | None = None, goals: str = "template") -> World:
+def make_world(
+    name: str = "alfworld",
+    *,
+    engine: str = "native",
+    data: Path | None = None,
+    goals: str = "template",
+    habits: Path | None = None,
+) -> World:
     """Make the world ``name``.
 
     ``engine`` picks who steps it, ``data`` where its files lie (else its own default), ``goals`` whose goal sentences are
-    shown: ``template``, ``human``, ``human:N`` (annotator N) or ``human:seed=N``. Raises ``ConfigurationError``.
+    shown: ``template``, ``human``, ``human:N`` (annotator N) or ``human:seed=N``. ``habits`` is a file of
+    habits for made-up houses: see `worlds.alfworld.own_habits`. Raises ``ConfigurationError``.
     """
     if name not in _WORLDS:
         known = ", ".join(_WORLDS)
         raise ConfigurationError(f"There is no world named {shown(name)}; known: {known}.{nearest(name, world_names())}")
-    return _WORLDS[name](engine=engine, data=data, goals=goals)
+    return _WORLDS[name](engine=engine, data=data, goals=goals, habits=habits)
 
 
 class BeliefReader(Protocol):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.config import Configuration, Grant, Scalar, given_path
+from agent.config import Configuration, Grant, Scalar, check_habits, given_path, world_of
 from agent.episode import Terms
 from agent.evaluation.metrics import Selected
 from agent.evaluation.selection import Selection, select
@@ -45,7 +45,8 @@ class Rules(_Frozen):
 
 class RunConfig(_Frozen):
     """The configuration of a run, resolved. ``model`` is without its host or folder, which are the machine's;
-    ``script_sha256`` is the digest of a scripted one's file.
+    ``script_sha256`` is the digest of a scripted one's file. ``habits`` is the name of their file; what it says is part of
+    the manifest's ``data``.
     """
 
     world: str
@@ -55,6 +56,7 @@ class RunConfig(_Frozen):
     limit: int | None
     sample: int | None
     goals: str
+    habits: str | None
     seed: int
     agent: str
     settings: dict[str, Scalar]
@@ -127,7 +129,6 @@ def make_plan(configuration: Configuration) -> Plan:
     """Make every choice that ``configuration`` leaves open. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     from agent.agents.registry import needs_model, resolve_settings
     from agent.roles.base import prompt_hashes
-    from worlds.registry import make_world
 
     settings = configuration.settings
     if settings.agent is None:
@@ -135,8 +136,9 @@ def make_plan(configuration: Configuration) -> Plan:
     if settings.agent == "human":
         raise ConfigurationError("The agent 'human' is nobody without a terminal; use `housequest play --agent human`.")
     model = settings.model if needs_model(settings.agent) else None
-    world = make_world(settings.world, engine=settings.engine, goals=settings.goals)
+    world = world_of(settings)
     split = settings.split or default_split(world)
+    check_habits(settings.habits, split)
     seed = settings.seed or 0
     selection = select(world, split, settings.type, settings.limit, settings.sample, seed)
     config = RunConfig(
@@ -147,6 +149,7 @@ def make_plan(configuration: Configuration) -> Plan:
         limit=settings.limit,
         sample=settings.sample,
         goals=settings.goals,
+        habits=given_path(settings.habits).name if settings.habits else None,
         seed=seed,
         agent=settings.agent,
         settings=resolve_settings(settings.agent, settings.settings_of(settings.agent)),

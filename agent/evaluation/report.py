@@ -74,6 +74,7 @@ def _heading(manifest: Manifest) -> list[str]:
         ("model", config.model or "none"),
         ("tasks", f"{tasks}, goals: {config.goals}, at most {config.max_turns} turns, seed {config.seed}"),
         ("engine", manifest.engine),
+        ("habits", config.habits or ""),
         ("rules", config.rules.label if config.rules else ""),
         ("grants", ", ".join(config.grants)),
     ]

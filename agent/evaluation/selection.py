@@ -13,6 +13,9 @@ from worlds.errors import ConfigurationError, nearest, shown
 MANY = 1_000_000
 """A split with more tasks than this has no end for practical purposes, and is never gone through."""
 
+_MOST = 10_000
+"""How many tasks of an endless split are taken at once: all are made, and proven, before the first is played."""
+
 _DRAWS = 10_000
 """How many tasks of an endless split are looked at, for each that is wanted, until one of the type is found."""
 
@@ -100,8 +103,11 @@ def _of_endless(
     number = limit if limit is not None else sample
     if number is None:
         raise ConfigurationError(f"The split {shown(split)} has no end; say how many to play with --limit N or --sample N.")
-    if not 0 < number <= MANY:
-        raise ConfigurationError(f"{number} tasks of the split {shown(split)} cannot be played; give 1 to {MANY:,}.")
+    if not 0 < number <= _MOST:
+        raise ConfigurationError(
+            f"{number:,} tasks of the split {shown(split)} cannot be played at once, for each is made before the first is "
+            f"played; give 1 to {_MOST:,}, and draw others with --sample N --seed S."
+        )
     wanted = find_types(types, _known_types()) if types else ()
     looked = iter(every) if limit is not None else _drawn(every, seed)
     fitting = (task for task in islice(looked, number * _DRAWS) if not wanted or task.type in wanted)

@@ -103,12 +103,17 @@ def test_lists_in_the_environment_are_separated_by_commas(tmp_path: Path, monkey
     assert (found.type, found.grant, found.model) == (("heat", "cool"), ("type",), None)
 
 
-def test_a_file_of_rules_lies_beside_the_file_that_names_it(tmp_path: Path) -> None:
-    near(tmp_path, 'rules = "mine.yaml"')
+@pytest.mark.parametrize("key", ["rules", "habits"])
+def test_a_file_lies_beside_the_one_that_names_it(key: str, tmp_path: Path) -> None:
+    near(tmp_path, f'{key} = "mine.yaml"')
     deep = tmp_path / "deep"
     deep.mkdir()
-    assert configure(folder=deep).settings.rules == str(tmp_path / "mine.yaml")
-    assert configure({"rules": "here.yaml"}, deep).settings.rules == "here.yaml"
+    assert getattr(configure(folder=deep).settings, key) == str(tmp_path / "mine.yaml")
+    assert getattr(configure({key: "here.yaml"}, deep).settings, key) == "here.yaml"
+    for outside in ("../secrets", "/etc/passwd"):
+        near(tmp_path, f'{key} = "{outside}"')
+        with pytest.raises(ConfigurationError, match=f"{key} in .* lies outside that folder"):
+            configure(folder=deep)
 
 
 @pytest.mark.parametrize(

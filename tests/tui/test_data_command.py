@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from tests.worlds.alfworld.file_server import Answer, serve
 from tests.worlds.alfworld.samples import HEAT, OLDER, PLACE, encoded, published, put
 from tui.commands.data import data_app
+from worlds.alfworld.game import load_game
 from worlds.errors import ConfigurationError, WorldError
 from worlds.paths import cache_folder
 
@@ -182,10 +183,30 @@ def test_export_writes_a_game_and_says_where(tmp_path: Path) -> None:
     result = run("export", "generated:7", "--out", tmp_path / "mine.tw-pddl")
     assert (result.exit_code, result.stdout) == (0, f"{tmp_path / 'mine.tw-pddl'}\n")
     assert "won in 4 commands" in result.stderr
-    assert (tmp_path / "traj_data.json").is_file()
+    assert run("export", "generated:9", "--out", tmp_path / "another.tw-pddl").exit_code == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"mine.tw-pddl", "another.tw-pddl"}
     again = run("export", "generated:7", "--out", tmp_path / "mine.tw-pddl")
     assert "--force" in str(again.exception)
     assert run("export", "generated:8", "--out", tmp_path / "mine.tw-pddl", "--force").exit_code == 0
+
+
+@pytest.mark.skipif(find_spec("alfworld") is None, reason="needs alfworld")
+def test_export_by_other_habits(tmp_path: Path) -> None:
+    habits = tmp_path / "habits.yaml"
+    habits.write_text("egg: {safe: 1}")
+    for name, given in (("own", ("--habits", habits)), ("counted", ())):
+        assert run("export", "generated:690", "--out", tmp_path / f"{name}.tw-pddl", *given).exit_code == 0
+    own, usual = (load_game(tmp_path / f"{name}.tw-pddl") for name in ("own", "counted"))
+    assert "safe 1" in own.receptacles
+    assert "safe 1" not in usual.receptacles
+
+
+def test_habits_are_those_of_made_up_houses_alone(tmp_path: Path) -> None:
+    habits = tmp_path / "habits.yaml"
+    habits.write_text("egg: {safe: 1}")
+    refused = run("export", "example:1", "--habits", habits, "--out", tmp_path / "out").exception
+    assert "--habits" in str(refused)
+    assert "'example' has none" in str(refused)
 
 
 def test_export_of_nothing(tmp_path: Path) -> None:

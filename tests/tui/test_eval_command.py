@@ -89,6 +89,27 @@ def test_a_changed_configuration_is_refused(call: Run, tmp_path: Path) -> None:
     assert done.stdout == ""
 
 
+def test_other_habits_are_another_run(call: Run, tmp_path: Path) -> None:
+    habits = tmp_path / "habits.yaml"
+    command = ("eval", "--agent", "expert", "--split", "generated", "--limit", "3", "--out", "run", "--habits", "habits.yaml")
+    habits.write_text("egg: {safe: 1}")
+    done = call(*command)
+    assert (done.returncode, "habits  habits.yaml" in done.stdout) == (0, True), done.stderr
+    habits.write_text("{egg: {safe: 2}}  # the same, in other words")
+    assert call(*command).returncode == 0
+    habits.write_text("egg: {fridge: 1}")
+    changed = call(*command)
+    assert changed.returncode == 2
+    assert "data: " in changed.stderr
+    counted = call(*command[:-2])
+    assert counted.returncode == 2
+    assert "configuration.habits: 'habits.yaml' is now None" in counted.stderr
+    elsewhere = call("eval", "--agent", "expert", "--split", "example", "--habits", "habits.yaml", "--out", "other")
+    assert elsewhere.returncode == 2
+    assert "--habits: 'habits.yaml' says where things lie in made-up houses" in elsewhere.stderr
+    assert not (tmp_path / "other").exists()
+
+
 def test_a_killed_run_goes_on_to_the_same_bytes(run: Run, tmp_path: Path, server: Server) -> None:
     def command(model: str, out: str) -> tuple[str, ...]:
         flags = ("--max-steps", "3", "--workers", "2", "--out", out)
@@ -111,16 +132,19 @@ def test_a_killed_run_goes_on_to_the_same_bytes(run: Run, tmp_path: Path, server
     assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
 
 
-def test_an_interrupt_ends_cleanly_and_is_resumable(run: Run, tmp_path: Path, server: Server) -> None:
+@pytest.mark.parametrize("presses", [1, 20])
+def test_an_interrupt_ends_cleanly_and_is_resumable(presses: int, run: Run, tmp_path: Path, server: Server) -> None:
     command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")
     server.behave(otherwise=together(1_000))
     process = subprocess.Popen([*COMMAND, *command], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
     while not server.requests:
         assert process.poll() is None
         time.sleep(0.01)
-    os.kill(process.pid, signal.SIGINT)
+    for _ in range(presses):
+        os.kill(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
+    assert "Exception" not in said
     assert "Interrupted; 0 of 3 finished. The same command goes on with it." in said
     assert "Traceback" not in said
     reported = run("report", "run")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tui.commands import options
+
 if TYPE_CHECKING:
     from worlds.alfworld.archives import Imported
     from worlds.alfworld.check import SplitReport
@@ -119,15 +121,20 @@ def export(
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE|DIR", help="A file that ends in .tw-pddl, or the folder to hold it [.].")
     ] = Path(),
+    habits: options.Habits = None,
     force: Force = False,
 ) -> None:
     """Write a task as a game.tw-pddl that alfworld plays, with a shortest walkthrough. Needs alfworld installed."""
+    from agent.config import check_habits, given_path
     from tui import terminal
     from tui.text import printable
     from worlds.alfworld.export import export_task, write
+    from worlds.alfworld.own_habits import read_habits
     from worlds.alfworld.world import AlfworldWorld
 
-    exported = export_task(AlfworldWorld(), task)
+    world = AlfworldWorld(habits=None if habits is None else read_habits(given_path(habits)))
+    check_habits(habits, world.task(task).split)
+    exported = export_task(world, task)
     path = write(exported, out, force=force)
     terminal.show([printable(str(path))])
     terminal.note(f"It is won in {len(exported.walkthrough)} commands at best.")

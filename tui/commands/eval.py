@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from agent.evaluation.batch import Progress
     from agent.evaluation.plan import Plan
 
+T = TypeVar("T")
+
 
 def evaluate(
     world: options.World = None,
@@ -24,6 +29,7 @@ def evaluate(
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the first N tasks.")] = None,
     sample: Annotated[int | None, typer.Option("--sample", metavar="N", help="Only N tasks, drawn with --seed.")] = None,
     goals: options.Goals = None,
+    habits: options.Habits = None,
     seed: options.Seed = None,
     agent: options.Agent = None,
     set: options.Set = None,
@@ -103,16 +109,19 @@ def _play(settings: Settings, plan: Plan, folder: Path, retry_errors: bool, as_j
     line = ProgressLine()
     try:
         summary = asyncio.run(
-            run_batch(
-                plan,
-                folder,
-                workers=settings.workers,
-                retry_errors=retry_errors,
-                time_limit=settings.timeout,
-                watcher=line,
+            _until_interrupted(
+                run_batch(
+                    plan,
+                    folder,
+                    workers=settings.workers,
+                    retry_errors=retry_errors,
+                    time_limit=settings.timeout,
+                    watcher=line,
+                )
             )
         )
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that is left is to end other processes and leave
         line.close()
         terminal.note(f"Interrupted; {line.done} of {len(plan.selection.tasks)} finished. The same command goes on with it.")
         raise typer.Exit(130) from None
@@ -124,6 +133,21 @@ def _play(settings: Settings, plan: Plan, folder: Path, retry_errors: bool, as_j
     if as_json and summary.errored:
         terminal.note(f"{len(summary.errored)} episodes errored; --retry errors plays them again.")
     return summary.overall.errors
+
+
+async def _until_interrupted(work: Coroutine[Any, Any, T]) -> T:
+    """``work``, cancelled by Ctrl-C, however often that is pressed.
+
+    By default a second one raises wherever the event loop is, and what the loop was about to wake then sleeps for ever.
+    """
+    import asyncio
+
+    task = asyncio.ensure_future(work)
+    # Where interrupts are ignored, or a loop cannot be told of them (on Windows), they stay as they are.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        with contextlib.suppress(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+    return await task
 
 
 class ProgressLine:

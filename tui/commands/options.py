@@ -18,6 +18,10 @@ Goals = Annotated[
     str | None,
     typer.Option("--goals", metavar="WHOSE", help="template, human, human:N or human:seed=N [template]."),
 ]
+Habits = Annotated[
+    str | None,
+    typer.Option("--habits", metavar="FILE", help="A YAML file that says where things lie in made-up houses."),
+]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="The seed of draws and models [0].")]
 Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="expert, human, react or reasoner-actor.")]
 Model = Annotated[

@@ -45,6 +45,7 @@ def play(
     type: options.Type = None,
     random: Annotated[bool, typer.Option("--random", help="Draw the task from the split, with --seed or anew.")] = False,
     goals: options.Goals = None,
+    habits: options.Habits = None,
     seed: options.Seed = None,
     agent: options.Agent = None,
     set: options.Set = None,
@@ -66,7 +67,7 @@ def play(
     play on a terminal; otherwise the expert shows a house that comes with housequest. Where there is no terminal, and with
     --plain, the game is told in plain text.
     """
-    from agent.config import configure
+    from agent.config import check_habits, configure, world_of
     from tui import terminal
 
     settings = configure(options.settings(locals())).settings
@@ -81,10 +82,10 @@ def play(
         return
 
     from tui.game import HUMAN, Game, play_game
-    from worlds.registry import make_world
 
-    chosen_world = make_world(settings.world, engine=settings.engine, goals=settings.goals)
+    chosen_world = world_of(settings)
     chosen = _choose_task(chosen_world, settings, task, random)
+    check_habits(settings.habits, chosen.split)
     if settings.goals != "template" and chosen.wording == "template":
         terminal.note(f"{chosen.reference} has no goal in people's words; it shows the template's.")
     named = task is not None or random or split is not None or bool(type)

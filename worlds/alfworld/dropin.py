@@ -155,6 +155,8 @@ class BatchEnv:
         expert: Expert | None = None,
         renumber: bool = False,
     ) -> None:
+        if not isinstance(cast("object", batch_size), SupportsIndex):
+            raise ConfigurationError(f"The batch size is {shown(batch_size)}, which is no whole number.")
         if batch_size < 1:
             raise ConfigurationError(f"A batch of {batch_size} games plays nothing; give at least 1.")
         self.gamefiles = list(game_files)

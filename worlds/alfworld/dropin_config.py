@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from worlds.alfworld.documents import parse_yaml, read_yaml
 from worlds.errors import ConfigurationError, nearest, shown
 
 _T = TypeVar("_T")
@@ -26,14 +27,7 @@ def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     given = parser.parse_args(arguments)
     file: Path = given.config_file
     name = f"The configuration {shown(str(file), 400)}"
-    try:
-        with file.open("rb") as opened:
-            content = opened.read(_LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{name} cannot be read: {error}.") from error
-    if len(content) > _LARGEST_FILE:
-        raise ConfigurationError(f"{name} has more than {_LARGEST_FILE:,} bytes.")
-    config = _yaml(content, name)
+    config = read_yaml(file, name, _LARGEST_FILE)
     if not isinstance(config, dict):
         raise ConfigurationError(f"{name} is no mapping of settings.")
     for param in cast("list[str]", given.params):
@@ -68,7 +62,7 @@ def _set(config: dict[str, Any], param: str) -> None:
     place = config
     for name in outer:
         place = _known(place, name, key)[name]
-    _known(place, last, key)[last] = _yaml(value.encode("utf-8", "surrogatepass"), f"The value of {shown(key)}")
+    _known(place, last, key)[last] = parse_yaml(value.encode("utf-8", "surrogatepass"), f"The value of {shown(key)}")
 
 
 def _known(place: object, name: str, key: str) -> dict[str, Any]:
@@ -77,13 +71,3 @@ def _known(place: object, name: str, key: str) -> dict[str, Any]:
         hint = nearest(name, [str(other) for other in settings])
         raise ConfigurationError(f"The configuration has no {shown(key)}.{hint}")
     return settings
-
-
-def _yaml(content: bytes, name: str) -> object:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        return YAML(typ="safe", pure=True).load(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
-        raise ConfigurationError(f"{name} is not valid YAML: {shown(' '.join(str(error).split()), 200)}.") from None

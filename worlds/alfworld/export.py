@@ -103,19 +103,24 @@ def export(problem: str, sentence: str, name: str, logic: Logic) -> Exported:
 
 
 def write(exported: Exported, to: Path, *, force: bool = False) -> Path:
-    """Write both files and return where the game lies: ``to`` itself if it ends in ``.tw-pddl``, else under that folder.
+    """Write the game, and return where it lies: ``to`` itself if it ends in ``.tw-pddl``, else under that folder.
 
-    Raises ``ConfigurationError`` where files are there already, unless ``force``, or cannot be written.
+    The trajectory is written beside a ``game.tw-pddl`` alone, which is what alfworld looks for; a game of another name may lie
+    among others, and textworld plays it as it is. Raises ``ConfigurationError`` where files are there already, unless
+    ``force``, or cannot be written.
     """
-    path = to if to.suffix == Path(GAME_FILE).suffix else to / exported.folder / GAME_FILE
     try:
-        for file in (path, path.with_name(TRAJECTORY_FILE)):
+        path = to if to.suffix == Path(GAME_FILE).suffix and not to.is_dir() else to / exported.folder / GAME_FILE
+        files = {path: exported.game}
+        if path.name == GAME_FILE:
+            files = {path.with_name(TRAJECTORY_FILE): exported.trajectory, **files}
+        for file in files:
             if file.exists() and not force:
                 raise ConfigurationError(f"{shown(str(file), 400)} is there already; --force writes it anew.")
-        atomic_write(path.with_name(TRAJECTORY_FILE), exported.trajectory)
-        atomic_write(path, exported.game)
+        for file, content in files.items():
+            atomic_write(file, content)
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{shown(str(path), 400)} cannot be written: {error}.") from error
+        raise ConfigurationError(f"{shown(str(to), 400)} cannot be written: {error}.") from error
     return path
 
 

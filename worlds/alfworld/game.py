@@ -29,8 +29,9 @@ GRAMMARS = (
     "c294eb280206a4428664cdb4e2037e267e86de5b7fa862212718a961513a7de4",
 )
 
-#: Published games have some 140 kB at most.
+#: Published games have some 140 kB at most; making room for the largest that is read takes longer than to read one.
 MAX_FILE = 8_000_000
+_USUAL_FILE = 200_000
 MAX_GOAL = 2_000
 MAX_WALKTHROUGH = 10_000
 
@@ -194,7 +195,9 @@ def _line(goal: str, origin: str) -> str:
 def _read(path: Path, origin: str) -> bytes:
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_FILE + 1)
+            content = file.read(_USUAL_FILE)
+            if len(content) == _USUAL_FILE:
+                content += file.read(MAX_FILE + 1 - _USUAL_FILE)
     except (OSError, ValueError) as error:
         raise GameError(f"{origin}: the game cannot be read: {error}") from error
     if len(content) > MAX_FILE:
@@ -279,11 +282,12 @@ class _Maker:
     def _names(self, mentioned: list[str]) -> dict[str, str]:
         """The name of each object and receptacle; whatever shares its stem, of whatever kind, is counted with it."""
         stems: dict[str, str] = {}
+        kinds = self.problem.things
         for thing in mentioned:
             stem, bar, _ = thing.partition("_bar_")
             if bar:
                 stems[thing] = f"{stem}basin" if "basin" in thing else stem
-            if self.problem.things[thing] in ("object", "receptacle") and not (bar and re.fullmatch(r"[a-z][a-z0-9]*", stem)):
+            if kinds[thing] in ("object", "receptacle") and not (bar and stem.isalnum() and stem[0].isalpha()):
                 raise GameError(f"{self.origin}: the id {shown(thing)} is not of the form Name_bar_anything.")
         left = Counter(stems.values())
         names: dict[str, str] = {}

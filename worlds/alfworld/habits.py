@@ -62,7 +62,7 @@ class Habits:
         A room gets one of each receptacle that it lacks, and those take such objects from now on. Raises
         ``ConfigurationError`` for an object, a receptacle or a weight that means nothing.
         """
-        known = tuple(self.can)
+        known = tuple(sorted({kind for room in self.rooms.values() for kind in room.places}))
         if thing not in known:
             raise ConfigurationError(f"The habits have no object named {shown(thing)}.{nearest(thing, known)}")
         for place, weight in places.items():

@@ -106,14 +106,15 @@ def parse_problem(text: str, origin: str) -> Problem:
     if not text.isascii():
         odd = next(character for character in text if not character.isascii())
         raise GameError(f"{origin}: its PDDL problem holds the non-ASCII character {shown(odd)}.")
-    sections = _sections(_TOKEN.findall(text.lower()), origin)
+    sections = _sections(_cut(text.lower()), origin)
     for name in (":objects", ":init", ":goal"):
         if name not in sections:
             raise GameError(f"{origin}: its PDDL problem has no {name} section.")
     things = _things(sections[":objects"], origin)
     facts = _facts(sections[":init"], things, origin)
+    goal = _words(_joined(sections[":goal"]))
     for form, pattern in _goal_patterns().items():
-        types = _bind(pattern, sections[":goal"])
+        types = _bind(pattern, goal)
         if types is not None:
             return Problem(things, facts, form, types)
     raise GameError(f"{origin}: its goal is none of the six forms that ALFWorld has ({', '.join(_GOALS)}).")
@@ -134,40 +135,52 @@ def _words(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def _sections(tokens: list[str], origin: str) -> dict[str, list[str]]:
-    if tokens[:2] != ["(", "define"]:
+def _cut(text: str) -> list[str]:
+    """``text`` cut at its brackets: each piece but the first starts with the "(" that opens it, or follows a ")"."""
+    return text.replace("(", ")(").split(")")
+
+
+def _joined(pieces: list[str]) -> str:
+    """The text that was cut into ``pieces``."""
+    return ")".join(pieces).replace(")(", "(")
+
+
+def _sections(pieces: list[str], origin: str) -> dict[str, list[str]]:
+    """The pieces of each section by its name, which is taken from the first."""
+    head = _words("".join(pieces[:2]))
+    if head[:2] != ["(", "define"]:
         raise GameError(f"{origin}: its PDDL problem does not start with (define.")
     found: dict[str, list[str]] = {}
-    depth, start = 1, 0
-    for position in range(2, len(tokens)):
-        token = tokens[position]
-        if token == "(":
+    depth, start, stray = 1, 0, head[2:]
+    for position, piece in enumerate(pieces[2:], start=2):
+        if piece.startswith("("):
             depth += 1
             if depth == 2:
-                start = position + 1
-        elif token == ")":
+                start = position
+        else:
             depth -= 1
             if depth == 1:
-                name, *body = tokens[start:position] or [""]
+                name, first, *_ = (*pieces[start][1:].split(None, 1), "", "")
                 if name in found:
                     raise GameError(f"{origin}: its PDDL problem has two {shown(name)} sections.")
-                found[name] = body
-            elif depth == 0 and position != len(tokens) - 1:
+                found[name] = [first, *pieces[start + 1 : position]]
+                stray = piece.split()
+            elif depth == 0 and (position != len(pieces) - 1 or piece.strip()):
                 raise GameError(f"{origin}: its PDDL problem goes on after its last bracket.")
-        elif depth == 1:
-            raise GameError(f"{origin}: its PDDL problem has a stray {shown(token)} between sections.")
+        if stray:
+            raise GameError(f"{origin}: its PDDL problem has a stray {shown(stray[0])} between sections.")
     if depth:
         raise GameError(f"{origin}: its PDDL problem is cut off: a bracket is never closed.")
     return found
 
 
-def _things(tokens: list[str], origin: str) -> dict[str, str]:
+def _things(pieces: list[str], origin: str) -> dict[str, str]:
     things: dict[str, str] = {}
     waiting: list[str] = []
-    words = iter(tokens)
+    if len(pieces) > 1:
+        raise GameError(f"{origin}: a stray bracket among the things of :objects.")
+    words = iter(pieces[0].split())
     for word in words:
-        if word in ("(", ")"):
-            raise GameError(f"{origin}: a stray bracket among the things of :objects.")
         if word != "-":
             waiting.append(word)
             continue
@@ -186,29 +199,38 @@ def _things(tokens: list[str], origin: str) -> dict[str, str]:
     return things
 
 
-def _facts(tokens: list[str], things: dict[str, str], origin: str) -> dict[str, list[Fact]]:
+def _facts(pieces: list[str], things: dict[str, str], origin: str) -> dict[str, list[Fact]]:
     facts: dict[str, list[Fact]] = {predicate: [] for predicate in PREDICATES}
-    position = count = 0
-    while position < len(tokens):
-        if tokens[position] != "(":
-            raise GameError(f"{origin}: a stray {shown(tokens[position])} among the facts of :init.")
-        end = tokens.index(")", position)
-        predicate, *arguments = tokens[position + 1 : end] or [""]
-        kinds = PREDICATES.get(predicate)
-        if kinds is None:
-            hint = nearest(predicate, tuple(PREDICATES))
-            raise GameError(f"{origin}: {shown(predicate)} is no predicate of the domain.{hint}")
-        if len(arguments) != len(kinds):
-            raise GameError(f"{origin}: {predicate} takes one {' and one '.join(kinds)}, not {len(arguments)} things.")
-        for argument, kind in zip(arguments, kinds, strict=True):
-            if things.get(argument) != kind:
-                raise GameError(f"{origin}: {predicate} needs a declared {kind}, which {shown(argument)} is not.")
-        facts[predicate].append(tuple(arguments))
-        count += 1
-        if count > MAX_FACTS:
-            raise GameError(f"{origin}: it states more than {MAX_FACTS:,} facts.")
-        position = end + 1
+    kind_of = things.get
+    _check_between(pieces[0], origin)
+    for said, after in zip(pieces[1::2], pieces[2::2], strict=True):
+        words = said[1:].split()
+        fact = tuple(words[1:])
+        if not words or PREDICATES.get(words[0]) != tuple(map(kind_of, fact)):
+            raise _fault(words[0] if words else "", fact, things, origin)
+        facts[words[0]].append(fact)
+        if after.strip():
+            _check_between(after, origin)
+    if len(pieces) // 2 > MAX_FACTS:
+        raise GameError(f"{origin}: it states more than {MAX_FACTS:,} facts.")
     return facts
+
+
+def _check_between(piece: str, origin: str) -> None:
+    if words := piece.split():
+        raise GameError(f"{origin}: a stray {shown(words[0])} among the facts of :init.")
+
+
+def _fault(predicate: str, arguments: Fact, things: dict[str, str], origin: str) -> GameError:
+    """What is wrong with a fact."""
+    kinds = PREDICATES.get(predicate)
+    if kinds is None:
+        hint = nearest(predicate, tuple(PREDICATES))
+        return GameError(f"{origin}: {shown(predicate)} is no predicate of the domain.{hint}")
+    if len(arguments) != len(kinds):
+        return GameError(f"{origin}: {predicate} takes one {' and one '.join(kinds)}, not {len(arguments)} things.")
+    argument, kind = next(pair for pair in zip(arguments, kinds, strict=True) if things.get(pair[0]) != pair[1])
+    return GameError(f"{origin}: {predicate} needs a declared {kind}, which {shown(argument)} is not.")
 
 
 @cache

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.worlds.alfworld.play import BUNDLED, GOLDEN, env_of, name_of, published
+from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, name_of, published
 from tests.worlds.alfworld.test_planner import crowd
 from worlds.alfworld.export import Exported, Logic, export, export_task, installed_logic, write
 from worlds.alfworld.game import load_game, parse_game, read_published
@@ -26,6 +26,9 @@ from worlds.alfworld.planner import Plan, Unknown, plan, wins
 from worlds.alfworld.tasks import TASK_TYPES
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, GameError, HousequestError
+
+if TYPE_CHECKING:
+    from worlds.alfworld.reference import Reference
 
 REFERENCE = all(find_spec(name) for name in ("alfworld", "textworld", "fast_downward"))
 NONE = Logic("(define (domain none))", '"Your task is to: UNKNOWN GOAL."')
@@ -110,8 +113,11 @@ def test_what_is_there_is_kept_unless_forced(logic: Logic, tmp_path: Path) -> No
     with pytest.raises(ConfigurationError, match="--force"):
         write(exported, path)
     assert write(exported, path, force=True) == path
+    assert sorted(tmp_path.iterdir()) == [path], "a game of a name of its own has no trajectory, which would be another's too"
     with pytest.raises(ConfigurationError, match="cannot be written"):
         write(exported, path / "below")
+    (tmp_path / "folder.tw-pddl").mkdir()
+    assert write(exported, tmp_path / "folder.tw-pddl") == tmp_path / "folder.tw-pddl" / exported.folder / "game.tw-pddl"
     with pytest.raises(ConfigurationError, match="cannot be written"):
         write(exported, tmp_path / "a\0b")
 
@@ -145,22 +151,43 @@ def test_alfworld_is_found_without_being_imported(tmp_path: Path) -> None:
         assert "alfworld" not in sys.modules
 
 
-@pytest.mark.skipif(not REFERENCE, reason="needs alfworld, textworld and fast_downward")
-@pytest.mark.parametrize("seed", [7, 690])
-def test_the_reference_plays_an_exported_house_to_the_same_text(seed: int, tmp_path: Path) -> None:
-    from worlds.alfworld.reference import Material, Reference
+@pytest.fixture(scope="module")
+def reference() -> Reference:
+    """The real game, for all tests of this file; they are skipped where it is not installed."""
+    if not REFERENCE:
+        pytest.skip('needs the real game: pip install "housequest[alfworld]"')
+    from worlds.alfworld.reference import Reference
 
-    path = checked(export_task(AlfworldWorld(), f"generated:{seed}"), tmp_path)
+    return Reference()
+
+
+def plays_alike(seed: int, reference: Reference, folder: Path) -> None:
+    """The house of ``seed``, exported, says the same on both engines: a walk of all sorts, then the expert's way to win."""
+    from worlds.alfworld.reference import Material
+
+    path = checked(export_task(AlfworldWorld(), f"generated:{seed}"), folder)
     game, raw = load_game(path), json.loads(path.read_bytes())
     assert game.walkthrough is not None
-    reference, env, dice = Reference(), env_of(game), random.Random(seed)
     reference.load(Material(raw["pddl_problem"], raw["pddl_domain"], raw["grammar"]))
-    told, step = reference.reset(), env.reset()
-    for command in [*game.walkthrough, *[""] * 10]:
+    for expert in (False, True):
+        env = env_of(game)
+        told, step = reference.reset(), env.reset()
+        for command in game.walkthrough if expert else any_commands(env, seed, 15):
+            assert (told.text, told.won, told.commands) == (step.observation.text, step.won, env.admissible_commands())
+            told, step = reference.step(command), env.step(command)
         assert (told.text, told.won, told.commands) == (step.observation.text, step.won, env.admissible_commands())
-        chosen = command or dice.choice(env.admissible_commands())
-        told, step = reference.step(chosen), env.step(chosen)
-    assert told.text == step.observation.text
+        assert told.won or not expert
+
+
+@pytest.mark.parametrize("seed", [7, 690])
+def test_the_reference_plays_an_exported_house_to_the_same_text(seed: int, reference: Reference, tmp_path: Path) -> None:
+    plays_alike(seed, reference, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(50))
+def test_fifty_exported_houses_play_alike_on_both_engines(seed: int, reference: Reference, tmp_path: Path) -> None:
+    plays_alike(seed, reference, tmp_path)
 
 
 # What is damaged or hostile.
