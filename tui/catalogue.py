@@ -76,24 +76,24 @@ class Catalogue:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._worlds: dict[tuple[str, str, str], World] = {}
+        self._worlds: dict[tuple[str | None, ...], World] = {}
         self._making = Lock()
 
     def world(self, settings: Settings) -> World:
         """The world that ``settings`` name. Raises ``ConfigurationError``."""
-        from worlds.registry import make_world
+        from agent.config import world_of
 
-        key = (settings.world, settings.engine, settings.goals)
+        key = (settings.world, settings.engine, settings.goals, settings.habits)
         with self._making:
             if key not in self._worlds:
-                self._worlds[key] = make_world(settings.world, engine=settings.engine, goals=settings.goals)
+                self._worlds[key] = world_of(settings)
             return self._worlds[key]
 
     def settings(self, world: str) -> Settings:
         """The settings as they are for ``world``: engine and goals are those of the world that was configured, or the usual."""
         if world == self._settings.world:
             return self._settings
-        return self._settings.model_copy(update={"world": world, "engine": "native", "goals": "template"})
+        return self._settings.model_copy(update={"world": world, "engine": "native", "goals": "template", "habits": None})
 
     def places(self) -> list[Place]:
         """Every place, in the order in which they are shown; no split is listed for it."""
