@@ -90,7 +90,7 @@ class HousequestApp(App[None]):
         """Play another task like the one that was played."""
         from tui.game import another
 
-        self.run_worker(self._next(partial(another, message.game), message.mode), group="next", exclusive=True)
+        self.run_worker(partial(self._next, partial(another, message.game), message.mode), group="next", exclusive=True)
 
     def on_play_screen_race(self, message: PlayScreen.Race) -> None:
         """Play the task oneself, beside the agent."""

@@ -81,6 +81,8 @@ class Session:
                 table.env.close()
         except HousequestError as error:
             self._set(trouble=str(error))
+        except OSError as error:  # the record is no longer where it was
+            self._unrecorded(error)
         finally:
             self._set(waiting="closed")
             for model in self._models:

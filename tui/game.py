@@ -128,12 +128,17 @@ def _recorder(path: Path | None) -> Generator[Listener, None, None]:
 
 
 def record_file(task: Task, agent: str) -> Path:
-    """A new file for the record of an episode: when, what and who."""
+    """A new file for the record of an episode: when, what and who. No other game has it, whether it was played or goes on."""
     stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{slug(agent)}"
     folder = state_folder() / "episodes"
     taken = (folder / f"{stem}-{number}.jsonl" for number in count(2))
     first = folder / f"{stem}.jsonl"
-    return next(file for file in chain((first,), taken) if not file.exists())
+    return next(file for file in chain((first,), taken) if not (file.exists() or part_of(file).exists()))
+
+
+def part_of(record: Path) -> Path:
+    """What ``record`` is called while its game goes on."""
+    return record.with_name(f"{record.name}.part")
 
 
 def clock_file(record: Path) -> Path:
@@ -142,7 +147,7 @@ def clock_file(record: Path) -> Path:
 
 
 def _tell_record(path: Path) -> None:
-    part = path.with_name(f"{path.name}.part")
+    part = part_of(path)
     if path.exists():
         terminal.note(f"\nRecorded in {path}")
     elif part.exists():

@@ -14,11 +14,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from tui.aside import aside
 from tui.catalogue import FIRST_HOUSE, LARGEST_SEED, Catalogue, Listing, Place, Row
+from tui.leaving import LeavingScreen
 from tui.making import Player, make_game, resume_game
 from tui.recent import Recent, keep, recall
 from tui.text import printable
@@ -72,7 +72,7 @@ LINE = (
 """The keys of a line that is typed in; what Enter does stands above."""
 
 
-class HomeScreen(Screen[None]):
+class HomeScreen(LeavingScreen):
     """Where a game is chosen. What the ``settings`` name is preselected; recent choices fill the rest.
 
     ``record`` and ``speed`` are handed on to each ``tui.game.Game``.

@@ -98,7 +98,7 @@ class PlayScreen(Screen[None]):
         self._refused: tuple[str, ...] = ()
         self._stage = Stage(_TEACHING["alone" if self.session.human else self.session.status.seat], _prices(game))
         self._prompt = Prompt()
-        self._line = Line()
+        self._line = Line(hints=self.situation.thinks)
 
     def compose(self) -> ComposeResult:
         yield self._stage
@@ -348,6 +348,7 @@ class PlayScreen(Screen[None]):
             self._line.focus()
         elif status.waiting in {"over", "closed"} and self._line.has_focus_within:
             self._stage.turn_to("story")
+        self._line.display = status.waiting not in {"over", "closed"}
         if yours or status.seat != "you":
             self._typing = yours
 

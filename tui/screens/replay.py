@@ -10,12 +10,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Static
 
 from agent.evaluation.failures import Failure
 from tui.aside import aside
+from tui.leaving import LeavingScreen
 from tui.recording import Recording, Stop, read_recording
 from tui.state import Moment
 from tui.text import cut, printable
@@ -38,7 +38,7 @@ FAR = 10
 _TEACHING = "space plays the episode, → goes one turn on, n to the next refused command, p to the next change of the plan."
 
 
-class ReplayScreen(Screen[None]):
+class ReplayScreen(LeavingScreen):
     """Replays the record ``path``; of a damaged one, as far as it is whole.
 
     With ``speed``, in turns a second, it begins to play at once.

@@ -15,10 +15,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
 
 from tui.aside import aside
+from tui.leaving import LeavingScreen
 from tui.runs import Cell, NoRun, Run, Stamp, pair, read_run, run_folders, stamp
 from tui.text import printable
 from tui.widgets.charts import Chart, StepsChart, SuccessChart
@@ -53,7 +53,7 @@ KEYS = (
 """The keys of the three views as they are shown; each belongs to a widget of the view that its name begins with."""
 
 
-class RunsScreen(Screen[None]):
+class RunsScreen(LeavingScreen):
     """Shows the runs in ``folder``, or the run that it is.
 
     With ``poll`` None it looks at the disk once, and again when it is told to.

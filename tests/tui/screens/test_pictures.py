@@ -1,8 +1,8 @@
-"""How the runs and a replay look, at the three sizes: pictures that are kept, the same on every run."""
+"""How the runs, a replay and a race look, at the three sizes: pictures that are kept, the same on every run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,12 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.tui.recorded import play
-from tests.tui.screen import SIZES, screen_text, showing, until
+from tests.tui.screen import COIN, SIZES, game, screen_text, showing, type_in, until
 from tui.runs import read_run
+from tui.screens.race import RaceScreen
 from tui.screens.replay import ReplayScreen
 from tui.screens.runs import RunsScreen
+from tui.theme import DARK, LIGHT
 
 Compare = Callable[..., bool]
 
@@ -61,3 +63,30 @@ def test_replay(size: tuple[int, int], runs: Path, snap_compare: Compare) -> Non
         await until(pilot, lambda: "Lost after" in screen_text(pilot.app))
 
     assert snap_compare(showing(lambda: ReplayScreen(record)), terminal_size=size, run_before=there)
+
+
+async def race(pilot: Pilot[Any], commands: Sequence[str], end: str) -> None:
+    """Play ``commands`` turn for turn with the other, and wait for ``end``."""
+    for turn, command in enumerate(commands):
+        await until(pilot, lambda turn=turn: f"turn {turn} · waiting" in screen_text(pilot.app))
+        await type_in(pilot, command)
+    await until(pilot, lambda: end in screen_text(pilot.app))
+
+
+@pytest.mark.parametrize(("look", "size"), [*((DARK, size) for size in SIZES), (LIGHT, SIZES[1])])
+def test_race(look: str, size: tuple[int, int], snap_compare: Compare) -> None:
+    app = showing(lambda: RaceScreen(game()))
+
+    async def there(pilot: Pilot[Any]) -> None:
+        app.theme = look
+        await race(pilot, ("go to fridge 1", "dance", "open fridge 1"), "turn 3 · waiting")
+
+    assert snap_compare(app, terminal_size=size, run_before=there)
+
+
+def test_the_end_of_a_race(snap_compare: Compare) -> None:
+    async def there(pilot: Pilot[Any]) -> None:
+        way = ("go to study", "take key", "go to hall", "go to cellar", "unlock box", "take coin")
+        await race(pilot, way, "the shortest  ━")
+
+    assert snap_compare(showing(lambda: RaceScreen(game(COIN))), terminal_size=SIZES[0], run_before=there)

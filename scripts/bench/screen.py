@@ -1,0 +1,199 @@
+"""How soon the screen is there, and how soon it answers a key, on a terminal of its own (a pty) as a person has it.
+
+A key's time is from when its bytes are written to the terminal until what it changes has been read back from there: the typed
+letters for a key that types, a line's worth of drawing and more for one that scrolls or goes to another region. Within that
+time only the turns of the game draw as much, which are seconds apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from statistics import median, quantiles
+from typing import TYPE_CHECKING
+
+from scripts.bench import screen_app
+
+if TYPE_CHECKING:
+    from scripts.bench.terminal import Terminal
+
+RUNS = 7
+SIZE = (120, 40)
+ROUNDS = 8
+PAUSE = 0.12
+"""Seconds between keys: quick hands."""
+CALL = 5.0
+"""Seconds that each model call takes once the game is warm."""
+TURNS = 200
+DRAWN = 400
+"""Bytes that scrolling, or another region, draws at least."""
+_ROOT = Path(__file__).parents[2]
+_APP = "scripts.bench.screen_app"
+_WAY = ("diningtable 1", "fridge 1", "microwave 1", "sinkbasin 1", "countertop 1")
+
+_Keys = tuple[tuple[bytes, str, int], ...]
+"""Keys, each with the text or the number of bytes that it draws."""
+_TYPED = "open fr"
+_ROUND: _Keys = (
+    *((b"\t", "", DRAWN),) * 3,
+    *((b"\x1b[A", "", DRAWN),) * 4,
+    *((b"\x1b[B", "", DRAWN),) * 4,
+    (b":", "", 1),
+    *((letter.encode(), _TYPED[: place + 1].rstrip(), 1) for place, letter in enumerate(_TYPED)),
+    (b"\x15", "", 1),
+)
+
+
+def run(data: Path | None) -> list[str]:
+    """First paint against a bare app; a key's time while model and world are slow; a long replay. Lines to print."""
+    del data
+    if os.name != "posix":
+        return ["not measured: this needs a pty"]
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        return [*_first_paint(place), *_keys(place), *_scrub(place)]
+
+
+def _first_paint(place: Path) -> list[str]:
+    bare, home, settled = list[float](), list[float](), list[float]()
+    for _ in range(RUNS):
+        bare.append(_painted(place, "bare", screen_app.READY)[0])
+        first, last = _painted(place, "home", "made-up", f"plays {screen_app.HOUSE}")
+        home.append(first)
+        settled.append(last)
+    more = median(home) - median(bare)
+    return [
+        f"first paint of home {median(home):.3f} s, of a bare Textual app {median(bare):.3f} s: {more:+.3f} s "
+        f"(wanted: at most +0.4); medians of {RUNS}",
+        f"home with its games listed, and Enter ready to play: {median(settled):.3f} s",
+    ]
+
+
+def _painted(place: Path, app: str, *texts: str) -> list[float]:
+    """Seconds from the start of ``app`` until each of ``texts`` is drawn."""
+    with _terminal(place, app) as terminal:
+        return [terminal.until(text) for text in texts]
+
+
+def _keys(place: Path) -> list[str]:
+    with _slow_model() as (model, calls), _terminal(place, "slow", model) as terminal:
+        while len(calls) <= screen_app.WARM:
+            terminal.rest(0.1)
+        terminal.rest(1)
+        began, asked = time.perf_counter(), len(calls)
+        seconds = [taken for _ in range(ROUNDS) for taken in _round(terminal)]
+        lasted, called = time.perf_counter() - began, len(calls) - asked
+    return [
+        f"a key until it is drawn: median {_ms(median(seconds))}, 95th percentile {_ms(_p95(seconds))} (wanted: under 50 ms), "
+        f"worst {_ms(max(seconds))}",
+        f"  {len(seconds)} keys in {lasted:.0f} s, with {called} calls of {CALL:g} s and steps of {screen_app.STEP:g} s",
+    ]
+
+
+def _round(terminal: Terminal) -> Iterator[float]:
+    for key, text, size in _ROUND:
+        terminal.press(key)
+        yield terminal.until(text, size)
+        terminal.rest(PAUSE)
+    # Not measured: a terminal program waits whether a lone escape is the beginning of a sequence.
+    terminal.press(b"\x1b")
+    terminal.rest(0.5)
+
+
+def _scrub(place: Path) -> list[str]:
+    record = asyncio.run(_recorded(place))
+    seconds = list[float]()
+    with _terminal(place, "replay", str(record)) as terminal:
+        opened = terminal.until(f"opening of {TURNS} turns")
+        terminal.rest(1)
+        for turn in range(1, TURNS + 1):
+            terminal.press(b"\x1b[C")
+            seconds.append(terminal.until(f"turn {turn} of {TURNS}"))
+        terminal.press(b"\x1b[H")
+        back = terminal.until(f"opening of {TURNS} turns")
+    return [
+        f"a replay of {TURNS} steps, scrubbed turn by turn: {sum(seconds):.2f} s in all, median {_ms(median(seconds))}, "
+        f"95th percentile {_ms(_p95(seconds))}, worst {_ms(max(seconds))} (wanted: no visible stall, which is under 100 ms)",
+        f"  from the start of the program until it is shown {opened:.2f} s, from the end back to the beginning {_ms(back)}",
+    ]
+
+
+async def _recorded(place: Path) -> Path:
+    """An episode of so many turns, with a thought for each."""
+    from agent.agents.registry import make_agent
+    from agent.episode import Terms, run_episode
+    from agent.models.registry import make_model
+    from agent.record import EpisodeRecorder
+    from worlds.registry import make_world
+
+    script = place / "script.yaml"
+    script.write_text(json.dumps({"replies": [_reply(turn) for turn in range(TURNS)]}), "utf-8")
+    world = make_world("alfworld")
+    env = world.open(world.task(screen_app.HOUSE))
+    model = make_model(f"scripted:{script}")
+    record = place / "long.jsonl"
+    with EpisodeRecorder(record) as listen:
+        await run_episode(env, make_agent("react", world=world, model=model), Terms(world.engine, max_turns=TURNS), listen)
+    return record
+
+
+def _reply(turn: int) -> str:
+    where = _WAY[turn % len(_WAY)]
+    return f"Thought: the {where} may tell more than it did before; one look costs a turn.\nAction: go to {where}"
+
+
+@contextmanager
+def _slow_model() -> Generator[tuple[str, list[float]]]:
+    """An endpoint whose calls take ``CALL`` seconds after the first few, as a model is named, and when each call came."""
+    calls: list[float] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            calls.append(time.perf_counter())
+            if len(calls) > screen_app.WARM:
+                time.sleep(CALL)
+            message = {"role": "assistant", "content": _reply(len(calls))}
+            choice = {"index": 0, "finish_reason": "stop", "message": message}
+            told = {"id": "x", "object": "chat.completion", "created": 0, "model": "slow", "choices": [choice]}
+            body = json.dumps(told).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            with suppress(OSError):  # the program is done before its model
+                self.end_headers()
+                self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"openai:slow@http://127.0.0.1:{server.server_port}/v1", calls
+    finally:
+        server.shutdown()
+
+
+def _terminal(place: Path, *arguments: str) -> Terminal:
+    from scripts.bench.terminal import Terminal
+
+    environment = {"PYTHONPATH": str(_ROOT), "HOUSEQUEST_HOME": str(place / "home")}
+    return Terminal([_APP, *arguments], place, SIZE, environment)
+
+
+def _p95(seconds: list[float]) -> float:
+    return quantiles(seconds, n=20)[-1]
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms"

@@ -1,0 +1,94 @@
+"""A program on a terminal of its own (a pty), and what it draws there, by the clock."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+from types import TracebackType
+from typing import Self
+
+PATIENCE = 60.0
+"""Seconds after which a program is given up."""
+
+_CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[PX^_\]].*?(?:\x07|\x1b\\)|[@-Z\\-_=>78])", re.DOTALL)
+
+
+class Terminal:
+    """Runs ``python -m arguments`` on a terminal of ``columns`` x ``rows``, from when it is made until the block is left.
+
+    ``drawn`` is what was drawn since the last key, without control sequences, ``size`` how many bytes that took.
+    """
+
+    def __init__(self, arguments: Sequence[str], folder: Path, size: tuple[int, int], environment: Mapping[str, str]) -> None:
+        self._own, theirs = pty.openpty()
+        columns, rows = size
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self._bytes = bytearray()
+        self._began = perf_counter()
+        self._program = subprocess.Popen(
+            [sys.executable, "-m", *arguments],
+            cwd=folder,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **environment},
+        )
+        os.close(theirs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._program.kill()
+        self._program.wait()
+        os.close(self._own)
+
+    @property
+    def drawn(self) -> str:
+        """What was drawn since the last key."""
+        return _CONTROL.sub("", self._bytes.decode("utf-8", "replace"))
+
+    def until(self, text: str = "", size: int = 0) -> float:
+        """Seconds since the last key, or since the program was started, until ``text`` and ``size`` bytes were drawn.
+
+        Raises ``TimeoutError`` with what was drawn instead.
+        """
+        while len(self._bytes) < size or text not in self.drawn:
+            if not self._read(PATIENCE):
+                raise TimeoutError(f"waited for {text!r} and {size} bytes; drawn: {self.drawn[-2_000:]!r}")
+        return perf_counter() - self._began
+
+    def press(self, keys: bytes) -> None:
+        """Press ``keys``; what was drawn before is forgotten."""
+        while self._read(0):
+            pass
+        self._bytes.clear()
+        self._began = perf_counter()
+        os.write(self._own, keys)
+
+    def rest(self, seconds: float) -> None:
+        """Let the program go on, drawing what it likes."""
+        end = perf_counter() + seconds
+        while (left := end - perf_counter()) > 0:
+            self._read(left)
+
+    def _read(self, seconds: float) -> bool:
+        if not select.select([self._own], [], [], seconds)[0]:
+            return False
+        try:
+            more = os.read(self._own, 1 << 16)
+        except OSError:  # Linux says so when the other side has gone
+            raise TimeoutError(f"the program ended: {self.drawn[-2_000:]}") from None
+        self._bytes += more
+        return bool(more)

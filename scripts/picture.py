@@ -1,0 +1,82 @@
+"""The picture of the screen in the README: a game in the midst of its steps, drawn anew by `python -m scripts.picture [FILE]`.
+
+The game is a made-up house, the agent `reasoner-actor`, and its model a script: the same picture comes of it everywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+PICTURE = Path(__file__).parents[1] / "docs" / "screen.svg"
+SIZE = (120, 40)
+HOUSE = "generated:690"
+TURNS = 5
+_PATIENCE = 60.0
+_FONTS = "'Fira Code', 'DejaVu Sans Mono', Menlo, Consolas, monospace"
+
+_PLAN = """Thought: An egg is wanted hot, so it must be found, heated in the microwave and brought to the table.
+Plan:
+1. find an egg, in the fridge or else in the cabinets
+2. take it
+3. heat it with the microwave
+4. put it on the diningtable"""
+_WAY = (
+    ("The table is near and may have one already.", 1, "go to diningtable 1"),
+    ("No egg among these. Eggs are kept cold: the fridge.", 1, "go to fridge 1"),
+    ("It is closed; I cannot see into it.", 1, "open fridge 1"),
+    ("There it is, egg 2. One hand is enough for it.", 2, "take egg 2 from fridge 1"),
+    ("I hold the egg; the microwave is next.", 3, "go to microwave 1"),
+    ("Here it can be heated, and the door need not be opened for that.", 3, "heat egg 2 with microwave 1"),
+)
+_RULES = [
+    "Closed things must be opened before one sees what is in them.",
+    "A thing is heated while it is held, at a microwave.",
+]
+
+
+def main(target: Path) -> None:
+    """Draw the picture into ``target``."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["HOUSEQUEST_HOME"] = folder  # whoever draws it keeps their own records and settings out of it
+        target.write_text(asyncio.run(_drawn(Path(folder))), "utf-8")
+
+
+async def _drawn(folder: Path) -> str:
+    from agent.config import Settings
+    from tui.app import HousequestApp
+    from tui.game import Game
+    from tui.screens.play import PlayScreen
+    from worlds.registry import make_world
+
+    model, rules = folder / "demo.yaml", folder / "rules.yaml"
+    actor = [f"Thought: {thought}\nStep: {step}\nAction: {command}" for thought, step, command in _WAY]
+    model.write_text(json.dumps({"rules": [{"role": "You plan", "reply": _PLAN}], "replies": actor}), "utf-8")
+    rules.write_text(json.dumps(_RULES), "utf-8")
+    world = make_world("alfworld")
+    settings = Settings(agent="reasoner-actor", model=f"scripted:{model}", rules=str(rules), set={"on_subgoal": "off"})
+    screen = PlayScreen(Game(world, world.task(HOUSE), "reasoner-actor", settings, record=False), "step")
+    app = HousequestApp(lambda: screen)
+    async with app.run_test(size=SIZE) as pilot, asyncio.timeout(_PATIENCE):
+        for turn in range(TURNS + 1):
+            while screen.situation.status.waiting != "verdict" or screen.situation.state.moment.turn < turn:
+                await pilot.pause(0.01)
+            if turn < TURNS:
+                await pilot.press("enter")
+        await pilot.pause()
+        return plain(app.export_screenshot(title="housequest play"))
+
+
+def plain(svg: str) -> str:
+    """``svg`` without the fonts that it would have fetched: a picture asks no other host for anything."""
+    kept = re.sub(r"\n\s*@font-face \{.*?\n    \}", "", svg, flags=re.DOTALL)
+    return kept.replace("Fira Code, monospace", _FONTS)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURE)
