@@ -317,7 +317,7 @@ def check_habits(habits: str | None, split: str) -> None:
     """Raise ``ConfigurationError`` where habits are given for tasks that are not made by them."""
     if habits is not None and split != "generated":
         raise ConfigurationError(
-            f"--habits: {shown(habits)} says where things lie in made-up houses, and the split {shown(split)} has none; leave "
+            f"habits: {shown(habits)} says where things lie in made-up houses, and the split {shown(split)} has none; leave "
             "it out, or play tasks of the split 'generated'."
         )
 

@@ -57,6 +57,7 @@ class Terms:
     seed: int = 0
     model: str | None = None
     rules: str | None = None
+    habits: str | None = None
     rule_statements: tuple[str, ...] = ()
     settings: Mapping[str, str | int | float | bool] = field(default_factory=dict[str, str | int | float | bool])
     inline: bool = True
@@ -173,6 +174,7 @@ class _Episode:
                 settings=dict(self.terms.settings),
                 model=self.terms.model,
                 rules=self.terms.rules,
+                habits=self.terms.habits,
                 grants=tuple(sorted(self.terms.grants)),
                 max_turns=self.terms.max_turns,
                 seed=self.terms.seed,

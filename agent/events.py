@@ -42,6 +42,7 @@ class Started(_Body):
     settings: dict[str, str | int | float | bool | None] = {}
     model: str | None = None
     rules: str | None = None
+    habits: str | None = None
     grants: tuple[str, ...] = ()
     max_turns: int
     seed: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -91,6 +92,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     except HousequestError as error:
         terminal.note(f"housequest: {error}")
         return 1
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # who presses it again has been heard already
+        terminal.note("Interrupted.")
+        return 130
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -14,7 +14,7 @@ from typing import Literal
 from agent.agents.registry import make_agent, needs_model, resolve_settings
 from agent.config import Settings
 from agent.episode import Listener, Terms, run_episode
-from agent.evaluation.plan import placeless, read_rules, slug
+from agent.evaluation.plan import habits_label, placeless, read_rules, slug
 from agent.events import Clocked, Ended, Event
 from agent.models.base import Model
 from agent.models.registry import make_model
@@ -166,6 +166,7 @@ def terms_of(game: Game) -> Terms:
         seed=settings.seed or 0,
         model=placeless(model) if model else None,
         rules=rules.label if rules else None,
+        habits=habits_label(settings.habits, game.world),
         rule_statements=rules.statements if rules else (),
         settings=resolve_settings(game.agent, settings.settings_of(game.agent)),
         inline=game.world.inline,

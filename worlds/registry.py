@@ -45,18 +45,19 @@ def make_world(
     engine: str = "native",
     data: Path | None = None,
     goals: str = "template",
-    habits: Path | None = None,
+    habits: Path | str | None = None,
 ) -> World:
     """Make the world ``name``.
 
     ``engine`` picks who steps it, ``data`` where its files lie (else its own default), ``goals`` whose goal sentences are
-    shown: ``template``, ``human``, ``human:N`` (annotator N) or ``human:seed=N``. ``habits`` is a file of
-    habits for made-up houses: see `worlds.alfworld.own_habits`. Raises ``ConfigurationError``.
+    shown: ``template``, ``human``, ``human:N`` (annotator N) or ``human:seed=N``. ``habits`` is a file of habits for made-up
+    houses (``worlds.alfworld.own_habits``). Raises ``ConfigurationError``.
     """
     if name not in _WORLDS:
         known = ", ".join(_WORLDS)
         raise ConfigurationError(f"There is no world named {shown(name)}; known: {known}.{nearest(name, world_names())}")
-    return _WORLDS[name](engine=engine, data=data, goals=goals, habits=habits)
+    own = None if habits is None else Path(habits)
+    return _WORLDS[name](engine=engine, data=data, goals=goals, habits=own)
 
 
 class BeliefReader(Protocol):

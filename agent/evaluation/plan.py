@@ -56,7 +56,7 @@ class RunConfig(_Frozen):
     limit: int | None
     sample: int | None
     goals: str
-    habits: str | None
+    habits: str | None = None
     seed: int
     agent: str
     settings: dict[str, Scalar]
@@ -76,6 +76,7 @@ class RunConfig(_Frozen):
             model=self.model,
             rules=self.rules.label if self.rules else None,
             rule_statements=self.rules.statements if self.rules else (),
+            habits=habits_label(self.habits, world),
             settings=self.settings,
             inline=world.inline,
         )
@@ -185,6 +186,11 @@ def read_rules(file: str) -> Rules:
     content = read_rulebook(path)
     statements = tuple(rule.statement for rule in load_rules(path, content))
     return Rules(file=path.name, sha256=sha256(content).hexdigest(), statements=statements)
+
+
+def habits_label(file: str | None, world: World) -> str | None:
+    """The habits of ``file`` that ``world`` was made with, in a word, for an episode's record."""
+    return None if file is None else f"{Path(file).name}@{world.fingerprint('generated')[:12]}"
 
 
 def placeless(model: str) -> str:

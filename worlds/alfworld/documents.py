@@ -25,11 +25,15 @@ def read_yaml(path: Path, name: str, largest: int) -> object:
 
 
 def parse_yaml(content: bytes, name: str) -> object:
-    """What ``content`` says as YAML. Raises ``ConfigurationError``."""
+    """What ``content`` says as YAML. Raises ``ConfigurationError``, also for aliases: a few lines of them fill any memory."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.events import AliasEvent
 
     try:
+        events = YAML(typ="safe", pure=True).parse(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if any(isinstance(event, AliasEvent) for event in events):  # pyright: ignore[reportUnknownVariableType]
+            raise ConfigurationError(f"{name} uses YAML anchors and aliases, which are not read; write each thing out.")
         return YAML(typ="safe", pure=True).load(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
         raise ConfigurationError(f"{name} is not valid YAML: {shown(' '.join(str(error).split()), 200)}.") from None

@@ -116,6 +116,7 @@ def parse_problem(text: str, origin: str) -> Problem:
     for form, pattern in _goal_patterns().items():
         types = _bind(pattern, goal)
         if types is not None:
+            _check_types(types, things, origin)
             return Problem(things, facts, form, types)
     raise GameError(f"{origin}: its goal is none of the six forms that ALFWorld has ({', '.join(_GOALS)}).")
 
@@ -236,6 +237,13 @@ def _fault(predicate: str, arguments: Fact, things: dict[str, str], origin: str)
 @cache
 def _goal_patterns() -> dict[GoalForm, list[str]]:
     return {form: [word if word in _HOLES else word.lower() for word in _TOKEN.findall(text)] for form, text in _GOALS.items()}
+
+
+def _check_types(types: dict[str, str], things: dict[str, str], origin: str) -> None:
+    for hole, named in types.items():
+        kind = "rtype" if hole == "RECEPTACLE" else "otype"
+        if things.get(named) != kind:
+            raise GameError(f"{origin}: its goal needs a declared {kind}, which {shown(named)} is not.")
 
 
 def _bind(pattern: list[str], goal: list[str]) -> dict[str, str] | None:

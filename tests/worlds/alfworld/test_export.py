@@ -162,7 +162,7 @@ def reference() -> Reference:
 
 
 def plays_alike(seed: int, reference: Reference, folder: Path) -> None:
-    """The house of ``seed``, exported, says the same on both engines: a walk of all sorts, then the expert's way to win."""
+    """The house of ``seed``, exported, says the same on both engines: a walk of all sorts, then the shortest way to win."""
     from worlds.alfworld.reference import Material
 
     path = checked(export_task(AlfworldWorld(), f"generated:{seed}"), folder)

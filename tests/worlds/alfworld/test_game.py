@@ -90,6 +90,8 @@ def swap(old: str, new: str) -> Callable[[], str]:
         (swap("Knife_bar_", "Knife_baz_"), "not of the form"),
         (swap("Knife_bar_", "kn|ife_bar_"), "not of the form"),
         (swap("isHot ?o", "isWarm ?o"), "none of the six forms"),
+        (swap("(objectType ?o AppleType)", "(objectType ?o NoSuchType)"), "its goal needs a declared otype"),
+        (swap("(objectType ?o AppleType)", "(objectType ?o ))"), "its goal needs a declared otype|cut off|goes on after"),
         (swap("(objectType ?o AppleType)", "(objectType ?o AppleType) (objectType ?o EggType)"), "none of the six forms"),
     ],
 )

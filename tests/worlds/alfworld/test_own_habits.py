@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.config import configure
+from agent.evaluation.plan import make_plan
+from worlds.alfworld.dropin_config import load_config
 from worlds.alfworld.habits import counted
 from worlds.alfworld.household import make_house
 from worlds.alfworld.own_habits import read_habits
@@ -88,7 +92,7 @@ def test_weights_count_by_their_share_and_the_order_not_at_all(file: Path) -> No
         ("mug: !!python/object/apply:os.system [id]", "not valid YAML"),
         ("[" * 5_000, "not valid YAML"),
         ("#" * 200_000, "more than 100,000 bytes"),
-        ("a: &a [x, x]\nb: &b [*a, *a]\nmug: *b", "no place to lie in"),
+        ("a: &a [x, x]\nb: &b [*a, *a]\nmug: *b", "anchors and aliases"),
         ('"\\e[2J": {safe: 1}', "no object named"),
     ],
 )
@@ -122,3 +126,34 @@ def test_any_file_is_habits_or_refused(content: bytes, file: Path) -> None:
 def test_the_scripted_world_has_none(file: Path) -> None:
     with pytest.raises(ConfigurationError, match="has no habits"):
         make_world("scripted", habits=file)
+
+
+NINEFOLD = "\n".join(
+    ["z0: &a0 [x, x, x, x, x, x, x, x, x]"] + [f"z{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 25)]
+)
+MERGED = "\n".join(["z0: &a0 {x: 1}"] + [f"z{n}: &a{n}\n  <<: [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 15)])
+
+
+@pytest.mark.parametrize("bomb", [f"{NINEFOLD}\nmug: *a24", f"{NINEFOLD}\nmug: {{safe: *a24}}", MERGED])
+def test_a_few_lines_that_would_fill_the_memory_are_refused(bomb: str, file: Path) -> None:
+    file.write_text(bomb)
+    with pytest.raises(ConfigurationError, match="anchors and aliases"):
+        read_habits(file)
+    with pytest.raises(ConfigurationError, match="anchors and aliases"):
+        load_config([str(file)])
+
+
+def test_a_record_says_by_which_habits_a_house_was_made(file: Path, tmp_path: Path) -> None:
+    file.write_text("mug: {safe: 1}")
+    flags = {"split": "generated", "limit": 1, "agent": "expert"}
+    said: list[str | None] = []
+    for habits in (None, str(file)):
+        planned = make_plan(configure({**flags, "habits": habits}, tmp_path))
+        said.append(planned.config.terms(planned.world).habits)
+    assert said[0] is None
+    assert re.fullmatch(re.escape(file.name) + "@[0-9a-f]{12}", said[1] or "")
+
+
+def test_a_path_may_be_given_as_text(file: Path) -> None:
+    file.write_text("mug: {safe: 1}")
+    assert make_world(habits=str(file)).fingerprint("generated") == make_world(habits=file).fingerprint("generated")
