@@ -210,9 +210,8 @@ def test_what_was_not_told_makes_no_difference(server: Server, world: World, tmp
 def test_what_wins_makes_no_difference(server: Server, world: World, tmp_path: Path, agent: str, house: str) -> None:
     def unwinnable(pddl: str) -> str:
         problem, goal, wanted = pddl.partition("(:goal")
-        return (
-            problem + goal + re.sub(r"\(objectType (\?\w+) (?!DeskLamp)\w+Type\)", r"(objectType \1 PlungerlessType)", wanted)
-        )
+        wanted = re.sub(r"\(objectType (\?\w+) (?!DeskLamp)\w+Type\)", r"(objectType \1 PlungerlessType)", wanted)
+        return problem.replace("(:objects", "(:objects PlungerlessType - otype", 1) + goal + wanted
 
     original = play(server, world, world.task(house), agent, tmp_path / "original.jsonl")
     twin = as_file(world, house, tmp_path / CANARY, unwinnable)

@@ -141,10 +141,11 @@ class _Draft:
         kinds = sorted({thing.kind for thing in self.things})
         holders = sorted({one.kind for one in self.receptacles})
         types = {"OBJECT": f"{goal.object}type", "RECEPTACLE": f"{goal.receptacle}type", "LAMP": f"{goal.lamp}type"}
+        # What the goal speaks of is declared even where the house has none of it: then it is a house that cannot be solved.
         things = {
             "agent1": "agent",
-            **{f"{kind}type": "otype" for kind in kinds},
-            **{f"{kind}type": "rtype" for kind in holders},
+            **{f"{kind}type": "otype" for kind in sorted({*kinds, goal.object, *([goal.lamp] if goal.lamp else [])})},
+            **{f"{kind}type": "rtype" for kind in sorted({*holders, *([goal.receptacle] if goal.receptacle else [])})},
             **{thing.id: "object" for thing in self.things},
             **{one.id: "receptacle" for one in self.receptacles},
             **dict.fromkeys(sorted({_START, *(one.place for one in self.receptacles)}), "location"),

@@ -64,6 +64,7 @@ def house(
     declared = {"agent1": "agent", **dict.fromkeys(places, "location")}
     declared |= {**dict.fromkeys(holders, "receptacle"), **dict.fromkeys(things, "object")}
     declared |= {**dict.fromkeys(holders.values(), "rtype"), **dict.fromkeys(things.values(), "otype")}
+    declared |= {kind: "rtype" if hole == "RECEPTACLE" else "otype" for hole, kind in types.items()}
     stated: dict[str, list[Fact]] = {predicate: [] for predicate in PREDICATES}
     for one, kind in holders.items():
         stated["receptacletype"].append((one, kind))
