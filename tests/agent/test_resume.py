@@ -201,7 +201,7 @@ BUSY = Person(
 
 
 @pytest.mark.parametrize("name", [*AGENTS, "expert"])
-@pytest.mark.parametrize("copied", [True, False])
+@pytest.mark.parametrize("copied", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_person_who_does_everything(house: World, name: str, copied: bool) -> None:
     person = replace(
         BUSY, other=agent(house, name)(Moody(Solver()), None) if name != "expert" else agent(house, name)(None, None)

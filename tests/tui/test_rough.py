@@ -78,7 +78,7 @@ async def test_a_window_of_any_size(make: Make) -> None:
             assert max((len(line) for line in shown), default=0) <= size[0]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 async def test_keys_without_sense(make: Make, seed: int) -> None:
     """Held down, and quicker than anything can follow."""
     chance = random.Random(seed)
@@ -129,7 +129,7 @@ async def test_a_goal_without_end_leaves_room_for_the_game(size: tuple[int, int]
         assert "\x1b" not in shown
 
 
-@pytest.mark.parametrize("size", [(80, 24), (20, 5)])
+@pytest.mark.parametrize("size", [pytest.param((80, 24), marks=pytest.mark.slow), (20, 5)])
 async def test_hostile_thoughts_and_commands(size: tuple[int, int]) -> None:
     said = "[/] [bold \x1b]0;x\x07\u202e\u2066 שלום \x00\ud7ff e\u0301\u0301\u0301 👩‍👩‍👧 " * 20
     with serve(lambda messages: f"Thought: {said}\nAction: {said}") as odd:
