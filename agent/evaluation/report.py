@@ -13,11 +13,17 @@ MOST_NAMED = 20
 
 def read_run(run: RunFolder) -> tuple[Manifest, Summary]:
     """The run in a folder and its figures so far. Raises ``ConfigurationError``."""
+    manifest, results = read_results(run)
+    return manifest, summarise(manifest.tasks, results)
+
+
+def read_results(run: RunFolder) -> tuple[Manifest, list[Result]]:
+    """The run in a folder and the episodes that have finished, also those not yet in its index."""
     manifest = run.manifest()
     results = run.results(manifest.tasks)
     known = {result.task for result in results}
     results += run.recovered([task for task in manifest.tasks if task.id not in known])
-    return manifest, summarise(manifest.tasks, results)
+    return manifest, results
 
 
 def as_json(manifest: Manifest, summary: Summary) -> dict[str, object]:
