@@ -11,6 +11,7 @@ import typer
 
 from tui.commands.data import data_app
 from tui.commands.eval import evaluate
+from tui.commands.mcp import mcp
 from tui.commands.models import models_app
 from tui.commands.play import play
 from tui.commands.replay import replay
@@ -31,6 +32,7 @@ app.command("play")(play)
 app.command("eval")(evaluate)
 app.command("report")(report)
 app.command("replay")(replay)
+app.command("mcp")(mcp)
 app.add_typer(models_app, name="models")
 app.add_typer(data_app, name="data")
 
