@@ -10,6 +10,9 @@ import typer
 def report(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    inspect: Annotated[
+        str | None, typer.Option("--inspect", metavar="FILE", help="Also write a log of inspect_ai: FILE.eval or FILE.json.")
+    ] = None,
 ) -> None:
     """Show one run: success by task type with 95 % intervals, steps, calls, tokens, failures."""
     import json
@@ -21,6 +24,11 @@ def report(
     from tui import terminal
     from tui.text import printable
 
+    if inspect is not None:
+        from agent.evaluation.inspect_log import write_inspect_log
+
+        written = write_inspect_log(RunFolder(given_path(run)), given_path(inspect))
+        terminal.note(f"{written} episodes written to {inspect}")
     manifest, summary = read_run(RunFolder(given_path(run)))
     text = json.dumps(figures(manifest, summary), indent=2) if as_json else as_text(manifest, summary)
     terminal.show(printable(text).splitlines())
