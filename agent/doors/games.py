@@ -8,34 +8,29 @@ by its id or path, says what is hidden, or tells that a game is won before it ha
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
-
-from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Leave, Turn
-from agent.episode import Terms, run_episode
+from agent.agents.base import Act, GiveUp, Leave
+from agent.doors.game import Game, Guest
+from agent.doors.told import Answer, Listed, Listing, Opening, Possible
+from agent.episode import Terms
 from agent.evaluation.plan import slug
 from agent.evaluation.selection import MANY, find_types, select
-from agent.events import Clocked, Ended, Event, Outcome, Started, Stepped
-from agent.record import EpisodeRecorder
 from agent.roles.base import clean
-from worlds.base import Env, Observation, Task, World
+from worlds.base import Task, World
 from worlds.errors import ConfigurationError, HousequestError, TaskNotFound, nearest, shown
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-NAME = "mcp"
 MOST_OPEN = 16
 """Games in play at once; one more is let in only where another has lain idle for long."""
 
@@ -52,8 +47,6 @@ PATIENCE = 5.0
 
 _LOOKED_AT = 40
 """Tasks looked at for each that is listed, until one of the type is found."""
-
-_log = logging.getLogger("housequest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,175 +76,6 @@ class Wish:
     grants: tuple[str, ...] | None = None
 
 
-class _Told(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Listed(_Told):
-    """One task: the name to play it by and its goal; its type where that is granted."""
-
-    task: str
-    goal: str
-    type: str | None = None
-
-
-class Listing(_Told):
-    """Some tasks of a split, and where to go on; ``next`` is None after the last one."""
-
-    split: str
-    splits: tuple[str, ...]
-    tasks: tuple[Listed, ...]
-    next: int | None
-
-
-class Opening(_Told):
-    """A game that has begun: what its player is told. ``type`` is None where it is not granted."""
-
-    game: str
-    goal: str
-    observation: str
-    turns_left: int
-    grants: tuple[str, ...]
-    type: str | None = None
-
-
-class Answer(_Told):
-    """What a command came to. ``outcome`` and ``reason`` are None until the game is over."""
-
-    observation: str
-    accepted: bool
-    explanation: str | None = None
-    turns_left: int
-    over: bool = False
-    outcome: Outcome | None = None
-    reason: str | None = None
-
-
-class Possible(_Told):
-    """The commands that would be accepted now."""
-
-    commands: tuple[str, ...]
-
-
-class Guest:
-    """The agent of one game: every decision comes from outside."""
-
-    name = NAME
-
-    def __init__(self) -> None:
-        self.turn: Turn | None = None
-        self.waiting = asyncio.Event()
-        self._decisions: asyncio.Queue[Decision] = asyncio.Queue()
-
-    def begin(self, goal: str, observation: Observation, grants: Grants) -> None:
-        del goal, observation, grants
-
-    async def decide(self, memory: None, turn: Turn, emit: Emitter) -> tuple[Decision, None]:
-        del memory, emit
-        self.turn = turn
-        self.waiting.set()
-        return await self._decisions.get(), None
-
-    def say(self, decision: Decision) -> None:
-        """Take this for the next decision; not before the one before was played."""
-        self.waiting.clear()
-        self._decisions.put_nowait(decision)
-
-
-class _Game:
-    """One game in play, or one that has ended."""
-
-    def __init__(self, id: str, env: Env, terms: Terms, record: Path | None) -> None:
-        self.id = id
-        self.terms = terms
-        self.guest = Guest()
-        self.used = time.monotonic()
-        self.started: Started | None = None
-        self.last: Stepped | None = None
-        self.ended: Ended | None = None
-        self._env = env
-        self._turn = asyncio.Lock()
-        self.episode = asyncio.create_task(self._play(record))
-        self.episode.add_done_callback(self._over)
-
-    async def _play(self, path: Path | None) -> None:
-        try:
-            with ExitStack() as stack:
-                recorder = None if path is None else stack.enter_context(EpisodeRecorder(path))
-
-                def listen(event: Event | Clocked) -> None:
-                    if recorder is not None:
-                        recorder(event)
-                    if isinstance(event, Event):
-                        self._hear(event)
-
-                await run_episode(self._env, self.guest, self.terms, listen)
-        finally:
-            if self.terms.inline:
-                self._env.close()
-            else:
-                await asyncio.to_thread(self._env.close)
-
-    def _hear(self, event: Event) -> None:
-        match event.body:
-            case Started() as started:
-                self.started = started
-            case Stepped() as stepped:
-                self.last = stepped
-            case Ended() as ended:
-                self.ended = ended
-            case _:
-                pass
-
-    def _over(self, episode: asyncio.Task[None]) -> None:
-        if not episode.cancelled() and (error := episode.exception()) is not None:
-            _log.error("A game broke off: %s", clean(str(error)))
-        elif self.ended is not None and self.ended.outcome == "error":
-            _log.error("A game ended with an error: %s", self.ended.message)
-        self.guest.waiting.set()
-
-    async def begun(self) -> None:
-        """Wait until the first command can be given, or the game is over."""
-        await self.guest.waiting.wait()
-
-    async def say(self, decision: Decision) -> Answer:
-        """Play ``decision``; raises ``ConfigurationError`` where the game is over. Calls at once are played one by one."""
-        async with self._turn:
-            await self.guest.waiting.wait()
-            self.used = time.monotonic()
-            if self.episode.done():
-                raise ConfigurationError(f"This game is over: {self.reason}. Begin a new one.")
-            self.last = None
-            self.guest.say(decision)
-            await self.guest.waiting.wait()
-            return self.answer()
-
-    def answer(self) -> Answer:
-        """What the last command came to."""
-        over, last = self.episode.done(), self.last
-        left = self.guest.turn.left if self.guest.turn is not None else self.terms.max_turns
-        return Answer(
-            observation=last.observation if last is not None else "",
-            accepted=last is not None and last.accepted,
-            explanation=last.explanation if last is not None else None,
-            turns_left=0 if over else left,
-            over=over,
-            outcome=self.outcome if over else None,
-            reason=self.reason if over else None,
-        )
-
-    @property
-    def outcome(self) -> Outcome:
-        return self.ended.outcome if self.ended is not None else "error"
-
-    @property
-    def reason(self) -> str:
-        """Why the game is over. What broke names files, which are not for clients: it is in the log."""
-        if self.ended is None or self.ended.outcome == "error":
-            return "the game broke; whoever runs this server finds why in its log"
-        return f"won in {self.ended.turns} turns" if self.ended.outcome == "won" else self.ended.reason
-
-
 class Games:
     """The games of one door. Use it in an ``async with``, which ends whatever is still in play."""
 
@@ -260,7 +84,7 @@ class Games:
         self._most = most
         self._idle = idle
         self._dice = Random(offer.seed)
-        self._games: OrderedDict[str, _Game] = OrderedDict()
+        self._games: OrderedDict[str, Game] = OrderedDict()
         # A world is asked by one thread at a time.
         self._asking = asyncio.Lock()
 
@@ -341,7 +165,7 @@ class Games:
             env = await asyncio.to_thread(world.open, task, diagnosis="diagnosis" in grants)
             terms = Terms(world.engine, grants, self.offer.max_turns, seed, inline=world.inline)
             id = secrets.token_hex(6)
-            game = self._games[id] = _Game(id, env, terms, self._record(task, id))
+            game = self._games[id] = Game(id, env, terms, self._record(task, id))
         await game.begun()
         if game.started is None or (game.episode.done() and game.outcome == "error"):
             raise HousequestError(game.reason)
@@ -403,7 +227,7 @@ class Games:
 
         return find_types(self.offer.types, TASK_TYPES)
 
-    def _game(self, id: str) -> _Game:
+    def _game(self, id: str) -> Game:
         game = self._games.get(id)
         if game is None:
             raise ConfigurationError(f"There is no game {shown(id, 40)}; begin one, and give the id that it is told with.")
@@ -425,5 +249,5 @@ class Games:
     def _record(self, task: Task, id: str) -> Path | None:
         if self.offer.records is None:
             return None
-        name = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{NAME}-{id}.jsonl"
+        name = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{Guest.name}-{id}.jsonl"
         return self.offer.records / name

@@ -18,7 +18,8 @@ from typing import Annotated
 from pydantic import Field
 
 from agent.config import Grant, Seed
-from agent.doors.games import LONGEST_COMMAND, MOST_LISTED, Answer, Games, Listing, Offer, Opening, Possible, Wish
+from agent.doors.games import LONGEST_COMMAND, MOST_LISTED, Games, Offer, Wish
+from agent.doors.told import Answer, Listing, Opening, Possible
 from worlds.errors import ConfigurationError, HousequestError
 
 try:

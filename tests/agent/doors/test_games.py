@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.doors.games import MOST_LISTED, Games, Offer, Opening, Wish
+from agent.doors.games import MOST_LISTED, Games, Offer, Wish
+from agent.doors.told import Opening
 from agent.events import Ended, Started, Stepped
 from agent.record import read_episode
 from worlds.alfworld.tasks import TASK_TYPES
