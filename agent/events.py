@@ -136,7 +136,8 @@ class Intervened(_Body):
     """A person did something: replaced a command, gave a hint, asked again, took over, stopped the episode.
 
     ``interrupt`` cancelled the agent while it decided, ``retry`` asked it again after a failure, ``model`` gave it another
-    model (``text``), ``rewind`` went back: the event's parent is where to.
+    model (``text``), ``rewind`` went back: the event's parent is where to, and ``text`` names the turn that is played next.
+    What an agent had said when it was interrupted, asked again or failed is a branch that was left.
     """
 
     kind: Literal["intervened"] = "intervened"
@@ -234,5 +235,6 @@ def branch(events: Sequence[Event]) -> tuple[Event, ...]:
     event = events[-1] if events else None
     while event is not None:
         path.append(event)
-        event = None if event.parent is None else by_id.get(event.parent)
+        # A parent happened before: a record that says otherwise must not lead round in circles.
+        event = by_id.get(event.parent) if event.parent is not None and event.parent < event.id else None
     return tuple(reversed(path))

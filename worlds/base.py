@@ -187,6 +187,21 @@ class World(Protocol):
         """The world's own player. Raises ``Unsupported`` where there is none."""
         ...
 
+    def rehearse(self, task: Task) -> Env:
+        """An env over ``task`` to try things out in beside the game, always on an engine that is quick and in this process.
+
+        Raises what `open` raises, and ``Unsupported`` where there is no such engine.
+        """
+        ...
+
+    def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
+        """How many commands the shortest way to win ``task`` takes: hidden knowledge, for metrics and for people after a game.
+
+        None where there is none, where the world cannot tell, or where it did not find out within its own limit, or
+        ``seconds``. Raises ``GameError``. It may take a second or two, so an event loop calls it in a thread.
+        """
+        ...
+
     def fingerprint(self, split: str) -> str:
         """A digest of the data behind ``split``, for a run's record."""
         ...

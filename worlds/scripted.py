@@ -180,23 +180,21 @@ class ScriptedExpert:
         return memory if answer is None else replace(memory, state=answer[1])
 
     def decide(self, memory: Walk) -> tuple[str, str, Walk]:
-        command, left = _shortest(_PROBLEMS[memory.problem], memory.state)
-        return command, f"{left} more to go", memory
+        commands = _shortest(_PROBLEMS[memory.problem], memory.state)
+        return commands[0] if commands else "look", f"{max(len(commands) - 1, 0)} more to go", memory
 
 
-def _shortest(problem: _Problem, start: State) -> tuple[str, int]:
-    """The first command on a shortest way to the goal, and how many follow it; ``look`` where nothing is left to do."""
-    first = {start: "look"}
-    steps = {start: 0}
+def _shortest(problem: _Problem, start: State) -> tuple[str, ...]:
+    """The commands of a shortest way to the goal, found breadth-first; none where it is reached."""
+    ways: dict[State, tuple[str, ...]] = {start: ()}
     queue = deque([start])
     while queue:
         state = queue.popleft()
         if all(problem.conditions(state)):
-            return first[state], max(steps[state] - 1, 0)
+            return ways[state]
         for name, _, after in _commands(state):
-            if after not in steps:
-                first[after] = name if state == start else first[state]
-                steps[after] = steps[state] + 1
+            if after not in ways:
+                ways[after] = (*ways[state], name)
                 queue.append(after)
     raise Unsupported(f"No commands lead from here to the goal {problem.goal!r}.")
 
@@ -251,6 +249,13 @@ class ScriptedWorld:
             raise Unsupported("The scripted world does not explain refused commands; leave the diagnosis out.")
         known = self.task(task.id)
         return ScriptedEnv(known, _PROBLEMS[known.number - 1])
+
+    def rehearse(self, task: Task) -> ScriptedEnv:
+        return self.open(task)
+
+    def shortest(self, task: Task, *, seconds: float | None = None) -> int:
+        del seconds  # It is found at once.
+        return len(_shortest(_PROBLEMS[self.task(task.id).number - 1], State()))
 
     def expert(self, /, **settings: Any) -> ScriptedExpert:
         if settings:

@@ -213,6 +213,31 @@ def test_a_game_is_won_where_all_its_conditions_hold(world: World, tasks: list[T
         assert step.won
 
 
+def test_no_walk_that_wins_is_shorter_than_the_shortest(world: World, tasks: list[Task]) -> None:
+    expert = world.expert()
+    for task in tasks:
+        shortest = world.shortest(task)
+        assert shortest == world.shortest(task)
+        env, opened = world.rehearse(task), world.open(task)
+        assert env.reset() == opened.reset()
+        for walk in range(4):
+            step = env.reset()
+            memory = expert.begin(task.goal, step.observation)
+            wandered = wander(env, walk, 3 * walk)
+            for command, step in wandered:
+                memory = expert.observe(memory, command, step.observation)
+            steps = len(wandered)
+            while not step.done:
+                command, _, memory = expert.decide(memory)
+                assert command is not None
+                step = env.step(command)
+                steps += 1
+                memory = expert.observe(memory, command, step.observation)
+            assert shortest is not None
+            assert shortest <= steps
+        env.close()
+
+
 def test_an_expert_follows_whoever_chose_the_command(world: World, tasks: list[Task]) -> None:
     expert = world.expert()
     for task in tasks:

@@ -122,13 +122,25 @@ class AlfworldWorld:
         return found
 
     def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        known = task if task.source is not None else self.task(task.id)
+        known = self._known(task)
         env = self._env(known, self._game(known))
         if not diagnosis:
             return env
         from worlds.alfworld.diagnosis import Diagnosed
 
         return Diagnosed(env)
+
+    def rehearse(self, task: Task) -> Env:
+        from worlds.alfworld.engine import NativeEnv
+
+        known = self._known(task)
+        return NativeEnv(known, self._game(known))
+
+    def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
+        from worlds.alfworld.planner import Plan, plan
+
+        found = plan(self._game(self._known(task)), seconds=seconds)
+        return len(found.commands) if isinstance(found, Plan) else None
 
     def source(self, task: Task) -> tuple[str, str]:
         """Hidden: the PDDL problem of ``task`` and the goal sentence that goes with it. Raises ``GameError``."""
@@ -181,6 +193,10 @@ class AlfworldWorld:
     def refused(self, split: str) -> Sequence[Entry]:
         """The games among the split's tasks that cannot be played, and why."""
         return self._with_standing(split, "refused")
+
+    def _known(self, task: Task) -> Task:
+        """The task with what is needed to find its game."""
+        return task if task.source is not None else self.task(task.id)
 
     def _env(self, task: Task, game: Game) -> Env:
         if self._workers is None:
