@@ -8,6 +8,7 @@ of the working folder may have come with somebody else's repository: it never sa
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,11 +56,33 @@ Seed = Annotated[int, BeforeValidator(_no_truth), Field(ge=0, lt=1 << 32)]
 Grant = Literal["admissible", "diagnosis", "type"]
 
 
+Price = Annotated[float, BeforeValidator(_no_truth), Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class Prices(BaseModel):
+    """What a model costs per million tokens, in whatever currency its user thinks in.
+
+    ``input`` is the price of prompt tokens that no cache served, ``cached`` of those that one did (where it is not given, they
+    cost as much as the others), ``output`` of completion tokens.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: Price
+    output: Price
+    cached: Price | None = None
+
+
 class Settings(BaseModel):
     """Everything that can be configured. ``None`` leaves the choice to the command.
 
     ``timeout`` limits one attempt at a model's call, in seconds. ``agents`` holds the settings of each agent by its name;
-    ``set`` those given on the spot, for the agent at hand.
+    ``set`` those given on the spot, for the agent at hand. ``prices`` are those of each model by its name::
+
+        [prices."openai:NAME"]
+        input = 1.25
+        cached = 0.125
+        output = 10
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -81,10 +104,15 @@ class Settings(BaseModel):
     workers: Annotated[int, BeforeValidator(_no_truth), Field(ge=1, le=512)] = 1
     set: dict[Text, Scalar] = {}
     agents: dict[Text, dict[Text, Scalar]] = {}
+    prices: dict[Text, Prices] = {}
 
     def settings_of(self, agent: str) -> dict[str, Scalar]:
         """The settings configured for ``agent``, those given on the spot last."""
         return {**self.agents.get(agent, {}), **self.set}
+
+    def prices_of(self, model: str) -> Prices | None:
+        """The prices of ``model``: those of its whole name, else of its name without an address; None where none are set."""
+        return self.prices.get(model) or self.prices.get(_ADDRESS.sub("", model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +151,7 @@ def configure(flags: Mapping[str, object] | None = None, folder: Path | None = N
     said: dict[str, _Source] = {}
     for source in sources:
         for key, value in source.values.items():
-            if key == "agents":
+            if key in _TABLES:
                 merged[key] = _joined(merged.get(key), value)
             elif key == "rules" and source.folder is not None and isinstance(value, str):
                 merged[key] = _beside(source, value)
@@ -174,6 +202,11 @@ def _known_agent(agent: str, source: _Source) -> None:
         )
 
 
+_TABLES = ("agents", "prices")
+"""Settings that are tables of tables: joined from all files, and in no variable of the environment."""
+
+_ADDRESS = re.compile(r"@https?://.*", re.DOTALL)
+
 _TAGS = ("[key]", "str", "int", "float", "bool")
 """What pydantic adds to the place of an error: that a key is meant, and which of several types it tried."""
 
@@ -181,9 +214,14 @@ _TAGS = ("[key]", "str", "int", "float", "bool")
 def _complaint(error: ValidationError, said: Mapping[str, _Source]) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     key, *inner = (str(part) for part in first["loc"])
+    within = "".join(f", {shown(part, 40)}" for part in inner if part not in _TAGS and not part.isdigit())
+    if first["type"] == "missing":
+        return f"{said[key].place(key)}{within} is missing; give it."
+    if first["type"] == "extra_forbidden":
+        hint = nearest(inner[-1], list(Prices.model_fields)) or f" Known: {', '.join(Prices.model_fields)}."
+        return f"{said[key].place(key)}{within} is unknown.{hint}"
     reason = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     wanted = reason if reason.startswith("it ") else f"it should be {reason[:200]}"
-    within = "".join(f", {shown(part, 40)}" for part in inner if part not in _TAGS and not part.isdigit())
     return f"{said[key].place(key)}{within}: {shown(first['input'])} cannot be used: {wanted}."
 
 
@@ -283,4 +321,4 @@ def _flags(flags: Mapping[str, object]) -> _Source:
 
 
 _FILE_KEYS = tuple(key for key in Settings.model_fields if key != "set")
-_VARIABLES = {f"{PREFIX}{key.upper()}": key for key in Settings.model_fields if key != "agents"}
+_VARIABLES = {f"{PREFIX}{key.upper()}": key for key in Settings.model_fields if key not in _TABLES}

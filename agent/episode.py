@@ -1,33 +1,45 @@
 """The loop: an env, an agent and an overseer become a stream of events.
 
 A failed episode is data, not a crash: whatever breaks ends it with an ``Ended`` event that names the boundary. Only
-cancellation passes through.
+cancellation passes through. While a person attends, a failed model is theirs to deal with, and they may go back to the end of
+any turn, of any branch, also once a branch has ended.
 """
 
 from __future__ import annotations
 
 import asyncio
-import traceback
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from agent import events
-from agent.agents.base import Act, Agent, Decision, GiveUp, Grants, Leave, Memory, Said, Turn, Unread
+from agent.agents.base import Act, Agent, Decision, GiveUp, Grants, Leave, Memory, Turn, Unread
+from agent.attribution import Over, attributed
+from agent.checkpoints import Checkpoints, Stand
 from agent.events import Clocked, Event
-from agent.models.base import Timing
-from agent.overseer import Accept, Again, Overseer, Play, Replace, Stop, Unattended
+from agent.interruption import unless
+from agent.overseer import (
+    Accept,
+    Again,
+    Before,
+    Change,
+    Overseer,
+    Play,
+    Proceed,
+    Replace,
+    Rewind,
+    Stop,
+    Unattended,
+    Verdict,
+)
 from agent.roles.base import clean
+from agent.telling import Listener, Teller, Unheard
 from worlds.base import Env, Step, Task, Transition, World
-from worlds.errors import Boundary, HousequestError
+from worlds.errors import ModelError
 
 R = TypeVar("R")
-
-Listener = Callable[[Event | Clocked], None]
-"""Is told what happens, as it happens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,10 @@ class Terms:
 async def run_episode(
     env: Env, agent: Agent, terms: Terms, listener: Listener, overseer: Overseer | None = None
 ) -> events.Ended:
-    """Play one episode to its end and return how it ended; ``listener`` is told every event."""
+    """Play one episode to its end and return how it ended, or its last branch; ``listener`` is told every event.
+
+    ``env`` stays the caller's to close; copies that were made of it are closed here.
+    """
     return await _Episode(env, agent, terms, listener, overseer or Unattended()).run()
 
 
@@ -89,72 +104,62 @@ async def play(
         env.close()
 
 
-class _Over(Exception):
-    """The episode ends here, with this outcome."""
+class _Back(Exception):
+    """The person goes back to the event ``to``."""
 
-    def __init__(self, outcome: events.Outcome, reason: str, boundary: Boundary | None = None, message: str | None = None):
-        super().__init__(reason)
-        self.outcome: events.Outcome = outcome
-        self.reason = reason
-        self.boundary: Boundary | None = boundary
-        self.message = message
-
-
-class _Unheard(BaseException):
-    """The listener failed while the agent was talking: no ``Exception``, so that it is not taken for a fault of the agent's."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
+    def __init__(self, to: int) -> None:
+        super().__init__(to)
+        self.to = to
 
 
 class _Episode:
-    """The running state of one episode."""
+    """The running state of one episode.
+
+    ``anchor`` is the event that ended the last turn, or the start: where a rewind to this turn goes to.
+    """
 
     def __init__(self, env: Env, agent: Agent, terms: Terms, listener: Listener, overseer: Overseer) -> None:
-        self.env = env
+        self.given = self.env = env
         self.agent = agent
         self.terms = terms
-        self.listener = listener
+        self.teller = Teller(listener)
         self.overseer = overseer
-        self.next_id = 0
-        self.parent: int | None = None
-        self.turn = 0
-        self.steps = 0
-        self.refused = 0
-        self.assisted = False
-        self.hints: tuple[str, ...] = ()
-        self.untold: tuple[Transition, ...] = ()
+        self.grants = Grants()
+        self.stand = Stand()
+        self.checkpoints = Checkpoints()
+        self.anchor = 0
 
     async def run(self) -> events.Ended:
+        begin = self._open
         try:
-            await self._play()
-            raise AssertionError("an episode ends by an outcome")
-        except _Over as over:
-            ended = events.Ended(
-                outcome=over.outcome,
-                reason=over.reason,
-                turns=self.turn,
-                steps=self.steps,
-                refused=self.refused,
-                assisted=self.assisted,
-                boundary=over.boundary,
-                message=over.message,
-            )
-            self._tell(ended)
-            return ended
-        except _Unheard as unheard:
+            while True:
+                try:
+                    await begin()
+                    await self._play()
+                except Over as over:
+                    ended = self._end(over)
+                    to = await self._after(ended)
+                    if to is None:
+                        return ended
+                except _Back as back:
+                    to = back.to
+                begin = partial(self._go_back, to)
+        except Unheard as unheard:
             raise unheard.error from None
+        finally:
+            if self.env is not self.given:
+                self.env.close()
+            self.checkpoints.close()
 
-    async def _play(self) -> None:
+    async def _open(self) -> None:
         opening = await self._world(self.env.reset)
         task = self.env.task
-        grants = Grants(
+        self.grants = Grants(
             admissible="admissible" in self.terms.grants,
             diagnosis="diagnosis" in self.terms.grants,
             task_type=task.type if "type" in self.terms.grants else None,
         )
-        self._tell(
+        self.teller.tell(
             events.Started(
                 world=task.world,
                 engine=self.terms.engine,
@@ -174,82 +179,186 @@ class _Episode:
                 opening=opening.observation.text,
             )
         )
-        with _attributed("agent"):
-            memory: Memory = self.agent.begin(task.goal, opening.observation, grants)
+        with attributed("agent"):
+            self.stand = Stand(self.agent.begin(task.goal, opening.observation, self.grants))
         _judge(opening)
-        while self.turn < self.terms.max_turns:
-            memory = await self._take_turn(memory, grants)
-        raise _Over("lost", f"out of turns ({self.terms.max_turns})")
 
-    async def _take_turn(self, memory: Memory, grants: Grants) -> Memory:
-        number = self.turn + 1
-        word = await self.overseer.before(number)
-        if isinstance(word, Stop):
-            self._intervene("stop", word.reason)
-            raise _Over("stopped", word.reason)
-        if isinstance(word, Play):
-            self._intervene("play", word.command)
-            await self._execute(clean(word.command), "person")
-            return memory
-        for hint in word.hints:
-            self._intervene("hint", hint)
-        self.hints += word.hints
-        decision, by, memory = await self._decide(memory, number, grants)
-        self.hints, self.untold = (), ()
-        if isinstance(decision, Leave):
-            raise _Over("stopped", decision.reason)
-        if isinstance(decision, GiveUp):
-            raise _Over("lost", f"gave up: {decision.reason}")
-        if isinstance(decision, Unread):
-            self.turn = number
-            self._tell(events.Spent(turn=number))
-        else:
-            await self._execute(decision.command, by)
-        return memory
+    async def _play(self) -> NoReturn:
+        while self.stand.turn < self.terms.max_turns:
+            await self._take_turn(self.stand.turn + 1)
+        raise Over("lost", f"out of turns ({self.terms.max_turns})")
 
-    async def _decide(self, memory: Memory, number: int, grants: Grants) -> tuple[Decision, events.Player, Memory]:
-        """Ask the agent, and the overseer about its proposal, until there is a decision that stands."""
-        before = self.parent
+    def _end(self, over: Over) -> events.Ended:
+        ended = events.Ended(
+            outcome=over.outcome,
+            reason=over.reason,
+            turns=self.stand.turn,
+            steps=self.stand.steps,
+            refused=self.stand.refused,
+            assisted=self.teller.assisted,
+            boundary=over.boundary,
+            message=over.message,
+        )
+        self.teller.tell(ended)
+        return ended
+
+    async def _after(self, ended: events.Ended) -> int | None:
+        """Where the person goes back to now that a branch has ended, if anywhere."""
+        while self.overseer.attended:
+            match await self._possible(await self.overseer.over(ended)):
+                case Rewind(to=to):
+                    return to
+                case None | Stop():
+                    return None
+                case _:
+                    pass
+        return None
+
+    async def _go_back(self, to: int) -> None:
+        self.stand = self.checkpoints.stand(to)
+        self.teller.last = self.anchor = to
+        self.teller.intervene("rewind", f"to turn {self.stand.turn + 1}")
+        with attributed("world"):
+            env = await self.checkpoints.house(to, self.env, inline=self.terms.inline)
+        if self.env is not env and self.env is not self.given:
+            self.env.close()
+        self.env = env
+
+    async def _take_turn(self, number: int) -> None:
+        attended = self.overseer.attended
+        if attended:
+            await self._world(partial(self.checkpoints.keep, self.anchor, self.stand, self.env))
+        possible = await self._world(self.env.admissible_commands) if attended or self.grants.admissible else None
+        word: Before | None = None
         while True:
-            admissible = await self._world(self.env.admissible_commands) if grants.admissible else None
+            if word is None:
+                word = await self._possible(await self.overseer.before(number, possible if attended else None))
+            match word:
+                case Proceed(hints=hints):
+                    for hint in hints:
+                        self._hint("hint", hint)
+                    decided = await self._decide(number, possible)
+                    if isinstance(decided, _Decided):
+                        return await self._carry_out(decided, number)
+                    word = decided
+                case Stop(reason=reason):
+                    self.teller.intervene("stop", reason)
+                    raise Over("stopped", reason)
+                case Rewind(to=to):
+                    raise _Back(to)
+                case Play(command=command):
+                    self.teller.intervene("play", command)
+                    return await self._execute(clean(command), "person")
+                case Change(agent=agent, model=model):
+                    self.teller.intervene("model", model)
+                    self.agent = agent
+                    word = None
+
+    async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | Before | None:
+        """Ask the agent, and the overseer about its proposal, until there is a decision that stands.
+
+        Else what the person says in its stead, or None where they interrupted and are to be asked.
+        """
+        self._consult()
+        before = self.teller.last
+        while True:
             turn = Turn(
                 number=number,
-                left=self.terms.max_turns - self.turn,
-                transitions=self.untold,
-                hints=self.hints,
+                left=self.terms.max_turns - self.stand.turn,
+                transitions=self.stand.untold,
+                hints=self.stand.hints,
                 rules=self.terms.rule_statements,
-                admissible=admissible,
+                admissible=possible if self.grants.admissible else None,
             )
-            with _attributed("agent"):
-                decision, after = await self.agent.decide(memory, turn, self._emit)
-            if not isinstance(decision, Act):
-                return decision, "agent", after
-            self._tell(events.Proposed(turn=number, command=decision.command))
-            verdict = await self.overseer.review(number, decision.command)
-            if isinstance(verdict, Accept):
-                return decision, "agent", after
-            if isinstance(verdict, Replace):
-                self._intervene("replace", verdict.command)
-                return Act(clean(verdict.command)), "person", after
-            if isinstance(verdict, Again):
-                # The old memory is as good as new; what was just said stays in the record as a branch of its own.
-                self.parent = before
-                self._intervene("again", verdict.hint)
-                self.hints += (verdict.hint,) if verdict.hint else ()
-                continue
-            self._intervene("stop", verdict.reason)
-            raise _Over("stopped", verdict.reason)
+            asking = partial(self._ask, turn)
+            answer = await (unless(self.overseer.interruption, asking) if self.overseer.attended else asking())
+            # Wherever the agent's answer does not stand, its old memory is as good as new; what was just said stays in the
+            # record as a branch of its own.
+            if answer is None:
+                self.teller.last = before
+                self.teller.intervene("interrupt")
+                return None
+            if isinstance(answer, ModelError):
+                return await self._failed(answer, number, before)
+            if not isinstance(answer.decision, Act):
+                return answer
+            verdict = await self._review(number, answer.decision.command)
+            match verdict:
+                case Accept():
+                    return answer
+                case Replace(command=command):
+                    self.teller.intervene("replace", command)
+                    return replace(answer, decision=Act(clean(command)), by="person")
+                case Again(hint=hint):
+                    self.teller.last = before
+                    self._hint("again", hint)
+                    before = self.teller.last
+                case Stop() | Rewind():
+                    return verdict
+                case Play() | Change():  # said on being told that there is no way back
+                    self.teller.last = before
+                    return verdict
+
+    async def _ask(self, turn: Turn) -> _Decided | ModelError:
+        with attributed("agent"):
+            try:
+                decision, memory = await self.agent.decide(self.stand.memory, turn, self.teller.emit)
+            except ModelError as error:
+                if not self.overseer.attended:
+                    raise
+                return error
+        return _Decided(decision, memory)
+
+    async def _failed(self, error: ModelError, number: int, before: int | None) -> Before:
+        self.teller.tell(events.Failed(turn=number, boundary=error.boundary, message=clean(error.recorded)))
+        word = await self._possible(await self.overseer.failed(number, clean(str(error))))
+        if not isinstance(word, Stop):
+            self.teller.last = before
+        if isinstance(word, Proceed):
+            self.teller.intervene("retry")
+        return word
+
+    async def _review(self, number: int, command: str) -> Verdict | Play | Change:
+        self.teller.tell(events.Proposed(turn=number, command=command))
+        while True:
+            verdict = await self._possible(await self.overseer.review(number, command))
+            if not isinstance(verdict, Proceed):
+                return verdict
+
+    async def _possible(self, word: R | Rewind) -> R | Before:
+        """``word``, or where it is a way back to nowhere, what the person says on being told."""
+        answer: R | Before = word
+        while isinstance(answer, Rewind) and answer.to not in self.checkpoints:
+            answer = await self.overseer.failed(self.stand.turn + 1, self.checkpoints.refusal(answer.to))
+        return answer
+
+    async def _carry_out(self, decided: _Decided, number: int) -> None:
+        stand = self.stand
+        stand.memory, stand.hints, stand.untold = decided.memory, (), ()
+        match decided.decision:
+            case Leave(reason=reason):
+                raise Over("stopped", reason)
+            case GiveUp(reason=reason):
+                raise Over("lost", f"gave up: {reason}")
+            case Unread():
+                stand.turn = number
+                self.anchor = self.teller.tell(events.Spent(turn=number))
+            case Act(command=command):
+                await self._execute(command, decided.by)
 
     async def _execute(self, command: str, by: events.Player) -> None:
-        self.turn += 1
-        self.steps += 1
+        stand = self.stand
+        stand.turn += 1
+        stand.steps += 1
         step: Step = await self._world(partial(self.env.step, command))
         met = await self._world(self.env.goal_conditions)
-        self.refused += not step.observation.accepted
-        truncated = step.truncated or (self.turn >= self.terms.max_turns and not step.terminated)
-        self._tell(
+        stand.refused += not step.observation.accepted
+        transition = Transition(command, step.observation)
+        stand.untold += (transition,)
+        stand.played += (transition,)
+        self.anchor = self.teller.tell(
             events.Stepped(
-                turn=self.turn,
+                turn=stand.turn,
                 command=command,
                 by=by,
                 observation=step.observation.text,
@@ -257,60 +366,42 @@ class _Episode:
                 explanation=step.observation.explanation,
                 won=step.won,
                 terminated=step.terminated,
-                truncated=truncated,
+                truncated=step.truncated or (stand.turn >= self.terms.max_turns and not step.terminated),
                 met=met[0] if met else None,
                 conditions=met[1] if met else None,
             )
         )
-        self.untold += (Transition(command, step.observation),)
         _judge(step)
 
     async def _world(self, call: Callable[[], R]) -> R:
-        with _attributed("world"):
+        with attributed("world"):
             return call() if self.terms.inline else await asyncio.to_thread(call)
 
-    def _intervene(self, action: events.Action, text: str) -> None:
-        self.assisted = True
-        self._tell(events.Intervened(action=action, text=clean(text)))
+    def _consult(self) -> None:
+        rules = self.terms.rule_statements
+        if rules and rules != self.stand.rules:
+            self.stand.rules = rules
+            self.teller.tell(events.Consulted(rules=rules))
 
-    def _emit(self, body: Said, timing: Timing | None = None) -> None:
-        try:
-            self._tell(body)
-            if timing is not None and self.parent is not None:
-                self.listener(Clocked(of=self.parent, seconds=timing.seconds, attempts=timing.attempts, cached=timing.cached))
-        except Exception as error:
-            raise _Unheard(error) from error
+    def _hint(self, action: events.Action, hint: str) -> None:
+        self.teller.intervene(action, hint)
+        if hint:
+            self.stand.hints += (clean(hint),)
 
-    def _tell(self, body: events.Body) -> None:
-        event = Event(id=self.next_id, parent=self.parent, body=body)
-        self.next_id += 1
-        self.parent = event.id
-        self.listener(event)
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """A decision that stands, the memory that goes with it, and whose it is."""
+
+    decision: Decision
+    memory: Memory
+    by: events.Player = "agent"
 
 
 def _judge(step: Step) -> None:
     if step.won:
-        raise _Over("won", "the task is done")
+        raise Over("won", "the task is done")
     if step.terminated:
-        raise _Over("lost", "the world ended the episode")
+        raise Over("lost", "the world ended the episode")
     if step.truncated:
-        raise _Over("lost", "the world's own limit ended the episode")
-
-
-class _attributed:
-    """Turns what breaks inside into the end of the episode, attributed to a boundary."""
-
-    def __init__(self, boundary: Boundary) -> None:
-        self.boundary: Boundary = boundary
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, HousequestError):
-            raise _Over("error", "an error", error.boundary, clean(error.recorded)) from error
-        if isinstance(error, Exception):
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{Path(where.filename).name}:{where.lineno}"
-            message = f"{type(error).__name__} at {place}: {error}"
-            raise _Over("error", "a fault in the code", self.boundary, clean(message)) from error
+        raise Over("lost", "the world's own limit ended the episode")

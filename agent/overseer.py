@@ -57,7 +57,9 @@ class Again:
 class Rewind:
     """Go back to just after the event ``to`` (a ``Started``, ``Stepped`` or ``Spent``) and play on from there, as a new branch.
 
-    The house and the agent's memory are then what they were; what was played since stays in the record.
+    The house and the agent's memory are then what they were, on whichever branch; what was played since stays in the record,
+    and a model that was changed to stays. A turn must have begun at ``to``. Any other id changes nothing: ``failed`` is asked
+    with a message that says so, its ``Proceed`` goes on where the rewind was asked for, and no event is told.
     """
 
     to: int
@@ -99,11 +101,17 @@ class Overseer(Protocol):
         ...
 
     async def interruption(self) -> None:
-        """Returns when the agent is to be interrupted while it decides; it is cancelled, and ``before`` is asked again."""
+        """Returns when the agent is to be interrupted while it decides; it is cancelled, and ``before`` is asked again.
+
+        Cancelled itself once the agent has decided. Where both come at once, the interruption counts.
+        """
         ...
 
     async def failed(self, turn: int, message: str) -> Before:
-        """Called when a model failed for good; ``Proceed`` tries again."""
+        """Called when a model failed for good, which was told as ``Failed``; ``Proceed`` tries again.
+
+        Also called, with nothing told before, when a ``Rewind`` leads nowhere.
+        """
         ...
 
     async def over(self, ended: Ended) -> Rewind | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agent.events import (
+    Consulted,
     Ended,
     Event,
+    Failed,
     Intervened,
     Planned,
     Progressed,
@@ -39,6 +41,8 @@ class Narrator:
         match event.body:
             case Started() as started:
                 yield from self._started(started)
+            case Consulted(rules=rules):
+                yield from self._aside("rules", f"the agent is shown {_many(len(rules), 'rule')}")
             case Thought(role=role, text=text):
                 yield from self._aside(role, cut(text, LONGEST_THOUGHT))
             case Planned() as planned:
@@ -48,6 +52,8 @@ class Narrator:
             case Unreadable(role=role, reason=reason, final=final):
                 way = "the turn is spent" if final else "it is asked again"
                 yield from self._aside(role, f"its reply could not be read: {reason} ({way})")
+            case Failed(boundary=boundary, message=message):
+                yield from self._aside(boundary, cut(message, LONGEST_THOUGHT))
             case Intervened(action=action, text=text):
                 yield from self._aside("person", f"{action} {text}".strip())
             case Spent(turn=turn):

@@ -7,7 +7,7 @@ is every selected task. Only episodes that a person touched are left out, by nam
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel, ConfigDict
 
@@ -48,36 +48,51 @@ class Result(BaseModel):
     message: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Spent:
+    """What was spent on the way to an event."""
+
+    calls: int = 0
+    unreadable: int = 0
+    prompt: int | None = None
+    completion: int | None = None
+
+
 class Tally:
-    """Counts an episode as it happens, or as it is read back: a listener."""
+    """Counts an episode as it happens, or as it is read back: a listener. Only the branch that was played on counts."""
 
     def __init__(self, task: Selected) -> None:
         self._task = task
         self._ended: Ended | None = None
-        self._calls = 0
-        self._unreadable = 0
-        self._prompt: int | None = None
-        self._completion: int | None = None
+        self._spent: dict[int | None, _Spent] = {}
+        self._last: int | None = None
 
     def __call__(self, event: Event | Clocked) -> None:
         """Count one event."""
-        match event:
-            case Event(body=Called() as called):
-                self._calls += 1
-                self._prompt = _plus(self._prompt, called.prompt_tokens)
-                self._completion = _plus(self._completion, called.completion_tokens)
-            case Event(body=Unreadable()):
-                self._unreadable += 1
-            case Event(body=Ended() as ended):
-                self._ended = ended
+        if isinstance(event, Clocked):
+            return
+        spent = self._spent.get(event.parent, _Spent())
+        match event.body:
+            case Called() as called:
+                spent = replace(
+                    spent,
+                    calls=spent.calls + 1,
+                    prompt=_plus(spent.prompt, called.prompt_tokens),
+                    completion=_plus(spent.completion, called.completion_tokens),
+                )
+            case Unreadable():
+                spent = replace(spent, unreadable=spent.unreadable + 1)
             case _:
                 pass
+        self._ended = event.body if isinstance(event.body, Ended) else None
+        self._spent[event.id] = spent
+        self._last = event.id
 
     def result(self) -> Result | None:
         """What the episode came to; None while it has not ended."""
         if self._ended is None:
             return None
-        ended = self._ended
+        ended, spent = self._ended, self._spent[self._last]
         return Result(
             number=self._task.number,
             task=self._task.id,
@@ -88,10 +103,10 @@ class Tally:
             turns=ended.turns,
             steps=ended.steps,
             refused=ended.refused,
-            calls=self._calls,
-            unreadable=self._unreadable,
-            prompt_tokens=self._prompt,
-            completion_tokens=self._completion,
+            calls=spent.calls,
+            unreadable=spent.unreadable,
+            prompt_tokens=spent.prompt,
+            completion_tokens=spent.completion,
             boundary=ended.boundary,
             message=ended.message,
         )

@@ -16,7 +16,7 @@ from agent.episode import Terms, run_episode
 from agent.events import Clocked, Event
 from agent.models.base import Message
 from agent.models.registry import make_model
-from agent.overseer import Accept, Proceed
+from agent.overseer import Proceed, Unattended
 from agent.roles.base import spoken
 from worlds.errors import ConfigurationError
 from worlds.registry import make_world
@@ -43,12 +43,9 @@ def episode(
     world = make_world("scripted")
     told: list[Event | Clocked] = []
 
-    class Hinting:
-        async def before(self, turn: int) -> Proceed:
+    class Hinting(Unattended):
+        async def before(self, turn: int, possible: tuple[str, ...] | None) -> Proceed:
             return Proceed((hints[turn],) if hints and turn in hints else ())
-
-        async def review(self, turn: int, proposal: str) -> Accept:
-            return Accept()
 
     made = make_agent(agent, world=world, model=make_model(model), settings=settings or {})
     terms = Terms("scripted", grants, max_turns, rule_statements=rules)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.config import Configuration, Settings, configure
+from agent.config import Configuration, Prices, Settings, configure
 from worlds.errors import ConfigurationError
 from worlds.paths import config_folder
 
@@ -82,6 +82,19 @@ def test_settings_belong_to_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found.settings_of("reasoner-actor") == {"on_hint": False, "max_tokens": "32"}
 
 
+def test_prices_belong_to_a_model(tmp_path: Path) -> None:
+    own(
+        '[prices."openai:small"]\ninput = 1\noutput = 4\n'
+        '[prices."openai:large@http://127.0.0.1:8000/v1"]\ninput = 2.5\noutput = 0'
+    )
+    near(tmp_path, '[prices."openai:small"]\ncached = 0.1')
+    found = configure(folder=tmp_path).settings
+    assert found.prices_of("openai:small") == Prices(input=1, cached=0.1, output=4)
+    assert found.prices_of("openai:small@https://models.example.org/v1") == Prices(input=1, cached=0.1, output=4)
+    assert found.prices_of("openai:large@http://127.0.0.1:8000/v1") == Prices(input=2.5, output=0)
+    assert found.prices_of("openai:large") is None
+
+
 def test_lists_in_the_environment_are_separated_by_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOUSEQUEST_TYPE", "heat, cool")
     monkeypatch.setenv("HOUSEQUEST_GRANT", "type")
@@ -115,6 +128,14 @@ def test_a_file_of_rules_lies_beside_the_file_that_names_it(tmp_path: Path) -> N
         ("[agents.nobody]\nx = 1", "nobody"),
         ("[agents.react]\nx = [1]", "'react', 'x'"),
         ("set = {a = 1}", "unknown"),
+        ("prices = 3", "prices in"),
+        ("[prices.small]\ninput = 1", "'small', 'output' is missing"),
+        ("[prices.small]\ninput = 1\noutput = -2", "-2 cannot be used: it should be greater than or equal to 0"),
+        ("[prices.small]\ninput = true\noutput = 2", "should be a number"),
+        ("[prices.small]\ninput = nan\noutput = 2", "'small', 'input'"),
+        ("[prices.small]\ninput = 'cheap'\noutput = 2", "'cheap'"),
+        ("[prices.small]\ninput = 1\noutptu = 2\noutput = 2", "Did you mean 'output'?"),
+        ("[prices.small]\ninput = 1\noutput = 2\nzzz = 3", "Known: input, output, cached"),
         ("limit = ", "is not TOML"),
         ("x = " + "[" * 5_000, "is not TOML"),
         ("limit = " + "9" * 5_000, "is not TOML"),
@@ -139,6 +160,7 @@ def test_what_is_wrong_is_named_with_its_file(text: str | bytes, told: str, tmp_
         ("HOUSEQUEST_LIMIT", "three", "HOUSEQUEST_LIMIT: 'three'"),
         ("HOUSEQUEST_SET", "three", "KEY=VALUE"),
         ("HOUSEQUEST_AGENTS", "x", "unknown"),
+        ("HOUSEQUEST_PRICES", "x", "unknown"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_variable(
@@ -178,7 +200,7 @@ _VALUES = st.recursive(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.binary(max_size=200)
-    | st.from_regex(r"(agent|limit|grant|agents|set|seed|rules) ?= ?[\[\]{}'\"a-z0-9.=, ]{0,30}").map(str.encode)
+    | st.from_regex(r"(agent|limit|grant|agents|prices|set|seed|rules) ?= ?[\[\]{}'\"a-z0-9.=, ]{0,30}").map(str.encode)
 )
 def test_any_file_is_a_configuration_or_an_error(tmp_path: Path, content: bytes) -> None:
     near(tmp_path, content)

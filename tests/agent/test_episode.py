@@ -13,7 +13,7 @@ from agent.agents.base import Act, Agent, Decision, Emitter, Grants, Turn, Unrea
 from agent.agents.registry import make_agent
 from agent.episode import Terms, play, run_episode
 from agent.events import Clocked, Event
-from agent.overseer import Accept, Again, Play, Proceed, Replace, Stop
+from agent.overseer import Accept, Again, Play, Proceed, Replace, Stop, Unattended
 from worlds.base import Env, Observation, Step, World
 from worlds.errors import ModelError
 from worlds.limits import Wrapper
@@ -46,14 +46,14 @@ class Reciter:
 
 
 @dataclass
-class Person:
+class Person(Unattended):
     """An overseer that plays lists of words and verdicts, and lets everything happen after them."""
 
     words: Sequence[Proceed | Play | Stop] = ()
     verdicts: Sequence[Accept | Replace | Again | Stop] = ()
     asked: int = 0
 
-    async def before(self, turn: int) -> Proceed | Play | Stop:
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> Proceed | Play | Stop:
         return self.words[turn - 1] if turn <= len(self.words) else Proceed()
 
     async def review(self, turn: int, proposal: str) -> Accept | Replace | Again | Stop:

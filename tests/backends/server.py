@@ -29,11 +29,12 @@ Policy = Callable[[Messages], str]
 
 @dataclass(frozen=True)
 class Recorded:
-    """One request as it came in."""
+    """One request as it came in; ``raw`` are the bytes of its body."""
 
     path: str
     headers: Mapping[str, str]
     body: dict[str, Any]
+    raw: bytes = b""
 
     @property
     def messages(self) -> Messages:
@@ -197,7 +198,8 @@ class Server:
     @property
     def app(self) -> Starlette:
         async def chat(request: Request) -> Response:
-            recorded = Recorded(request.url.path, dict(request.headers), json.loads(await request.body()))
+            raw = await request.body()
+            recorded = Recorded(request.url.path, dict(request.headers), json.loads(raw), raw)
             self.requests.append(recorded)
             behaviour = self._queued.popleft() if self._queued else self.otherwise
             return await behaviour(recorded, self.policy)

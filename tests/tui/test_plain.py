@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from agent.events import (
     Body,
     Called,
+    Consulted,
     Ended,
     Event,
+    Failed,
     Intervened,
     Planned,
     Progressed,
@@ -154,3 +156,21 @@ def test_no_event_steers_the_terminal(text: str, other: str, colour: bool) -> No
         for code in ("1", "2", "36", "1;32", "1;31", "0") if colour else ():
             bare = bare.replace(f"\x1b[{code}m", "")
         assert all(character.isprintable() or character in "\u200c\u200d" for character in bare), ascii(line)
+
+
+def test_what_a_person_who_attends_does_is_told() -> None:
+    assert told(
+        Consulted(rules=("a", "b")),
+        Failed(turn=1, boundary="model", message="It is tired."),
+        Intervened(action="retry"),
+        Intervened(action="model", text="another"),
+        Intervened(action="interrupt"),
+        Intervened(action="rewind", text="to turn 3"),
+    ) == [
+        "     rules: the agent is shown 2 rules",
+        "     model: It is tired.",
+        "     person: retry",
+        "     person: model another",
+        "     person: interrupt",
+        "     person: rewind to turn 3",
+    ]

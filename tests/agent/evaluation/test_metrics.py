@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.evaluation.metrics import Result, Selected, Tally, summarise
-from agent.events import Called, Clocked, Ended, Event, Unreadable
+from agent.events import Called, Clocked, Ended, Event, Intervened, Unreadable
 
 TASKS = tuple(Selected(number=n, id=f"demo/{n}", type=kind) for n, kind in enumerate(("heat", "heat", "light", "light"), 1))
 
@@ -59,10 +59,29 @@ def test_a_tally_counts_calls_tokens_and_unreadable_replies() -> None:
     called = Called(role="react", kept=0, added=(), reply="x", finish="stop", prompt_tokens=10, completion_tokens=None)
     bodies = (called, called, Unreadable(role="react", reply="x", reason="no", final=False))
     for number, body in enumerate(bodies):
-        tally(Event(id=number, parent=None, body=body))
+        tally(Event(id=number, parent=number - 1 if number else None, body=body))
     tally(Clocked(of=0, seconds=1.0))
     assert tally.result() is None
     tally(Event(id=3, parent=2, body=Ended(outcome="won", reason="done", turns=2, steps=1, refused=0)))
     counted = tally.result()
     assert counted is not None
     assert (counted.calls, counted.unreadable, counted.prompt_tokens, counted.completion_tokens) == (2, 1, 20, None)
+
+
+def test_only_the_branch_that_was_played_on_counts() -> None:
+    tally = Tally(TASKS[0])
+    called = Called(role="react", kept=0, added=(), reply="x", finish="stop", prompt_tokens=10, completion_tokens=1)
+    ended = Ended(outcome="lost", reason="", turns=1, steps=1, refused=0)
+    for id, parent, body in (
+        (0, None, called),
+        (1, 0, called),
+        (2, 1, ended),
+        (3, 0, Intervened(action="rewind")),
+    ):
+        tally(Event(id=id, parent=parent, body=body))
+    assert tally.result() is None, "it is being played again"
+    tally(Event(id=4, parent=3, body=called))
+    tally(Event(id=5, parent=4, body=ended))
+    result = tally.result()
+    assert result is not None
+    assert (result.calls, result.prompt_tokens, result.completion_tokens) == (2, 20, 2)
