@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from tui.commands.compare import compare
 from tui.commands.data import data_app
 from tui.commands.eval import evaluate
 from tui.commands.mcp import mcp
@@ -31,6 +32,7 @@ app = typer.Typer(
 app.command("play")(play)
 app.command("eval")(evaluate)
 app.command("report")(report)
+app.command("compare")(compare)
 app.command("replay")(replay)
 app.command("mcp")(mcp)
 app.add_typer(models_app, name="models")
