@@ -56,11 +56,13 @@ class _Stack:
         self._names = [printable(name) for name in names]
 
     def row(self, left: list[Line], right: list[Line]) -> Iterator[str]:
-        for name, lines in zip(self._names, (left, right), strict=True):
-            if lines and lines != [("goal", name)]:
+        told = [(name, lines) for name, lines in zip(self._names, (left, right), strict=True) if lines != [("goal", name)]]
+        for name, lines in told:
+            if lines:
                 yield self.look.paint("dim", f"-- {name}")
                 yield from (_painted(line, self.look) for line in lines)
-        yield ""
+        if told:
+            yield ""
 
 
 def _painted(line: Line, look: Look) -> str:

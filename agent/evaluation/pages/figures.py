@@ -170,5 +170,10 @@ def _flat(values: Mapping[str, object], above: str = "") -> list[tuple[str, str]
         elif isinstance(value, list):
             lines.append((name, "\n".join(str(item) for item in cast("list[object]", value)) or "none"))
         else:
-            lines.append((name, "not set" if value is None else str(value)))
+            lines.append((name, setting(value)))
     return lines
+
+
+def setting(value: object) -> str:
+    """The value of a setting."""
+    return "not set" if value is None else str(value)

@@ -1,6 +1,6 @@
 "use strict";
 const form = document.querySelector(".filter");
-const open = () => {
+const reveal = () => {
   const there = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
   if (there && there.tagName === "DETAILS") { there.hidden = false; there.open = true; there.scrollIntoView(); }
 };
@@ -21,5 +21,5 @@ if (form) {
   form.addEventListener("submit", event => event.preventDefault());
   apply();
 }
-addEventListener("hashchange", open);
-open();
+addEventListener("hashchange", reveal);
+reveal();

@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from agent.evaluation.compare import Comparison, Pair, Run
-from agent.evaluation.contrast import setting_text, sides, verdict
+from agent.evaluation.contrast import sides, verdict
 from agent.evaluation.metrics import Count, Result, Selected, Summary, summarise
 from agent.evaluation.pages import figures
 from agent.evaluation.pages.charts import (
@@ -261,11 +261,11 @@ def _heading(comparison: Comparison) -> list[tuple[str, str, str]]:
     lines = _both(*(figures.heading(run.manifest) for run in (comparison.first, comparison.second)))
     known = {key for key, _, _ in lines}
     changes = [change for change in comparison.changes if change.key not in known]
-    return [*lines, *((change.key, setting_text(change.first), setting_text(change.second)) for change in changes)]
+    return [*lines, *((change.key, figures.setting(change.first), figures.setting(change.second)) for change in changes)]
 
 
 def _both(first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
-    one, other, missing = dict(first), dict(second), setting_text(None)
+    one, other, missing = dict(first), dict(second), figures.setting(None)
     return [(key, one.get(key, missing), other.get(key, missing)) for key in {**one, **other}]
 
 
