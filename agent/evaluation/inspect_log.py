@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from agent.evaluation.folder import RunFolder
-from agent.evaluation.metrics import Result, Selected
 from agent.evaluation.plan import Manifest
 from agent.evaluation.report import read_results
+from agent.evaluation.result import Result, Selected
 from agent.events import Called, Event, Proposed, Started, Stepped, Thought, branch
 from agent.record import read_episode
 from agent.roles.base import spoken
