@@ -15,9 +15,9 @@ from agent.evaluation.transcript import Aside, Told, Transcript, aligned, read_t
 from agent.events import Called, Started
 from worlds.errors import ConfigurationError
 
-MOST_TRANSCRIPTS = 16 << 20
-"""Characters of transcripts in one page, without the calls of models; a browser opens that in a few seconds."""
-MOST_CALLS = 8 << 20
+MOST_TRANSCRIPTS = 12 << 20
+"""Characters of transcripts in one page, without the calls of models: a page stays near 20 MB with its tables."""
+MOST_CALLS = 4 << 20
 """Characters of prompts and replies in one page, which are many times as long as what they lead to."""
 LONGEST_LINE = 160
 """Characters of what is shown of a thought before it is opened."""
@@ -53,8 +53,8 @@ class Mind:
 
     @property
     def brief(self) -> bool:
-        """Whether it is one line, with nothing to fold away."""
-        text = self.asides[0].text if len(self.asides) == 1 and not self.calls else "\n"
+        """Whether its asides are one line, with nothing to fold away."""
+        text = self.asides[0].text if len(self.asides) == 1 else "\n"
         return len(text) <= LONGEST_LINE and "\n" not in text
 
 
@@ -156,7 +156,7 @@ class Episodes:
 
     def _fitted(self, template: str, values: Mapping[str, object], calls: bool, records: Sequence[Path]) -> Markup:
         parsed = self._environment.get_template(template)
-        bare = parsed.render(values, calls=False)
+        bare = parsed.render(values, calls=False, left=calls)
         if len(bare) > self._room:
             return self._link(records)
         self._room -= len(bare)
@@ -164,7 +164,7 @@ class Episodes:
         if not calls:
             self.with_calls += 1
         elif self._calls > 0:
-            whole = parsed.render(values, calls=True)
+            whole = parsed.render(values, calls=True, left=False)
             more = len(whole) - len(bare)
             # Once one does not fit, none is tried again.
             self._calls = self._calls - more if more <= self._calls else 0

@@ -102,7 +102,7 @@ def test_what_does_not_fit_is_a_link_to_its_record(tmp_path: Path) -> None:
 
 def test_without_room_for_calls_the_transcripts_stay(tmp_path: Path) -> None:
     page, _ = pages(tmp_path, calls=0)
-    assert "1 of its calls are in the record" in page
+    assert page.count("Prompts and replies are in the record alone.") == 2
     assert "You see a lamp." in page
     assert "Thought: perhaps" not in page
     assert "All 4 are here; 2 of them show prompts and replies." in page
