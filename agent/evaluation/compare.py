@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from agent.evaluation.folder import RunFolder
-from agent.evaluation.metrics import Result, Selected
 from agent.evaluation.plan import Manifest
 from agent.evaluation.report import read_results
+from agent.evaluation.result import Result, Selected
 from agent.evaluation.statistics import Interval, PairedCounts, bootstrap_mean, mcnemar, paired_interval
 from worlds.errors import ConfigurationError, shown
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from agent.evaluation.compare import Comparison, Pair, Run, reference_of
-from agent.evaluation.metrics import Result
+from agent.evaluation.report import MOST_NAMED, WIDTH, short, wrapped
+from agent.evaluation.result import Result
 from agent.evaluation.statistics import Interval, PairedCounts, paired_interval, wilson
 from worlds.errors import shown
-from worlds.text import printable
-
-WIDTH = 80
-MOST_NAMED = 20
-"""How many tasks the text names for one cause; the JSON has them all."""
 
 
 def as_json(comparison: Comparison) -> dict[str, object]:
@@ -91,12 +86,12 @@ def as_text(comparison: Comparison) -> str:
 
 def _heading(comparison: Comparison) -> Iterator[str]:
     for name, run in (("first", comparison.first), ("second", comparison.second)):
-        yield from _wrapped(f"{run.name}: {run.label}", f"{name:<8}")
+        yield from wrapped(f"{run.name}: {run.label}", f"{name:<8}")
     config = comparison.first.manifest.configuration
     tasks = f"{_many(len(comparison.pairs), 'task')} of {config.split} played by both"
-    yield from _wrapped(f"{tasks}, goals: {config.goals}, at most {config.max_turns} turns", f"{'pairs':<8}")
+    yield from wrapped(f"{tasks}, goals: {config.goals}, at most {config.max_turns} turns", f"{'pairs':<8}")
     for change in comparison.changes:
-        yield from _wrapped(f"{change.key}: {setting_text(change.first)} and {setting_text(change.second)}", f"{'differs':<8}")
+        yield from wrapped(f"{change.key}: {setting_text(change.first)} and {setting_text(change.second)}", f"{'differs':<8}")
 
 
 def setting_text(value: object) -> str:
@@ -119,7 +114,7 @@ def _table(comparison: Comparison) -> Iterator[str]:
 
 def _verdict(comparison: Comparison) -> Iterator[str]:
     for sentence in verdict(comparison):
-        yield from _wrapped(sentence, "")
+        yield from wrapped(sentence)
 
 
 def verdict(comparison: Comparison) -> Iterator[str]:
@@ -156,7 +151,7 @@ def _by_type(comparison: Comparison) -> Iterator[str]:
     for kind, counts in comparison.by_type.items():
         difference = f"{counts.difference * 100:+.1f} points"
         cells = f"{counts.both:>6}{counts.only_first:>7}{counts.only_second:>8}{counts.neither:>9}{difference:>18}"
-        yield f"{_short(kind, 31):<32}{cells}"
+        yield f"{short(kind, 31):<32}{cells}"
 
 
 def _flips(comparison: Comparison) -> Iterator[str]:
@@ -166,7 +161,7 @@ def _flips(comparison: Comparison) -> Iterator[str]:
         if chosen:
             yield f"Only the {name} won ({len(chosen)}):"
         for pair in chosen[:MOST_NAMED]:
-            named = f"  {_short(reference_of(pair.first), 22):<23}{_short(pair.first.type, 31):<32}"
+            named = f"  {short(reference_of(pair.first), 22):<23}{short(pair.first.type, 31):<32}"
             yield f"{named}{_played(pair.first):<11}{_played(pair.second)}"
         if len(chosen) > MOST_NAMED:
             yield f"  and {len(chosen) - MOST_NAMED} more; --json names them all"
@@ -180,8 +175,8 @@ def _played(result: Result) -> str:
 
 def _left_out(comparison: Comparison) -> Iterator[str]:
     for cause, tasks in comparison.left_out:
-        yield from _wrapped(f"{cause} ({len(tasks)}):", "Left out, ")
-        yield from (f"  {_short(task, WIDTH - 2)}" for task in tasks[:MOST_NAMED])
+        yield from wrapped(f"{cause} ({len(tasks)}):", "Left out, ")
+        yield from (f"  {short(task, WIDTH - 2)}" for task in tasks[:MOST_NAMED])
         if len(tasks) > MOST_NAMED:
             yield f"  and {len(tasks) - MOST_NAMED} more; --json names them all"
 
@@ -192,13 +187,3 @@ def _share(part: int, whole: int) -> str:
 
 def _many(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def _short(text: str, longest: int) -> str:
-    text = " ".join(printable(text).split())
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
-
-
-def _wrapped(text: str, lead: str) -> list[str]:
-    text = printable(text)
-    return textwrap.wrap(text, WIDTH, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False)

@@ -32,8 +32,11 @@ def write_page(path: Path, content: bytes) -> None:
 
 
 def write_run(path: Path, folder: RunFolder) -> None:
-    """Write the page of the run in ``folder``."""
+    """Write the page of the run in ``folder``, at its user's prices."""
+    from agent.config import configure
     from agent.evaluation.compare import read_for_comparison
     from agent.evaluation.pages.render import run_page
+    from agent.evaluation.report import read_run
 
-    write_page(path, run_page(read_for_comparison(folder), path))
+    _, summary = read_run(folder, configure().settings.prices_of)
+    write_page(path, run_page(read_for_comparison(folder), path, summary))

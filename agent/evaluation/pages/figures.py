@@ -5,19 +5,19 @@ A new figure is one more line in a table below.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
-from agent.evaluation.metrics import Count, Result, Selected, Summary
+from agent.evaluation.metrics import Count, Summary
 from agent.evaluation.pages.charts import Amount, Bin, Rate, Rates
 from agent.evaluation.plan import Manifest
+from agent.evaluation.report import number, percent, percents
+from agent.evaluation.result import Result
 from agent.evaluation.selection import counted
 
 T = TypeVar("T")
 
-MOST_CAUSES = 12
 _BINS = 12
 
 
@@ -30,25 +30,8 @@ class Column(Generic[T]):
     number: bool = True
 
 
-def _mean(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
-
-
 def _whole(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
-
-
-def percent(share: float) -> str:
-    """A share as a percentage."""
-    return f"{share * 100:.1f} %"
-
-
-def why(result: Result) -> str:
-    """Why an episode was not won, in its own words."""
-    if result.outcome == "won":
-        return ""
-    text = f"{result.boundary}: {result.message or result.reason}" if result.boundary else result.reason
-    return text[:300]
 
 
 BY_TYPE: tuple[Column[Count], ...] = (
@@ -58,37 +41,26 @@ BY_TYPE: tuple[Column[Count], ...] = (
     Column("errors", lambda count: str(count.errors)),
     Column("unfinished", lambda count: str(count.unfinished)),
     Column("success", lambda count: percent(count.success)),
-    Column("95 % interval", lambda count: f"{count.interval.low * 100:.1f}-{count.interval.high * 100:.1f} %"),
-    Column("steps", lambda count: _mean(count.mean_steps)),
-    Column("steps, won", lambda count: _mean(count.mean_steps_won)),
-)
-
-OF_RUN: tuple[Column[Summary], ...] = (
-    Column("refused commands", lambda summary: _whole(summary.refused)),
-    Column("calls of the model", lambda summary: _whole(summary.calls)),
-    Column("unreadable replies", lambda summary: _whole(summary.unreadable)),
-    Column("prompt tokens", lambda summary: _whole(summary.prompt_tokens)),
-    Column("completion tokens", lambda summary: _whole(summary.completion_tokens)),
+    Column("95 % interval", lambda count: percents(count.interval)),
+    Column("GC", lambda count: percent(count.goal.mean)),
+    Column("SR/path", lambda count: percent(count.success_by_path.mean)),
+    Column("GC/path", lambda count: percent(count.goal_by_path.mean)),
+    Column("steps", lambda count: number(count.mean_steps)),
+    Column("steps, won", lambda count: number(count.mean_steps_won)),
 )
 
 OF_TASK: tuple[Column[Result], ...] = (
     Column("outcome", lambda result: result.outcome, number=False),
-    Column("why", why, number=False),
+    Column("why", lambda result: result.failure.label if result.failure else "", number=False),
+    Column("in words", lambda result: result.failure.words if result.failure else "", number=False),
+    Column("conditions", lambda result: "-" if result.met is None else f"{result.met}/{result.conditions}"),
     Column("turns", lambda result: str(result.turns)),
     Column("steps", lambda result: str(result.steps)),
     Column("refused", lambda result: str(result.refused)),
+    Column("repeated", lambda result: _whole(result.repeated)),
     Column("calls", lambda result: str(result.calls)),
     Column("tokens", lambda result: _whole(tokens(result))),
 )
-
-
-def cause(result: Result) -> str:
-    """The class of an ending, as few of them as can be told apart."""
-    if result.outcome == "won":
-        return "won"
-    if result.outcome == "error":
-        return f"error: {result.boundary or 'unknown'}"
-    return result.reason.partition(":")[0].partition("(")[0].strip() or result.outcome
 
 
 def tokens(result: Result) -> int | None:
@@ -117,14 +89,10 @@ def rates(summary: Summary) -> list[Rates]:
     return [*groups, Rates("all", (rate(summary.overall),))]
 
 
-def endings(tasks: Sequence[Selected], results: Sequence[Result]) -> list[Amount]:
-    """How the episodes ended, the commonest first after the won ones; what was not played is unfinished."""
-    causes = Counter(cause(result) for result in results)
-    won, unfinished = causes.pop("won", 0), len(tasks) - len(results)
-    common = causes.most_common(MOST_CAUSES)
-    rest = causes.total() - sum(number for _, number in common)
-    bars = [Amount("won", won), *(Amount(name, number, tone=1) for name, number in common)]
-    bars += [Amount("other causes", rest, tone=1)] if rest else []
+def endings(summary: Summary) -> list[Amount]:
+    """How the episodes ended: won, or why not, class by class; what was not played is unfinished."""
+    bars = [Amount("won", summary.overall.won), *(Amount(lost.label, len(lost.results), tone=1) for lost in summary.failures)]
+    unfinished = summary.overall.unfinished
     return [*bars, Amount("not finished", unfinished, tone=1)] if unfinished else bars
 
 

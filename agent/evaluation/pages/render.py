@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from agent.evaluation.compare import Comparison, Pair, Run
 from agent.evaluation.contrast import sides, verdict
-from agent.evaluation.metrics import Count, Result, Selected, Summary, summarise
+from agent.evaluation.metrics import Summary, summarise
 from agent.evaluation.pages import figures
 from agent.evaluation.pages.charts import (
     Point,
@@ -31,6 +31,8 @@ from agent.evaluation.pages.charts import (
     rates_chart,
 )
 from agent.evaluation.pages.episodes import LONGEST_LINE, MOST_CALLS, MOST_TRANSCRIPTS, Episodes
+from agent.evaluation.report import definitions, groups, percent, percents, sentences
+from agent.evaluation.result import Result, Selected
 from agent.evaluation.statistics import PairedCounts, paired_interval, wilson
 from worlds.text import cut, printable
 
@@ -45,11 +47,11 @@ _ROLES = ("reasoner", "actor", "react", "expert", "person")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Figures by task type: names of columns, a row a type, and the row over all."""
+    """Figures by task type: names of columns, a row a type, and those over all and by the goals' wording."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
-    total: tuple[str, ...]
+    totals: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +67,28 @@ class Row:
     body: Markup
 
 
-def run_page(run: Run, page: Path, *, transcripts: int = MOST_TRANSCRIPTS, calls: int = MOST_CALLS) -> bytes:
-    """The page of one run, to be written to ``page``, with at most so many characters of transcripts and of models' calls."""
+def run_page(
+    run: Run, page: Path, summary: Summary | None = None, *, transcripts: int = MOST_TRANSCRIPTS, calls: int = MOST_CALLS
+) -> bytes:
+    """The page of one run, to be written to ``page``, with at most so many characters of transcripts and of models' calls.
+
+    ``summary`` is the run's own, where more is known of it than its results: paths, clocks and prices.
+    """
     environment = _environment()
     episodes = Episodes(environment, page, transcripts, calls)
     tasks = run.manifest.tasks
     results = {result.task: result for result in run.results}
     bodies = {task.id: episodes.single(run.folder.episode(task)) for task in _urgent(tasks, results)}
     rows = [_row(task, results.get(task.id), bodies) for task in tasks]
-    summary = summarise(tasks, run.results)
+    summary = summary or summarise(tasks, run.results)
     content = environment.get_template("run.html").render(
         _frame(f"{run.name}: {run.label}"),
         headline=_headline(summary),
         heading=figures.heading(run.manifest),
         configuration=figures.configuration(run.manifest),
         by_type=_table(summary),
-        of_run=[(column.name, column.cell(summary)) for column in figures.OF_RUN],
-        charts=_run_charts(run, summary),
+        sentences=[*definitions(summary.overall), *sentences(run.manifest, summary)],
+        charts=_run_charts(summary),
         assisted=summary.assisted,
         types=sorted({row.type for row in rows}),
         outcomes=sorted({row.outcome for row in rows}),
@@ -183,22 +190,18 @@ def _row(task: Selected, result: Result | None, bodies: dict[str, Markup]) -> Ro
 
 def _headline(summary: Summary) -> str:
     count = summary.overall
-    interval = f"{count.interval.low * 100:.1f}-{count.interval.high * 100:.1f} %"
-    success = f"{figures.percent(count.success)} success, 95 % interval {interval}"
+    success = f"{percent(count.success)} success, 95 % interval {percents(count.interval)}"
     return f"{count.won} of {count.episodes} tasks won: {success}."
 
 
 def _table(summary: Summary) -> Table:
-    def cells(count: Count) -> tuple[str, ...]:
-        return tuple(column.cell(count) for column in figures.BY_TYPE)
-
-    rows = tuple((kind, cells(count)) for kind, count in summary.by_type.items())
-    return Table(tuple(column.name for column in figures.BY_TYPE), rows, cells(summary.overall))
+    rows = [(name, tuple(column.cell(count) for column in figures.BY_TYPE)) for name, count in groups(summary)]
+    types = len(summary.by_type)
+    return Table(tuple(column.name for column in figures.BY_TYPE), tuple(rows[:types]), tuple(rows[types:]))
 
 
-def _run_charts(run: Run, summary: Summary) -> list[tuple[Markup, str]]:
-    played = [result for result in run.results if not result.assisted]
-    counted = [task for task in run.manifest.tasks if task.id not in set(summary.assisted)]
+def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:
+    played = summary.overall.results
     bins = figures.step_bins(played, max((result.steps for result in played), default=1))
     return [
         (rates_chart("Success by type", figures.rates(summary)), "Success by type of task; the whiskers are 95 % intervals."),
@@ -206,7 +209,10 @@ def _run_charts(run: Run, summary: Summary) -> list[tuple[Markup, str]]:
             histogram("Steps", bins, ("won", "not won"), "executed commands an episode"),
             "How many commands the episodes took.",
         ),
-        (amounts_chart("How the episodes ended", figures.endings(counted, played)), "How the episodes ended."),
+        (
+            amounts_chart("How the episodes ended", figures.endings(summary)),
+            "How the episodes ended, and why those were lost that were not won.",
+        ),
     ]
 
 
@@ -244,7 +250,7 @@ def _rates(counts: PairedCounts) -> tuple[Rate, ...]:
         Rate(
             each / total if total else 0.0,
             wilson(each, total),
-            f"{figures.percent(each / total if total else 0)} ({each}/{total})",
+            f"{percent(each / total if total else 0)} ({each}/{total})",
         )
         for each in won
     )

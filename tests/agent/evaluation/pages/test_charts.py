@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.metrics import Result, Selected
+from agent.evaluation.metrics import Result, Selected, summarise
 from agent.evaluation.pages.charts import (
     WIDTH,
     Amount,
@@ -23,7 +23,7 @@ from agent.evaluation.pages.charts import (
     rates_chart,
     ticks,
 )
-from agent.evaluation.pages.figures import cause, endings, step_bins, tokens_an_episode
+from agent.evaluation.pages.figures import endings, step_bins, tokens_an_episode
 from agent.evaluation.statistics import Interval, wilson
 
 
@@ -81,24 +81,17 @@ def test_steps_fall_into_bins() -> None:
     assert len(step_bins([], 1)) == 1
 
 
-def test_endings_are_told_apart_by_their_cause() -> None:
-    causes = [
-        result(),
-        result("lost", reason="out of turns (50)"),
-        result("lost", reason="out of turns (50)"),
-        result("lost", reason="gave up: I cannot find it"),
-        result("error", reason="x", boundary="model", message="500"),
+def test_endings_are_told_apart_by_their_class() -> None:
+    tasks = [Selected(number=number, id=str(number), type="heat") for number in range(5)]
+    broken, looped = ({"kind": kind, "turn": 1, "words": "x"} for kind in ("model", "looped"))
+    played = [
+        result(task="0"),
+        result("lost", task="1", failure=looped),
+        result("lost", task="2", failure=looped),
+        result("error", task="3", failure=broken),
     ]
-    assert [cause(each) for each in causes] == ["won", "out of turns", "out of turns", "gave up", "error: model"]
-    tasks = [Selected(number=number, id=str(number), type="heat") for number in range(7)]
-    bars = [(bar.label, bar.value) for bar in endings(tasks, causes)]
-    assert bars == [("won", 1), ("out of turns", 2), ("gave up", 1), ("error: model", 1), ("not finished", 2)]
-
-
-def test_many_causes_become_others() -> None:
-    causes = [result("lost", reason=f"reason {number}") for number in range(20)]
-    bars = endings([Selected(number=number, id=str(number), type="heat") for number in range(20)], causes)
-    assert (len(bars), bars[-1].label, bars[-1].value) == (14, "other causes", 8)
+    bars = [(bar.label, bar.value) for bar in endings(summarise(tasks, played))]
+    assert bars == [("won", 1), ("went round in circles", 2), ("the model failed", 1), ("not finished", 1)]
 
 
 def test_tokens_are_known_of_all_or_of_none() -> None:

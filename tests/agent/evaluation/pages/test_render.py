@@ -39,7 +39,7 @@ def test_everything_is_in_the_page(tmp_path: Path) -> None:
     of_run, of_both = (Outline(page) for page in pages(tmp_path))
     text = " ".join(" ".join(of_run.text).split())
     assert "1 of 4 tasks won: 25.0 % success" in text
-    for part in ("error: model", "it answered 500", "You see a lamp.", "perhaps there", "Thought: perhaps", "unfinished"):
+    for part in ("the model failed", "it answered 500", "You see a lamp.", "perhaps there", "Thought: perhaps", "unfinished"):
         assert part in text
     assert "Assisted by a person and left out demo/5-task" in text
     text = " ".join(" ".join(of_both.text).split())
