@@ -51,8 +51,7 @@ BY_TYPE: tuple[Column[Count], ...] = (
 
 OF_TASK: tuple[Column[Result], ...] = (
     Column("outcome", lambda result: result.outcome, number=False),
-    Column("why", lambda result: result.failure.label if result.failure else "", number=False),
-    Column("in words", lambda result: result.failure.words if result.failure else "", number=False),
+    Column("why", lambda result: f"{result.failure.label}: {result.failure.words}" if result.failure else "", number=False),
     Column("conditions", lambda result: "-" if result.met is None else f"{result.met}/{result.conditions}"),
     Column("turns", lambda result: str(result.turns)),
     Column("steps", lambda result: str(result.steps)),
