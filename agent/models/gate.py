@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 Verdict = Literal["answered", "crowded", "other"]
 """What came of a call: an answer; a refusal because there were too many; anything else, which says nothing of their number."""
@@ -48,6 +48,11 @@ class Gate:
         """How many calls are in flight."""
         return self._active
 
+    @property
+    def round(self) -> int:
+        """How often the limit was lowered."""
+        return self._round
+
     async def enter(self) -> Ticket:
         """Wait to be let in; every ``enter`` is followed by one ``leave``."""
         if self._waiting or not self._open():
@@ -80,6 +85,13 @@ class Gate:
             self._held_until = max(self._held_until, asyncio.get_running_loop().time() + wait)
         self._admit()
 
+    def dismiss(self, why: BaseException) -> None:
+        """Let none of those in that are waiting now: their ``enter`` raises ``why``."""
+        for turn in self._waiting:
+            if not turn.done():
+                turn.set_exception(why)
+        self._waiting.clear()
+
     def _open(self) -> bool:
         held = asyncio.get_running_loop().time() < self._held_until
         return not held and (self._limit is None or self._active < int(self._limit))
@@ -95,3 +107,13 @@ class Gate:
             if self._alarm is not None:
                 self._alarm.cancel()
             self._alarm = loop.call_at(self._held_until, self._admit)
+
+
+@runtime_checkable
+class Gated(Protocol):
+    """A model whose calls pass a gate."""
+
+    @property
+    def gate(self) -> Gate:
+        """The gate of the event loop that uses the model."""
+        ...
