@@ -188,7 +188,7 @@ def _line(result: Result) -> bytes:
 
 
 def read(path: Path, largest: int, missing: str | None = None) -> bytes:
-    """What ``path`` holds. Raises ``ConfigurationError`` with ``missing`` where it is not there, and for more than ``largest``."""
+    """What ``path`` holds. Raises ``ConfigurationError``, with ``missing`` where it is not there."""
     try:
         if missing is not None and not path.is_file():
             raise ConfigurationError(missing)

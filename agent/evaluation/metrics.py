@@ -55,7 +55,7 @@ class Played:
 
     @property
     def wording(self) -> str:
-        """Whose sentence the goal was: ``template`` or ``human``; ``unknown`` of a task of an earlier version's run, unfinished."""
+        """Whose sentence the goal was: ``template`` or ``human``; ``unknown`` where an old run has not finished the task."""
         said = (self.result.wording if self.result else None) or self.task.wording or "unknown"
         return said.partition(":")[0]
 

@@ -16,7 +16,7 @@ from agent.evaluation.par import Par, par_of
 from agent.evaluation.plan import Manifest
 from agent.evaluation.result import Selected
 from worlds.base import World
-from worlds.errors import ConfigurationError, HousequestError, WorldError
+from worlds.errors import ConfigurationError, HousequestError
 from worlds.paths import atomic_write
 from worlds.registry import make_world
 
@@ -64,7 +64,7 @@ def paths_of(run: RunFolder, manifest: Manifest, tasks: Sequence[Selected], watc
     if world is None:
         return known
     for number, task in enumerate(missing, start=1):
-        with suppress(WorldError):  # a game that is gone or damaged: its path stays unknown, and the report says so
+        with suppress(HousequestError):  # a game that is gone or damaged: its path stays unknown, and the report says so
             known[task.id] = par_of(world, world.task(task.id))
         if watcher is not None:
             watcher(number, len(missing))

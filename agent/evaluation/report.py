@@ -134,7 +134,7 @@ def _named(result: Result) -> dict[str, object]:
 def as_text(manifest: Manifest, summary: Summary) -> str:
     """The figures in at most 80 columns: what stands behind them, line by line, then the tables, success last."""
     parts = (
-        heading(manifest),
+        heading_text(manifest),
         _behind(manifest, summary),
         _means(summary.overall),
         _ways(summary),
@@ -144,8 +144,8 @@ def as_text(manifest: Manifest, summary: Summary) -> str:
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part))) + "\n"
 
 
-def heading(manifest: Manifest) -> Iterator[str]:
-    """What was played."""
+def heading(manifest: Manifest) -> list[tuple[str, str]]:
+    """What was played, by name."""
     config = manifest.configuration
     variants = " ".join(f"{key}={value}" for key, value in sorted(config.settings.items()))
     tasks = f"{counted(len(manifest.tasks), manifest.of)} ({config.split})"
@@ -157,9 +157,13 @@ def heading(manifest: Manifest) -> Iterator[str]:
         ("rules", config.rules.label if config.rules else ""),
         ("grants", ", ".join(config.grants)),
     ]
-    for name, value in lines:
-        if value:
-            yield from wrapped(value.rstrip(), f"{name:<8}")
+    return [(name, value.rstrip()) for name, value in lines if value]
+
+
+def heading_text(manifest: Manifest) -> Iterator[str]:
+    """What was played, line by line."""
+    for name, value in heading(manifest):
+        yield from wrapped(value, f"{name:<8}")
 
 
 def groups(summary: Summary) -> Iterator[tuple[str, Count]]:
