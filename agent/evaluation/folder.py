@@ -94,16 +94,20 @@ class RunFolder:
         """``result`` as this version writes it; a line of an earlier one is made anew from its episode."""
         if result.repeated is not None:
             return result
-        return result_of(task, list(read_episode(self.episode(task)))) or result
+        return self._recorded(task) or result
+
+    def _recorded(self, task: Selected) -> Result | None:
+        path = self.episode(task)
+        try:
+            return result_of(task, list(read_episode(path)))
+        except ValidationError as error:
+            raise ConfigurationError(f"{path} is damaged: {_fault(error)}.") from None
 
     def recovered(self, tasks: Sequence[Selected]) -> Iterator[Result]:
         """Results of those ``tasks`` whose episode was written whole although its line in the index was not."""
         for task in tasks:
-            path = self.episode(task)
-            if path.exists():
-                result = result_of(task, list(read_episode(path)))
-                if result is not None:
-                    yield result
+            if self.episode(task).exists() and (result := self._recorded(task)) is not None:
+                yield result
 
     def rewrite(self, results: Iterable[Result]) -> None:
         """Write the index anew."""
@@ -204,8 +208,12 @@ def parsed(kind: type[T], content: bytes, where: str) -> T:
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in fault["loc"])
-        raise ConfigurationError(f"{where} is damaged: {place or 'it'}: {fault['msg']}.") from None
+        raise ConfigurationError(f"{where} is damaged: {_fault(error)}.") from None
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{where} is damaged: {shown(str(error))}.") from None
+
+
+def _fault(error: ValidationError) -> str:
+    """What is wrong first, and where."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(str(part) for part in fault['loc']) or 'it'}: {fault['msg']}"

@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from agent.evaluation.folder import LARGEST_INDEX, RunFolder, parsed, read
 from agent.evaluation.par import Par, par_of
 from agent.evaluation.plan import Manifest
-from agent.evaluation.result import Selected
+from agent.evaluation.result import Number, Selected
 from worlds.base import World
 from worlds.errors import ConfigurationError, HousequestError
 from worlds.paths import atomic_write
 from worlds.registry import make_world
 
-Length = Annotated[int, Field(ge=0)]
 Watcher = Callable[[int, int], None]
 
 
@@ -30,8 +28,8 @@ class Path(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     task: str
-    expert: Length | None = None
-    shortest: Length | None = None
+    expert: Number | None = None
+    shortest: Number | None = None
 
 
 def read_paths(run: RunFolder) -> dict[str, Par]:

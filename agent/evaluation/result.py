@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from agent.evaluation.failures import Failure, why
 from agent.events import Called, Clocked, Ended, Event, Outcome, Started, Stepped, Unreadable, branch
 from worlds.base import Task
 from worlds.errors import Boundary
+
+Number = Annotated[int, Field(ge=0, le=1 << 53)]
+"""A count of something, as far as a float can hold it."""
 
 
 class Selected(BaseModel):
@@ -46,16 +50,16 @@ class Result(BaseModel):
     outcome: Outcome
     reason: str
     assisted: bool = False
-    turns: int
-    steps: int
-    refused: int
-    repeated: int | None = None
-    met: int | None = None
-    conditions: int | None = None
-    calls: int = 0
-    unreadable: int = 0
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    turns: Number
+    steps: Number
+    refused: Number
+    repeated: Number | None = None
+    met: Number | None = None
+    conditions: Number | None = None
+    calls: Number = 0
+    unreadable: Number = 0
+    prompt_tokens: Number | None = None
+    completion_tokens: Number | None = None
     boundary: Boundary | None = None
     message: str | None = None
     failure: Failure | None = None
@@ -79,7 +83,10 @@ class Tally:
 
 
 def result_of(task: Selected, events: Sequence[Event]) -> Result | None:
-    """What the episode of these ``events`` came to, on the branch that was played on; None where it has not ended."""
+    """What the episode of these ``events`` came to, on the branch that was played on; None where it has not ended.
+
+    Raises ``ValidationError`` for events that no episode has, such as a negative number of turns.
+    """
     played = [event.body for event in branch(events)]
     ended = played[-1] if played else None
     if not isinstance(ended, Ended):

@@ -11,7 +11,7 @@ from agent.evaluation.folder import RunFolder, differences
 from agent.evaluation.metrics import Count, Summary
 from agent.evaluation.paths import Watcher
 from agent.evaluation.plan import Manifest
-from agent.evaluation.report import PriceList, heading_text, number, percent, read_run, short, table
+from agent.evaluation.report import PriceList, heading, number, percent, read_run, short, table, wrapped
 from agent.evaluation.statistics import Interval, Mean, mean_over_seeds
 from worlds.errors import ConfigurationError
 
@@ -93,7 +93,11 @@ def as_text(runs: Sequence[Seeded]) -> str:
 
 
 def _lines(runs: Sequence[Seeded]) -> Iterator[str]:
-    yield from heading_text(_seedless(runs[0].manifest))
+    config = runs[0].manifest.configuration
+    yield from (line for name, value in heading(runs[0].manifest) if name != "tasks" for line in wrapped(value, f"{name:<8}"))
+    seeds = ", ".join(str(run.seed) for run in runs)
+    terms = f"{config.split}, goals: {config.goals}, at most {config.max_turns} turns, seeds {seeds}"
+    yield from wrapped(terms, f"{'tasks':<8}")
     yield ""
     yield from table(
         ("seed", "tasks", "won", "err", "success", "GC", "SR/path", "GC/path", "steps"), [_row(run) for run in runs]
@@ -102,7 +106,7 @@ def _lines(runs: Sequence[Seeded]) -> Iterator[str]:
     rows = [
         (name.replace("_", " "), _told(name, mean.value), _interval(name, mean.interval))
         for name, mean in means(runs).items()
-        if mean is not None
+        if mean is not None and (name != "cost" or mean.value)
     ]
     yield from table((f"over {len(runs)} seeds", "mean", "95 % interval"), rows)
 

@@ -10,14 +10,13 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.evaluation.folder import RunFolder, episode_name
-from agent.evaluation.result import Selected, total
+from agent.evaluation.result import Number, Selected, total
 from agent.record import LONGEST_LINE
 from worlds.errors import ConfigurationError
 
 T = TypeVar("T", bound=BaseModel)
 
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Number = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True)

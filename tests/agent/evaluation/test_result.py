@@ -18,6 +18,7 @@ from agent.evaluation.report import read_results
 from agent.evaluation.result import Result, Selected, repeats, result_of
 from agent.events import Stepped
 from tests.agent.evaluation.losing import env_of, house_of, lived
+from worlds.errors import ConfigurationError
 
 
 def steps(*said: str) -> list[Stepped]:
@@ -101,3 +102,19 @@ def test_an_index_and_a_manifest_of_an_earlier_version_are_read(tmp_path: Path) 
     assert [task.wording for task in then.tasks] == [None] * len(now.tasks)
     assert read == written
     assert all(result.repeated is not None and result.wording == "template" for result in read)
+
+
+@pytest.mark.parametrize("number", [-1, 10**400], ids=["negative", "huge"])
+def test_an_episode_of_impossible_numbers_is_named(number: int, tmp_path: Path) -> None:
+    """Whether it stands in the index or in the record."""
+    asyncio.run(run_batch(make_plan(configure({"world": "scripted", "agent": "expert"})), tmp_path / "run"))
+    run = RunFolder(tmp_path / "run")
+    for file in (run.index_file, run.episode(run.manifest().tasks[0])):
+        whole = file.read_text()
+        file.write_text(whole.replace('"steps":6', f'"steps":{number}'))
+        with pytest.raises(ConfigurationError) as caught:
+            read_results(run)
+        assert str(file) in str(caught.value)
+        assert "steps" in str(caught.value)
+        file.write_text(whole)
+        run.index_file.unlink(missing_ok=True)

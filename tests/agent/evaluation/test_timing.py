@@ -44,7 +44,17 @@ def test_a_line_that_was_cut_off_is_no_clock(tmp_path: Path) -> None:
     assert clock(tmp_path, half, whole, {"of": 2, "seconds": 3.0}, half) == Clock(model=3.0, attempts=1)
 
 
-@pytest.mark.parametrize("line", ['{"of": 1}', "[]", "[" * 100_000, '{"episode": "x", "of": 1, "seconds": NaN}', "\\ud800"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"of": 1}',
+        "[]",
+        "[" * 100_000,
+        '{"episode": "x", "of": 1, "seconds": NaN}',
+        "\\ud800",
+        '{"episode": "0001-demo-find", "of": 1, "seconds": 1e300}',
+    ],
+)
 def test_nonsense_is_no_clock(line: str, tmp_path: Path) -> None:
     assert clock(tmp_path, f"{line}\n") is None
 
