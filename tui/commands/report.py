@@ -19,7 +19,8 @@ MANY_PATHS = 300
 
 def report(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN", help="The run's folder; several that differ in their seed alone.")
+        list[str],
+        typer.Argument(metavar="RUN", help="The run's folder, or a sweep's; several that differ in their seed alone."),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table to paste.")] = False,
@@ -39,7 +40,9 @@ def report(
     """Show a run: success by task type with 95 % intervals, goal conditions, paths, tokens, cost, and why tasks were lost."""
     from agent.config import configure, given_path
     from agent.evaluation.folder import RunFolder
+    from agent.evaluation.sweep import SweepFolder
     from tui.commands.page import page_file, write_run
+    from tui.commands.sweep import show_standings
     from worlds.errors import ConfigurationError, shown
 
     if against not in (None, "published"):
@@ -47,12 +50,16 @@ def report(
     if as_json + markdown + (csv == "-") > 1 or (against and csv == "-"):
         raise ConfigurationError("--json, --markdown and --csv - print one thing each, the last without --against; give one.")
     folders, prices = [RunFolder(given_path(run)) for run in runs], configure().settings.prices_of
-    if len(folders) > 1:
+    swept = len(folders) == 1 and SweepFolder(folders[0].path).begun
+    if swept or len(folders) > 1:
         of_one = {"--markdown": markdown, "--csv": csv, "--against": against, "--html": html, "--inspect": inspect}
         for name, given in of_one.items():
             if given:
-                raise ConfigurationError(f"{name} takes one run, and was given {len(folders)}.")
-        _show_seeds(folders, prices, as_json)
+                raise ConfigurationError(f"{name} takes one run, and was given {'a sweep' if swept else len(folders)}.")
+        if swept:
+            show_standings(SweepFolder(folders[0].path), as_json=as_json)
+        else:
+            _show_seeds(folders, prices, as_json)
         return
     folder, page = folders[0], page_file(html)
     if inspect is not None:
