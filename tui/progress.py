@@ -31,7 +31,8 @@ def progress_text(progress: Progress, seconds: float, width: int) -> str:
     if progress.cost:
         parts.append(f"cost {money(progress.cost)}")
     if progress.active or progress.limit is not None:
-        parts.append(f"{progress.active} calls" + (f" of {progress.limit}" if progress.limit is not None else ""))
+        calls = f"{progress.active} call{'s' * (progress.active != 1)}"
+        parts.append(f"{calls} of {progress.limit}" if progress.limit is not None else calls)
     if progress.resumed:
         parts.append(f"{progress.resumed} from before")
     while len(parts) > 1 and len(" · ".join(parts)) > width:
@@ -48,7 +49,7 @@ def duration(seconds: float) -> str:
 
 
 def _rate(rate: float) -> str:
-    return f"{rate:.0f}" if rate >= 10 else f"{rate:.1f}"
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
 
 class ProgressLine:

@@ -28,6 +28,17 @@ class Round:
     retry_errors: bool = False
 
 
+def remarks(plan: Plan) -> list[str]:
+    """What a reader of the figures must know about the tasks."""
+    remarks = [plan.selection.warning] if plan.selection.warning else []
+    if plan.config.goals != "template":
+        without = [task.id for task in plan.selection.tasks if task.wording == "template"]
+        if without:
+            listed = "\n".join(f"  {task}" for task in without)
+            remarks.append(f"{len(without)} tasks have no goal in people's words and show the template's:\n{listed}")
+    return remarks
+
+
 def check_budget(budget: Budget, settings: Settings, plan: Plan) -> None:
     """Raises ``ConfigurationError`` for a budget of money where no price is known."""
     if budget.money is not None and plan.model is not None and settings.prices_of(plan.model) is None:

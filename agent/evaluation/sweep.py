@@ -11,6 +11,9 @@ The file is YAML::
         agent: reasoner-actor
         rules: rules.yaml             # beside the sweep's file
         set: {on_subgoal: off}
+      reasoner-actor without:
+        agent: reasoner-actor
+        rules: null                   # none, though the user's own configuration may name some
     seeds: [0, 1, 2]                  # each arm is played once with each; 0 alone where this is left out
 """
 
@@ -41,6 +44,8 @@ SETTINGS = (
 
 _TOP = ("common", "arms", "seeds")
 _LISTS = ("type", "grant")
+_NONE = ("rules",)
+"""Settings that an arm can take back with ``null``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,7 @@ def _arm(file: Path, name: object, value: object, common: Mapping[str, object]) 
 def _values(value: object, where: str) -> dict[str, object]:
     table = _table(value, where, SETTINGS)
     for key, item in table.items():
-        if item is None:
+        if item is None and key not in _NONE:
             raise ConfigurationError(f"{where}: {key} has no value; give it one or take it out.")
         if key == "set" and not isinstance(item, dict):
             raise ConfigurationError(f"{where}: set is no table; write it like {{on_subgoal: off}}.")

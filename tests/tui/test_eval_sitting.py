@@ -77,6 +77,7 @@ def test_a_sweep_is_one_table_and_goes_on(call: Run, server: Server, tmp_path: P
     line = ("eval", "--sweep", "two.yaml", "--model", server.model(), "--workers", "3")
     dry = call(*line, "--dry-run")
     assert dry.stdout.startswith("Would play 4 runs into runs/two")
+    assert len(json.loads(call(*line, "--dry-run", "--json").stdout)["runs"]) == 4
     assert not (tmp_path / "runs").exists()
     stopped = call(*line, "--budget", "calls=17")
     assert (stopped.returncode, len(server.requests)) == (130, 17)

@@ -50,7 +50,7 @@ def evaluate(
     from agent.evaluation.budget import Purse, read_budget
     from agent.evaluation.plan import make_plan
     from tui import terminal
-    from tui.running import Round, check_budget, play_round
+    from tui.running import Round, check_budget, play_round, remarks
     from worlds.errors import ConfigurationError, shown
 
     flags = options.settings(locals())
@@ -66,7 +66,7 @@ def evaluate(
     plan = make_plan(configuration)
     check_budget(limits, configuration.settings, plan)
     folder = place or plan.default_folder
-    for line in _remarks(plan):
+    for line in remarks(plan):
         terminal.note(line)
     if dry_run:
         _dry_run(configuration, plan, folder, as_json)
@@ -75,17 +75,6 @@ def evaluate(
     play_round(Round(plan, folder, configuration.settings, retry is not None), Purse(limits), _told)
     if _report(configuration, folder, as_json):
         raise typer.Exit(1)
-
-
-def _remarks(plan: Plan) -> list[str]:
-    """What a reader of the figures must know about the tasks."""
-    remarks = [plan.selection.warning] if plan.selection.warning else []
-    if plan.config.goals != "template":
-        without = [task.id for task in plan.selection.tasks if task.wording == "template"]
-        if without:
-            listed = "\n".join(f"  {task}" for task in without)
-            remarks.append(f"{len(without)} tasks have no goal in people's words and show the template's:\n{listed}")
-    return remarks
 
 
 def _dry_run(configuration: Configuration, plan: Plan, folder: Path, as_json: bool) -> None:

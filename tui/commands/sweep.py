@@ -14,7 +14,7 @@ from agent.evaluation.standings import Standing, as_text, read_standings
 from agent.evaluation.standings import as_json as figures
 from agent.evaluation.sweep import SweepFolder, Trial, plan_sweep, read_sweep
 from tui import terminal
-from tui.running import Round, check_budget, play_round
+from tui.running import Round, check_budget, play_round, remarks
 from tui.text import printable
 
 
@@ -27,8 +27,10 @@ def play_sweep(
     trials = tuple(plan_sweep(sweep, flags))
     for trial in trials:
         check_budget(budget, trial.configuration.settings, trial.plan)
+    for remark in dict.fromkeys(remark for trial in trials for remark in remarks(trial.plan)):
+        terminal.note(remark)
     if dry_run:
-        _dry_run(folder, trials)
+        _dry_run(folder, trials, as_json=as_json)
         return
     folder.begin(trials)
     purse = Purse(budget)
@@ -51,7 +53,11 @@ def show_standings(folder: SweepFolder, *, as_json: bool) -> tuple[Standing, ...
     return standings
 
 
-def _dry_run(folder: SweepFolder, trials: tuple[Trial, ...]) -> None:
+def _dry_run(folder: SweepFolder, trials: tuple[Trial, ...], *, as_json: bool) -> None:
+    if as_json:
+        runs = [{"arm": each.arm, "seed": each.seed, **each.plan.manifest.model_dump(mode="json")} for each in trials]
+        typer.echo(json.dumps({"runs": runs}, indent=2))
+        return
     lines = [f"Would play {len(trials)} runs into {folder.path}", ""]
     for trial in trials:
         config, settings = trial.plan.config, trial.configuration.settings

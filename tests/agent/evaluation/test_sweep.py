@@ -59,6 +59,12 @@ def test_each_arm_is_played_with_each_seed(tmp_path: Path) -> None:
     assert configs[3].rules.statements == ("The key opens the box.",)
 
 
+def test_an_arm_can_have_no_rules_whatever_is_configured(tmp_path: Path) -> None:
+    file = written(tmp_path, "common: {world: scripted, agent: expert}\narms: {a: {rules: null}, b: {}}")
+    (tmp_path / "housequest.toml").write_text('rules = "rules.yaml"\n')
+    assert [trial.plan.config.rules is None for trial in planned(file)] == [True, False]
+
+
 def test_settings_of_an_agent_are_joined_and_flags_fill_what_is_left_open(tmp_path: Path) -> None:
     text = """
     common: {world: scripted, agent: reasoner-actor, set: {stuck_after: 2, on_hint: off}}
