@@ -175,7 +175,7 @@ def test_the_command_itself_with_its_own_waits(tmp_path: Path, server: Server) -
     config_folder().mkdir(parents=True)
     (config_folder() / "housequest.toml").write_text(f'[endpoints."127.0.0.1:{server.port}"]\nkey_env = "PRECIOUS_KEY"\n')
     size = ("--split", "generated", "--limit", str(TASKS), "--max-steps", str(TURNS), "--workers", str(TASKS))
-    line = (*COMMAND, "eval", "--agent", "react", "--model", server.model(), *size, "--timeout", "20", "--out", "run", "--json")
+    line = (*COMMAND, "eval", "--agent", "react", "--model", server.model(), *size, "--timeout", "10", "--out", "run", "--json")
     done = subprocess.run(
         line, check=False, cwd=tmp_path, env=environment(PRECIOUS_KEY=KEY), capture_output=True, text=True, timeout=570
     )
