@@ -55,7 +55,7 @@ $(VENV)/.dev: $(VENV)/.test
 	@touch $@
 
 $(VENV)/.extras: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[alfworld]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[alfworld,inspect]'
 	@touch $@
 
 clean:

@@ -132,6 +132,15 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """Settings that a file of another kind says, which its user has named; paths in it begin at ``folder``."""
+
+    origin: str
+    values: Mapping[str, object]
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
 class _Source:
     """Some values and where they were said; ``names`` has the name of a key where it differs there."""
 
@@ -145,12 +154,16 @@ class _Source:
         return self.spelled.get(key) or f"{key} in {self.origin}"
 
 
-def configure(flags: Mapping[str, object] | None = None, folder: Path | None = None) -> Configuration:
-    """The configuration as it holds in ``folder`` (the working folder), ``flags`` last; a flag of None was not given.
+def configure(
+    flags: Mapping[str, object] | None = None, folder: Path | None = None, besides: Said | None = None
+) -> Configuration:
+    """The configuration as it holds in ``folder`` (the working folder), then what ``besides`` says, and ``flags`` last; a flag
+    of None was not given.
 
     Raises ``ConfigurationError`` naming the file, variable or flag and the value.
     """
-    sources = [*_files(folder), _environment(os.environ), _flags(flags or {})]
+    named = [_Source(besides.origin, besides.values, folder=besides.folder, own=True)] if besides is not None else []
+    sources = [*_files(folder), _environment(os.environ), *named, _flags(flags or {})]
     merged: dict[str, object] = {}
     said: dict[str, _Source] = {}
     for source in sources:

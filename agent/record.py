@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -18,6 +19,8 @@ T = TypeVar("T", bound=BaseModel)
 
 LONGEST_LINE = 16_000_000
 """Bytes of one recorded event; a longer line is no record of ours."""
+
+_BLOCK = 1 << 16
 
 
 class EpisodeRecorder:
@@ -95,6 +98,23 @@ def read_played(path: Path, clocks: Path) -> Iterator[Event | Clocked]:
         yield event
         if event.id in found:
             yield found[event.id]
+
+
+def cut_off_end(path: Path) -> None:
+    """Take away what follows the last whole line of ``path``, so that what is appended begins a line; none need be there."""
+    if not path.exists():
+        return
+    with path.open("r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end:
+            start = max(0, end - _BLOCK)
+            file.seek(start)
+            last = file.read(end - start).rfind(b"\n")
+            if last >= 0:
+                end = start + last + 1
+                break
+            end = start
+        file.truncate(end)
 
 
 class _Labelled(Clocked):

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.evaluation.recorded import Lived, run
+
 ROOT = Path(__file__).parents[1]
-HEAVY = ("textual", "openai", "numpy", "torch", "alfworld", "textworld", "httpx2", "ruamel")
+HEAVY = ("textual", "openai", "numpy", "torch", "alfworld", "textworld", "httpx2", "ruamel", "mcp", "inspect_ai")
 
 
 def loaded(code: str, folder: Path) -> set[str]:
@@ -42,7 +44,7 @@ def test_the_command_alone_loads_no_pydantic_either(argument: str, tmp_path: Pat
     assert loaded(command(argument), tmp_path) & {*HEAVY, "pydantic", "rich", "asyncio"} == set()
 
 
-@pytest.mark.parametrize("name", ["play", "eval", "report", "replay", "runs", "serve", "models", "data"])
+@pytest.mark.parametrize("name", ["play", "eval", "report", "compare", "replay", "runs", "serve", "models", "data", "mcp"])
 def test_the_help_of_a_command_loads_nothing_heavy(name: str, tmp_path: Path) -> None:
     assert loaded(command(name, "--help"), tmp_path) & {*HEAVY, "rich", "asyncio"} == set()
 
@@ -54,3 +56,11 @@ def test_an_evaluation_of_the_expert_loads_neither_screen_nor_model(tmp_path: Pa
 
 def test_playing_with_the_expert_loads_no_model(tmp_path: Path) -> None:
     assert loaded(command("play", "--world", "scripted", "--agent", "expert"), tmp_path) & set(HEAVY) == set()
+
+
+def test_the_templates_of_pages_are_loaded_for_a_page_alone(tmp_path: Path) -> None:
+    run(tmp_path / "run", [Lived(1)])
+    told = loaded(command("report", str(tmp_path / "run")), tmp_path)
+    assert told & {*HEAVY, "jinja2"} == set()
+    told = loaded(command("report", str(tmp_path / "run"), "--html", str(tmp_path / "page.html")), tmp_path)
+    assert told & set(HEAVY) == set()

@@ -10,8 +10,10 @@ from typing import Annotated
 
 import typer
 
+from tui.commands.compare import compare
 from tui.commands.data import data_app
 from tui.commands.eval import evaluate
+from tui.commands.mcp import mcp
 from tui.commands.models import models_app
 from tui.commands.play import play
 from tui.commands.replay import replay
@@ -33,9 +35,11 @@ app = typer.Typer(
 app.command("play")(play)
 app.command("eval")(evaluate)
 app.command("report")(report)
+app.command("compare")(compare)
 app.command("replay")(replay)
 app.command("runs")(runs)
 app.command("serve")(serve)
+app.command("mcp")(mcp)
 app.add_typer(models_app, name="models")
 app.add_typer(data_app, name="data")
 

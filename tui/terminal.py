@@ -37,6 +37,12 @@ def look() -> Look:
     return Look(width=max(40, min(columns, WIDEST)), colour=colour)
 
 
+def wide_look() -> Look:
+    """As ``look``, for what is laid out in columns and may take the whole width."""
+    columns = shutil.get_terminal_size((WIDEST, 24)).columns
+    return Look(width=max(40, min(columns, 200)), colour=look().colour)
+
+
 def interactive() -> bool:
     """Whether a person sits at both ends."""
     return is_terminal(sys.stdin) and is_terminal(sys.stdout)

@@ -9,30 +9,15 @@ import textwrap
 from dataclasses import dataclass
 from typing import Literal
 
+from worlds.text import cut, printable
+
+__all__ = ["Look", "Style", "cut", "printable"]
+
 LONGEST_TEXT = 8_000
 
 Style = Literal["goal", "command", "dim", "good", "bad"]
 
 _COLOURS: dict[Style, str] = {"goal": "1", "command": "36", "dim": "2", "good": "1;32", "bad": "1;31"}
-_KEPT = {"\n", "\u200c", "\u200d"}
-"""Not printable by the letter of Unicode, but harmless: line ends, and the joiners that scripts and emoji need."""
-_SPACES = {"\t": "    ", "\u00a0": " ", "\u3000": "  "}
-
-
-def printable(text: str) -> str:
-    """``text`` with every character that could steer a terminal, reverse its direction or break its encoding made visible."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_visible(character) for character in text.replace("\r\n", "\n"))
-
-
-def _visible(character: str) -> str:
-    if character.isprintable() or character in _KEPT:
-        return character
-    if character in _SPACES:
-        return _SPACES[character]
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +42,3 @@ class Look:
                 line, width, initial_indent=indent, subsequent_indent=rest, break_on_hyphens=False, replace_whitespace=False
             ) or [indent.rstrip()]
         return lines
-
-
-def cut(text: str, longest: int) -> str:
-    """At most ``longest`` characters of ``text``, and how many there were beyond them."""
-    return text if len(text) <= longest else f"{text[:longest]}... ({len(text) - longest} characters more)"

@@ -6,11 +6,14 @@
     episodes/0017-<task>.jsonl    one episode, by the task's number in its split
     index.jsonl                   one whole line per finished episode
     timing.jsonl                  clocks, attempts and cache figures, of every attempt
+    walls.jsonl                   the seconds of every episode in all
+    paths.jsonl                   what each task can be done in, found when a report is made
 """
 
 from __future__ import annotations
 
 import errno
+import json
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +21,8 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from agent.evaluation.metrics import Result, Selected, Tally
 from agent.evaluation.plan import Manifest, slug
+from agent.evaluation.result import Result, Selected, result_of
 from agent.record import read_episode
 from worlds.errors import ConfigurationError, shown
 from worlds.paths import atomic_write
@@ -38,11 +41,17 @@ class RunFolder:
         self.manifest_file = path / "run.json"
         self.index_file = path / "index.jsonl"
         self.timing_file = path / "timing.jsonl"
+        self.walls_file = path / "walls.jsonl"
+        self.paths_file = path / "paths.jsonl"
         self.episodes = path / "episodes"
 
     def episode(self, task: Selected) -> Path:
         """Where the episode of ``task`` lies once it has finished."""
         return self.episodes / f"{episode_name(task)}.jsonl"
+
+    def part(self, task: Selected) -> Path:
+        """Where it lies until then."""
+        return self.episodes / f"{episode_name(task)}.jsonl.part"
 
     def begin(self, manifest: Manifest) -> None:
         """Freeze ``manifest``, or find the same one there already.
@@ -62,36 +71,43 @@ class RunFolder:
 
     def manifest(self) -> Manifest:
         """What the run is. Raises ``ConfigurationError`` where there is none, or a damaged one."""
-        content = _read(self.manifest_file, LARGEST_MANIFEST, f"{self.path} is no run's folder; it has no run.json.")
-        return _parsed(Manifest, content, str(self.manifest_file))
+        content = read(self.manifest_file, LARGEST_MANIFEST, f"{self.path} is no run's folder; it has no run.json.")
+        return parsed(Manifest, content, str(self.manifest_file))
 
     def results(self, tasks: Sequence[Selected]) -> list[Result]:
         """The finished episodes of ``tasks``, in the order of the index; those whose file is gone are left out.
 
         A line cut off in the middle of writing is no line. Raises ``ConfigurationError`` naming a damaged one.
         """
-        content = _read(self.index_file, LARGEST_INDEX) if self.index_file.exists() else b""
+        content = read(self.index_file, LARGEST_INDEX) if self.index_file.exists() else b""
         selected = {task.id: task for task in tasks}
         found: dict[str, Result] = {}
         for number, line in enumerate(content.split(b"\n")[:-1], start=1):
-            result = _parsed(Result, line, f"{self.index_file}:{number}")
+            result = parsed(Result, line, f"{self.index_file}:{number}")
             if result.task not in selected:
                 raise ConfigurationError(f"{self.index_file}:{number}: {shown(result.task)} is no task of this run.")
             if self.episode(selected[result.task]).exists():
                 found[result.task] = result
-        return list(found.values())
+        return [self._complete(selected[result.task], result) for result in found.values()]
+
+    def _complete(self, task: Selected, result: Result) -> Result:
+        """``result`` as this version writes it; a line of an earlier one is made anew from its episode."""
+        if result.repeated is not None:
+            return result
+        return self._recorded(task) or result
+
+    def _recorded(self, task: Selected) -> Result | None:
+        path = self.episode(task)
+        try:
+            return result_of(task, list(read_episode(path)))
+        except ValidationError as error:
+            raise ConfigurationError(f"{path} is damaged: {_fault(error)}.") from None
 
     def recovered(self, tasks: Sequence[Selected]) -> Iterator[Result]:
         """Results of those ``tasks`` whose episode was written whole although its line in the index was not."""
         for task in tasks:
-            path = self.episode(task)
-            if path.exists():
-                tally = Tally(task)
-                for event in read_episode(path):
-                    tally(event)
-                result = tally.result()
-                if result is not None:
-                    yield result
+            if self.episode(task).exists() and (result := self._recorded(task)) is not None:
+                yield result
 
     def rewrite(self, results: Iterable[Result]) -> None:
         """Write the index anew."""
@@ -101,6 +117,11 @@ class RunFolder:
         """Add one finished episode to the index."""
         with self.index_file.open("ab") as file:
             file.write(_line(result))
+
+    def clock(self, task: Selected, seconds: float) -> None:
+        """Keep how many ``seconds`` the episode of ``task`` took in all."""
+        with self.walls_file.open("ab") as file:
+            file.write(f"{json.dumps({'episode': episode_name(task), 'seconds': round(seconds, 3)})}\n".encode())
 
     @contextmanager
     def locked(self) -> Generator[None, None, None]:
@@ -170,7 +191,8 @@ def _line(result: Result) -> bytes:
     return f"{result.model_dump_json(exclude_none=True)}\n".encode()
 
 
-def _read(path: Path, largest: int, missing: str | None = None) -> bytes:
+def read(path: Path, largest: int, missing: str | None = None) -> bytes:
+    """What ``path`` holds. Raises ``ConfigurationError``, with ``missing`` where it is not there."""
     try:
         if missing is not None and not path.is_file():
             raise ConfigurationError(missing)
@@ -181,12 +203,17 @@ def _read(path: Path, largest: int, missing: str | None = None) -> bytes:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def _parsed(kind: type[T], content: bytes, where: str) -> T:
+def parsed(kind: type[T], content: bytes, where: str) -> T:
+    """``content`` as a ``kind``. Raises ``ConfigurationError`` naming ``where`` and what is wrong."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in fault["loc"])
-        raise ConfigurationError(f"{where} is damaged: {place or 'it'}: {fault['msg']}.") from None
+        raise ConfigurationError(f"{where} is damaged: {_fault(error)}.") from None
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{where} is damaged: {shown(str(error))}.") from None
+
+
+def _fault(error: ValidationError) -> str:
+    """What is wrong first, and where."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(str(part) for part in fault['loc']) or 'it'}: {fault['msg']}"

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agent.config import Configuration, Grant, Scalar, check_habits, given_path, world_of
 from agent.episode import Terms
-from agent.evaluation.metrics import Selected
+from agent.evaluation.result import Selected
 from agent.evaluation.selection import Selection, select
 from worlds.base import World
 from worlds.errors import ConfigurationError
@@ -167,7 +167,7 @@ def make_plan(configuration: Configuration) -> Plan:
         data=world.fingerprint(split),
         prompts=prompt_hashes(),
         of=selection.of,
-        tasks=tuple(Selected(number=task.number, id=task.id, type=task.type) for task in selection.tasks),
+        tasks=tuple(Selected.of(task) for task in selection.tasks),
         versions=Versions(python=platform.python_version(), openai=_version("openai")),
     )
     return Plan(manifest, world, selection, model)

@@ -7,6 +7,7 @@ expect::
     # housequest.toml in the user's configuration folder, never one that came with a cloned folder
     [endpoints."models.example.org:443"]
     key_env = "EXAMPLE_KEY"
+    concurrency = 16                  # calls at once, where the endpoint's own word for it is not to be waited for
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ PLACEHOLDER = "unused"
 
 LONGEST_URL = 2_000
 LONGEST_KEY = 8_000
+MOST_AT_ONCE = 10_000
 LARGEST_FILE = 1 << 20
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -97,13 +99,20 @@ def parse_endpoint(url: str) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class KeyRing:
-    """Finds the key for an endpoint; holds the names of environment variables by ``host:port``, never a key."""
+    """Finds what belongs to an endpoint, by ``host:port``: the name of an environment variable, never a key itself, and the
+    user's own limit of calls at once.
+    """
 
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    limits: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def variable(self, endpoint: Endpoint) -> str | None:
         """The environment variable whose key belongs to ``endpoint``; None where no key belongs to it."""
         return self.variables.get(endpoint.address, OFFICIAL_KEY if endpoint.official else None)
+
+    def concurrency(self, endpoint: Endpoint) -> int | None:
+        """How many calls at once the user allows ``endpoint``; None where they did not say."""
+        return self.limits.get(endpoint.address)
 
     def key(self, endpoint: Endpoint) -> str:
         """The key to send to ``endpoint``, or the placeholder where no key belongs to it.
@@ -149,7 +158,11 @@ def load_keys(file: Path | None = None) -> KeyRing:
     if not isinstance(endpoints, dict):
         raise ConfigurationError(f'{file}: endpoints is not a table; write [endpoints."host:port"] above key_env = "NAME".')
     entries = cast("dict[str, object]", endpoints)
-    return KeyRing(dict(_entry(file, address, entry) for address, entry in entries.items()))
+    read = [_entry(file, address, entry) for address, entry in entries.items()]
+    return KeyRing(
+        {entry.bound: entry.variable for entry in read if entry.variable is not None},
+        {entry.bound: entry.concurrency for entry in read if entry.concurrency is not None},
+    )
 
 
 def _reason(error: Exception) -> str:
@@ -158,7 +171,19 @@ def _reason(error: Exception) -> str:
     return "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"it is not TOML ({error})"[:200]
 
 
-def _entry(file: Path, address: str, entry: object) -> tuple[str, str]:
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What the file says of one ``host:port``."""
+
+    bound: str
+    variable: str | None
+    concurrency: int | None
+
+
+_ENTRY = ("key_env", "concurrency")
+
+
+def _entry(file: Path, address: str, entry: object) -> _Entry:
     where = f"{file}: [endpoints.{shown(address)}]"
     match = _ADDRESS.fullmatch(address.lower())
     if match is None or not _HOST.fullmatch(match["host"]) or not 0 < int(match["port"] or 443) < 65_536:
@@ -166,15 +191,24 @@ def _entry(file: Path, address: str, entry: object) -> tuple[str, str]:
     if not isinstance(entry, dict):
         raise ConfigurationError(f'{where} is not a table; write key_env = "NAME" below it.')
     fields = cast("dict[str, Any]", entry)
-    for unknown in fields.keys() - {"key_env"}:
+    for unknown in fields.keys() - set(_ENTRY):
         raise ConfigurationError(
-            f"{where} has no setting {shown(unknown)}.{nearest(unknown, ('key_env',)) or ' Known: key_env.'}"
+            f"{where} has no setting {shown(unknown)}.{nearest(unknown, _ENTRY) or ' Known: key_env, concurrency.'}"
         )
-    variable: object = fields.get("key_env")
+    if not fields:
+        raise ConfigurationError(f'{where} is empty; write key_env = "NAME" below it, or take it out.')
+    bound = f"{match['host']}:{int(match['port'] or 443)}"
+    variable = _variable(where, bound, fields["key_env"]) if "key_env" in fields else None
+    most: object = fields.get("concurrency")
+    if most is not None and not (type(most) is int and 1 <= most <= MOST_AT_ONCE):
+        raise ConfigurationError(f"{where} concurrency: {shown(most)} is not a number of calls; give 1 to {MOST_AT_ONCE:,}.")
+    return _Entry(bound, variable, most)
+
+
+def _variable(where: str, bound: str, variable: object) -> str:
     if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
         # The value is not shown: it may be the key itself, put there by mistake.
         raise ConfigurationError(f"{where} key_env does not name an environment variable; the key itself stays out of files.")
-    bound = f"{match['host']}:{int(match['port'] or 443)}"
     if variable == OFFICIAL_KEY and bound != "api.openai.com:443":
         raise ConfigurationError(f"{where} names {OFFICIAL_KEY}, which goes to api.openai.com alone; use another variable.")
-    return bound, variable
+    return variable

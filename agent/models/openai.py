@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.models.arguments import refuse_unsupported
 from agent.models.base import Capabilities, Completion, Message
+from agent.models.gate import Gate, Verdict
 from agent.models.keys import PLACEHOLDER, Endpoint, KeyRing
 from agent.models.wire import (
     Dialect,
@@ -38,6 +39,9 @@ LONGEST_WAIT = 60.0
 """Seconds that a server may ask to wait before the next attempt; one that asks for more has refused."""
 
 LONGEST_MESSAGE = 700
+MOST_CROWDED = 60
+"""Refusals of one call that were due to the many others: far more than it takes to find an endpoint's limit."""
+
 SHORTEST_SECRET = 16
 """A shorter key is not looked for in replies: it could be a word of theirs."""
 
@@ -48,22 +52,28 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """An attempt that brought no completion. ``again``: another one may; ``asked``: seconds that the server wants to pass."""
+    """An attempt that brought no completion.
+
+    ``again``: another one may; ``asked``: seconds that the server wants to pass; ``crowded``: there were too many calls;
+    ``hopeless``: no other call would fare better.
+    """
 
     what: str
     way_out: str
     again: bool = False
     asked: float | None = None
     refusal: Refusal | None = None
+    crowded: bool = False
+    hopeless: bool = False
 
 
 class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint.
 
     ``timeout`` limits each attempt as a whole, in seconds; one that ran out of time is not repeated, since the next would
-    be as slow. ``retries`` counts the further attempts after 408, 409, 429, 5xx and dropped connections. ``wait``
-    stretches the pauses between them: 1 in earnest, next to nothing in a test. Raises ``ConfigurationError`` when the key
-    that belongs to ``endpoint`` is missing.
+    be as slow. ``retries`` counts the further attempts after 408, 409, 429, 5xx and dropped connections; a 429 that was due
+    to calls sent before a `Gate` held them back is none of them. ``wait`` stretches the pauses between them: 1 in earnest, next
+    to nothing in a test. Raises ``ConfigurationError`` when the key that belongs to ``endpoint`` is missing.
     """
 
     def __init__(
@@ -82,6 +92,7 @@ class OpenAIModel:
         self._name = name
         self._key = keys.key(endpoint)
         self._variable = keys.variable(endpoint)
+        self._most = keys.concurrency(endpoint)
         self._timeout = timeout
         self._retries = retries
         self._wait = wait
@@ -90,11 +101,18 @@ class OpenAIModel:
         self._client: AsyncOpenAI | None = None
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._gate = Gate(self._most)
         self._reached = False
+        self._answered = False
 
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def gate(self) -> Gate:
+        """Holds calls back where the endpoint says that they are too many."""
+        return self._gate
 
     async def capabilities(self) -> Capabilities:
         """Nothing beyond chat: what was not tried on this very server is not promised."""
@@ -118,11 +136,11 @@ class OpenAIModel:
         client = await self._connected()
         conversation = chat(messages)
         started = time.perf_counter()
-        attempts = failures = 0
+        attempts = failures = crowded = 0
         while True:
             parameters = self._dialect.parameters(stop=stop, max_tokens=max_tokens, temperature=temperature, seed=seed)
             attempts += 1
-            outcome = await self._attempt(client, conversation, parameters)
+            outcome, early = await self._admitted(client, conversation, parameters)
             if isinstance(outcome, Completion):
                 timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=attempts)
                 return replace(outcome, timing=timing)
@@ -131,11 +149,16 @@ class OpenAIModel:
                 if refused is not None:
                     _log.warning("%s does not take %s; it is left out or renamed from here on.", self._name, refused)
                     continue
-            failures += 1
+            if early and crowded < MOST_CROWDED:
+                crowded += 1
+            else:
+                failures += 1
             if not outcome.again or failures > self._retries or (outcome.asked or 0.0) > LONGEST_WAIT:
-                raise self._error(outcome, attempts)
-            pause = backoff(failures, self._chance.random()) if outcome.asked is None else outcome.asked
-            await asyncio.sleep(pause * self._wait)
+                raise self._error(outcome, attempts, attempts + self._retries + 1 - failures)
+            if outcome.asked is None:
+                await asyncio.sleep(backoff(max(failures, 1), self._chance.random()) * self._wait)
+            elif not outcome.crowded:
+                await asyncio.sleep(outcome.asked * self._wait)
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:  # noqa: ARG002
         raise Unsupported(f"{self._name} does not score given texts; use an agent that only needs replies.")
@@ -149,7 +172,7 @@ class OpenAIModel:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Connections belong to the loop that made them, and somebody may call asyncio.run once an episode.
-            self._loop, self._client, self._opening = loop, None, asyncio.Lock()
+            self._loop, self._client, self._opening, self._gate = loop, None, asyncio.Lock(), Gate(self._most)
         async with self._opening:
             if self._client is None:
                 self._client = await asyncio.to_thread(self._connect)
@@ -160,6 +183,25 @@ class OpenAIModel:
         from agent.models.connection import connect
 
         return connect(self._endpoint, self._key, self._timeout)
+
+    async def _admitted(
+        self, client: AsyncOpenAI, conversation: list[dict[str, str]], parameters: dict[str, Any]
+    ) -> tuple[Completion | _Failure, bool]:
+        """One attempt once the gate lets it in; and whether it was refused for being one of too many, as was known by then."""
+        gate = self._gate
+        ticket = await gate.enter()
+        verdict: Verdict = "other"
+        wait, early = 0.0, False
+        try:
+            outcome = await self._attempt(client, conversation, parameters)
+            if isinstance(outcome, Completion):
+                verdict = "answered"
+            elif outcome.crowded:
+                verdict, early = "crowded", ticket.round != gate.round
+                wait = outcome.asked * self._wait if outcome.asked is not None and outcome.asked <= LONGEST_WAIT else 0.0
+            return outcome, early
+        finally:
+            gate.leave(ticket, verdict, wait)
 
     async def _attempt(
         self, client: AsyncOpenAI, conversation: list[dict[str, str]], parameters: dict[str, Any]
@@ -174,7 +216,9 @@ class OpenAIModel:
                 )
             self._reached = True
             response = answer.http_response
-            return read_completion(self._heard(response.content), response.headers.get("content-type", ""))
+            completion = read_completion(self._heard(response.content), response.headers.get("content-type", ""))
+            self._answered = True
+            return completion
         except TimeoutError:
             return _Failure(
                 f"did not answer within {self._timeout:g} seconds",
@@ -199,7 +243,8 @@ class OpenAIModel:
         said = f" ({refusal.message})" if refusal.message else ""
         if 300 <= status < 400:
             where = error.response.headers.get("location", "nowhere")
-            return _Failure(f"sends on to {where}, and a key is not carried to another address", "Name that address instead.")
+            what = f"sends on to {where}, and a key is not carried to another address"
+            return _Failure(what, "Name that address instead.", hopeless=not self._answered)
         if status in {401, 403}:
             variable = self._variable
             way_out = (
@@ -207,19 +252,19 @@ class OpenAIModel:
                 if variable
                 else f'Name its key by key_env under [endpoints."{self._endpoint.address}"] in your own housequest.toml.'
             )
-            return _Failure(f"refused access with {status}{said}", way_out)
+            return _Failure(f"refused access with {status}{said}", way_out, hopeless=not self._answered)
         if status == 404:
-            return _Failure(
-                f"answered 404{said}", "Check the model's name, and that the address is complete (it often ends in /v1)."
-            )
+            way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
+            return _Failure(f"answered 404{said}", way_out, hopeless=not self._answered)
         spent = refusal.code == "insufficient_quota"
         if (status in _AGAIN or status >= 500) and not spent:
             asked = retry_after(error.response.headers, time.time())
             wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
-            return _Failure(
-                f"answered {status}{said}{wish}", "Try again later, or with fewer workers.", again=True, asked=asked
-            )
-        way_out = "Check the account's quota." if spent else "Check the model's name and settings."
+            way_out = "Try again later, or with fewer workers."
+            return _Failure(f"answered {status}{said}{wish}", way_out, again=True, asked=asked, crowded=status == 429)
+        if spent:
+            return _Failure(f"answered {status}{said}", "Check the account's quota.", hopeless=True)
+        way_out = "Check the model's name and settings."
         return _Failure(f"answered {status}{said}", way_out, refusal=refusal if status in {400, 422} else None)
 
     def _dropped(self, error: APIConnectionError) -> _Failure:
@@ -229,13 +274,18 @@ class OpenAIModel:
         never_there = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError) and not self._reached
         if never_there:
             # Nothing was dropped: a server that is not running is better told at once than after half a minute.
-            return _Failure(f"cannot be reached ({cause})", "Check the address, and that the server is running.")
+            what = f"cannot be reached ({cause})"
+            return _Failure(what, "Check the address, and that the server is running.", hopeless=True)
         way_out = "Check the connection and the server's log."
         return _Failure(f"dropped the connection ({cause or error})", way_out, again=True)
 
-    def _error(self, failure: _Failure, attempts: int) -> ModelError:
-        tried = f", attempt {attempts} of at most {self._retries + 1}" if failure.again else ""
+    def _error(self, failure: _Failure, attempts: int, most: int) -> ModelError:
+        tried = f", attempt {attempts} of at most {most}" if failure.again else ""
         told = failure.what if self._key == PLACEHOLDER else failure.what.replace(self._key, "[key]")
         what = printable(told, LONGEST_MESSAGE // 2)
         head = printable(f"{self._name}: {self._endpoint.address}", LONGEST_MESSAGE // 3)
-        return ModelError(f"{head} {what}{tried}. {failure.way_out}", recorded=f"The model {what}. {failure.way_out}")
+        return ModelError(
+            f"{head} {what}{tried}. {failure.way_out}",
+            recorded=f"The model {what}. {failure.way_out}",
+            hopeless=failure.hopeless,
+        )

@@ -110,28 +110,6 @@ def test_other_habits_are_another_run(call: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists()
 
 
-def test_a_killed_run_goes_on_to_the_same_bytes(run: Run, tmp_path: Path, server: Server) -> None:
-    def command(model: str, out: str) -> tuple[str, ...]:
-        flags = ("--max-steps", "3", "--workers", "2", "--out", out)
-        return ("eval", "--world", "scripted", "--agent", "react", "--model", model, *flags)
-
-    from tests.backends.server import answer
-
-    # Four calls are answered; then the server falls silent, and the run is killed in the middle of its episodes.
-    server.behave(answer, answer, answer, answer, otherwise=together(1_000))
-    process = subprocess.Popen([*COMMAND, *command(server.model(), "run")], cwd=tmp_path, env=environment())
-    while len(server.requests) < 6:
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
-    assert list((tmp_path / "run" / "episodes").glob("*.part"))
-    with serve(server.policy) as other:
-        assert run(*command(other.model(), "run")).returncode == 0
-        assert run(*command(other.model(), "whole")).returncode == 0
-    assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
-
-
 @pytest.mark.parametrize("presses", [1, 20])
 def test_an_interrupt_ends_cleanly_and_is_resumable(presses: int, run: Run, tmp_path: Path, server: Server) -> None:
     command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import signal
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tui.commands import options
 
 if TYPE_CHECKING:
-    from agent.config import Configuration, Settings
-    from agent.evaluation.batch import Progress
+    from agent.config import Configuration
     from agent.evaluation.plan import Plan
-
-T = TypeVar("T")
+    from tui.progress import ProgressLine
 
 
 def evaluate(
@@ -40,41 +35,47 @@ def evaluate(
     max_steps: options.MaxSteps = None,
     workers: Annotated[int | None, typer.Option("--workers", metavar="N", help="Episodes at once [1].")] = None,
     retry: Annotated[str | None, typer.Option("--retry", metavar="errors", help="Play errored episodes again.")] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option("--budget", metavar="KIND=AMOUNT", help="calls=1000, tokens=2M, money=5 or time=90m; may be repeated."),
+    ] = None,
+    sweep: Annotated[
+        str | None, typer.Option("--sweep", metavar="FILE", help="A YAML file of several runs, played as one table.")
+    ] = None,
     out: Annotated[str | None, typer.Option("--out", metavar="FOLDER", help="The run's folder [runs/...].")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be played, and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Play many tasks with one agent and print a report. Interrupted, the same command goes on."""
     from agent.config import configure, given_path
+    from agent.evaluation.budget import Purse, read_budget
     from agent.evaluation.plan import make_plan
     from tui import terminal
+    from tui.running import Round, check_budget, play_round, remarks
     from worlds.errors import ConfigurationError, shown
 
+    flags = options.settings(locals())
     if retry not in (None, "errors"):
         raise ConfigurationError(f"--retry: {shown(retry)} cannot be retried; give --retry errors.")
-    configuration = configure(options.settings(locals()))
+    limits, place = read_budget(budget or ()), None if out is None else given_path(out)
+    if sweep is not None:
+        from tui.commands.sweep import play_sweep
+
+        play_sweep(given_path(sweep), place, flags, limits, retry=retry is not None, dry_run=dry_run, as_json=as_json)
+        return
+    configuration = configure(flags)
     plan = make_plan(configuration)
-    folder = given_path(out) if out is not None else plan.default_folder
-    for line in _remarks(plan):
+    check_budget(limits, configuration.settings, plan)
+    folder = place or plan.default_folder
+    for line in remarks(plan):
         terminal.note(line)
     if dry_run:
         _dry_run(configuration, plan, folder, as_json)
         return
     terminal.note(f"{plan.config.split}: {plan.selection}, into {folder}")
-    errors = _play(configuration.settings, plan, folder, retry is not None, as_json)
-    if errors:
+    play_round(Round(plan, folder, configuration.settings, retry is not None), Purse(limits), _told)
+    if _report(configuration, folder, as_json):
         raise typer.Exit(1)
-
-
-def _remarks(plan: Plan) -> list[str]:
-    """What a reader of the figures must know about the tasks."""
-    remarks = [plan.selection.warning] if plan.selection.warning else []
-    if plan.config.goals != "template":
-        without = [task.id for task in plan.selection.tasks if task.wording == "template"]
-        if without:
-            listed = "\n".join(f"  {task}" for task in without)
-            remarks.append(f"{len(without)} tasks have no goal in people's words and show the template's:\n{listed}")
-    return remarks
 
 
 def _dry_run(configuration: Configuration, plan: Plan, folder: Path, as_json: bool) -> None:
@@ -87,6 +88,7 @@ def _dry_run(configuration: Configuration, plan: Plan, folder: Path, as_json: bo
     set_by = [(key, configuration.origin(key)) for key in sorted(configuration.origins)]
     lines = [
         f"Would play {plan.selection} ({plan.config.split}) into {folder}",
+        _about_cost(configuration, plan, folder),
         "",
         json.dumps(plan.config.model_dump(mode="json"), indent=2),
         "",
@@ -97,92 +99,36 @@ def _dry_run(configuration: Configuration, plan: Plan, folder: Path, as_json: bo
     terminal.show(printable(line) for line in lines)
 
 
-def _play(settings: Settings, plan: Plan, folder: Path, retry_errors: bool, as_json: bool) -> int:
-    import asyncio
+def _about_cost(configuration: Configuration, plan: Plan, folder: Path) -> str:
+    from agent.evaluation.estimate import estimate
 
-    from agent.evaluation.batch import run_batch
-    from agent.evaluation.report import as_json as figures
-    from agent.evaluation.report import as_text
+    if plan.model is None:
+        return "It calls no model."
+    about = estimate(plan, folder, configuration.settings.prices_of(plan.model))
+    return str(
+        about or f"What it would cost cannot be told: no finished episode of {plan.config.agent} lies here or below runs."
+    )
+
+
+def _told(line: ProgressLine) -> None:
     from tui import terminal
-    from tui.text import printable
 
-    line = ProgressLine()
-    try:
-        summary = asyncio.run(
-            _until_interrupted(
-                run_batch(
-                    plan,
-                    folder,
-                    workers=settings.workers,
-                    retry_errors=retry_errors,
-                    time_limit=settings.timeout,
-                    watcher=line,
-                )
-            )
-        )
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that is left is to end other processes and leave
-        line.close()
-        terminal.note(f"Interrupted; {line.done} of {len(plan.selection.tasks)} finished. The same command goes on with it.")
-        raise typer.Exit(130) from None
-    line.close()
     if line.left == 0:
         terminal.note("All of them were played before; nothing was left to play.")
-    text = json.dumps(figures(plan.manifest, summary), indent=2) if as_json else as_text(plan.manifest, summary)
+
+
+def _report(configuration: Configuration, folder: Path, as_json: bool) -> int:
+    """Print the figures of the run that was played; how many episodes of it errored."""
+    from agent.evaluation.folder import RunFolder
+    from agent.evaluation.report import as_json as figures
+    from agent.evaluation.report import as_text, read_run
+    from tui import terminal
+    from tui.commands.report import looking
+    from tui.text import printable
+
+    manifest, summary = read_run(RunFolder(folder), configuration.settings.prices_of, looking)
+    text = json.dumps(figures(manifest, summary), indent=2) if as_json else as_text(manifest, summary)
     terminal.show(printable(text).splitlines())
     if as_json and summary.errored:
         terminal.note(f"{len(summary.errored)} episodes errored; --retry errors plays them again.")
     return summary.overall.errors
-
-
-async def _until_interrupted(work: Coroutine[Any, Any, T]) -> T:
-    """``work``, cancelled by Ctrl-C, however often that is pressed.
-
-    By default a second one raises wherever the event loop is, and what the loop was about to wake then sleeps for ever.
-    """
-    import asyncio
-
-    task = asyncio.ensure_future(work)
-    # Where interrupts are ignored, or a loop cannot be told of them (on Windows), they stay as they are.
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        with contextlib.suppress(NotImplementedError):
-            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
-    return await task
-
-
-class ProgressLine:
-    """How far a run is: on a terminal a line that is written over itself, elsewhere a line for every tenth of the way."""
-
-    def __init__(self) -> None:
-        import sys
-
-        from tui.terminal import is_terminal
-
-        self._live = sys.stderr if is_terminal(sys.stderr) else None
-        self._tenth = 0
-        self.done = 0
-        self.left: int | None = None
-        """How many episodes were left to play when the run began; None before it did."""
-
-    def __call__(self, progress: Progress) -> None:
-        """Show ``progress``."""
-        from tui import terminal
-
-        self.done = progress.done
-        if self.left is None:
-            self.left = progress.total - progress.done
-        resumed = f", {progress.resumed} from before" if progress.resumed else ""
-        errors = f", {progress.errors} with errors" if progress.errors else ""
-        text = f"{progress.done} of {progress.total} played, {progress.won} won{errors}{resumed}"
-        if self._live is not None:
-            self._live.write(f"\r\x1b[K{text}")
-            self._live.flush()
-        elif self.left and (tenth := 10 * (progress.done - progress.resumed) // self.left) > self._tenth:
-            self._tenth = tenth
-            terminal.note(text)
-
-    def close(self) -> None:
-        """Leave the line as it is."""
-        if self._live is not None:
-            self._live.write("\n")
-            self._live.flush()

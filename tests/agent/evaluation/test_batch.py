@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.config import configure
-from agent.evaluation.batch import Progress, run_batch
+from agent.evaluation.batch import Progress, Sitting, run_batch
 from agent.evaluation.folder import RunFolder, episode_name
 from agent.evaluation.metrics import Selected, Summary
 from agent.evaluation.plan import Plan, make_plan, placeless, slug
@@ -24,7 +24,7 @@ def plan(folder: Path, **flags: object) -> Plan:
 
 
 def play(planned: Plan, folder: Path, **options: object) -> Summary:
-    return asyncio.run(run_batch(planned, folder, **options))  # pyright: ignore[reportArgumentType]
+    return asyncio.run(run_batch(planned, folder, Sitting(**options)))  # pyright: ignore[reportArgumentType]
 
 
 def episodes(folder: Path) -> dict[str, bytes]:
@@ -94,7 +94,8 @@ def test_a_finished_run_is_not_played_again(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_goes_on_wherever_the_server_now_is(tmp_path: Path, server: Server) -> None:
     async def interrupted() -> None:
-        batch = asyncio.create_task(run_batch(first, tmp_path / "run", workers=2, watcher=lambda p: p.done and batch.cancel()))
+        sitting = Sitting(workers=2, watcher=lambda progress: batch.cancel() if progress.done else None)
+        batch = asyncio.create_task(run_batch(first, tmp_path / "run", sitting))
         await batch
 
     first = plan(tmp_path, agent="react", model=server.model(), max_steps=3)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import random
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats import contingency_tables, proportion
 
-from agent.evaluation.statistics import wilson
+from agent.evaluation.statistics import (
+    PairedCounts,
+    bootstrap_mean,
+    mcnemar,
+    mean_over_seeds,
+    paired_interval,
+    student_point,
+    wilson,
+)
 
 
 # Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in Medicine 17 (1998), table I, method 3.
@@ -47,3 +60,80 @@ def test_the_interval_holds_the_rate_and_mirrors(counts: tuple[int, int]) -> Non
     interval, mirrored = wilson(successes, trials), wilson(trials - successes, trials)
     assert 0 <= interval.low <= successes / trials <= interval.high <= 1
     assert interval.low == pytest.approx(1 - mirrored.high, abs=1e-12)
+
+
+@given(st.integers(0, 4_000), st.integers(0, 4_000))
+def test_wilson_is_that_of_statsmodels(won: int, lost: int) -> None:
+    if won + lost:
+        low, high = proportion.proportion_confint(won, won + lost, method="wilson")
+        assert (wilson(won, won + lost).low, wilson(won, won + lost).high) == pytest.approx((low, high), abs=1e-9)
+
+
+@given(st.integers(0, 900), st.integers(0, 900))
+def test_mcnemar_is_that_of_statsmodels_and_scipy(first: int, second: int) -> None:
+    p = contingency_tables.mcnemar([[7, first], [second, 5]], exact=True).pvalue
+    assert mcnemar(first, second) == pytest.approx(p, rel=1e-7)
+    if first + second:
+        assert mcnemar(first, second) == pytest.approx(stats.binomtest(first, first + second).pvalue, rel=1e-7)
+
+
+def test_thousands_of_flips_overflow_nothing() -> None:
+    assert mcnemar(900, 1_000) == pytest.approx(stats.binomtest(900, 1_900).pvalue, rel=1e-7)
+    assert mcnemar(0, 3_553) == 0.0
+
+
+# Newcombe, "Improved confidence intervals ... based on paired data", Statistics in Medicine 17 (1998), table III, method 10.
+def test_a_paired_difference_of_the_literature() -> None:
+    interval = paired_interval(PairedCounts(both=36, only_first=2, only_second=12, neither=0))
+    assert (round(interval.low, 4), round(interval.high, 4)) == (0.0569, 0.3404)
+
+
+def test_a_paired_difference_covers_the_truth_as_often_as_it_says() -> None:
+    chance = np.random.default_rng(5)
+    for weights in ((0.6, 0.05, 0.15, 0.2), (0.9, 0.02, 0.04, 0.04), (0.3, 0.2, 0.2, 0.3)):
+        truth = weights[2] - weights[1]
+        drawn = [paired_interval(PairedCounts(*map(int, chance.multinomial(134, weights)))) for _ in range(2_000)]
+        covered = sum(interval.low <= truth <= interval.high for interval in drawn) / len(drawn)
+        assert 0.935 <= covered <= 0.985
+
+
+@given(*[st.integers(0, 200)] * 4)
+def test_a_paired_difference_lies_in_its_interval(both: int, first: int, second: int, neither: int) -> None:
+    counts = PairedCounts(both, first, second, neither)
+    interval = paired_interval(counts)
+    assert -1 <= interval.low <= counts.difference + 1e-12
+    assert counts.difference - 1e-12 <= interval.high <= 1
+    mirrored = paired_interval(PairedCounts(both, second, first, neither))
+    assert (mirrored.low, mirrored.high) == pytest.approx((-interval.high, -interval.low))
+
+
+def test_the_bootstrap_is_that_of_scipy() -> None:
+    chance = random.Random(3)
+    values = [chance.gauss(1, 3) for _ in range(140)]
+    ours = bootstrap_mean(values)
+    theirs = stats.bootstrap(
+        (np.array(values),), np.mean, method="percentile", n_resamples=20_000, random_state=1
+    ).confidence_interval
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.03)
+    assert bootstrap_mean(values) == ours
+    assert bootstrap_mean([2.0]) == bootstrap_mean([2.0, 2.0])
+
+
+@given(st.integers(1, 400), st.sampled_from([0.9, 0.95, 0.975, 0.995]))
+def test_students_points_are_those_of_scipy(degrees: int, share: float) -> None:
+    assert student_point(degrees, share) == pytest.approx(float(stats.t.ppf(share, degrees)), rel=1e-9)
+
+
+def test_a_mean_over_seeds() -> None:
+    values = [0.71, 0.75, 0.69]
+    mean = mean_over_seeds(values)
+    low, high = stats.t.interval(0.95, 2, loc=np.mean(values), scale=stats.sem(values))
+    assert mean.interval is not None
+    assert (mean.value, mean.interval.low, mean.interval.high) == pytest.approx((np.mean(values), low, high))
+    assert mean_over_seeds([0.5]).interval is None
+
+
+def test_no_values_have_no_mean() -> None:
+    for function in (bootstrap_mean, mean_over_seeds):
+        with pytest.raises(ValueError, match="no values"):
+            function([])

@@ -109,6 +109,14 @@ def test_another_host_gets_the_key_that_the_users_own_file_names(own_file: Path,
     assert "example" not in repr(ring).replace("models.example.org", "").lower().replace("example_key", "")
 
 
+def test_the_users_own_limit_is_bound_to_a_host_too(own_file: Path) -> None:
+    own_file.write_text('[endpoints."127.0.0.1:8000"]\nconcurrency = 7\n')
+    ring = load_keys()
+    assert ring.concurrency(LOCAL) == 7
+    assert ring.key(LOCAL) == PLACEHOLDER
+    assert ring.concurrency(OFFICIAL) is None
+
+
 def test_a_file_that_came_with_a_folder_names_no_key(own_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cloned = tmp_path / "cloned"
     cloned.mkdir()
@@ -149,7 +157,11 @@ def test_a_key_that_cannot_be_sent_is_refused_by_its_variable(
         (b'[endpoints."host:1"]\nkey_end = "A"', "Did you mean 'key_env'"),
         (b'[endpoints."host:1"]\nkey_env = "sk-precious"', "does not name an environment variable"),
         (b'[endpoints."host:1"]\nkey_env = 3', "does not name an environment variable"),
-        (b'[endpoints."host:1"]', "does not name an environment variable"),
+        (b'[endpoints."host:1"]', "is empty"),
+        (b'[endpoints."host:1"]\nconcurrency = 0', "not a number of calls"),
+        (b'[endpoints."host:1"]\nconcurrency = true', "not a number of calls"),
+        (b'[endpoints."host:1"]\nconcurrency = "8"', "not a number of calls"),
+        (b'[endpoints."host:1"]\nconcurency = 8', "Did you mean 'concurrency'"),
         (b'[endpoints."host:1"]\nkey_env = "OPENAI_API_KEY"', "api.openai.com alone"),
     ],
     ids=itertools.count(),

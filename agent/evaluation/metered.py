@@ -1,0 +1,91 @@
+"""A model whose calls are counted against a purse, and which stops the run where none of them can succeed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent.config import Prices
+from agent.evaluation.budget import Halt, Purse, Stopped
+from agent.models.base import Capabilities, Completion, Message, Model
+from agent.models.gate import Gated
+from worlds.errors import ConfigurationError, ModelError
+
+
+class MeteredModel:
+    """Passes calls on to ``model`` while ``purse`` lets them begin; raises ``Halt`` where it does not.
+
+    An error that every other call would meet alike is no matter of the episode that met it first: it stops them all.
+    """
+
+    def __init__(self, model: Model, purse: Purse, prices: Prices | None) -> None:
+        self._model = model
+        self._purse = purse
+        self._prices = prices
+        purse.listen(self._dismiss)
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def active(self) -> int:
+        """How many calls are in flight; those that wait for the endpoint are not."""
+        return self._model.gate.active if isinstance(self._model, Gated) else self._purse.calling
+
+    @property
+    def limit(self) -> int | None:
+        """How many calls the endpoint takes at once; None while nothing has said so."""
+        return self._model.gate.limit if isinstance(self._model, Gated) else None
+
+    async def capabilities(self) -> Capabilities:
+        return await self._model.capabilities()
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        top_logprobs: int = 0,
+        choices: Sequence[str] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        bias: Mapping[int, float] | None = None,
+    ) -> Completion:
+        self._purse.begin()
+        completion: Completion | None = None
+        try:
+            completion = await self._model.complete(
+                messages,
+                stop=stop,
+                max_tokens=max_tokens,
+                temperature=temperature,
+                seed=seed,
+                top_logprobs=top_logprobs,
+                choices=choices,
+                schema=schema,
+                bias=bias,
+            )
+            return completion
+        except ModelError as error:
+            if not error.hopeless:
+                raise
+            self._purse.stop(Stopped(str(error)))
+            raise Halt from error
+        except ConfigurationError as error:
+            self._purse.stop(error)
+            raise Halt from error
+        finally:
+            self._purse.end(completion, self._prices)
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+        return await self._model.score(messages, continuations)
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+    def _dismiss(self) -> None:
+        if isinstance(self._model, Gated):
+            self._model.gate.dismiss(Halt())

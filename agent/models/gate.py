@@ -1,0 +1,119 @@
+"""How many calls an endpoint is sent at once: as many as are wanted, until it says that they are too many.
+
+Additive increase, multiplicative decrease, as in congestion control (D.-M. Chiu and R. Jain, "Analysis of the increase and
+decrease algorithms for congestion avoidance in computer networks", Computer Networks and ISDN Systems 17 (1989), 1-14): a 429
+halves the calls in flight, every window of answers allows one more. A wait that the endpoint asks for holds all calls back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+Verdict = Literal["answered", "crowded", "other"]
+"""What came of a call: an answer; a refusal because there were too many; anything else, which says nothing of their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A call that was let in; ``round`` is how often the limit had been lowered by then."""
+
+    round: int
+
+
+class Gate:
+    """Lets calls in, in the order in which they came; belongs to the event loop that uses it.
+
+    ``most`` is a limit of the user's own, None for none.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
+        self._limit: float | None = most
+        self._active = 0
+        self._round = 0
+        self._held_until = 0.0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._alarm: asyncio.TimerHandle | None = None
+
+    @property
+    def limit(self) -> int | None:
+        """How many calls may be in flight at present; None while nothing has said so."""
+        return None if self._limit is None else int(self._limit)
+
+    @property
+    def active(self) -> int:
+        """How many calls are in flight."""
+        return self._active
+
+    @property
+    def round(self) -> int:
+        """How often the limit was lowered."""
+        return self._round
+
+    async def enter(self) -> Ticket:
+        """Wait to be let in; every ``enter`` is followed by one ``leave``."""
+        if self._waiting or not self._open():
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            self._admit()
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if not turn.cancelled():
+                    # Let in and called off in the same moment: the place goes to the next.
+                    self._active -= 1
+                    self._admit()
+                raise
+        else:
+            self._active += 1
+        return Ticket(self._round)
+
+    def leave(self, ticket: Ticket, verdict: Verdict, wait: float = 0.0) -> None:
+        """Say what came of the call; ``wait`` seconds nobody is let in."""
+        self._active -= 1
+        if verdict == "crowded" and ticket.round == self._round:
+            # Calls that were sent before the limit was lowered are refused for the same reason, which counts once.
+            self._round += 1
+            self._limit = max(1.0, (self._active + 1) / 2)
+        elif verdict == "answered" and self._limit is not None:
+            grown = self._limit + 1 / self._limit
+            self._limit = grown if self._most is None else min(grown, self._most)
+        if wait > 0:
+            self._held_until = max(self._held_until, asyncio.get_running_loop().time() + wait)
+        self._admit()
+
+    def dismiss(self, why: BaseException) -> None:
+        """Let none of those in that are waiting now: their ``enter`` raises ``why``."""
+        for turn in self._waiting:
+            if not turn.done():
+                turn.set_exception(why)
+        self._waiting.clear()
+
+    def _open(self) -> bool:
+        held = asyncio.get_running_loop().time() < self._held_until
+        return not held and (self._limit is None or self._active < int(self._limit))
+
+    def _admit(self) -> None:
+        while self._waiting and self._open():
+            turn = self._waiting.popleft()
+            if not turn.cancelled():
+                self._active += 1
+                turn.set_result(None)
+        loop = asyncio.get_running_loop()
+        if self._waiting and loop.time() < self._held_until:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self._alarm = loop.call_at(self._held_until, self._admit)
+
+
+@runtime_checkable
+class Gated(Protocol):
+    """A model whose calls pass a gate."""
+
+    @property
+    def gate(self) -> Gate:
+        """The gate of the event loop that uses the model."""
+        ...

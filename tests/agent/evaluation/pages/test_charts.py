@@ -1,0 +1,100 @@
+"""Charts: well-formed whatever their labels, within their frame, and said in words."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.evaluation.metrics import Result, Selected, summarise
+from agent.evaluation.pages.charts import (
+    WIDTH,
+    Amount,
+    Bin,
+    Point,
+    Rate,
+    Rates,
+    amounts_chart,
+    difference_chart,
+    histogram,
+    points_chart,
+    rates_chart,
+    ticks,
+)
+from agent.evaluation.pages.figures import endings, step_bins, tokens_an_episode
+from agent.evaluation.statistics import Interval, wilson
+
+
+def result(outcome: str = "won", **fields: object) -> Result:
+    told = {"number": 1, "task": "demo/1", "type": "heat", "reason": "because", "turns": 3, "steps": 3, "refused": 0}
+    return Result.model_validate({**told, "outcome": outcome, **fields})
+
+
+def rate(won: int, tasks: int) -> Rate:
+    return Rate(won / tasks, wilson(won, tasks), f"{won}/{tasks}")
+
+
+@given(st.text(max_size=60), st.integers(0, 9), st.integers(0, 10**9))
+def test_charts_are_well_formed_and_inside_their_frame(label: str, won: int, number: int) -> None:
+    each = rate(won, 9)
+    charts = (
+        rates_chart(label, [Rates(label, (each, each))], (label, label)),
+        amounts_chart(label, [Amount(label, number), Amount(label, 0, tone=1)]),
+        histogram(label, [Bin(label[:8], (number, won))], (label, label), label),
+        points_chart(label, [Point(label, float(number), each)], label),
+        difference_chart(label, won / 9 - 0.5, Interval(-0.6, 0.6)),
+    )
+    for chart in charts:
+        svg = ET.fromstring(chart)
+        assert svg.get("role") == "img"
+        assert svg.get("aria-label")
+        height = float(svg.attrib["viewBox"].split()[-1])
+        for rect in svg.iter("rect"):
+            x, y, wide, tall = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
+            assert x >= 0 and y >= 0 and x + wide <= WIDTH and y + tall <= height
+
+
+def test_whiskers_stand_at_the_ends_of_the_interval() -> None:
+    svg = ET.fromstring(rates_chart("s", [Rates("heat", (Rate(0.5, Interval(0.25, 0.75), "1/2"),))]))
+    line = next(line for line in svg.iter("line") if line.get("class") == "whisker")
+    (bar,) = svg.iter("rect")
+    start, wide = float(bar.attrib["x"]), float(bar.attrib["width"])
+    assert (float(line.attrib["x1"]), float(line.attrib["x2"])) == pytest.approx(
+        (start + wide / 2, start + 1.5 * wide), abs=0.2
+    )
+    assert svg.attrib["aria-label"] == "s: heat: 1/2"
+
+
+@given(st.floats(0, 1e12))
+def test_ticks_are_few_and_round(most: float) -> None:
+    marks = ticks(most)
+    assert marks[0] == 0 and len(marks) <= 6 and marks[-1] <= max(most, 1)
+
+
+def test_steps_fall_into_bins() -> None:
+    bins = step_bins([result(steps=1), result(steps=5), result("lost", steps=50), result("error", steps=0)], 50)
+    assert [each.label for each in bins] == [f"{5 * place + 1}-{5 * place + 5}" for place in range(10)]
+    assert (bins[0].values, bins[-1].values) == ((2, 1), (0, 1))
+    assert [each.label for each in step_bins([result(steps=2)], 2)] == ["1", "2"]
+    assert len(step_bins([], 1)) == 1
+
+
+def test_endings_are_told_apart_by_their_class() -> None:
+    tasks = [Selected(number=number, id=str(number), type="heat") for number in range(5)]
+    broken, looped = ({"kind": kind, "turn": 1, "words": "x"} for kind in ("model", "looped"))
+    played = [
+        result(task="0"),
+        result("lost", task="1", failure=looped),
+        result("lost", task="2", failure=looped),
+        result("error", task="3", failure=broken),
+    ]
+    bars = [(bar.label, bar.value) for bar in endings(summarise(tasks, played))]
+    assert bars == [("won", 1), ("went round in circles", 2), ("the model failed", 1), ("not finished", 1)]
+
+
+def test_tokens_are_known_of_all_or_of_none() -> None:
+    assert tokens_an_episode([result(), result(calls=1, prompt_tokens=8, completion_tokens=2)]) == 5
+    assert tokens_an_episode([result(), result(calls=1)]) is None
+    assert tokens_an_episode([]) is None

@@ -1,0 +1,164 @@
+"""Runs on disk as an evaluation leaves them, with any outcome and any text in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.evaluation.compare import Run, read_for_comparison
+from agent.evaluation.folder import RunFolder
+from agent.evaluation.metrics import Selected, Tally
+from agent.evaluation.plan import Manifest, RunConfig, Versions
+from agent.events import (
+    Body,
+    Called,
+    Ended,
+    Event,
+    Intervened,
+    Message,
+    Outcome,
+    Planned,
+    Progressed,
+    Spent,
+    Started,
+    Stepped,
+    Thought,
+    Unreadable,
+)
+from agent.record import EpisodeRecorder
+
+Said = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Lived:
+    """An episode to record; an outcome of None leaves it unfinished."""
+
+    number: int
+    outcome: Outcome | None = "won"
+    steps: int = 3
+    assisted: bool = False
+    type: str = "heat"
+    calls: bool = False
+
+
+def as_it_is(text: str) -> str:
+    return text
+
+
+def run(
+    folder: Path,
+    lived: Sequence[Lived],
+    *,
+    said: Said = as_it_is,
+    data: str = "d" * 64,
+    **configuration: object,
+) -> Run:
+    """Write a run to ``folder`` and read it back; ``said`` says every text that a game or a model would."""
+    manifest = Manifest(
+        housequest="1",
+        configuration=RunConfig.model_validate(
+            {
+                "world": "scripted",
+                "engine": "native",
+                "split": "demo",
+                "types": (),
+                "limit": None,
+                "sample": None,
+                "goals": "template",
+                "seed": 0,
+                "agent": said("expert"),
+                "settings": {"order": said("likely")},
+                "model": said("scripted:file"),
+                "script_sha256": None,
+                "rules": None,
+                "grants": (),
+                "max_turns": 50,
+                **configuration,
+            }
+        ),
+        engine=said("scripted 1"),
+        data=data,
+        prompts={},
+        of=len(lived),
+        tasks=tuple(
+            Selected(number=each.number, id=f"demo/{each.number}{said('-task')}", type=said(each.type)) for each in lived
+        ),
+        versions=Versions(python="3.11", openai=None),
+    )
+    run = RunFolder(folder)
+    run.begin(manifest)
+    for each, task in zip(lived, manifest.tasks, strict=True):
+        if each.outcome is not None:
+            tally = Tally(task)
+            with EpisodeRecorder(run.episode(task)) as recorder:
+                for number, body in enumerate(bodies(each, each.outcome, said)):
+                    event = Event(id=number, parent=number - 1 if number else None, body=body)
+                    recorder(event)
+                    tally(event)
+            result = tally.result()
+            assert result is not None
+            run.append(result)
+    return read_for_comparison(run)
+
+
+def bodies(lived: Lived, outcome: Outcome, said: Said = as_it_is) -> list[Body]:
+    """What happened in ``lived``."""
+    started = Started(
+        world="scripted",
+        engine="scripted 1",
+        task=f"demo/{lived.number}",
+        split="demo",
+        number=lived.number,
+        type=lived.type,
+        goal=said("bring the coin"),
+        wording="template",
+        agent="expert",
+        max_turns=50,
+        seed=0,
+        opening=said("You are in the hall."),
+    )
+    told: list[Body] = [started, Planned(role=said("reasoner"), steps=(said("find it"),), revision=0, reason="the beginning")]
+    for turn in range(1, lived.steps + 1):
+        if lived.calls:
+            told.append(_called(turn, said))
+        told.append(Thought(role=said("actor"), text=said("perhaps there")))
+        told.append(Progressed(role=said("actor"), step=0))
+        explanation = said("it is not here") if turn % 2 else None
+        command, observation = said("look around"), said("You see a lamp.")
+        told.append(
+            Stepped(turn=turn, command=command, observation=observation, accepted=turn % 2 == 0, explanation=explanation)
+        )
+    if lived.assisted:
+        told.append(Intervened(action="hint", text=said("try the box")))
+    told.append(Unreadable(role=said("actor"), reply=said("?"), reason=said("no action in it"), final=True))
+    told.append(Spent(turn=lived.steps + 1))
+    broken = outcome == "error"
+    told.append(
+        Ended(
+            outcome=outcome,
+            reason=said("because of that"),
+            turns=lived.steps + 1,
+            steps=lived.steps,
+            refused=(lived.steps + 1) // 2,
+            assisted=lived.assisted,
+            boundary="model" if broken else None,
+            message=said("it answered 500") if broken else None,
+        )
+    )
+    return told
+
+
+def _called(turn: int, said: Said) -> Called:
+    first = (Message(role="system", content=said("You act.")), Message(role="user", content=said("The task.")))
+    later = (Message(role="user", content=said("You see a lamp.")),)
+    return Called(
+        role=said("actor"),
+        kept=0 if turn == 1 else 2 * turn - 1,
+        added=first if turn == 1 else later,
+        reply=said("Thought: perhaps\nAction: look around"),
+        finish=said("stop"),
+        prompt_tokens=10 * turn,
+        completion_tokens=5,
+    )

@@ -1,0 +1,160 @@
+"""Two runs, paired: what is counted, what is left out, what is refused, and how it is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.evaluation.compare import compare, find_task, reference_of
+from agent.evaluation.contrast import as_json, as_text
+from agent.evaluation.metrics import Selected
+from agent.evaluation.statistics import bootstrap_mean, mcnemar
+from tests.agent.evaluation.recorded import Lived, run
+from worlds.errors import ConfigurationError
+
+
+def test_tasks_are_paired_and_the_rest_is_named(tmp_path: Path) -> None:
+    first = run(
+        tmp_path / "a",
+        [Lived(1), Lived(2, "lost"), Lived(3), Lived(4, "error"), Lived(5, assisted=True), Lived(6, None), Lived(7)],
+    )
+    second = run(
+        tmp_path / "b",
+        [Lived(1), Lived(2), Lived(3, "stopped"), Lived(4, "lost"), Lived(5), Lived(6), Lived(8)],
+    )
+    comparison = compare(first, second)
+    counts = comparison.counts
+    assert (counts.both, counts.only_first, counts.only_second, counts.neither) == (1, 1, 1, 1)
+    assert [pair.first.number for pair in comparison.flipped] == [2, 3]
+    assert comparison.left_out == (
+        ("not selected in b", ("demo/7-task",)),
+        ("not selected in a", ("demo/8-task",)),
+        ("not finished in both", ("demo/6-task",)),
+        ("assisted by a person", ("demo/5-task",)),
+    )
+    assert comparison.p == 1.0
+
+
+def test_steps_are_those_of_what_both_won(tmp_path: Path) -> None:
+    first = run(tmp_path / "a", [Lived(1, steps=4), Lived(2, steps=8), Lived(3, "lost", steps=50)])
+    second = run(tmp_path / "b", [Lived(1, steps=2), Lived(2, steps=2), Lived(3, steps=1)])
+    steps = compare(first, second).steps
+    assert steps is not None
+    assert (steps.tasks, steps.first, steps.second, steps.difference) == (2, 6.0, 2.0, -4.0)
+    assert steps.interval == bootstrap_mean([-2, -6])
+    nothing = compare(first, run(tmp_path / "c", [Lived(1, "lost"), Lived(2, "lost"), Lived(3, "lost")])).steps
+    assert nothing is None
+
+
+def test_what_may_make_the_difference_is_named(tmp_path: Path) -> None:
+    first = run(tmp_path / "a", [Lived(1)], settings={"order": "name"}, seed=1)
+    second = run(tmp_path / "b", [Lived(1)], settings={"depth": 2}, seed=2)
+    changes = {change.key: (change.first, change.second) for change in compare(first, second).changes}
+    assert changes == {"seed": (1, 2), "settings.order": ("name", None), "settings.depth": (None, 2)}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"world": "alfworld"}, "other tasks"),
+        ({"split": "other"}, "other tasks"),
+        ({"goals": "human"}, "sentences that the agents read"),
+        ({"max_turns": 51}, "had longer"),
+        ({"data": "e" * 64}, "games themselves differ"),
+    ],
+)
+def test_unlike_runs_are_refused_with_the_reason(tmp_path: Path, change: dict[str, str], why: str) -> None:
+    first, second = run(tmp_path / "a", [Lived(1)]), run(tmp_path / "b", [Lived(1)], **change)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match=f"(?s)cannot be paired.*{next(iter(change))}.*{why}"):
+        compare(first, second)
+
+
+def test_a_run_is_not_compared_with_itself_nor_with_one_of_other_tasks(tmp_path: Path) -> None:
+    first = run(tmp_path / "a", [Lived(1)])
+    with pytest.raises(ConfigurationError, match="one and the same run"):
+        compare(first, first)
+    with pytest.raises(ConfigurationError, match="no task in common"):
+        compare(first, run(tmp_path / "b", [Lived(2)]))
+
+
+def test_a_task_has_three_names(tmp_path: Path) -> None:
+    tasks = (Selected(number=7, id="seen/coin", type="heat"), Selected(number=8, id="seen/7", type="heat"))
+    assert find_task(tasks, "7") == find_task(tasks, "seen:7") == find_task(tasks, "seen/coin") == tasks[0]
+    assert find_task(tasks, "seen/7") == tasks[1]
+    assert find_task(tasks, "9") is None
+    assert reference_of(tasks[1]) == "seen:8"
+    comparison = compare(run(tmp_path / "a", [Lived(1), Lived(2)]), run(tmp_path / "b", [Lived(1), Lived(2, None)]))
+    assert comparison.pair("1").first.number == 1
+    with pytest.raises(ConfigurationError, match="no task of these runs"):
+        comparison.pair("3")
+    with pytest.raises(ConfigurationError, match="left out of the comparison: not finished in both"):
+        comparison.pair("demo:2")
+
+
+OUTCOMES = st.lists(st.tuples(*[st.sampled_from(["won", "lost", "error"])] * 2), min_size=1, max_size=6)
+
+
+@given(OUTCOMES)
+@settings(max_examples=15, deadline=None)
+def test_the_other_way_round_is_the_same_with_its_sign_turned(outcomes: list[tuple[str, str]]) -> None:
+    with TemporaryDirectory() as name:
+        first, second = (
+            run(Path(name) / str(side), [Lived(number, pair[side]) for number, pair in enumerate(outcomes)])  # type: ignore[arg-type]
+            for side in (0, 1)
+        )
+        there, back = compare(first, second), compare(second, first)
+    assert there.counts.total == len(outcomes)
+    assert there.counts.difference == -back.counts.difference
+    assert (there.interval.low, there.interval.high) == pytest.approx((-back.interval.high, -back.interval.low))
+    assert there.p == back.p == mcnemar(there.counts.only_first, there.counts.only_second)
+    assert sum(counts.total for counts in there.by_type.values()) == len(outcomes)
+
+
+def test_the_text_names_the_flipped_tasks_in_eighty_columns(tmp_path: Path) -> None:
+    def said(text: str) -> str:
+        return f"{text} \x1b[31m<b>" + "long " * 30 + "\u202e"
+
+    first = run(tmp_path / "a", [Lived(number, "lost") for number in range(30)], said=said)
+    second = run(tmp_path / "b", [Lived(number) for number in range(29)], said=said, settings={})
+    text = as_text(compare(first, second))
+    assert all(len(line) <= 80 and line.isprintable() for line in text.splitlines())
+    assert "Only the second won (29):" in text
+    assert "and 9 more; --json names them all" in text
+    assert "Left out, not selected in b (1):" in text
+
+
+def test_the_text_says_it_plainly(tmp_path: Path) -> None:
+    first = run(tmp_path / "a", [*(Lived(number, "lost") for number in range(8)), Lived(8), Lived(9, "error")])
+    second = run(tmp_path / "b", [Lived(number) for number in range(10)], seed=1)
+    text = " ".join(as_text(compare(first, second)).split())
+    assert "Difference in success (second less first): +90.0 points, 95 % interval +48.8 to +98.2." in text
+    assert "McNemar's exact p: 0.004, over 9 tasks that only one of them won." in text
+    assert "Steps on 1 task that both won: 3.0 and 3.0, difference +0.0" in text
+    assert "differs seed: 0 and 1" in text
+    assert "Errors, counted as not won: 1 in the first, 0 in the second." in text
+
+
+def test_the_json_has_stable_keys(tmp_path: Path) -> None:
+    comparison = compare(run(tmp_path / "a", [Lived(1), Lived(2)]), run(tmp_path / "b", [Lived(1), Lived(2, "lost")], seed=1))
+    figures = json.loads(json.dumps(as_json(comparison)))
+    assert list(figures) == [
+        "first", "second", "changes", "pairs", "both", "only_first", "only_second", "neither", "difference", "interval", "p",
+        "steps", "by_type", "flipped", "left_out",
+    ]  # fmt: skip
+    assert list(figures["first"]) == ["name", "label", "agent", "model", "won", "errors", "success", "interval"]
+    assert figures["changes"] == {"seed": [0, 1]}
+    assert figures["by_type"]["heat"]["only_first"] == 1
+    assert figures["flipped"][0]["won_by"] == "first"
+    assert figures["flipped"][0]["second"] == {"outcome": "lost", "reason": "because of that", "turns": 4, "steps": 3}
+
+
+def test_nothing_paired_is_still_a_comparison(tmp_path: Path) -> None:
+    comparison = compare(run(tmp_path / "a", [Lived(1, None)]), run(tmp_path / "b", [Lived(1)]))
+    assert comparison.counts.total == 0
+    assert "0 tasks of demo played by both" in as_text(comparison)
+    assert as_json(comparison)["difference"] == 0.0

@@ -1,0 +1,88 @@
+"""``kill -9`` at any moment: what was recorded stands, at most the step in flight is lost, and nothing is counted twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from agent.events import Called
+from agent.record import read_episode
+from tests.backends.policy import Solver
+from tests.backends.server import Server, serve
+from tests.tui.conftest import COMMAND, environment
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serve(Solver()) as running:
+        yield running
+
+
+def command(server: Server, out: str, tasks: int, workers: int) -> tuple[str, ...]:
+    size = ("--split", "generated", "--limit", str(tasks), "--max-steps", "30", "--workers", str(workers))
+    return (*COMMAND, "eval", "--agent", "react", "--model", server.model(), *size, "--out", out)
+
+
+def start(folder: Path, line: Sequence[str]) -> subprocess.Popen[bytes]:
+    with (folder / "said.txt").open("ab") as said:
+        return subprocess.Popen(line, cwd=folder, env=environment(), stdout=said, stderr=said)
+
+
+def finish(folder: Path, line: Sequence[str]) -> None:
+    assert start(folder, line).wait(300) == 0, (folder / "said.txt").read_text()[-2_000:]
+
+
+def episodes(run: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in (run / "episodes").iterdir()}
+
+
+def calls_recorded(run: Path) -> int:
+    records = (run / "episodes").glob("*.jsonl*") if run.exists() else ()
+    return sum(isinstance(event.body, Called) for file in records for event in read_episode(file))
+
+
+def killed_again_and_again(folder: Path, server: Server, seed: int, kills: int, tasks: int, workers: int) -> None:
+    chance = random.Random(seed)
+    finish(folder, command(server, "whole", tasks, workers))
+    calls = len(server.requests)
+    line = command(server, "run", tasks, workers)
+    server.requests.clear()
+    lost = 0
+    for kill in range(kills):
+        before = len(server.requests)
+        # As far on as leaves something to do for those that follow, whatever was lost.
+        wanted = before + chance.randrange(1, max(2, 2 * (calls - before + lost) // (kills - kill + 3)))
+        process = start(folder, line)
+        while len(server.requests) < wanted and process.poll() is None:
+            time.sleep(0.001)
+        time.sleep(chance.random() / 50)
+        assert process.poll() is None, "it was through before all kills had come"
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        lost = len(server.requests) - calls_recorded(folder / "run")
+        assert lost <= (kill + 1) * workers, "no more is lost than what was in flight"
+    finish(folder, line)
+    assert len(server.requests) <= calls + kills * workers
+    assert episodes(folder / "run") == episodes(folder / "whole")
+    assert (folder / "run" / "index.jsonl").read_bytes() == (folder / "whole" / "index.jsonl").read_bytes()
+    counted = Counter(json.loads(line)["task"] for line in (folder / "run" / "index.jsonl").read_text().splitlines())
+    assert counted == Counter({f"generated/{number}": 1 for number in range(tasks)})
+
+
+def test_five_kills(tmp_path: Path, server: Server) -> None:
+    killed_again_and_again(tmp_path, server, seed=7, kills=5, tasks=8, workers=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 8])
+def test_fifty_kills(tmp_path: Path, server: Server, workers: int) -> None:
+    killed_again_and_again(tmp_path, server, seed=workers, kills=50, tasks=60, workers=workers)

@@ -1,0 +1,83 @@
+"""``housequest compare`` and the pages: exit codes, what goes where, two columns and one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.evaluation.transcript import transcribe
+from agent.events import Event
+from tests.agent.evaluation.recorded import Lived, bodies, run
+from tests.tui.conftest import Run
+from tui.beside import beside, cells
+from tui.text import Look
+
+FIRST = [Lived(1, calls=True), Lived(2, "lost", steps=6), Lived(3), Lived(4, None)]
+SECOND = [Lived(1), Lived(2, steps=2), Lived(3), Lived(4)]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[str, str]:
+    run(tmp_path / "a", FIRST)
+    run(tmp_path / "b", SECOND, seed=1)
+    return "a", "b"
+
+
+def test_the_table_goes_to_stdout(call: Run, folders: tuple[str, str]) -> None:
+    done = call("compare", *folders)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Only the second won (1):\n  demo:2" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    assert json.loads(call("compare", *folders, "--json").stdout)["only_second"] == 1
+
+
+def test_what_cannot_be_compared_is_an_exit_code_of_two(call: Run, folders: tuple[str, str], tmp_path: Path) -> None:
+    run(tmp_path / "c", SECOND, max_turns=9)
+    for arguments, why in (
+        (("a", "c"), "max_turns: 50 and 9: one of them had longer"),
+        (("a", "a"), "one and the same run"),
+        (("a", "nowhere"), "is no run's folder"),
+        (("a",), "compare takes two runs, and was given 1"),
+        (("a", "b", "c"), "compare them two by two"),
+        (("a", "b", "--show", "9"), "no task of these runs"),
+        (("a", "b", "--show", "4"), "left out of the comparison: not finished in both"),
+        (("a", "b", "--html", "run.json"), "give a file that ends in .html"),
+    ):
+        done = call("compare", *arguments)
+        assert (done.returncode, done.stdout) == (2, ""), arguments
+        assert why in done.stderr
+
+
+def test_pages_are_written_where_they_are_asked_for(call: Run, folders: tuple[str, str], tmp_path: Path) -> None:
+    done = call("compare", *folders, "--html", "pages/both.html")
+    assert (done.returncode, done.stderr.split(" (")[0]) == (0, "Wrote pages/both.html")
+    assert "demo/2-task" in (tmp_path / "pages" / "both.html").read_text("utf-8")
+    done = call("report", "a", "--html", "a.html")
+    assert (done.returncode, done.stderr.split(" (")[0]) == (0, "Wrote a.html")
+    assert (tmp_path / "a.html").read_text("utf-8").startswith("<!doctype html>")
+    assert call("report", "a", "--html", "a.txt").returncode == 2
+
+
+def test_both_transcripts_are_shown_in_two_columns_or_one(call: Run, folders: tuple[str, str]) -> None:
+    wide = call("compare", *folders, "--show", "demo:2", COLUMNS="120")
+    assert wide.returncode == 0
+    assert all(len(line) <= 120 for line in wide.stdout.splitlines())
+    assert f"{' 1 > look around':<58} |  1 > look around" in wide.stdout.splitlines()
+    narrow = call("compare", *folders, "--show", "2", COLUMNS="80").stdout.splitlines()
+    assert all(len(line) <= 80 for line in narrow)
+    assert [line for line in narrow if line.startswith("-- ")][:4] == ["-- first, a", "-- second, b"] * 2
+    assert "Lost after 7 turns: because of that." in narrow
+    assert narrow.count("-- second, b") == 4
+
+
+@pytest.mark.parametrize("width", [60, 99, 100, 200])
+def test_odd_text_stays_in_its_column(width: int) -> None:
+    def told(text: str) -> list[Event]:
+        lived = bodies(Lived(1, assisted=True), "won", lambda said: f"{said} {text}")
+        return [Event(id=number, parent=number - 1 if number else None, body=body) for number, body in enumerate(lived)]
+
+    first, second = transcribe(told("\x1b[2J\u202e" + "水" * 90)), transcribe(told("e\u0301" * 90))
+    lines = list(beside(first, second, ("first, \x1b", "second"), Look(width)))
+    assert all(cells(line) <= width and line.isprintable() for line in lines)

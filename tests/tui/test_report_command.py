@@ -1,0 +1,95 @@
+"""``housequest report``: what is printed, what is written, and what does not go together."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.tui.conftest import Run
+
+GENERATED = ("eval", "--agent", "expert", "--split", "generated", "--limit", "3", "--out")
+
+
+@pytest.fixture
+def played(call: Run) -> str:
+    assert call(*GENERATED, "run").returncode == 0
+    return "run"
+
+
+def test_a_run_in_every_form(call: Run, played: str, tmp_path: Path) -> None:
+    text = call("report", played)
+    assert "/path: times L*/max(L*, steps); L* is the shortest way of 3 tasks." in text.stdout
+    assert max(map(len, text.stdout.splitlines())) <= 80
+    markdown = call("report", played, "--markdown").stdout
+    assert "| all | 3 | 3 | 0 | 100.0 % |" in markdown
+    rows = list(csv.DictReader(io.StringIO(call("report", played, "--csv", "-").stdout)))
+    assert [row["outcome"] for row in rows] == ["won"] * 3
+    written = call("report", played, "--csv", "table.csv")
+    assert "Wrote table.csv, a row for each of 3 tasks." in written.stderr
+    assert written.stdout == text.stdout
+    assert list(csv.DictReader((tmp_path / "table.csv").open())) == rows
+
+
+def test_a_run_beside_published_figures(call: Run, played: str) -> None:
+    text = call("report", played, "--against", "published").stdout
+    assert "! generated is not valid_seen or valid_unseen: those are other games." in text
+    assert max(map(len, text.splitlines())) <= 80
+    figures = json.loads(call("report", played, "--json", "--against", "published").stdout)
+    assert figures["won"] == 3
+    assert len(figures["published"]["figures"]) > 20
+    assert "| 84 % | OPEx-H (human rules) |" in call("report", played, "--markdown", "--against", "published").stdout
+
+
+def test_prices_are_those_of_the_users_file(call: Run, tmp_path: Path) -> None:
+    (tmp_path / "script.yaml").write_text('replies: []\ndefault: "Action: look"\n')
+    arguments = (
+        "--agent",
+        "react",
+        "--model",
+        "scripted:script.yaml",
+        "--split",
+        "generated",
+        "--limit",
+        "2",
+        "--max-steps",
+        "2",
+    )
+    figures = json.loads(call("eval", *arguments, "--out", "model", "--json").stdout)
+    assert figures["cost"] is None
+    (tmp_path / "housequest.toml").write_text('[prices."scripted:script.yaml"]\ninput = 1_000_000\noutput = 0\n')
+    figures = json.loads(call("report", "model", "--json").stdout)
+    assert figures["cost"] == figures["tokens"]["prompt"] > 0
+
+
+def test_runs_of_several_seeds(call: Run) -> None:
+    for seed in ("0", "1"):
+        assert call(*GENERATED, seed, "--seed", seed).returncode == 0
+    assert "over 2 seeds" in call("report", "0", "1").stdout
+    assert json.loads(call("report", "0", "1", "--json").stdout)["over_seeds"]["success"]["mean"] == 1.0
+    for more in (("--markdown",), ("--csv", "-"), ("--against", "published"), ("--html", "x.html"), ("--inspect", "x.json")):
+        done = call("report", "0", "1", *more)
+        assert done.returncode == 2
+        assert f"{more[0]} takes one run" in done.stderr
+    assert "the same seed, 0" in call("report", "0", "0").stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--against", "them"), ("--json", "--markdown"), ("--csv", "-", "--json"), ("--csv", "-", "--against", "published")],
+)
+def test_what_does_not_go_together(arguments: tuple[str, ...], call: Run, played: str) -> None:
+    done = call("report", played, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "give " in done.stderr
+
+
+def test_a_table_that_cannot_be_written_is_named(call: Run, played: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("here already")
+    done = call("report", played, "--csv", "file/table.csv")
+    assert done.returncode == 1
+    assert "file" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,68 @@
+"""The runs of a sweep, one after another, and their table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import typer
+
+from agent.evaluation.budget import Budget, Purse
+from agent.evaluation.estimate import estimate
+from agent.evaluation.standings import Standing, as_text, read_standings
+from agent.evaluation.standings import as_json as figures
+from agent.evaluation.sweep import SweepFolder, Trial, plan_sweep, read_sweep
+from tui import terminal
+from tui.running import Round, check_budget, play_round, remarks
+from tui.text import printable
+
+
+def play_sweep(
+    file: Path, out: Path | None, flags: Mapping[str, object], budget: Budget, *, retry: bool, dry_run: bool, as_json: bool
+) -> None:
+    """Play all runs of a sweep with all the workers, or go on with it, and print its table; errors end it with 1."""
+    sweep = read_sweep(file)
+    folder = SweepFolder(out if out is not None else sweep.default_folder)
+    trials = tuple(plan_sweep(sweep, flags))
+    for trial in trials:
+        check_budget(budget, trial.configuration.settings, trial.plan)
+    for remark in dict.fromkeys(remark for trial in trials for remark in remarks(trial.plan)):
+        terminal.note(remark)
+    if dry_run:
+        _dry_run(folder, trials, as_json=as_json)
+        return
+    folder.begin(trials)
+    purse = Purse(budget)
+    for number, trial in enumerate(trials, start=1):
+        settings, place = trial.configuration.settings, folder.path / trial.folder
+        terminal.note(f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}: {trial.plan.selection}, into {place}")
+        play_round(Round(trial.plan, place, settings, retry), purse)
+    standings = show_standings(folder, as_json=as_json)
+    if any(standing.errors for standing in standings):
+        raise typer.Exit(1)
+
+
+def show_standings(folder: SweepFolder, *, as_json: bool) -> tuple[Standing, ...]:
+    """Print the table of the sweep in ``folder``. Raises ``ConfigurationError``."""
+    from agent.config import configure
+
+    standings = read_standings(folder, configure().settings.prices_of)
+    text = json.dumps(figures(standings), indent=2) if as_json else as_text(standings)
+    terminal.show(printable(text).splitlines())
+    return standings
+
+
+def _dry_run(folder: SweepFolder, trials: tuple[Trial, ...], *, as_json: bool) -> None:
+    if as_json:
+        runs = [{"arm": each.arm, "seed": each.seed, **each.plan.manifest.model_dump(mode="json")} for each in trials]
+        typer.echo(json.dumps({"runs": runs}, indent=2))
+        return
+    lines = [f"Would play {len(trials)} runs into {folder.path}", ""]
+    for trial in trials:
+        config, settings = trial.plan.config, trial.configuration.settings
+        lines.append(f"{trial.arm}, seed {trial.seed}: {trial.plan.selection} ({config.split}) with {config.agent}")
+        prices = settings.prices_of(trial.plan.model) if trial.plan.model else None
+        about = estimate(trial.plan, folder.path / trial.folder, prices) if trial.plan.model else None
+        lines.append(f"  {about or ('What it would cost cannot be told yet.' if trial.plan.model else 'No calls of a model.')}")
+    terminal.show(printable(line) for line in lines)

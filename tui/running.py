@@ -1,0 +1,100 @@
+"""Playing a run from the command line: what is shown meanwhile, and how it may end before it is through."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from agent.config import Settings
+from agent.evaluation.batch import Sitting, run_batch
+from agent.evaluation.budget import Budget, Purse, Stopped
+from agent.evaluation.plan import Plan
+from tui import terminal
+from tui.progress import ProgressLine
+from worlds.errors import ConfigurationError, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A run that is to be played, or gone on with: what, where, and with which of the settings that are not the run's."""
+
+    plan: Plan
+    folder: Path
+    settings: Settings
+    retry_errors: bool = False
+
+
+def remarks(plan: Plan) -> list[str]:
+    """What a reader of the figures must know about the tasks."""
+    remarks = [plan.selection.warning] if plan.selection.warning else []
+    if plan.config.goals != "template":
+        without = [task.id for task in plan.selection.tasks if task.wording == "template"]
+        if without:
+            listed = "\n".join(f"  {task}" for task in without)
+            remarks.append(f"{len(without)} tasks have no goal in people's words and show the template's:\n{listed}")
+    return remarks
+
+
+def check_budget(budget: Budget, settings: Settings, plan: Plan) -> None:
+    """Raises ``ConfigurationError`` for a budget of money where no price is known."""
+    if budget.money is not None and plan.model is not None and settings.prices_of(plan.model) is None:
+        name = plan.config.model or ""
+        raise ConfigurationError(
+            f"--budget money: no price of {shown(name)} is known; write [prices.{_quoted(name)}] with input and output, each "
+            "per million tokens, into housequest.toml, or give a budget of calls or tokens."
+        )
+
+
+def play_round(round: Round, purse: Purse, told: Callable[[ProgressLine], None] | None = None) -> None:
+    """Play a run to its end. Interrupted, or stopped by ``purse`` or its model, it says so and raises ``typer.Exit(130)``."""
+    plan, settings = round.plan, round.settings
+    line = ProgressLine()
+    sitting = Sitting(
+        workers=settings.workers,
+        retry_errors=round.retry_errors,
+        time_limit=settings.timeout,
+        prices=settings.prices_of(plan.model) if plan.model else None,
+        watcher=line,
+        beat=line.beat,
+        say=line.say,
+    )
+    total = len(plan.selection.tasks)
+    try:
+        asyncio.run(_until_interrupted(run_batch(plan, round.folder, sitting, purse)))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that is left is to end other processes and leave
+        line.close()
+        terminal.note(f"Interrupted; {line.done} of {total} finished. The same command goes on with it.")
+        raise typer.Exit(130) from None
+    except Stopped as stopped:
+        line.close()
+        terminal.note(f"housequest: {stopped}\n{line.done} of {total} finished. {stopped.way_on}")
+        raise typer.Exit(130) from None
+    finally:
+        line.close()
+    if told is not None:
+        told(line)
+
+
+async def _until_interrupted(work: Coroutine[Any, Any, object]) -> None:
+    """``work``, cancelled by Ctrl-C, however often that is pressed.
+
+    By default a second one raises wherever the event loop is, and what the loop was about to wake then sleeps for ever.
+    """
+    task = asyncio.ensure_future(work)
+    # Where interrupts are ignored, or a loop cannot be told of them (on Windows), they stay as they are.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        with contextlib.suppress(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+    await task
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'

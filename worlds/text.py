@@ -1,0 +1,31 @@
+"""What games and models say, made safe to show: to a terminal, and on a page.
+
+It is untrusted: a control character in it is shown, never obeyed.
+"""
+
+from __future__ import annotations
+
+_KEPT = {"\n", "\u200c", "\u200d"}
+"""Not printable by the letter of Unicode, but harmless: line ends, and the joiners that scripts and emoji need."""
+_SPACES = {"\t": "    ", "\u00a0": " ", "\u3000": "  "}
+
+
+def printable(text: str) -> str:
+    """``text`` with every character that could steer a terminal, reverse its direction or break its encoding made visible."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_visible(character) for character in text.replace("\r\n", "\n"))
+
+
+def _visible(character: str) -> str:
+    if character.isprintable() or character in _KEPT:
+        return character
+    if character in _SPACES:
+        return _SPACES[character]
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def cut(text: str, longest: int) -> str:
+    """At most ``longest`` characters of ``text``, and how many there were beyond them."""
+    return text if len(text) <= longest else f"{text[:longest]}... ({len(text) - longest} characters more)"
