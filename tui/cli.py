@@ -15,6 +15,7 @@ from tui.commands.models import models_app
 from tui.commands.play import play
 from tui.commands.replay import replay
 from tui.commands.report import report
+from tui.commands.rules import rules_app
 from tui.commands.runs import runs
 from tui.commands.serve import serve
 from worlds.errors import ConfigurationError, HousequestError, KnowledgeError
@@ -36,6 +37,7 @@ app.command("replay")(replay)
 app.command("runs")(runs)
 app.command("serve")(serve)
 app.add_typer(models_app, name="models")
+app.add_typer(rules_app, name="rules")
 app.add_typer(data_app, name="data")
 
 
