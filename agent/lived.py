@@ -74,6 +74,8 @@ def records(paths: Iterable[Path]) -> tuple[Record, ...]:
 
 
 def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise ConfigurationError(f"{path} is not there; give a run's folder, or an episode's .jsonl file.")
     if not path.is_dir():
         return [path]
     folder = path / "episodes" if (path / "episodes").is_dir() else path

@@ -6,6 +6,7 @@ nodes, not objects, because a node knows its line.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
@@ -151,9 +152,9 @@ class _Reader:
     def refuse_odd(self, root: Node) -> None:
         """Refuse tags, aliases and depth, before anything walks over the nodes again."""
         seen: set[int] = set()
-        waiting: list[tuple[Node, int]] = [(root, 0)]
+        waiting = deque([(root, 0)])
         while waiting:
-            node, depth = waiting.pop()
+            node, depth = waiting.popleft()
             if id(node) in seen:
                 raise self.error(node, "YAML anchors and aliases are not read; write each rule out")
             seen.add(id(node))
