@@ -45,7 +45,9 @@ class Library:
         try:
             return Path(name).expanduser()
         except (RuntimeError, ValueError):
-            raise KnowledgeError(f"{shown(name)} is no file; write the whole path.") from None
+            raise KnowledgeError(
+                f"{shown(name)} is no file, or begins with a home that is not known; write the whole path."
+            ) from None
 
     def open(self, name: str) -> Rulebook:
         """The rulebook of this name or in this file. Raises ``KnowledgeError``."""
