@@ -1,16 +1,96 @@
-"""A rulebook: a YAML file of rules that a person can read and edit."""
+"""A rulebook: a YAML file of rules that people edit by hand and programs change beside them, without either losing anything."""
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
+import time
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
-from typing import cast
 
+from knowledge.reading import Page, read_page
 from knowledge.rules import Rule
-from worlds.errors import KnowledgeError, shown
+from worlds.errors import KnowledgeError, nearest, shown
+from worlds.paths import atomic_write
 
 LARGEST_FILE = 1_000_000
-LONGEST_STATEMENT = 2_000
-_KEYS = {"id", "statement"}
+PATIENCE = 5.0
+"""Seconds to wait for another command that is saving in the same folder."""
+
+_BOM = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Rulebook:
+    """A rulebook as it was read, or as it will be: a value, which ``save`` writes.
+
+    ``text`` is what the file says, ``read`` the digest of the file when it was read (None: there was no file).
+    """
+
+    path: Path
+    text: str = ""
+    page: Page = field(default_factory=Page)
+    read: str | None = None
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules in the order of the file."""
+        return self.page.rules
+
+    def rule(self, name: str) -> Rule:
+        """The rule with this id. Raises ``KnowledgeError`` naming the nearest."""
+        found = next((rule for rule in self.rules if rule.id == name), None)
+        if found is None:
+            known = tuple(rule.id for rule in self.rules)
+            way_out = nearest(name, known) or f" See `housequest rules list {self.path}`."
+            raise KnowledgeError(f"{self.path} has no rule {shown(name)}.{way_out}")
+        return found
+
+    def put(self, rules: Iterable[Rule]) -> Rulebook:
+        """The book with ``rules`` in the places of those with their ids, and the others added at its end.
+
+        Raises ``KnowledgeError`` for what a rulebook cannot hold.
+        """
+        places = {rule.id: place for place, rule in enumerate(self.rules)}
+        changed: dict[int, Rule] = {}
+        added: dict[str, Rule] = {}
+        for given in rules:
+            rule = replace(given, statement=" ".join(given.statement.split()))
+            if rule.id in places:
+                changed[places[rule.id]] = rule
+            else:
+                added[rule.id] = rule
+        changed = {place: rule for place, rule in changed.items() if rule != self.rules[place]}
+        if not changed and not added:
+            return self
+        from knowledge.writing import rewrite
+
+        mark = _BOM if self.text.startswith(_BOM) else ""
+        text, page = rewrite(self.text.removeprefix(mark), self.page, changed, tuple(added.values()), str(self.path))
+        return replace(self, text=mark + text, page=page)
+
+    def restored(self, earlier: Rulebook) -> Rulebook:
+        """What ``earlier`` said, to be saved over what this one has become: how a change is undone."""
+        return replace(self, text=earlier.text, page=earlier.page)
+
+
+def read_book(path: Path) -> Rulebook:
+    """The rulebook in the file ``path``. Raises ``KnowledgeError`` with file, line and field where it is none."""
+    return parse_book(path, read_rulebook(path))
+
+
+def parse_book(path: Path, content: bytes) -> Rulebook:
+    """The rulebook that ``content``, read from ``path``, is. Raises ``KnowledgeError``."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise KnowledgeError(f"{path}:{line}: a rulebook is text in UTF-8, which this is not.") from None
+    return Rulebook(path, text, read_page(text.removeprefix(_BOM), str(path)), _digest(content))
 
 
 def read_rulebook(path: Path) -> bytes:
@@ -18,67 +98,89 @@ def read_rulebook(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise KnowledgeError(f"The rulebook {path} cannot be read: {error.strerror}.") from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "that is no path"
+        raise KnowledgeError(f"The rulebook {shown(str(path))[1:-1]} cannot be read: {reason}.") from error
     if len(content) > LARGEST_FILE:
-        raise KnowledgeError(f"The rulebook {path} is too large: at most {LARGEST_FILE} bytes are read.")
+        raise KnowledgeError(f"The rulebook {path} is too large: at most {LARGEST_FILE:,} bytes are read; split it.")
     return content
 
 
 def load_rules(path: Path, content: bytes | None = None) -> tuple[Rule, ...]:
-    """Read the rules of ``path``: a list whose items are statements, or ``{id, statement}``; ids default to ``rule-N``.
+    """The rules of ``path``; ``content`` is what was read from it already. Raises ``KnowledgeError``."""
+    return parse_book(path, read_rulebook(path) if content is None else content).rules
 
-    ``content`` is what was read from it already. Raises ``KnowledgeError`` naming the file and the item.
+
+def save(book: Rulebook) -> Rulebook:
+    """Write ``book`` to its file, whole or not at all; returns it as it would now be read.
+
+    A file that is not as it was when ``book`` was read is left alone. Commands of ours wait for each other; an editor does not,
+    so what it writes in the instant between the comparison and the replacement is replaced. Raises ``KnowledgeError`` naming
+    the way out, and then the file is as it was.
     """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    content = read_rulebook(path) if content is None else content
-    if b"&" in content and b"*" in content and _aliased(content):
-        raise KnowledgeError(f"The rulebook {path} uses YAML anchors and aliases, which are not read; write each rule out.")
+    content = book.text.encode()
+    if len(content) > LARGEST_FILE:
+        raise KnowledgeError(f"{book.path} would become too large: at most {LARGEST_FILE:,} bytes. Split it into two books.")
     try:
-        value: object = YAML(typ="safe", pure=True).load(content)  # pyright: ignore[reportUnknownMemberType]
-    except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise KnowledgeError(f"The rulebook {path} is not valid YAML: {reason}.") from None
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise KnowledgeError(f"The rulebook {path} must be a list of statements.")
-    rules = tuple(_rule(path, number, item) for number, item in enumerate(cast("list[object]", value), 1))
-    seen: set[str] = set()
-    for rule in rules:
-        if rule.id in seen:
-            raise KnowledgeError(f"The rulebook {path} has two rules with the id {shown(rule.id)}.")
-        seen.add(rule.id)
-    return rules
+        # A link stays a link: what it leads to is replaced.
+        path = book.path.resolve()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _held(path.parent):
+            _compare(book, path)
+            atomic_write(path, content)
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise KnowledgeError(f"{book.path} cannot be saved: {reason}. The file is as it was.") from error
+    return replace(book, read=_digest(content))
 
 
-def _aliased(content: bytes) -> bool:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-    from ruamel.yaml.events import AliasEvent
-
+def _compare(book: Rulebook, path: Path) -> None:
+    """Raise ``KnowledgeError`` unless the file ``path`` is what ``book`` was read from, and may be written."""
     try:
-        parsed = YAML(typ="safe", pure=True).parse(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        return any(isinstance(event, AliasEvent) for event in parsed)  # pyright: ignore[reportUnknownVariableType]
-    except (YAMLError, ValueError, RecursionError):
-        return False  # The loader says what is wrong with it.
+        with path.open("rb") as file:
+            now = _digest(file.read(LARGEST_FILE + 1))
+            writable = bool(os.fstat(file.fileno()).st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
+    except FileNotFoundError:
+        now, writable = None, True
+    if now != book.read:
+        what = "is gone" if now is None else "was made" if book.read is None else "was changed"
+        raise KnowledgeError(
+            f"{book.path} {what} since it was read, so nothing was written. Read it again and repeat the change."
+        )
+    if not writable:
+        raise KnowledgeError(f"{book.path} is read-only, so nothing was written. Allow writing, or save a copy of it.")
 
 
-def _rule(path: Path, number: int, item: object) -> Rule:
-    where = f"The rulebook {path}, rule {number}:"
-    if isinstance(item, str):
-        item = {"statement": item}
-    if not isinstance(item, dict):
-        raise KnowledgeError(f"{where} must be a statement, or have the keys id and statement.")
-    fields = cast("dict[object, object]", item)
-    unknown = [key for key in fields if key not in _KEYS]
-    if unknown:
-        raise KnowledgeError(f"{where} unknown key {shown(unknown[0])}; known: id, statement.")
-    statement = fields.get("statement")
-    if not isinstance(statement, str) or not statement.strip():
-        raise KnowledgeError(f"{where} has no statement.")
-    if len(statement) > LONGEST_STATEMENT:
-        raise KnowledgeError(f"{where} a statement has at most {LONGEST_STATEMENT} characters.")
-    return Rule(str(fields.get("id", f"rule-{number}"))[:100], " ".join(statement.split()))
+@contextmanager
+def _held(folder: Path) -> Generator[None, None, None]:
+    """Hold ``folder`` against other commands of ours; where the system has no such locks, none is held."""
+    try:
+        import fcntl
+
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    way_out = "wait for it or stop it, and try again"
+                    raise KnowledgeError(f"Another command is saving in {folder}; {way_out}.") from None
+                time.sleep(0.01)
+            except OSError as error:
+                if error.errno not in {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}:
+                    raise
+                break
+        yield
+    finally:
+        with suppress(OSError):
+            os.close(handle)
+
+
+def _digest(content: bytes) -> str:
+    return sha256(content).hexdigest()

@@ -1,13 +1,145 @@
-"""A rule: one statement about the world."""
+"""A rule: one statement about the world, with where it came from, what speaks for it, and who has accepted it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from knowledge.checks import Check
+
+Kind = Literal["mechanic", "affordance", "location", "strategy"]
+Status = Literal["candidate", "accepted", "rejected"]
+Judge = Literal["person", "filter", "evidence"]
+Verdict = Literal["accepted", "rejected"]
+Source = Literal["person", "run", "model"]
+Deed = Literal["accepted", "rejected", "edited", "merged"]
+Standing = Literal["supported", "contradicted", "undecided"]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+STATUSES: tuple[Status, ...] = get_args(Status)
+JUDGES: tuple[Judge, ...] = get_args(Judge)
+SOURCES: tuple[Source, ...] = get_args(Source)
+DEEDS: tuple[Deed, ...] = get_args(Deed)
+
+USUAL: tuple[Kind, ...] = ("location", "strategy")
+"""Kinds of rule that say what is usual, so that a single exception does not refute them."""
+
+WITNESSES = 5
+"""How many transitions are named on either side; the others are only counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who stated a rule first; ``name`` is the run's or the model's."""
+
+    source: Source = "person"
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """How many transitions support and contradict a rule, and the first ``WITNESSES`` of either, each as run/task/step."""
+
+    supports: int = 0
+    contradicts: int = 0
+    witnesses: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.supports or self.contradicts)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What was done to a rule, and by whom.
+
+    ``was`` is the statement or check before it, the statement that was merged into it, or the rule that it became part of.
+    """
+
+    did: Deed
+    by: Judge = "person"
+    was: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One statement about the world, in words for people and models."""
+    """One statement about the world, in words for people and models.
+
+    ``types`` and ``objects`` are the task types and kinds of thing that it concerns; none named, it concerns all. ``by`` says
+    who gave it its status. ``check`` is the part of it that recorded play can decide.
+    """
 
     id: str
     statement: str
+    kind: Kind | None = None
+    types: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+    status: Status = "accepted"
+    by: Judge = "person"
+    origin: Origin = Origin()
+    check: Check | None = None
+    evidence: Evidence = Evidence()
+    history: tuple[Edit, ...] = field(default=())
+
+    @property
+    def standing(self) -> Standing:
+        """What the evidence says: a rule of what is usual must hold in more than half the cases, any other in all of them."""
+        return standing(self.evidence, usual=self.kind in USUAL)
+
+    def judged(self, status: Verdict, by: Judge = "person") -> Rule:
+        """The rule accepted or rejected; the same where it is so already."""
+        if (self.status, self.by) == (status, by):
+            return self
+        return replace(self, status=status, by=by, history=(*self.history, Edit(status, by)))
+
+    def restated(self, statement: str, by: Judge = "person") -> Rule:
+        """The rule in other words. What was found for its check stays: the check is the same."""
+        if statement == self.statement:
+            return self
+        return replace(self, statement=statement, history=(*self.history, Edit("edited", by, self.statement)))
+
+    def rechecked(self, check: Check | None, by: Judge = "person") -> Rule:
+        """The rule with another check, for which nothing has been found yet."""
+        if check == self.check:
+            return self
+        was = str(self.check) if self.check else ""
+        return replace(self, check=check, evidence=Evidence(), history=(*self.history, Edit("edited", by, was)))
+
+    def merged_into(self, other: Rule, by: Judge = "person") -> Rule:
+        """The rule set aside because ``other`` says it too. It stays in its book, so that nothing is lost."""
+        return replace(self, status="rejected", by=by, history=(*self.history, Edit("merged", by, other.id)))
+
+    def including(self, others: Sequence[Rule], by: Judge = "person") -> Rule:
+        """The rule that says what ``others`` say too, and so concerns what they concern."""
+        together = (self, *others)
+        return replace(
+            self,
+            types=_united([rule.types for rule in together]),
+            objects=_united([rule.objects for rule in together]),
+            history=(*self.history, *(Edit("merged", by, other.statement) for other in others)),
+        )
+
+
+def _united(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """All the words, each once; none, which means everything, where one says nothing."""
+    return tuple(dict.fromkeys(word for each in words for word in each)) if all(words) else ()
+
+
+def standing(evidence: Evidence, *, usual: bool) -> Standing:
+    """What ``evidence`` says of a rule. One of what is ``usual`` is contradicted, or supported, once the 95 % interval of how
+    often it held lies on one side of a half.
+    """
+    from knowledge.statistics import wilson
+
+    if not evidence:
+        return "undecided"
+    if not usual:
+        return "contradicted" if evidence.contradicts else "supported"
+    ends = wilson(evidence.supports, evidence.supports + evidence.contradicts)
+    return "supported" if ends.low > 0.5 else "contradicted" if ends.high < 0.5 else "undecided"
+
+
+def accepted(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """Those of ``rules`` that agents are told."""
+    return tuple(rule for rule in rules if rule.status == "accepted")

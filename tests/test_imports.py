@@ -44,7 +44,9 @@ def test_the_command_alone_loads_no_pydantic_either(argument: str, tmp_path: Pat
     assert loaded(command(argument), tmp_path) & {*HEAVY, "pydantic", "rich", "asyncio"} == set()
 
 
-@pytest.mark.parametrize("name", ["play", "eval", "report", "compare", "replay", "runs", "serve", "models", "data", "mcp"])
+@pytest.mark.parametrize(
+    "name", ["play", "eval", "report", "compare", "replay", "runs", "serve", "models", "rules", "data", "mcp"]
+)
 def test_the_help_of_a_command_loads_nothing_heavy(name: str, tmp_path: Path) -> None:
     assert loaded(command(name, "--help"), tmp_path) & {*HEAVY, "rich", "asyncio"} == set()
 

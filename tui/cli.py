@@ -18,6 +18,7 @@ from tui.commands.models import models_app
 from tui.commands.play import play
 from tui.commands.replay import replay
 from tui.commands.report import report
+from tui.commands.rules import rules_app
 from tui.commands.runs import runs
 from tui.commands.serve import serve
 from worlds.errors import ConfigurationError, HousequestError, KnowledgeError
@@ -41,6 +42,7 @@ app.command("runs")(runs)
 app.command("serve")(serve)
 app.command("mcp")(mcp)
 app.add_typer(models_app, name="models")
+app.add_typer(rules_app, name="rules")
 app.add_typer(data_app, name="data")
 
 

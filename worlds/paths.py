@@ -63,8 +63,13 @@ def _expanded(path: str, variable: str) -> Path:
 
 
 def atomic_write(path: Path, content: bytes) -> None:
-    """Write ``content`` to ``path`` whole or not at all, making its folder; readers never see half a file."""
+    """Write ``content`` to ``path`` whole or not at all, making its folder; readers never see half a file.
+
+    A file that is replaced hands on its permissions.
+    """
     import secrets
+    import stat
+    from contextlib import suppress
 
     path.parent.mkdir(parents=True, exist_ok=True)
     # Not from tempfile, whose files nobody else may read.
@@ -74,6 +79,8 @@ def atomic_write(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            part.chmod(stat.S_IMODE(path.stat().st_mode))
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)

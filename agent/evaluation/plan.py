@@ -179,12 +179,14 @@ def default_split(world: World) -> str:
 
 
 def read_rules(file: str) -> Rules:
-    """The rules of ``file``. Raises ``KnowledgeError``."""
+    """The accepted rules of ``file``, or of the rulebook of that name. Raises ``KnowledgeError``."""
+    from knowledge.library import library
     from knowledge.rulebook import load_rules, read_rulebook
+    from knowledge.rules import accepted
 
-    path = given_path(file)
+    path = library().find(file)
     content = read_rulebook(path)
-    statements = tuple(rule.statement for rule in load_rules(path, content))
+    statements = tuple(rule.statement for rule in accepted(load_rules(path, content)))
     return Rules(file=path.name, sha256=sha256(content).hexdigest(), statements=statements)
 
 

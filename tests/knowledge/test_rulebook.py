@@ -1,7 +1,8 @@
-"""A rulebook is read as rules, or refused with its file and item."""
+"""A rulebook is read as rules, or refused with its file, line and field; what is changed in it leaves the rest as it was."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,51 +10,149 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.rulebook import LARGEST_FILE, load_rules
-from knowledge.rules import Rule
+from knowledge.language import parse_check
+from knowledge.rulebook import LARGEST_FILE, Rulebook, load_rules, parse_book, read_book
+from knowledge.rules import DEEDS, JUDGES, KINDS, SOURCES, STATUSES, Edit, Evidence, Origin, Rule
 from worlds.errors import KnowledgeError
+
+FULL = """\
+# What we know of heat.
+
+- mugs lie
+  in cabinets  # said Anne
+# The next one took long to find out.
+- id: heat  # never to be renamed
+  # Seen in all kitchens.
+  statement: >
+    a microwave
+    heats
+  kind: mechanic
+  types: [pick_heat_then_place_in_recep]
+  objects: [mug,
+    egg]
+  status: candidate
+  by: filter
+  origin: {source: model, name: gpt}
+  check: heat {object} with {receptacle}; when holding {object}; then {object} is hot
+  evidence:
+    supports: 12
+    contradicts: 1
+    witnesses: [run/0001/12]
+    against: [run/0002/7]
+  history:
+  - {did: edited, was: heat heats}
+
+- {id: cold, statement: "a fridge: cools"}
+# the end
+"""
+
+HEAT = Rule(
+    id="heat",
+    statement="a microwave heats",
+    kind="mechanic",
+    types=("pick_heat_then_place_in_recep",),
+    objects=("mug", "egg"),
+    status="candidate",
+    by="filter",
+    origin=Origin("model", "gpt"),
+    check=parse_check("heat {object} with {receptacle}; when holding {object}; then {object} is hot"),
+    evidence=Evidence(12, 1, ("run/0001/12",), ("run/0002/7",)),
+    history=(Edit("edited", was="heat heats"),),
+)
 
 
 def book(folder: Path, text: str) -> Path:
     path = folder / "book.yaml"
-    path.write_text(text, "utf-8")
+    path.write_bytes(text.encode())
     return path
 
 
-def test_statements_and_named_rules_are_read(tmp_path: Path) -> None:
-    path = book(tmp_path, "# ours\n- mugs lie\n  in cabinets\n- {id: cold, statement: a fridge cools}\n")
-    assert load_rules(path) == (Rule("rule-1", "mugs lie in cabinets"), Rule("cold", "a fridge cools"))
+def parsed(text: str) -> Rulebook:
+    return parse_book(Path("book.yaml"), text.encode())
 
 
-def test_an_empty_book_has_no_rules(tmp_path: Path) -> None:
-    assert load_rules(book(tmp_path, "# nothing yet\n")) == ()
+def test_statements_and_whole_rules_are_read(tmp_path: Path) -> None:
+    rules = (Rule("rule-1", "mugs lie in cabinets"), HEAT, Rule("cold", "a fridge: cools"))
+    assert load_rules(book(tmp_path, FULL)) == rules
+
+
+def test_a_list_written_by_hand_is_accepted_by_a_person() -> None:
+    (rule,) = parsed("- mugs lie in cabinets\n").rules
+    assert (rule.status, rule.by, rule.origin) == ("accepted", "person", Origin("person"))
+
+
+def test_what_a_model_said_is_not_accepted_by_default() -> None:
+    (rule,) = parsed("- {statement: a, origin: {source: model}}\n").rules
+    assert rule.status == "candidate"
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "---\n", "null\n", "[]\n"])
+def test_an_empty_book_has_no_rules_and_takes_some(text: str) -> None:
+    empty = parsed(text)
+    assert empty.rules == ()
+    assert empty.put([HEAT]).rules == (HEAT,)
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("rules: x", "must be a list"),
-        ("- 3", "rule 1"),
-        ("- a\n- {statment: b}", "rule 2.*'statment'"),
+        ("rules: x", "book.yaml:1: a rulebook must be a list"),
+        ("- 3", "book.yaml:1: rule 1, statement: .*in words"),
+        ("- a\n- {statment: b}", "book.yaml:2: rule 2: unknown field 'statment'. Did you mean 'statement'"),
         ("- {id: x}", "no statement"),
-        ("- {id: x, statement: a}\n- {id: x, statement: b}", "two rules"),
-        ("- [", "not valid YAML"),
+        ("- {id: x, statement: a}\n\n- {id: x, statement: b}", "book.yaml:3: .*two rules.*line 1"),
+        ("- a\n- {id: rule-1, statement: b}", "two rules"),
+        ("- [", "book.yaml:.*not valid YAML"),
         ("- &a x\n- *a", "anchors"),
-        ("- !!python/object:os.system x", "book.yaml"),
-        (f"- {'x' * 3000}", "at most"),
-        ("#" * (LARGEST_FILE + 1), "bytes"),
+        ("- !!python/object:os.system x", "book.yaml:1: the tag"),
+        ("- !secret x", "book.yaml:1: the tag"),
+        (f"- {'x' * 3000}", "book.yaml:1: rule 1, statement: this has at most"),
         ("[" * 20_000, "not valid YAML"),
+        ("- " * 50 + "a", "nested too deep"),
+        ("- id: x\n  statement: a\n  status: acepted", "book.yaml:3: rule 1, status: 'acepted'.*Did you mean 'accepted'"),
+        ("- id: x\n  statement: a\n  objects: mug", "book.yaml:3: rule 1, objects: .*list"),
+        ("- id: x\n  statement: a\n  check: take it", "book.yaml:3: rule 1, check: "),
+        ("- id: x\n  statement: a\n  evidence: {supports: -1}", "supports: '-1' is not a count"),
+        ("- id: x\n  statement: a\n  evidence: {support: 1}", "evidence: unknown field 'support'"),
+        ("- id: x\n  statement: a\n  history: [{by: person}]", "history.did: .*what was done"),
+        ("- id: x\n  id: y\n  statement: a", "book.yaml:2: rule 1, id: .*twice"),
+        ("- id: x y\n  statement: a", "an id is a word"),
+        ('- "a\\x1bb"', "cannot be printed"),
+        ('- "a\\ud800b"', "cannot be printed"),
+        ("- 2020-01-01", "must be a text"),
+        ("- {<<: {statement: a}}", "unknown field '<<'"),
+        ("- a\n---\n- b\n", "not valid YAML"),
     ],
-    ids=range(11),
+    ids=range(26),
 )
-def test_a_wrong_book_is_refused_with_its_reason(tmp_path: Path, text: str, reason: str) -> None:
+def test_a_wrong_book_is_refused_with_its_reason(text: str, reason: str) -> None:
     with pytest.raises(KnowledgeError, match=reason):
-        load_rules(book(tmp_path, text))
+        parsed(text)
 
 
-def test_a_missing_book_is_named(tmp_path: Path) -> None:
-    with pytest.raises(KnowledgeError, match="nowhere"):
-        load_rules(tmp_path / "nowhere.yaml")
+def test_an_alias_bomb_is_refused_at_once() -> None:
+    levels = ["- &a0 [x, x, x, x, x, x, x, x, x]"]
+    levels += [f"- &a{number} [{', '.join([f'*a{number - 1}'] * 9)}]" for number in range(1, 40)]
+    with pytest.raises(KnowledgeError, match="anchors"):
+        parsed("\n".join(levels))
+
+
+@pytest.mark.parametrize("size", [LARGEST_FILE + 1, 10_000_000])
+def test_a_huge_book_is_refused_by_its_size(size: int, tmp_path: Path) -> None:
+    path = book(tmp_path, "- a\n" * (size // 4 + 1))
+    with pytest.raises(KnowledgeError, match="too large: at most 1,000,000 bytes"):
+        read_book(path)
+
+
+@pytest.mark.parametrize("name", ["nowhere.yaml", "", "a\0b"])
+def test_what_is_no_file_is_named(name: str, tmp_path: Path) -> None:
+    with pytest.raises(KnowledgeError, match="cannot be read"):
+        read_book(tmp_path / name)
+
+
+def test_bytes_that_are_no_text_are_refused_with_their_line() -> None:
+    with pytest.raises(KnowledgeError, match=r"book\.yaml:2: .*UTF-8"):
+        parse_book(Path("book.yaml"), b"- a\n- \xff\n")
 
 
 @given(st.one_of(st.binary(max_size=300), st.text("-[]{}&*!|>#:?%@`'\" \n\tab1.", max_size=120).map(str.encode)))
@@ -67,3 +166,98 @@ def test_any_bytes_are_rules_or_a_knowledge_error(content: bytes) -> None:
             assert "book.yaml" in str(error)
         else:
             assert all(rule.statement for rule in rules)
+
+
+# What is changed, and what is not.
+
+
+def test_only_the_lines_of_a_changed_rule_change() -> None:
+    before = parsed(FULL)
+    after = before.put([before.rule("cold").judged("rejected")])
+    kept = FULL.splitlines()[:-2]
+    assert after.text.splitlines()[: len(kept)] == kept
+    assert after.text.splitlines()[-1] == "# the end"
+    assert after.rule("cold").status == "rejected"
+    assert after.rule("cold").history == (Edit("rejected"),)
+
+
+def test_comments_within_a_changed_rule_stay() -> None:
+    before = parsed(FULL)
+    after = before.put([before.rule("heat").judged("accepted"), before.rule("rule-1").judged("rejected")])
+    comments = [line.partition("#")[2] for line in FULL.splitlines() if "#" in line]
+    assert [line.partition("#")[2] for line in after.text.splitlines() if "#" in line] == comments
+    assert [rule.id for rule in after.rules] == ["rule-1", "heat", "cold"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[a, {id: b, statement: c}]  # in brackets\n",
+        "  - a\n  # further in\n  - b\n",
+        "- a\r\n# windows\r\n- b\r\n",
+        "\ufeff- a  # mark\n- b\n",
+        "-\n  id: x\n  statement: |\n    a\n    # no comment\n\n- b",
+        "# top\n- a\n-   b\n",
+        "---\n- a\n- b # c\n",
+    ],
+    ids=range(7),
+)
+def test_however_it_is_written_it_can_be_changed(text: str) -> None:
+    before = parsed(text)
+    changed = [replace(rule, statement=f"{rule.statement} indeed", status="candidate") for rule in before.rules]
+    after = before.put([changed[1], Rule("new", "something: new")])
+    assert after.rules == (before.rules[0], changed[1], Rule("new", "something: new"))
+    both = after.put([changed[0]])
+    assert both.rules == (changed[0], *after.rules[1:])
+    assert parse_book(before.path, both.text.encode()).rules == both.rules
+    assert both.text.count("#") == text.count("#")
+    assert ("\r\n" in both.text) == ("\r\n" in text)
+    assert both.text.startswith("\ufeff") == text.startswith("\ufeff")
+
+
+def test_a_change_of_nothing_changes_nothing() -> None:
+    before = parsed(FULL)
+    assert before.put(before.rules) is before
+
+
+def test_what_a_book_cannot_hold_is_refused() -> None:
+    with pytest.raises(KnowledgeError, match="was not changed"):
+        parsed(FULL).put([Rule("bell", "ring \x07")])
+    with pytest.raises(KnowledgeError, match="was not changed"):
+        parsed(FULL).put([Rule("long", "x" * 3_000)])
+
+
+TEXTS = (
+    st.text(min_size=1, max_size=60).map(lambda text: " ".join(text.split())).filter(lambda text: text and text.isprintable())
+)
+WORDS = st.lists(TEXTS, max_size=3).map(tuple)
+CHECKS = st.sampled_from([None, HEAT.check, parse_check('look; then says "a: b # c"')])
+EVIDENCE = st.builds(Evidence, st.integers(1, 99), st.integers(0, 99), WORDS, WORDS)
+EDITS = st.builds(Edit, st.sampled_from(DEEDS), st.sampled_from(JUDGES), st.just("") | TEXTS)
+RULES = st.builds(
+    Rule,
+    id=st.text("abcäß-_.9", min_size=1, max_size=8),
+    statement=TEXTS,
+    kind=st.sampled_from([None, *KINDS]),
+    types=WORDS,
+    objects=WORDS,
+    status=st.sampled_from(STATUSES),
+    by=st.sampled_from(JUDGES),
+    origin=st.builds(Origin, st.sampled_from(SOURCES), st.just("") | TEXTS),
+    check=CHECKS,
+    evidence=st.just(Evidence()) | EVIDENCE,
+    history=st.lists(st.builds(Edit, st.sampled_from(DEEDS), st.sampled_from(JUDGES), st.just("") | TEXTS), max_size=3).map(
+        tuple
+    ),
+)
+
+
+@given(st.lists(RULES, min_size=1, max_size=4, unique_by=lambda rule: rule.id), st.lists(RULES, min_size=1, max_size=2))
+def test_what_is_put_is_what_is_read(first: list[Rule], second: list[Rule]) -> None:
+    book = parsed("# ours\n").put(first)
+    assert book.rules == tuple(first)
+    changed = [replace(rule, id=first[-1].id) for rule in second][-1]
+    after = book.put([changed])
+    assert after.rules == (*first[:-1], changed)
+    assert parse_book(book.path, after.text.encode()).rules == after.rules
+    assert after.text.startswith("# ours\n")

@@ -9,8 +9,8 @@ contents but hides whether it is hot or clean.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from worlds.base import Observation
@@ -21,6 +21,7 @@ Heat = Literal["hot", "cool", "neither"]
 REFUSAL = "Nothing happens."
 MAX_TEXT = 50_000
 MAX_NAMES = 1_000
+MAX_PAIRS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ class Belief:
     """All that is known: receptacles in the order of the opening, items in the order they were first seen.
 
     ``at`` is the receptacle the agent went to last, None in the middle of the room; ``beside`` is what the last look at this
-    location listed as lying next to it.
+    location listed as lying next to it. ``apart`` are the pairs of receptacles, both ways round, that are known not to share a
+    location; it is how this was found out that differs, so it is left out where beliefs are compared.
     """
 
     receptacles: tuple[Receptacle, ...] = ()
@@ -79,6 +81,7 @@ class Belief:
     at: str | None = None
     held: str | None = None
     beside: tuple[str, ...] = ()
+    apart: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
 
     def receptacle(self, name: str | None) -> Receptacle | None:
         """The receptacle of this name, None where there is none."""
@@ -96,6 +99,17 @@ class Belief:
     def is_here(self, name: str) -> bool:
         """Whether the receptacle of this name is known to be at the agent's location."""
         return any(one.name == name for one in self.here())
+
+    def is_elsewhere(self, name: str) -> bool:
+        """Whether the receptacle of this name is known not to be at the agent's location."""
+        if self.at is None:
+            return self.receptacle(name) is not None
+        there = self.receptacle(name)
+        if there is None:
+            return False
+        here = [one.name for one in self.here()]
+        beside = [one.name for one in self.receptacles if one.place == there.place]
+        return name not in here and any((one, other) in self.apart for one in beside for other in here)
 
     def inside(self, receptacle: Receptacle) -> tuple[str, ...]:
         """The objects known to be in a receptacle, also those put into one that was never seen inside."""
@@ -256,13 +270,18 @@ def _room(belief: Belief, _found: re.Match[str]) -> Belief:
 
 def _facing(belief: Belief, found: re.Match[str]) -> Belief:
     beside = _names(found["list"])
-    return replace(_see(_here(belief, *_names(found["faced"])), beside), beside=beside)
+    belief = replace(_see(_here(belief, *_names(found["faced"])), beside), beside=beside)
+    # A look names all that shares the location.
+    here = {one.name for one in belief.here()}
+    return _apart(belief, here, [one.name for one in belief.receptacles if one.name not in here])
 
 
 def _arrive(belief: Belief, found: re.Match[str]) -> Belief:
     name = found["receptacle"]
-    beside = belief.beside if belief.is_here(name) else ()
-    belief = _here(replace(belief, at=None, beside=beside), name)
+    left = () if belief.is_here(name) else tuple(one.name for one in belief.here())
+    belief = _here(replace(belief, at=None, beside=() if left else belief.beside), name)
+    # One cannot go to what shares the location.
+    belief = _apart(belief, left, [one.name for one in belief.here()])
     return _view(belief, found["rest"])
 
 
@@ -391,6 +410,14 @@ def _see(belief: Belief, names: Iterable[str], where: str | None = None) -> Beli
     items = tuple(replace(one, where=where) if where and one.name in told else one for one in belief.items)
     known = {one.name for one in items}
     return replace(belief, items=(*items, *(Item(name, where=where) for name in told if name not in known)))
+
+
+def _apart(belief: Belief, some: Collection[str], others: Collection[str]) -> Belief:
+    """Know that none of ``some`` shares a location with any of ``others``; no house has so many that it would be too much."""
+    if len(some) * len(others) + len(belief.apart) > MAX_PAIRS:
+        return belief
+    pairs = {pair for one in some for other in others for pair in ((one, other), (other, one))}
+    return belief if pairs <= belief.apart else replace(belief, apart=belief.apart | pairs)
 
 
 def _here(belief: Belief, *names: str) -> Belief:

@@ -287,3 +287,29 @@ def test_huge_text_is_cut(text: str) -> None:
 
 def test_kind_is_the_name_without_its_number() -> None:
     assert [kind(name) for name in ("drawer 12", "mug", "")] == ["drawer", "mug", ""]
+
+
+def test_places_that_one_went_between_are_apart() -> None:
+    belief = begin(Observation("Looking quickly around you, you see a bed 1, a desk 1, a drawer 1, and a shelf 1."))
+    assert belief.is_elsewhere("bed 1")
+    belief = update(belief, "go to desk 1", Observation("You arrive at desk 1. On the desk 1, you see nothing."))
+    assert not belief.is_elsewhere("bed 1")
+    belief = update(belief, "go to drawer 1", Observation("Nothing happens.", accepted=False))
+    belief = update(belief, "go to bed 1", Observation("You arrive at bed 1. On the bed 1, you see nothing."))
+    assert [belief.is_elsewhere(name) for name in ("desk 1", "drawer 1", "shelf 1", "bed 1", "sofa 1")] == [
+        True,
+        True,
+        *[False] * 3,
+    ]
+    belief = update(belief, "look", Observation("You are facing the bed 1. Next to it, you see nothing."))
+    assert belief.is_elsewhere("shelf 1")
+
+
+def test_what_is_believed_to_be_elsewhere_is_elsewhere() -> None:
+    for path in HOUSES:
+        env = env_of(loaded(path))
+        belief = begin(env.reset().observation)
+        for command in any_commands(env, 7, 300):
+            belief = update(belief, command, env.step(command).observation)
+            here = env.hidden().here
+            assert not any(belief.is_elsewhere(name) for name in here)

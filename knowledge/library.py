@@ -1,0 +1,83 @@
+"""Where rulebooks are: those that ship, which are read-only, the user's own, which come before them, and any file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from knowledge.rulebook import Rulebook, parse_book, read_book, read_rulebook
+from worlds.errors import KnowledgeError, nearest, shown
+from worlds.paths import data_folder
+
+SUFFIX = ".yaml"
+MOST_BOOKS = 1_000
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Rulebooks by name: the user's in the folder ``own``, and those in ``shipped`` that the user has none of that name for."""
+
+    own: Path
+    shipped: Path
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all rulebooks, sorted."""
+        return tuple(sorted({path.stem for folder in (self.own, self.shipped) for path in _books(folder)}))
+
+    def find(self, name: str) -> Path:
+        """The file of the rulebook that a person named: by its name here, or as a file.
+
+        Raises ``KnowledgeError`` for what can be neither.
+        """
+        if _NAME.fullmatch(name):
+            found = next((path for path in self._places(name) if path.is_file()), None)
+            if found is not None:
+                return found
+            if not Path(name).exists():
+                known = self.names()
+                listed = f"there are {', '.join(known)}" if known else "there is none yet"
+                raise KnowledgeError(f"There is no rulebook {shown(name)}; {listed}.{nearest(name, known)} Or give a file.")
+        try:
+            return Path(name).expanduser()
+        except (RuntimeError, ValueError):
+            raise KnowledgeError(
+                f"{shown(name)} is no file, or begins with a home that is not known; write the whole path."
+            ) from None
+
+    def open(self, name: str) -> Rulebook:
+        """The rulebook of this name or in this file. Raises ``KnowledgeError``."""
+        return read_book(self.find(name))
+
+    def editable(self, name: str) -> Rulebook:
+        """The same to be changed: of one that ships, a copy that will be the user's own once it is saved."""
+        path = self.find(name)
+        if path.parent != self.shipped:
+            return read_book(path)
+        shipped = parse_book(path, read_rulebook(path))
+        return Rulebook(self.own / path.name, shipped.text, shipped.page)
+
+    def is_shipped(self, path: Path) -> bool:
+        """Whether this is a rulebook that ships."""
+        return path.parent == self.shipped
+
+    def _places(self, name: str) -> Iterator[Path]:
+        return (folder / f"{name}{SUFFIX}" for folder in (self.own, self.shipped))
+
+
+def library() -> Library:
+    """The rulebooks of this user."""
+    with as_file(files("knowledge")) as folder:
+        return Library(data_folder() / "rulebooks", Path(folder) / "library")
+
+
+def _books(folder: Path) -> list[Path]:
+    try:
+        found = [path for path in folder.iterdir() if path.suffix == SUFFIX and _NAME.fullmatch(path.stem)]
+    except OSError:  # not there: no books
+        return []
+    return found[:MOST_BOOKS]

@@ -1,0 +1,189 @@
+"""Changes the text of a rulebook where a rule changed, and nowhere else: comments, order and layout stay a person's own.
+
+Only the lines of a changed rule are written anew, through ruamel's round trip, which keeps the comments within them. What comes
+out is read again, and refused unless it says exactly what was meant.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from knowledge.reading import FIELDS, Layout, Page, read_page
+from knowledge.rules import Edit, Evidence, Origin, Rule
+from worlds.errors import KnowledgeError
+
+WIDTH = 110
+
+
+def rewrite(text: str, page: Page, changed: Mapping[int, Rule], added: Sequence[Rule], where: str) -> tuple[str, Page]:
+    """``text``, which reads as ``page``, with the rules at some positions ``changed`` and others ``added`` at its end.
+
+    Raises ``KnowledgeError`` where that is not possible without harm to what else it says.
+    """
+    wanted = (*(changed.get(position, rule) for position, rule in enumerate(page.rules)), *added)
+    fault = ""
+    for attempt in (_by_lines, _as_a_whole):
+        try:
+            result = attempt(text, page.layout, changed, added)
+            read = read_page(result, where)
+        except (KnowledgeError, _Unclear) as error:
+            fault = str(error)
+            continue
+        if read.rules == wanted:
+            return result, read
+        fault = "what would be written would not be read as what was meant"
+    raise KnowledgeError(f"{where} was not changed: {fault.rstrip('.')}. Change it by hand.")
+
+
+class _Unclear(Exception):
+    """The text cannot be changed in this way."""
+
+
+def _by_lines(text: str, layout: Layout | None, changed: Mapping[int, Rule], added: Sequence[Rule]) -> str:
+    if layout is None:
+        raise _Unclear("its rules are not on lines of their own")
+    end = "\r\n" if "\r\n" in text else "\n"
+    lines = text.split("\n")
+    for position in sorted(changed, reverse=True):
+        span = layout.spans[position]
+        before = [line.removesuffix("\r")[layout.column :] for line in lines[span.start : span.end]]
+        after = _item("\n".join(before) + "\n", changed[position])
+        lines[span.start : span.end] = [f"{' ' * layout.column}{line}{end[:-1]}" for line in after]
+    result = "\n".join(lines)
+    for rule in added:
+        block = "".join(f"{' ' * layout.column}{line}{end}" for line in _dumped([_fresh(rule)]).splitlines())
+        result += f"{'' if not result or result.endswith(chr(10)) else end}{block}"
+    return result
+
+
+def _item(text: str, rule: Rule) -> list[str]:
+    """The lines of one item that now says ``rule``."""
+    items = _loaded(text)
+    if len(items) != 1:
+        raise _Unclear("a rule cannot be told from the next")
+    items[0] = _updated(items[0], rule)
+    return _dumped(items).splitlines()
+
+
+def _as_a_whole(text: str, _: Layout | None, changed: Mapping[int, Rule], added: Sequence[Rule]) -> str:
+    """The whole text through the round trip: for lists in brackets, and whatever else cannot be taken line by line."""
+    items = _loaded(text)
+    for position, rule in changed.items():
+        items[position] = _updated(items[position], rule)
+    items.extend(_fresh(rule) for rule in added)
+    return _dumped(items)
+
+
+def _loaded(text: str) -> list[Any]:
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        loaded = _round_trip().load(text)
+    except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
+        raise _Unclear(" ".join(str(error).split())[:200]) from None
+    if loaded is not None and not isinstance(loaded, list):
+        raise _Unclear("it is no list")
+    return cast("list[Any]", loaded) if loaded is not None else []
+
+
+def _round_trip() -> Any:
+    from ruamel.yaml import YAML
+
+    yaml: Any = YAML(typ="rt")
+    yaml.preserve_quotes = True
+    yaml.width = WIDTH
+    yaml.allow_unicode = True
+    return yaml
+
+
+def _dumped(items: Any) -> str:
+    stream = io.StringIO()
+    _round_trip().dump(items, stream)
+    return stream.getvalue()
+
+
+def _fresh(rule: Rule) -> Any:
+    from ruamel.yaml.comments import CommentedMap
+
+    return _updated(CommentedMap(), rule)
+
+
+def _updated(item: Any, rule: Rule) -> Any:
+    """A loaded item that now says ``rule``. Fields that say so already are left as they were written."""
+    from ruamel.yaml.comments import CommentedMap
+
+    fields: Any = item if isinstance(item, CommentedMap) else CommentedMap()
+    values = _values(rule)
+    for name in FIELDS:
+        value = values.get(name)
+        if value is None:
+            if name in fields:
+                del fields[name]
+        elif name not in fields or _plain(fields[name]) != value:
+            fields[name] = _styled(value)
+    return fields
+
+
+def _plain(value: Any) -> object:
+    """A loaded value to compare with: texts with single spaces, as they are read."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in cast("list[Any]", value)]
+    return value if isinstance(value, int) else " ".join(str(value).split())
+
+
+def _styled(value: object) -> Any:
+    """A value to be written: short lists and mappings in brackets, a history a line each."""
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+    if isinstance(value, dict):
+        mapping: Any = CommentedMap({key: _styled(each) for key, each in cast("dict[str, object]", value).items()})
+        long = any(isinstance(each, list) for each in cast("dict[str, object]", value).values())
+        (mapping.fa.set_block_style if long else mapping.fa.set_flow_style)()
+        return mapping
+    if isinstance(value, list):
+        entries = cast("list[object]", value)
+        listed: Any = CommentedSeq([_styled(each) for each in entries])
+        (listed.fa.set_block_style if any(isinstance(each, dict) for each in entries) else listed.fa.set_flow_style)()
+        return listed
+    return value
+
+
+def _values(rule: Rule) -> dict[str, object]:
+    """What a rule says, field by field, without what goes without saying."""
+    return {
+        "id": rule.id,
+        "statement": rule.statement,
+        "kind": rule.kind,
+        "types": list(rule.types) or None,
+        "objects": list(rule.objects) or None,
+        "status": rule.status,
+        "by": None if rule.by == "person" else rule.by,
+        "origin": _origin(rule.origin),
+        "check": str(rule.check) if rule.check else None,
+        "evidence": _evidence(rule.evidence),
+        "history": [_edit(edit) for edit in rule.history] or None,
+    }
+
+
+def _origin(origin: Origin) -> dict[str, object] | None:
+    if origin == Origin():
+        return None
+    values: dict[str, object] = {"source": origin.source}
+    return values | ({"name": origin.name} if origin.name else {})
+
+
+def _evidence(evidence: Evidence) -> dict[str, object] | None:
+    if not evidence:
+        return None
+    counts: dict[str, object] = {"supports": evidence.supports, "contradicts": evidence.contradicts}
+    named = {"witnesses": list(evidence.witnesses), "against": list(evidence.against)}
+    return counts | {key: value for key, value in named.items() if value}
+
+
+def _edit(edit: Edit) -> dict[str, object]:
+    values: dict[str, object] = {"did": edit.did}
+    return values | ({} if edit.by == "person" else {"by": edit.by}) | ({"was": edit.was} if edit.was else {})

@@ -1,0 +1,65 @@
+"""Walks through made-up houses: random commands, many of them wrong in one way or another, so that rules come up and fail."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from worlds.alfworld.engine import NativeEnv
+from worlds.alfworld.household import make_house
+from worlds.base import Task, Trajectory, Transition
+
+_RARE = {"heat", "cool", "clean", "slice", "use", "take", "move"}
+
+
+def walk(seed: int, steps: int) -> Trajectory:
+    """``steps`` commands in the made-up house ``seed``, drawn with the same seed."""
+    house = make_house(seed)
+    env = NativeEnv(Task(f"generated/{seed}", "alfworld", "generated", seed, house.goal.type, house.sentence), house.game)
+    opening = env.reset().observation
+    taken = ((command, env.step(command).observation) for command in _commands(env, random.Random(seed), steps))
+    return Trajectory(house.sentence, opening, tuple(Transition(command, answer) for command, answer in taken))
+
+
+def _commands(env: NativeEnv, chance: random.Random, steps: int) -> Iterator[str]:
+    for _ in range(steps):
+        admissible = env.admissible_commands()
+        near = [command for command in admissible if not command.startswith("go to ")]
+        # What is treated, sliced and lit is rarer than what is looked at, and says more.
+        rare = [
+            command for command in near if command.split(" ")[0] in {"heat", "cool", "clean", "slice", "use", "take", "move"}
+        ]
+        draw = chance.random()
+        if draw < 0.35:
+            yield _any(env, chance)
+        elif rare and draw < 0.65:
+            yield chance.choice(rare)
+        else:
+            yield chance.choice(near if draw < 0.82 else admissible)
+
+
+def _any(env: NativeEnv, chance: random.Random) -> str:
+    """A command in a form of the game, or nearly, about things that are here or anywhere."""
+    game, hidden = env.game, env.hidden()
+    here = [name for place in hidden.here for name in hidden.contents[place]]
+    things = [hidden.held or "", *here, chance.choice(game.objects or ("mug 1",))]
+    thing = chance.choice([name for name in things if name])
+    place = chance.choice([*hidden.here, chance.choice(game.receptacles or ("desk 1",))])
+    tool = chance.choice([hidden.held or thing, chance.choice(game.objects or ("knife 1",))])
+    verb = chance.choice(("heat", "cool", "clean"))
+    forms = (
+        f"go to {place}",
+        f"go to {thing}",
+        f"open {place}",
+        f"close {place}",
+        f"take {thing} from {place}",
+        f"move {thing} to {place}",
+        f"examine {place}",
+        f"examine {thing}",
+        f"use {thing}",
+        f"{verb} {thing} with {place}",
+        f"slice {thing} with {tool}",
+        f"put {thing} in/on {place}",
+        f"dance {thing}",
+    )
+    return chance.choice(forms)

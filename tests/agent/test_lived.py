@@ -1,0 +1,114 @@
+"""What was played becomes moments: each executed command once, believed as on its own branch, and named to be found again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.events import Body, Ended, Event, Intervened, Started, Stepped, Thought
+from agent.lived import lived, moments, records
+from agent.record import EpisodeRecorder, read_episode
+from knowledge.evidence import examine
+from knowledge.language import parse_check
+from knowledge.rules import Rule
+from tests.tui.recorded import play
+from worlds.errors import ConfigurationError
+
+OPENING = "Looking quickly around you, you see a desk 1, and a bed 1.\n\nYour task is to: put pen in bed."
+
+
+def started() -> Started:
+    return Started(
+        world="alfworld", engine="native", task="generated/1", split="generated", number=1, type="", goal="put pen in bed",
+        wording="template", agent="human", max_turns=9, seed=0, opening=OPENING,
+    )  # fmt: skip
+
+
+def step(turn: int, command: str, text: str) -> Stepped:
+    return Stepped(turn=turn, command=command, observation=text, accepted=text != "Nothing happens.")
+
+
+REWOUND: list[tuple[int | None, Body]] = [
+    (None, started()),
+    (0, step(1, "go to desk 1", "You arrive at desk 1. On the desk 1, you see a pen 1.")),
+    (1, step(2, "take pen 1 from desk 1", "You pick up the pen 1 from the desk 1.")),
+    (1, Intervened(action="rewind", text="2")),
+    (3, Thought(role="r", text="better not")),
+    (4, step(2, "inventory", "You are not carrying anything.")),
+    (5, Ended(outcome="lost", reason="", turns=2, steps=3, refused=0)),
+]
+
+
+def events() -> list[Event]:
+    return [Event(id=number, parent=parent, body=body) for number, (parent, body) in enumerate(REWOUND)]
+
+
+def record(path: Path) -> Path:
+    with EpisodeRecorder(path) as recorder:
+        for event in events():
+            recorder(event)
+    return path
+
+
+def test_branches_share_what_came_before_they_parted() -> None:
+    found = list(moments(events(), "run", "task"))
+    assert [moment.origin for moment in found] == ["run/task/1", "run/task/2", "run/task/5"]
+    gone, taken, looked = found
+    assert taken.before == looked.before == gone.after
+    assert taken.after.held == "pen 1"
+    assert looked.after.held is None
+
+
+def test_a_put_that_was_granted_is_a_move() -> None:
+    body = step(1, "put pen 1 in/on desk 1", "You move the pen 1 to the desk 1.")
+    refused = step(2, "put pen 1 in/on desk 1", "Nothing happens.")
+    told = [Event(id=0, body=started()), Event(id=1, parent=0, body=body), Event(id=2, parent=1, body=refused)]
+    assert [moment.command for moment in moments(told, "r", "t")] == ["move pen 1 to desk 1", "put pen 1 in/on desk 1"]
+
+
+def test_runs_and_files_are_named_and_counted_once(tmp_path: Path) -> None:
+    run = play(tmp_path / "runs" / "one", limit=2, split="demo")
+    files = sorted((run / "episodes").glob("*.jsonl"))
+    once = [moment.origin for moment in lived([run])]
+    assert once
+    assert [moment.origin for moment in lived([run, files[0], run / "episodes"])] == once
+    run_name, task, event = once[0].split("/")
+    assert (run_name, task) == ("one", files[0].stem)
+    found = next(each for each in read_episode(files[0]) if each.id == int(event))
+    assert isinstance(found.body, Stepped)
+
+
+def test_two_runs_of_one_name_are_two(tmp_path: Path) -> None:
+    first, second = (play(tmp_path / where / "one", limit=1, split="demo") for where in ("a", "b"))
+    assert [each.run for each in records([first, second])] == ["one", "one~2"]
+    assert len(list(lived([first, second]))) == 2 * len(list(lived([first])))
+
+
+def test_a_game_that_was_played_or_broke_off_counts(tmp_path: Path) -> None:
+    whole = record(tmp_path / "episodes" / "a.jsonl")
+    part = whole.with_name("b.jsonl.part")
+    part.write_bytes(b"\n".join(whole.read_bytes().split(b"\n")[:3]) + b'\n{"cut')
+    whole.with_name("a.timing.jsonl").write_text("{}\n")
+    assert [(each.run, each.task) for each in records([tmp_path / "episodes"])] == [("played", "a"), ("played", "b")]
+    assert len(list(lived([tmp_path]))) == 3 + 2
+    rule = Rule("r", "s", check=parse_check("take {o} from {r}; then holding {o}"))
+    (finding,) = examine([rule], lived([tmp_path]))
+    assert finding.evidence.witnesses == ("played/a/2", "played/b/2")
+
+
+def test_a_damaged_record_is_told_and_the_others_count(tmp_path: Path) -> None:
+    record(tmp_path / "a.jsonl")
+    (tmp_path / "b.jsonl").write_text("no record\n")
+    with pytest.raises(ConfigurationError, match=r"b\.jsonl:1"):
+        list(lived([tmp_path]))
+    told: list[ConfigurationError] = []
+    assert len(list(lived([tmp_path], told.append))) == 3
+    assert len(told) == 1
+
+
+def test_a_folder_without_records_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="holds no recorded episodes"):
+        list(lived([tmp_path]))
+    with pytest.raises(ConfigurationError, match="is not there"):
+        list(lived([tmp_path / "gone.jsonl"]))

@@ -1,0 +1,75 @@
+"""Evidence: known rules are told apart by play, and each transition counts once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from knowledge.evidence import examine
+from knowledge.language import parse_check
+from knowledge.moments import Moment, relive
+from knowledge.rulebook import read_book
+from knowledge.rules import WITNESSES, Evidence, Rule
+from scripts.walks import walk
+
+KNOWN = read_book(Path(__file__).with_name("known_rules.yaml")).rules
+NEVER = {"t-heat-undoes", "f-heat-stays-cool"}
+"""What is hot and cool is called hot, so nothing that is told decides these."""
+
+RARE = {"t-cool-undoes", "f-cool-stays-hot", "t-heat-closed", "f-heat-open", "t-cool", "f-cool-open"}
+"""What needs more luck than a few walks have."""
+
+
+@cache
+def walked() -> Sequence[Moment]:
+    return [moment for seed in range(60) for moment in relive(walk(seed, 250), f"walks/{seed}")]
+
+
+def test_there_are_forty_of_each() -> None:
+    assert [sum(rule.status == status for rule in KNOWN) for status in ("accepted", "rejected")] == [40, 40]
+    assert all(rule.check for rule in KNOWN)
+
+
+def test_what_play_decides_is_decided_rightly() -> None:
+    findings = {each.rule.id: each for each in examine(KNOWN, walked())}
+    undecided = {name for name, each in findings.items() if each.standing == "undecided"}
+    assert NEVER <= undecided <= NEVER | RARE
+    for name in findings.keys() - undecided:
+        finding = findings[name]
+        assert (finding.standing == "supported") == (finding.rule.status == "accepted"), finding
+
+
+def test_an_origin_counts_once_and_witnesses_are_those_that_say_so() -> None:
+    rule = Rule("one", "one thing at a time", check=parse_check("take {o} from {r}; when holding something; then refused"))
+    (once,) = examine([rule], walked())
+    (twice,) = examine([rule], [*walked(), *walked()])
+    assert once == twice
+    assert once.evidence.supports > WITNESSES == len(once.evidence.witnesses)
+    by_origin = {moment.origin: moment for moment in walked()}
+    for origin in once.evidence.witnesses:
+        assert by_origin[origin].before.held
+        assert by_origin[origin].command.startswith("take ")
+
+
+def test_a_rule_without_a_check_is_undecided() -> None:
+    (finding,) = examine([Rule("a", "be kind")], walked())
+    assert (finding.standing, finding.evidence) == ("undecided", Evidence())
+
+
+@pytest.mark.parametrize(
+    ("kind", "evidence", "standing"),
+    [
+        ("mechanic", Evidence(100, 1), "contradicted"),
+        ("mechanic", Evidence(1, 0), "supported"),
+        (None, Evidence(0, 0), "undecided"),
+        ("location", Evidence(55, 45), "undecided"),
+        ("location", Evidence(600, 400), "supported"),
+        ("strategy", Evidence(40, 600), "contradicted"),
+    ],
+)
+def test_what_is_usual_may_have_exceptions(kind: str, evidence: Evidence, standing: str) -> None:
+    rule = Rule("a", "b", kind=kind, evidence=evidence)  # pyright: ignore[reportArgumentType]
+    assert rule.standing == standing

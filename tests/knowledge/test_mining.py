@@ -1,0 +1,82 @@
+"""Counting alone: what commands need is found and never contradicted, and places are not those where one happened to look."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge.evidence import examine
+from knowledge.mining import mine, mine_table
+from knowledge.moments import Moment, relive
+from knowledge.places import sights
+from scripts.walks import walk
+from worlds.alfworld.counts import load_counts
+from worlds.base import Observation, Trajectory, Transition
+
+
+def walked(first: int, last: int) -> list[Moment]:
+    return [moment for seed in range(first, last) for moment in relive(walk(seed, 250), f"walks/{seed}")]
+
+
+def test_what_commands_need_is_found_and_holds_elsewhere() -> None:
+    found = mine(walked(0, 60)).rules("walks")
+    needs = {str(rule.check) for rule in found}
+    assert "take {object} from {receptacle}; when holding something; then refused" in needs
+    assert "take {object} from {receptacle}; when not at {receptacle}; then refused" in needs
+    assert "take {object} from {receptacle}; when {receptacle} is closed; then refused" in needs
+    assert "heat {object} with {receptacle}; when not holding {object}; then refused" in needs
+    assert "go to {receptacle}; when at {receptacle}; then refused" in needs
+    checked = [rule for rule in found if rule.check]
+    assert all(rule.status == "candidate" and rule.evidence.contradicts == 0 for rule in checked)
+    general = [rule for rule in checked if " is not a" not in str(rule.check) and "is a" not in str(rule.check)]
+    assert all(each.standing != "contradicted" for each in examine(general, walked(60, 90)))
+
+
+def test_nothing_is_mined_from_nothing() -> None:
+    assert mine([]).rules("nothing") == ()
+
+
+def test_the_table_that_ships_gives_the_share_of_all_objects() -> None:
+    mined = mine_table(load_counts())
+    (mug,) = (each for each in mined.locations if each.thing == "mug")
+    assert sum(place.share for place in mug.places) == pytest.approx(1)
+    assert mug.number == sum(place.seen for place in mug.places)
+    top = mug.places[0]
+    assert top.share == top.seen / mug.number
+    assert top.interval.low < top.share < top.interval.high
+    (rule,) = (rule for rule in mined.rules("train") if rule.id == "where-mug")
+    assert rule.statement.startswith(f"A mug is most often in {top.receptacle} {top.share * 100:.0f} % (")
+    assert rule.statement.endswith(f"n={mug.number}.")
+
+
+def house(seen: str) -> Trajectory:
+    """A house with one desk and four drawers, of which the desk and the first drawer are looked into."""
+    opening = Observation("Looking quickly around you, you see a desk 1, a drawer 1, a drawer 2, a drawer 3, and a drawer 4.")
+    answers = [
+        ("go to desk 1", "You arrive at desk 1. On the desk 1, you see a pen 1."),
+        ("go to drawer 1", "You arrive at drawer 1. The drawer 1 is closed."),
+        ("open drawer 1", f"You open the drawer 1. The drawer 1 is open. In it, you see {seen}."),
+        ("take pen 2 from drawer 1", "You pick up the pen 2 from the drawer 1."),
+        ("go to desk 1", "You arrive at desk 1. On the desk 1, you see a pen 1."),
+        ("move pen 2 to desk 1", "You move the pen 2 to the desk 1."),
+        ("examine desk 1", "On the desk 1, you see a pen 2, and a pen 1."),
+    ]
+    return Trajectory("", opening, tuple(Transition(command, Observation(text)) for command, text in answers))
+
+
+def test_what_was_looked_into_is_weighed_against_what_there_is() -> None:
+    (pen,) = sights(relive(house("a pen 2"), "a"))
+    assert (pen.thing, pen.number) == ("pen", 2)
+    assert [(place.receptacle, place.seen, place.share) for place in pen.places] == [("drawer", 1, 0.8), ("desk", 1, 0.2)]
+
+
+def test_a_house_seen_again_counts_once() -> None:
+    once = sights(relive(house("a pen 2"), "a", "the house"))
+    twice = [*relive(house("a pen 2"), "a", "the house"), *relive(house("a pen 2"), "b", "the house")]
+    assert sights(twice) == once
+    (pen,) = sights([*relive(house("a pen 2"), "a"), *relive(house("a pen 2"), "b")])
+    assert pen.number == 4
+
+
+def test_what_the_player_put_there_is_not_where_it_lay() -> None:
+    (pen,) = sights(relive(house("a pen 2"), "a"))
+    assert {place.receptacle: place.seen for place in pen.places}["desk"] == 1

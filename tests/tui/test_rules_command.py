@@ -1,0 +1,140 @@
+"""``housequest rules`` from end to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from knowledge.rulebook import read_book
+from tests.test_imports import HEAVY, command, loaded
+from tests.tui.conftest import Run
+from worlds.paths import data_folder
+
+BOOK = """\
+# ours
+- mugs lie in cabinets  # said Anne
+- id: one
+  statement: one holds one thing
+  kind: mechanic
+  check: take {object} from {receptacle}; when holding something; then refused
+- {id: go, statement: one never arrives, status: candidate, check: "go to {receptacle}; then refused"}
+- {id: heat, statement: a microwave heats, objects: [egg], status: candidate}
+"""
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Path:
+    path = tmp_path / "book.yaml"
+    path.write_text(BOOK, "utf-8")
+    return path
+
+
+@pytest.fixture
+def played(call: Run) -> str:
+    assert call("eval", "--agent", "expert", "--split", "generated", "--limit", "3", "--out", "runs/one").returncode == 0
+    return "runs/one"
+
+
+def test_rules_are_listed_and_shown(book: Path, call: Run) -> None:
+    lines = call("rules", "list", "book.yaml").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["id", "rule-1", "one", "go", "heat"]
+    assert len(call("rules", "list", "book.yaml", "--status", "candidate").stdout.splitlines()) == 3
+    (found,) = json.loads(call("rules", "list", "book.yaml", "--kind", "mechanic", "--json").stdout)
+    assert (found["id"], found["standing"]) == ("one", "undecided")
+    assert "check: take {object} from" in call("rules", "show", "book.yaml", "one").stdout
+    assert json.loads(call("rules", "show", "book.yaml", "heat", "--json").stdout)["objects"] == ["egg"]
+
+
+def test_rules_are_checked_against_runs(book: Path, call: Run, played: str) -> None:
+    done = call("rules", "check", "book.yaml", played)
+    assert done.returncode == 0
+    first, witness, *_ = done.stdout.splitlines()
+    assert first.startswith("contradicted")
+    assert "go: one never arrives" in first
+    assert witness.split()[0] == "against"
+    assert witness.split()[1].startswith("one/")
+    assert book.read_text("utf-8") == BOOK
+    found = json.loads(call("rules", "check", "book.yaml", "--json").stdout)
+    assert found["episodes"] == 3
+    assert found["rules"][2]["contradicts"] > 0
+    call("rules", "check", "book.yaml", played, "--save")
+    saved = read_book(book)
+    assert saved.rule("go").standing == "contradicted"
+    assert "# said Anne" in saved.text
+
+
+def test_a_damaged_record_does_not_end_a_check(book: Path, call: Run, played: str, tmp_path: Path) -> None:
+    (tmp_path / played / "episodes" / "zz\x1b.jsonl").write_text("?\n")
+    done = call("rules", "check", "book.yaml", played)
+    assert done.returncode == 0
+    assert "Left out: " in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_rules_are_accepted_rejected_edited_and_merged(book: Path, call: Run) -> None:
+    assert call("rules", "accept", "book.yaml", "heat", "go").returncode == 0
+    assert call("rules", "reject", "book.yaml", "go").returncode == 0
+    assert call("rules", "edit", "book.yaml", "heat", "--statement", "a  microwave heats", "--kind", "mechanic").returncode == 0
+    assert call("rules", "edit", "book.yaml", "heat", "--check", "look; then accepted", "--object", "mug").returncode == 0
+    assert call("rules", "merge", "book.yaml", "one", "rule-1", "--statement", "one thing").returncode == 0
+    rules = read_book(book)
+    assert [rule.status for rule in rules.rules] == ["rejected", "accepted", "rejected", "accepted"]
+    assert (rules.rule("heat").statement, rules.rule("heat").objects) == ("a microwave heats", ("mug",))
+    assert [edit.did for edit in rules.rule("heat").history] == ["accepted", "edited"]
+    assert [edit.did for edit in rules.rule("one").history] == ["merged", "edited"]
+    assert rules.rule("rule-1").history[-1].was == "one"
+    assert rules.text.startswith("# ours\n")
+    assert "# said Anne" in rules.text
+
+
+def test_the_users_own_books_have_names(call: Run) -> None:
+    assert "ships" in call("rules", "list").stdout or "no rulebooks yet" in call("rules", "list").stderr
+    folder = data_folder() / "rulebooks"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text("- a\n")
+    (folder / "bad.yaml").write_text("[")
+    done = call("rules", "list")
+    assert any(line.split()[:4] == ["mine", "1", "0", "0"] for line in done.stdout.splitlines())
+    assert "bad is left out: " in done.stderr
+    assert any(each["name"] == "mine" for each in json.loads(call("rules", "list", "--json").stdout))
+    assert call("rules", "reject", "mine", "rule-1").returncode == 0
+    assert read_book(folder / "mine.yaml").rules[0].status == "rejected"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("list", "nowhere"), "There is no rulebook 'nowhere'"),
+        (("list", "book.yaml", "--status", "candidat"), "Did you mean 'candidate'"),
+        (("show", "book.yaml", "hea"), "Did you mean 'heat'"),
+        (("accept", "book.yaml", "\x1b"), "has no rule"),
+        (("edit", "book.yaml", "heat"), "Nothing to change is given"),
+        (("edit", "book.yaml", "heat", "--check", "fly"), "--check: "),
+        (("edit", "book.yaml", "heat", "--statement", "a\x07"), "was not changed"),
+        (("edit", "book.yaml", "heat", "--statement", " "), "was not changed"),
+        (("merge", "book.yaml", "heat", "heat"), "into itself"),
+        (("check", "book.yaml"), "Nothing was recorded yet"),
+        (("check", "book.yaml", "gone"), "gone"),
+        (("check", "book.yaml", "."), "no recorded episodes"),
+    ],
+    ids=range(12),
+)
+def test_what_cannot_be_done_is_told(arguments: tuple[str, ...], reason: str, book: Path, call: Run) -> None:
+    done = call("rules", *arguments)
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "\x1b" not in done.stderr
+    assert book.read_text("utf-8") == BOOK
+    assert done.returncode == 2
+
+
+def test_an_agent_is_told_accepted_rules_alone(book: Path) -> None:
+    from agent.evaluation.plan import read_rules
+
+    assert read_rules(str(book)).statements == ("mugs lie in cabinets", "one holds one thing")
+
+
+def test_looking_at_rules_loads_no_screen(book: Path, tmp_path: Path) -> None:
+    assert loaded(command("rules", "list", "book.yaml"), tmp_path) & ({*HEAVY} - {"ruamel"}) == set()

@@ -1,0 +1,284 @@
+"""``housequest rules``: rulebooks read, checked against what was played, and edited."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from knowledge.evidence import Finding
+    from knowledge.library import Library
+    from knowledge.moments import Moment
+    from knowledge.rulebook import Rulebook
+    from knowledge.rules import Verdict
+
+_T = TypeVar("_T")
+
+rules_app = typer.Typer(
+    help="Rulebooks: list, show, check against what was played, accept, reject, edit and merge.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Book = Annotated[str, typer.Argument(metavar="BOOK", help="A rulebook's name, or its file.")]
+Name = Annotated[str, typer.Argument(metavar="ID", help="The rule's id.")]
+Names = Annotated[list[str], typer.Argument(metavar="ID...", help="The rules' ids.")]
+Json = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+Kind = Annotated[str | None, typer.Option("--kind", metavar="KIND", help="mechanic, affordance, location or strategy.")]
+
+
+@rules_app.command("list")
+def list_rules(
+    book: Annotated[str | None, typer.Argument(metavar="[BOOK]", help="A rulebook's name, or its file.")] = None,
+    status: Annotated[str | None, typer.Option("--status", metavar="STATUS", help="candidate, accepted or rejected.")] = None,
+    kind: Kind = None,
+    as_json: Json = False,
+) -> None:
+    """List the rules of a book; without one, the rulebooks there are."""
+    from knowledge.rules import KINDS, STATUSES
+    from tui import terminal
+    from tui.rules import as_json as rule_json
+    from tui.rules import listed
+
+    if book is None:
+        _list_books(as_json)
+        return
+    wanted = _one_of("--status", status, STATUSES)
+    of_kind = _one_of("--kind", kind, KINDS)
+    chosen = [rule for rule in _library().open(book).rules if wanted in {None, rule.status} and of_kind in {None, rule.kind}]
+    if as_json:
+        _print_json([rule_json(rule) for rule in chosen])
+    elif chosen:
+        terminal.show(listed(chosen))
+    else:
+        terminal.note("There are no such rules in it.")
+
+
+@rules_app.command()
+def show(book: Book, name: Name, as_json: Json = False) -> None:
+    """Show one rule with its check, its evidence and its history."""
+    from tui import terminal
+    from tui.rules import as_json as rule_json
+    from tui.rules import described
+    from tui.text import printable
+
+    rule = _library().open(book).rule(name)
+    if as_json:
+        _print_json(rule_json(rule))
+        return
+    terminal.show(printable(line) for line in described(rule))
+
+
+@rules_app.command()
+def check(
+    book: Book,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN...]", help="Runs' folders and episodes' files [all in runs/, and what you played]."),
+    ] = None,
+    save: Annotated[bool, typer.Option("--save", help="Write what was found into the book, as the rules' evidence.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check the rules of a book against every recorded command, and name those that the records contradict."""
+    from agent.config import given_path
+    from agent.lived import lived, records
+    from knowledge.evidence import examine
+    from tui import terminal
+    from tui.rules import told
+    from tui.text import printable
+
+    places = [given_path(path) for path in paths] if paths else _played()
+    shelf = _library()
+    current = shelf.editable(book) if save else shelf.open(book)
+    episodes = len(records(places))
+    moments = _Counted(lived(places, left_out=lambda error: terminal.note(f"Left out: {error}")))
+    findings = examine(current.rules, moments)
+    if as_json:
+        _print_json({"episodes": episodes, "transitions": moments.number, "rules": [_found(each) for each in findings]})
+    else:
+        terminal.show(printable(line) for line in told(findings))
+        standings = Counter(each.standing for each in findings)
+        told_of = ", ".join(f"{standings[each]} {each}" for each in ("supported", "contradicted", "undecided"))
+        terminal.note(f"{told_of}; {moments.number:,} commands of {episodes:,} episodes.")
+    if save:
+        checked = [replace(each.rule, evidence=each.evidence) for each in findings if each.rule.check]
+        _save(current.put(checked))
+
+
+@rules_app.command()
+def accept(book: Book, names: Names) -> None:
+    """Accept rules: agents that are given the book are told them."""
+    _judge(book, names, "accepted")
+
+
+@rules_app.command()
+def reject(book: Book, names: Names) -> None:
+    """Reject rules. They stay in the book, and agents are not told them."""
+    _judge(book, names, "rejected")
+
+
+@rules_app.command()
+def edit(
+    book: Book,
+    name: Name,
+    statement: Annotated[str | None, typer.Option("--statement", metavar="TEXT", help="What the rule says.")] = None,
+    kind: Kind = None,
+    check: Annotated[
+        str | None,
+        typer.Option("--check", metavar="CHECK", help="Its check: 'COMMAND; when ...; then ...'. Empty: none."),
+    ] = None,
+    objects: Annotated[list[str] | None, typer.Option("--object", metavar="KIND", help="A kind of thing it concerns.")] = None,
+    types: Annotated[list[str] | None, typer.Option("--type", metavar="TYPE", help="A task type it concerns.")] = None,
+) -> None:
+    """Change a rule. For anything else, edit the book's file: it is plain YAML, and your comments stay."""
+    from knowledge.language import parse_check
+    from knowledge.rules import KINDS
+    from worlds.errors import ConfigurationError, KnowledgeError
+
+    current = _library().editable(book)
+    rule = current.rule(name)
+    if statement is None and kind is None and check is None and not objects and not types:
+        raise ConfigurationError(f"Nothing to change is given; see `housequest rules edit --help`, or edit {current.path}.")
+    if statement is not None:
+        rule = rule.restated(" ".join(statement.split()))
+    if check is not None:
+        try:
+            rule = rule.rechecked(parse_check(check) if check.strip() else None)
+        except KnowledgeError as error:
+            raise ConfigurationError(f"--check: {error}") from None
+    rule = replace(
+        rule,
+        kind=_one_of("--kind", kind, KINDS) or rule.kind,
+        objects=tuple(objects) if objects else rule.objects,
+        types=tuple(types) if types else rule.types,
+    )
+    _save(current.put([rule]))
+
+
+@rules_app.command()
+def merge(
+    book: Book,
+    name: Annotated[str, typer.Argument(metavar="ID", help="The rule that stays.")],
+    others: Annotated[list[str], typer.Argument(metavar="OTHER...", help="The rules that it says too.")],
+    statement: Annotated[str | None, typer.Option("--statement", metavar="TEXT", help="What it says from now on.")] = None,
+) -> None:
+    """Merge rules into one. The others stay in the book as rejected, with the id of the one that says it."""
+    from worlds.errors import ConfigurationError
+
+    current = _library().editable(book)
+    kept = current.rule(name)
+    if name in others:
+        raise ConfigurationError(f"A rule cannot be merged into itself; leave {name} out of the others.")
+    merged = [current.rule(other).merged_into(kept) for other in dict.fromkeys(others)]
+    kept = kept.including(merged)
+    if statement is not None:
+        kept = kept.restated(" ".join(statement.split()))
+    _save(current.put([kept, *merged]))
+
+
+def _judge(book: str, names: Sequence[str], status: Verdict) -> None:
+    current = _library().editable(book)
+    _save(current.put([current.rule(name).judged(status) for name in dict.fromkeys(names)]))
+
+
+def _save(book: Rulebook) -> None:
+    from knowledge.rulebook import save
+    from tui import terminal
+
+    new = book.read is None
+    save(book)
+    terminal.note(f"{'Your own copy is' if new else 'Saved'} {book.path}")
+
+
+def _library() -> Library:
+    from knowledge.library import library
+
+    return library()
+
+
+def _one_of(flag: str, value: str | None, known: tuple[_T, ...]) -> _T | None:
+    from worlds.errors import ConfigurationError, nearest, shown
+
+    if value is None:
+        return None
+    found = next((each for each in known if each == value), None)
+    if found is None:
+        names = tuple(str(each) for each in known)
+        raise ConfigurationError(f"{flag}: {shown(value)} is none of {', '.join(names)}.{nearest(value, names)}")
+    return found
+
+
+class _Counted:
+    """Moments, counted as they pass."""
+
+    def __init__(self, moments: Iterable[Moment]) -> None:
+        self._moments = moments
+        self.number = 0
+
+    def __iter__(self) -> Iterator[Moment]:
+        for moment in self._moments:
+            self.number += 1
+            yield moment
+
+
+def _played() -> list[Path]:
+    """The runs in this folder, and the games that were played."""
+    from pathlib import Path
+
+    from tui.runs import run_folders
+    from worlds.errors import ConfigurationError
+    from worlds.paths import state_folder
+
+    runs = [run for run in run_folders(Path("runs")) if (run / "episodes").is_dir()]
+    episodes = state_folder() / "episodes"
+    found = [*runs, *([episodes] if episodes.is_dir() and any(episodes.iterdir()) else [])]
+    if not found:
+        raise ConfigurationError(
+            "Nothing was recorded yet; name a run's folder, or play: `housequest play`, `housequest eval`."
+        )
+    return found
+
+
+def _found(finding: Finding) -> dict[str, object]:
+    from tui.rules import evidence_json
+
+    return {"id": finding.rule.id, "standing": finding.standing, **evidence_json(finding.evidence)}
+
+
+def _list_books(as_json: bool) -> None:
+    from tui import terminal
+    from tui.rules import table
+    from worlds.errors import KnowledgeError
+
+    shelf = _library()
+    rows: list[tuple[str, ...]] = []
+    for name in shelf.names():
+        path = shelf.find(name)
+        try:
+            statuses = Counter(rule.status for rule in shelf.open(name).rules)
+        except KnowledgeError as error:
+            terminal.note(f"{name} is left out: {error}")
+            continue
+        counts = (str(statuses[each]) for each in ("accepted", "candidate", "rejected"))
+        rows.append((name, *counts, "ships" if shelf.is_shipped(path) else str(path)))
+    if as_json:
+        keys = ("name", "accepted", "candidate", "rejected", "file")
+        _print_json([dict(zip(keys, (row[0], *map(int, row[1:4]), row[4]), strict=True)) for row in rows])
+    elif rows:
+        terminal.show(table([("book", "accepted", "candidates", "rejected", "file"), *rows]))
+    else:
+        terminal.note(f"There are no rulebooks yet; put one into {shelf.own}, or name a file.")
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    from tui import terminal
+
+    terminal.show([json.dumps(value, indent=2)])

@@ -1,0 +1,108 @@
+"""Rules in plain text and as JSON: for the command line, and whoever shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tui.text import printable
+
+if TYPE_CHECKING:
+    from knowledge.evidence import Finding
+    from knowledge.rules import Evidence, Rule, Standing
+
+MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "undecided": "?"}
+"""A character for each way that a rule can stand."""
+
+STATEMENT = 70
+"""Characters of a statement in a table."""
+
+
+def figures(evidence: Evidence) -> str:
+    """How much speaks for and against a rule."""
+    return f"{evidence.supports}/{evidence.contradicts}" if evidence else "-"
+
+
+def shortened(text: str, longest: int = STATEMENT) -> str:
+    """``text``, cut off where it is longer."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Rows in columns, safe to print; the first is the heading."""
+    safe = [tuple(printable(cell) for cell in row) for row in rows]
+    widths = [max(len(row[column]) for row in safe) for column in range(len(safe[0]))]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in safe]
+
+
+def listed(rules: Sequence[Rule]) -> list[str]:
+    """Rules in a table."""
+    rows = [
+        (rule.id, rule.status, rule.kind or "-", figures(rule.evidence), MARKS[rule.standing], shortened(rule.statement))
+        for rule in rules
+    ]
+    return table([("id", "status", "kind", "for/against", "", "statement"), *rows])
+
+
+def described(rule: Rule) -> Iterator[str]:
+    """All that a rule says of itself, a line each."""
+    yield f"{rule.id}: {rule.statement}"
+    yield f"  {rule.status} by {rule.by}, stated by {_origin(rule)}"
+    for name, words in (("kind", (rule.kind,) if rule.kind else ()), ("tasks", rule.types), ("objects", rule.objects)):
+        if words:
+            yield f"  {name}: {', '.join(words)}"
+    if rule.check:
+        yield f"  check: {rule.check}"
+    if rule.evidence:
+        yield f"  evidence: {rule.evidence.supports} for, {rule.evidence.contradicts} against: {rule.standing}"
+        yield from (f"    for      {witness}" for witness in rule.evidence.witnesses)
+        yield from (f"    against  {witness}" for witness in rule.evidence.against)
+    for edit in rule.history:
+        was = f": {edit.was}" if edit.was else ""
+        yield f"  {edit.did} by {edit.by}{was}"
+
+
+def told(findings: Sequence[Finding]) -> Iterator[str]:
+    """What was found for each rule: those that are contradicted first, and with the witnesses against them."""
+    order: tuple[Standing, ...] = ("contradicted", "supported", "undecided")
+    for standing in order:
+        for finding in findings:
+            if finding.standing == standing:
+                rule, evidence = finding.rule, finding.evidence
+                why = "" if rule.check else " (no check)"
+                head = f"{standing:<12}  {figures(evidence):>11}  {rule.id}{why}: {rule.statement}"
+                yield shortened(head, 2 * STATEMENT)
+                yield from (f"{'':<14}against {witness}" for witness in evidence.against)
+
+
+def as_json(rule: Rule) -> dict[str, object]:
+    """A rule as plain data."""
+    return {
+        "id": rule.id,
+        "statement": rule.statement,
+        "kind": rule.kind,
+        "types": rule.types,
+        "objects": rule.objects,
+        "status": rule.status,
+        "by": rule.by,
+        "origin": {"source": rule.origin.source, "name": rule.origin.name},
+        "check": str(rule.check) if rule.check else None,
+        "evidence": evidence_json(rule.evidence),
+        "standing": rule.standing,
+        "history": [{"did": edit.did, "by": edit.by, "was": edit.was} for edit in rule.history],
+    }
+
+
+def evidence_json(evidence: Evidence) -> dict[str, object]:
+    """Evidence as plain data."""
+    return {
+        "supports": evidence.supports,
+        "contradicts": evidence.contradicts,
+        "witnesses": evidence.witnesses,
+        "against": evidence.against,
+    }
+
+
+def _origin(rule: Rule) -> str:
+    origin = rule.origin
+    return f"{'a ' if origin.source != 'person' or not origin.name else ''}{origin.source} {origin.name}".strip()
