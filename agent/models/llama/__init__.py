@@ -1,0 +1,1 @@
+"""Language models in GGUF files, run on this machine in a process of their own."""

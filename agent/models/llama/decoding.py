@@ -1,0 +1,333 @@
+"""Many conversations decoded together over one context of llama.cpp. Everything here runs in one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from agent.models.llama.library import CANDIDATES, Library, Logits, lib
+from agent.models.llama.protocol import Answered, Asked, Cancelled, Load, Refused, Token
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A sequence of the context: which tokens it holds, and the reply that it is working on."""
+
+    sequence: int
+    held: list[int] = field(default_factory=list[int])
+    used: int = 0
+    work: _Work | None = None
+
+
+@dataclass(slots=True)
+class _Work:
+    """A reply in the making: tokens that are yet to be evaluated, and what has been said so far."""
+
+    asked: Asked
+    sampler: Any
+    cancelled: Cancelled
+    answer: Future[Answered]
+    prompt: int
+    cached: int
+    due: list[int]
+    said: bytearray = field(default_factory=bytearray)
+    number: int = 0
+    tokens: list[Token] = field(default_factory=list[Token])
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A token of a batch: where it stands in its sequence, and whether what follows it is wanted."""
+
+    token: int
+    position: int
+    sequence: int
+    wanted: bool
+
+
+class Decoder:
+    """Takes conversations in as slots come free, and takes all of them on by one batch at a time."""
+
+    def __init__(self, library: Library, wanted: Load) -> None:
+        self._library = library
+        self._cache = wanted.options.cache
+        self._slots = tuple(_Slot(sequence) for sequence in range(library.slots))
+        self._waiting: list[_Work] = []
+        self._clock = 0
+        self._turn = 0
+        self._batch: Any = lib.llama_batch_init(library.batch, 0, 1)
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something to go on with."""
+        return bool(self._waiting) or any(slot.work is not None for slot in self._slots)
+
+    def begin(self, prompt: Sequence[int], asked: Asked, sampler: Any, cancelled: Cancelled, answer: Future[Answered]) -> None:
+        """Take a conversation in; its reply goes into ``answer``, or a ``Refused``."""
+        work = _Work(asked, sampler, cancelled, answer, len(prompt), 0, list(prompt))
+        room = self._library.context_size
+        if len(prompt) >= room:
+            self._refuse(work, _too_long(len(prompt), room))
+            return
+        self._waiting.append(work)
+
+    def score(self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], answer: Future[Answered]) -> None:
+        """The log-probability (nats) of each continuation after ``prompt``, into ``answer``, while all else waits."""
+        try:
+            answer.set_result(Answered(prompt=len(prompt), scores=tuple(self._scores(prompt, continuations))))
+        except Refused as refused:
+            answer.set_exception(refused)
+
+    def step(self) -> None:
+        """Evaluate one batch: the next token of every reply, and as much of new prompts as fits beside them."""
+        self._let_go()
+        self._let_in()
+        entries: list[_Entry] = []
+        asks: list[tuple[_Slot, int]] = []
+        active = [slot for slot in self._slots if slot.work is not None]
+        # Whoever has one token due goes first, so that a long prompt does not hold the others up.
+        for slot in sorted(active, key=lambda each: len(each.work.due) if each.work else 0):
+            work = slot.work
+            assert work is not None
+            taken = work.due[: self._library.batch - len(entries)]
+            if not taken:
+                break
+            start = len(slot.held)
+            whole = len(taken) == len(work.due)
+            for place, token in enumerate(taken):
+                entries.append(_Entry(token, start + place, slot.sequence, wanted=whole and place == len(taken) - 1))
+            slot.held.extend(taken)
+            del work.due[: len(taken)]
+            if whole:
+                asks.append((slot, len(entries) - 1))
+        if not entries:
+            return
+        if not self._evaluate(entries):
+            for slot in active:
+                self._end(slot, Refused("has no room left for its conversations", "Give it fewer slots, or a smaller context."))
+            return
+        for slot, place in asks:
+            self._speak(slot, place)
+
+    def _speak(self, slot: _Slot, place: int) -> None:
+        """Choose the next token of a reply, and see whether it is over."""
+        work = slot.work
+        assert work is not None
+        library, asked = self._library, work.asked
+        logits = library.logits(place)
+        logprobs = _log_softmax(logits) if asked.top_logprobs else None
+        token = library.sample(work.sampler, place)
+        if library.ends(token):
+            self._finish(slot, "stop")
+            return
+        work.number += 1
+        work.said += library.piece(token)
+        if logprobs is not None:
+            work.tokens.append(self._noted(token, logprobs, asked.top_logprobs))
+        end = _stopped(work.said, asked.stop)
+        if end is not None:
+            del work.said[end:]
+            self._finish(slot, "stop")
+        elif work.number >= asked.max_tokens or len(slot.held) + 1 >= library.context_size:
+            self._finish(slot, "length")
+        else:
+            work.due.append(token)
+
+    def _noted(self, token: int, logprobs: Logits, number: int) -> Token:
+        likeliest = np.argsort(-logprobs, kind="stable")[:number]
+        others = tuple((self._word(int(each)), float(logprobs[each])) for each in likeliest)
+        return Token(self._word(token), float(logprobs[token]), others)
+
+    def _word(self, token: int) -> str:
+        return self._library.piece(token).decode("utf-8", "replace")
+
+    def _finish(self, slot: _Slot, finish: str) -> None:
+        work = slot.work
+        assert work is not None
+        text = work.said.decode("utf-8", "replace")
+        self._end(slot, Answered(text, finish, work.prompt, work.number, work.cached, tuple(work.tokens)))
+
+    def _end(self, slot: _Slot, outcome: Answered | Refused) -> None:
+        work, slot.work = slot.work, None
+        assert work is not None
+        if isinstance(outcome, Refused):
+            self._clear(slot)
+            self._refuse(work, outcome)
+            return
+        self._library.free(work.sampler)
+        work.answer.set_result(outcome)
+
+    def _refuse(self, work: _Work, refused: Refused) -> None:
+        self._library.free(work.sampler)
+        work.answer.set_exception(refused)
+
+    def _let_go(self) -> None:
+        """End what nobody waits for any more. What its sequence holds is whole and stays."""
+        for slot in self._slots:
+            if slot.work is not None and slot.work.cancelled.is_set():
+                self._end(slot, Answered(finish="cancelled"))
+        for work in [work for work in self._waiting if work.cancelled.is_set()]:
+            self._waiting.remove(work)
+            self._library.free(work.sampler)
+            work.answer.set_result(Answered(finish="cancelled"))
+
+    def _let_in(self) -> None:
+        """Give free slots to those who wait, each the one that holds most of what its prompt begins with."""
+        while self._waiting:
+            free = [slot for slot in self._slots if slot.work is None]
+            if not free:
+                return
+            work = self._waiting.pop(0)
+            # Of slots that hold equally much, the one that has not been used for longest loses least.
+            slot = max(free, key=lambda each: (_common(each.held, work.due), -each.used))
+            self._keep(slot, self._best(slot, work.due))
+            self._clock += 1
+            slot.used = self._clock
+            work.cached = len(slot.held)
+            del work.due[: len(slot.held)]
+            slot.work = work
+
+    def _best(self, slot: _Slot, prompt: Sequence[int]) -> int:
+        """How many tokens of ``prompt`` the slot holds, once it has taken over what another holds of it, if that is more."""
+        if not self._cache:
+            return 0
+        # The last token is evaluated in any case: what follows it is what is wanted.
+        most = len(prompt) - 1
+        own = min(_common(slot.held, prompt), most)
+        other = max(self._slots, key=lambda each: _common(each.held, prompt))
+        found = min(_common(other.held, prompt), most)
+        if other is not slot and found > own:
+            self._clear(slot)
+            self._library.copy(other.sequence, slot.sequence)
+            slot.held = list(other.held)
+            return found
+        return own
+
+    def _keep(self, slot: _Slot, number: int) -> None:
+        if number == 0 or not self._library.forget(slot.sequence, number):
+            self._clear(slot)
+        else:
+            del slot.held[number:]
+
+    def _clear(self, slot: _Slot) -> None:
+        self._library.forget(slot.sequence, -1)
+        slot.held.clear()
+
+    def _scores(self, prompt: Sequence[int], continuations: Sequence[Sequence[int]]) -> Iterable[float]:
+        library = self._library
+        longest = max(map(len, continuations), default=0)
+        if len(prompt) + longest > library.context_size:
+            raise _too_long(len(prompt) + longest, library.context_size)
+        slot = self._free_slot()
+        self._keep(slot, self._best(slot, prompt))
+        # What follows the last token of the prompt is the first of every continuation: it must be among this batch's.
+        self._fill(slot, prompt[len(slot.held) :])
+        first = _log_softmax(library.logits(self._turn))
+        for group in _groups(continuations, library.batch):
+            yield from self._score_group(slot, first, group)
+
+    def _score_group(self, slot: _Slot, first: Logits, group: Sequence[Sequence[int]]) -> Iterable[float]:
+        library = self._library
+        entries: list[_Entry] = []
+        starts: list[int] = []
+        for place, tokens in enumerate(group):
+            sequence = library.slots + place
+            library.copy(slot.sequence, sequence)
+            starts.append(len(entries))
+            base = len(slot.held)
+            entries.extend(_Entry(token, base + at, sequence, wanted=True) for at, token in enumerate(tokens[:-1]))
+        try:
+            if entries and not self._evaluate(entries):
+                raise Refused("has no room to score so many texts", "Give it fewer texts at once, or a larger context.")
+            for tokens, start in zip(group, starts, strict=True):
+                total = float(first[tokens[0]]) if tokens else 0.0
+                for at, token in enumerate(tokens[1:]):
+                    total += float(_log_softmax(library.logits(start + at))[token])
+                yield total
+        finally:
+            for place in range(len(group)):
+                library.forget(library.slots + place, -1)
+
+    def _free_slot(self) -> _Slot:
+        """A slot that nobody uses; where all are taken, those who use them are taken on until one is free."""
+        while all(slot.work is not None for slot in self._slots):
+            self.step()
+        return min((slot for slot in self._slots if slot.work is None), key=lambda each: each.used)
+
+    def _fill(self, slot: _Slot, tokens: Sequence[int]) -> None:
+        for start in range(0, len(tokens), self._library.batch):
+            part = tokens[start : start + self._library.batch]
+            base = len(slot.held)
+            entries = [
+                _Entry(token, base + at, slot.sequence, wanted=start + at == len(tokens) - 1) for at, token in enumerate(part)
+            ]
+            if not self._evaluate(entries):
+                self._clear(slot)
+                raise Refused("has no room left for its conversations", "Give it fewer slots, or a smaller context.")
+            slot.held.extend(part)
+            self._turn = len(part) - 1
+
+    def _evaluate(self, entries: Sequence[_Entry]) -> bool:
+        """Decode one batch; where the cache is full, once more after idle slots have been emptied."""
+        batch = self._batch
+        batch.n_tokens = len(entries)
+        for place, entry in enumerate(entries):
+            batch.token[place] = entry.token
+            batch.pos[place] = entry.position
+            batch.n_seq_id[place] = 1
+            batch.seq_id[place][0] = entry.sequence
+            batch.logits[place] = entry.wanted
+        status = int(lib.llama_decode(self._library.context, batch))
+        if status == 1:
+            taking = {entry.sequence for entry in entries}
+            for slot in self._slots:
+                if slot.work is None and slot.sequence not in taking:
+                    self._clear(slot)
+            status = int(lib.llama_decode(self._library.context, batch))
+        return status == 0
+
+
+def _too_long(tokens: int, room: int) -> Refused:
+    return Refused(
+        f"has a context of {room} tokens, and the prompt has {tokens}",
+        "Give it more with ?context=TOKENS after the file, or let the agent see less.",
+    )
+
+
+def _common(held: Sequence[int], prompt: Sequence[int]) -> int:
+    number = 0
+    for one, other in zip(held, prompt, strict=False):
+        if one != other:
+            break
+        number += 1
+    return number
+
+
+def _stopped(said: bytearray, stops: Sequence[str]) -> int | None:
+    """Where the first stop word begins in what was said."""
+    found = [at for at in (said.find(stop.encode()) for stop in stops) if at >= 0]
+    return min(found, default=None)
+
+
+def _log_softmax(logits: Logits) -> Logits:
+    wide = logits.astype(np.float64)
+    wide -= wide.max()
+    return (wide - np.log(np.exp(wide).sum())).astype(np.float32)
+
+
+def _groups(continuations: Sequence[Sequence[int]], room: int) -> Iterable[Sequence[Sequence[int]]]:
+    """The continuations in groups that fit into a batch."""
+    group: list[Sequence[int]] = []
+    taken = 0
+    for tokens in continuations:
+        if group and (len(group) == CANDIDATES or taken + len(tokens) > room):
+            yield group
+            group, taken = [], 0
+        group.append(tokens)
+        taken += len(tokens)
+    if group:
+        yield group

@@ -1,0 +1,173 @@
+"""llama.cpp's own calls, as llama-cpp-python has them, with the model and the context that they are for.
+
+Imports llama-cpp-python: import it on first use. The package's names are untyped.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import llama_cpp
+import numpy as np
+from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+from numpy.typing import NDArray
+
+from agent.models.llama.protocol import Asked, Load, Refused
+from agent.models.llama.templates import template_of
+
+CANDIDATES = 64
+"""Texts that are scored in one batch; more take several."""
+
+SMALLER = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
+
+lib: Any = llama_cpp
+
+Logits = NDArray[np.float32]
+
+
+class Library:
+    """A model with its vocabulary and one context, which has a sequence for each slot and some more for scoring."""
+
+    def __init__(self, wanted: Load) -> None:
+        options = wanted.options
+        lib.llama_backend_init()
+        parameters = lib.llama_model_default_params()
+        parameters.n_gpu_layers = options.gpu_layers
+        self.model = lib.llama_model_load_from_file(os.fsencode(wanted.path), parameters)
+        if not self.model:
+            raise Refused("cannot be loaded by llama-cpp-python", SMALLER)
+        self.vocabulary = lib.llama_model_get_vocab(self.model)
+        self.size = int(lib.llama_vocab_n_tokens(self.vocabulary))
+        self.slots = options.slots
+        self.batch = max(options.batch, options.slots, 32)
+        self.context_size = wanted.context
+        self.context = lib.llama_init_from_model(self.model, self._parameters(wanted))
+        if not self.context:
+            raise Refused("has no room for its context", SMALLER)
+        self.memory = lib.llama_get_memory(self.context)
+        if options.lora is not None:
+            self._adapt(options.lora)
+        own = self._said("tokenizer.chat_template")
+        template = template_of(options.template) if options.template is not None else own
+        self._format: Any = Jinja2ChatFormatter(template, self._special("eos"), self._special("bos"))
+
+    @property
+    def version(self) -> str:
+        return str(lib.__version__)
+
+    @property
+    def device(self) -> str:
+        """What decodes."""
+        return "GPU" if lib.llama_supports_gpu_offload() else "CPU"
+
+    def prompt(self, messages: Sequence[tuple[str, str]]) -> tuple[int, ...]:
+        """The tokens of a conversation, with the mark after which the model speaks. Raises ``Refused``."""
+        from jinja2 import TemplateError
+
+        try:
+            said = self._format(messages=[{"role": role, "content": content} for role, content in messages])
+        except (TemplateError, ValueError, TypeError) as error:
+            raise Refused(
+                f"its chat template does not take this conversation ({error})", "Name another: ?template=FILE."
+            ) from None
+        tokens = self.tokens(str(said.prompt), special=True)
+        if not lib.llama_vocab_get_add_bos(self.vocabulary):
+            return tokens
+        begin = int(lib.llama_vocab_bos(self.vocabulary))
+        return tokens if tokens[:1] == (begin,) else (begin, *tokens)
+
+    def tokens(self, text: str, *, special: bool) -> tuple[int, ...]:
+        """The tokens of ``text``; ``special``: marks such as the end of a turn are read as such."""
+        content = text.encode("utf-8", "replace")
+        room = len(content) + 8
+        buffer = (lib.llama_token * room)()
+        number = int(lib.llama_tokenize(self.vocabulary, content, len(content), buffer, room, False, special))
+        return tuple(buffer[: max(number, 0)])
+
+    def piece(self, token: int) -> bytes:
+        """The bytes that ``token`` stands for."""
+        buffer = ctypes.create_string_buffer(256)
+        number = int(lib.llama_token_to_piece(self.vocabulary, token, buffer, 256, 0, False))
+        return buffer.raw[: max(number, 0)]
+
+    def ends(self, token: int) -> bool:
+        """Whether a reply is over with ``token``."""
+        return bool(lib.llama_vocab_is_eog(self.vocabulary, token))
+
+    def logits(self, place: int) -> Logits:
+        """The logits after the token at ``place`` of the last batch; only good until the next one."""
+        return np.ctypeslib.as_array(lib.llama_get_logits_ith(self.context, place), (self.size,))
+
+    def sampler(self, asked: Asked, grammar: str | None) -> Any:
+        """What chooses the next token: the bias, the grammar, then the likeliest, or by chance where it is warm."""
+        chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
+        if asked.bias:
+            biases = (lib.llama_logit_bias * len(asked.bias))(*(lib.llama_logit_bias(*each) for each in asked.bias))
+            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_logit_bias(self.size, len(asked.bias), biases))
+        if grammar is not None:
+            rules = lib.llama_sampler_init_grammar(self.vocabulary, grammar.encode(), b"root")
+            if not rules:
+                lib.llama_sampler_free(chain)
+                raise Refused("cannot follow the grammar that was made of the choices", "Use plain texts as choices.")
+            lib.llama_sampler_chain_add(chain, rules)
+        if asked.temperature > 0:
+            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_temp(asked.temperature))
+            seed = 0xFFFFFFFF if asked.seed is None else asked.seed & 0xFFFFFFFF
+            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_dist(seed))
+        else:
+            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_greedy())
+        return chain
+
+    def sample(self, sampler: Any, place: int) -> int:
+        """The next token after the one at ``place`` of the last batch."""
+        return int(lib.llama_sampler_sample(sampler, self.context, place))
+
+    def free(self, sampler: Any) -> None:
+        """Give a sampler back."""
+        lib.llama_sampler_free(sampler)
+
+    def forget(self, sequence: int, start: int) -> bool:
+        """Forget what ``sequence`` holds from position ``start`` on; False where this model keeps only whole sequences."""
+        return bool(lib.llama_memory_seq_rm(self.memory, sequence, start, -1))
+
+    def copy(self, source: int, target: int) -> None:
+        """Let ``target``, which is empty, hold what ``source`` holds; they share it."""
+        lib.llama_memory_seq_cp(self.memory, source, target, -1, -1)
+
+    def _parameters(self, wanted: Load) -> Any:
+        options = wanted.options
+        parameters = lib.llama_context_default_params()
+        parameters.n_ctx = wanted.context * options.slots + self.batch
+        parameters.n_batch = self.batch
+        parameters.n_ubatch = min(self.batch, 512)
+        parameters.n_seq_max = options.slots + CANDIDATES
+        parameters.kv_unified = True
+        parameters.no_perf = True
+        parameters.type_k = parameters.type_v = {"f32": lib.GGML_TYPE_F32, "f16": lib.GGML_TYPE_F16}[options.cache_type]
+        parameters.flash_attn_type = {"auto": -1, "off": 0, "on": 1}[options.flash]
+        if options.threads is not None:
+            parameters.n_threads = parameters.n_threads_batch = options.threads
+        else:
+            parameters.n_threads = parameters.n_threads_batch = os.cpu_count() or 1
+        return parameters
+
+    def _adapt(self, path: str) -> None:
+        adapter = lib.llama_adapter_lora_init(self.model, os.fsencode(path))
+        if not adapter or lib.llama_set_adapter_lora(self.context, adapter, 1.0) != 0:
+            raise Refused(f"does not take the adapter {path!r}", "Name one that was made for this model: ?lora=FILE.")
+
+    def _said(self, key: str) -> str:
+        buffer = ctypes.create_string_buffer(1 << 20)
+        number = int(lib.llama_model_meta_val_str(self.model, key.encode(), buffer, len(buffer)))
+        return buffer.raw[: max(number, 0)].decode("utf-8", "replace")
+
+    def _special(self, which: str) -> str:
+        token = int(getattr(lib, f"llama_vocab_{which}")(self.vocabulary))
+        if token < 0:
+            return ""
+        buffer = ctypes.create_string_buffer(256)
+        number = int(lib.llama_token_to_piece(self.vocabulary, token, buffer, 256, 0, True))
+        return buffer.raw[: max(number, 0)].decode("utf-8", "replace")

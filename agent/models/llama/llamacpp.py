@@ -1,0 +1,83 @@
+"""GGUF models through llama-cpp-python, which is compiled here and gives at llama.cpp's own calls.
+
+One thread decodes for all: each round it puts what every conversation needs next into one batch (continuous batching). What a
+sequence has evaluated stays in the cache of keys and values, so that a prompt that begins alike costs only its new tokens;
+given texts are scored exactly, all in one batch over copies of their prompt's sequence.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from agent.models.llama.protocol import Answered, Asked, Cancelled, Load, Ready, Refused
+
+if TYPE_CHECKING:
+    from agent.models.llama.decoding import Decoder
+
+
+class LlamaCpp:
+    """A loaded model. Raises ``Refused`` where it cannot be loaded."""
+
+    def __init__(self, wanted: Load) -> None:
+        try:
+            from agent.models.llama.decoding import Decoder
+            from agent.models.llama.library import Library
+        except (ImportError, OSError) as error:
+            raise Refused(f"llama-cpp-python cannot be imported ({error})", "Install it, or name ?runtime=xllamacpp.") from None
+        self._library = Library(wanted)
+        self._decoder: Decoder = Decoder(self._library, wanted)
+        self._waiting: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._decode, daemon=True)
+        self._thread.start()
+
+    @property
+    def ready(self) -> Ready:
+        return Ready("llama-cpp-python", self._library.version, scoring=True, device=self._library.device)
+
+    def answer(self, asked: Asked, cancelled: Cancelled) -> Answered:
+        prompt = self._library.prompt(asked.messages)
+        answer: Future[Answered] = Future()
+        if asked.continuations is not None:
+            continuations = tuple(self._library.tokens(text, special=False) for text in asked.continuations)
+            self._waiting.put(lambda: self._decoder.score(prompt, continuations, answer))
+        else:
+            sampler = self._library.sampler(asked, self._grammar(asked))
+            self._waiting.put(lambda: self._decoder.begin(prompt, asked, sampler, cancelled, answer))
+        return answer.result()
+
+    def close(self) -> None:
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _grammar(self, asked: Asked) -> str | None:
+        from agent.models.llama.xllama import grammar_of
+
+        if asked.choices is not None:
+            return grammar_of(asked.choices)
+        if asked.schema is None:
+            return None
+        from llama_cpp.llama_grammar import json_schema_to_gbnf
+
+        convert: Any = json_schema_to_gbnf
+        try:
+            return str(convert(json.dumps(dict(asked.schema))))
+        except (ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError) as error:
+            raise Refused(f"cannot follow the schema ({error})", "Use a plain JSON schema.") from None
+
+    def _decode(self) -> None:
+        """Whatever waits is begun; what has begun goes on a batch at a time. Only this thread calls the decoder."""
+        while True:
+            idle = not self._decoder.busy
+            try:
+                job = self._waiting.get(block=idle)
+            except queue.Empty:
+                self._decoder.step()
+                continue
+            if job is None:
+                return
+            job()

@@ -1,0 +1,205 @@
+"""``llama:FILE``: a language model from a GGUF file, run on this machine by llama.cpp in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agent.models.arguments import refuse_unsupported
+from agent.models.base import Capabilities, Completion, Message, Timing, TokenChoice, Usage
+from agent.models.llama.gguf import Header, read_header
+from agent.models.llama.options import CONTEXT, LlamaOptions, RuntimeName
+from agent.models.llama.process import Died, ModelProcess
+from agent.models.llama.protocol import Answered, Asked, Load, Ready, Refused
+from agent.models.wire import encodable, printable
+from worlds.errors import ConfigurationError, ModelError, Unsupported
+
+LIVES = 3
+"""How often a process that died is started again before the model is given up."""
+
+_MODULES: Mapping[RuntimeName, str] = {"llama-cpp-python": "llama_cpp", "xllamacpp": "xllamacpp"}
+_WAY_OUT = 'Install one: pip install "housequest[llama]" (xllamacpp, no compiler needed), or pip install llama-cpp-python.'
+
+
+def installed() -> tuple[RuntimeName, ...]:
+    """The runtimes that this Python has, the preferred one first. Imports none of them."""
+    return tuple(name for name, module in _MODULES.items() if importlib.util.find_spec(module) is not None)
+
+
+def chosen_runtime(options: LlamaOptions) -> RuntimeName:
+    """The runtime that will be used. Raises ``ConfigurationError`` where it is not installed."""
+    there = installed()
+    if options.runtime == "auto":
+        if not there:
+            raise ConfigurationError(f"A llama: model needs a runtime, and this Python has none. {_WAY_OUT}")
+        return there[0]
+    if options.runtime not in there:
+        raise ConfigurationError(f"The runtime {options.runtime} is not installed. {_WAY_OUT}")
+    return options.runtime
+
+
+def capabilities_of(runtime: RuntimeName, options: LlamaOptions) -> Capabilities:
+    """What a model can do in ``runtime``.
+
+    Two equal prompts need not bring equal bytes: a conversation that was decoded beside others, or whose beginning came from
+    the cache, was added up in another order. They do with ``slots=1&cache=off&gpu_layers=0``.
+    """
+    return Capabilities(
+        log_probabilities=True,
+        scoring=runtime == "llama-cpp-python",
+        choices=True,
+        schema=True,
+        bias=True,
+        deterministic=options.slots == 1 and not options.cache and options.gpu_layers == 0,
+    )
+
+
+class LlamaModel:
+    """A model in a GGUF file; nothing is read or started before the first call.
+
+    ``timeout`` limits each call in seconds, from when a slot is free for it, and does not count loading. Raises
+    ``ConfigurationError`` where no runtime is installed.
+    """
+
+    def __init__(self, path: Path, options: LlamaOptions, *, name: str, timeout: float = 60.0) -> None:
+        self._path = path
+        self._runtime = chosen_runtime(options)
+        self._options = replace(options, runtime=self._runtime)
+        self._name = name
+        self._timeout = timeout
+        self._process: ModelProcess | None = None
+        self._lives = LIVES
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting = asyncio.Lock()
+        self._slots = asyncio.Semaphore(options.slots)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def capabilities(self) -> Capabilities:
+        return capabilities_of(self._runtime, self._options)
+
+    async def header(self) -> Header:
+        """What the file says of itself. Raises ``ConfigurationError``, also where there is no chat template for it."""
+        header = await asyncio.to_thread(read_header, self._path)
+        if header.template is None and self._options.template is None:
+            raise ConfigurationError(
+                f"{self._name} comes without a chat template, so nobody knows how it is spoken to. Name one after the file: "
+                "?template=FILE, or ?template=chatml if it was trained with that."
+            )
+        return header
+
+    async def ready(self) -> Ready:
+        """Load the model if it is not loaded; by what, and on what. Raises ``ModelError`` or ``ConfigurationError``."""
+        process = await self._running()
+        try:
+            return await process.ready()
+        except (Refused, Died) as error:
+            raise self._error(error) from None
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        top_logprobs: int = 0,
+        choices: Sequence[str] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        bias: Mapping[int, float] | None = None,
+    ) -> Completion:
+        offered = await self.capabilities()
+        refuse_unsupported(self._name, offered, top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
+        asked = Asked(
+            _conversation(messages),
+            tuple(encodable(word) for word in stop if word),
+            max_tokens,
+            temperature,
+            seed,
+            top_logprobs,
+            None if choices is None else tuple(encodable(choice) for choice in choices),
+            schema,
+            tuple((bias or {}).items()),
+        )
+        started = time.perf_counter()
+        answered = await self._ask(asked)
+        return Completion(
+            encodable(answered.text),
+            answered.finish,
+            Usage(answered.prompt, answered.completion),
+            Timing(time.perf_counter() - started, cached=answered.cached),
+            tuple(TokenChoice(token.text, token.logprob, token.others) for token in answered.tokens),
+        )
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+        if not (await self.capabilities()).scoring:
+            raise Unsupported(
+                f"{self._name} does not score given texts in {self._runtime}; install llama-cpp-python, or use an agent that "
+                "only needs replies."
+            )
+        return (await self._ask(Asked(_conversation(messages), continuations=tuple(map(encodable, continuations))))).scores
+
+    async def aclose(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            await process.close()
+
+    async def _ask(self, asked: Asked) -> Answered:
+        self._at_home()
+        async with self._slots:
+            process = await self._running()
+            try:
+                await process.ready()
+                async with asyncio.timeout(self._timeout):
+                    return await process.ask(asked)
+            except TimeoutError:
+                raise self._failure(
+                    f"did not answer within {self._timeout:g} seconds",
+                    "Give it longer with --timeout SECONDS, or use a smaller model or fewer slots.",
+                ) from None
+            except (Refused, Died) as error:
+                raise self._error(error) from None
+
+    def _at_home(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            # Locks belong to the loop that they were first waited in; the process belongs to none.
+            self._loop, self._starting, self._slots = loop, asyncio.Lock(), asyncio.Semaphore(self._options.slots)
+
+    async def _running(self) -> ModelProcess:
+        self._at_home()
+        async with self._starting:
+            if self._process is None or not self._process.alive:
+                if self._lives == 0:
+                    raise self._failure(
+                        f"has died {LIVES} times", "Try a smaller model or context, or another runtime.", hopeless=True
+                    )
+                header = await self.header()
+                self._lives -= 1
+                context = self._options.context or min(header.context or CONTEXT, CONTEXT)
+                wanted = Load(str(self._path), context, self._options)
+                self._process = await asyncio.to_thread(ModelProcess, wanted)
+            return self._process
+
+    def _error(self, error: Refused | Died) -> ModelError:
+        if isinstance(error, Refused):
+            return self._failure(str(error), error.way_out, hopeless=error.hopeless)
+        return self._failure(
+            f"is gone: its process {error}", "It is started again with the next call; a smaller context takes less memory."
+        )
+
+    def _failure(self, what: str, way_out: str, *, hopeless: bool = False) -> ModelError:
+        told = printable(what, 400)
+        return ModelError(f"{self._name} {told}. {way_out}", recorded=f"The model {told}. {way_out}", hopeless=hopeless)
+
+
+def _conversation(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:
+    return tuple((message.role, encodable(message.content)) for message in messages)

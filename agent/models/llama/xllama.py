@@ -1,0 +1,177 @@
+"""GGUF models through xllamacpp: llama.cpp's own server within this process, from a wheel that needs no compiler.
+
+Its slots decode together (continuous batching), and a slot keeps what it has evaluated for the next prompt that begins alike.
+It has no call that scores a given text: ``echo`` is not looked at, and log-probabilities are those of generated tokens.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from agent.models.llama.protocol import Answered, Asked, Cancelled, Load, Ready, Refused, Token
+from agent.models.llama.templates import template_of
+
+CACHE_MIB = 1_024
+"""Memory for what idle conversations have evaluated, beyond the slots themselves."""
+
+SMALLER = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
+_QUIET = -1
+
+
+class Xllama:
+    """A loaded model. Raises ``Refused`` where it cannot be loaded."""
+
+    def __init__(self, wanted: Load) -> None:
+        try:
+            self._package: Any = importlib.import_module("xllamacpp")
+        except ImportError as error:
+            raise Refused(f"xllamacpp cannot be imported ({error})", 'Install it: pip install "housequest[llama]".') from None
+        options = wanted.options
+        parameters: Any = self._package.CommonParams()
+        parameters.model.path = wanted.path
+        parameters.n_ctx = wanted.context * options.slots
+        parameters.n_parallel = options.slots
+        parameters.n_batch = max(options.batch, 32)
+        parameters.n_ubatch = min(parameters.n_batch, 512)
+        parameters.n_gpu_layers = options.gpu_layers
+        parameters.warmup = False
+        parameters.verbosity = _QUIET
+        parameters.cache_prompt = options.cache
+        parameters.cache_ram_mib = CACHE_MIB if options.cache else 0
+        # It opens a port on this machine, whatever is wanted; nobody else shall be served there.
+        parameters.hostnames = ["127.0.0.1"]
+        parameters.api_keys = [secrets.token_urlsafe(32)]
+        types: Any = self._package.ggml_type
+        kept = {"f32": types.GGML_TYPE_F32, "f16": types.GGML_TYPE_F16}[options.cache_type]
+        parameters.cache_type_k = parameters.cache_type_v = kept
+        flash: Any = self._package.llama_flash_attn_type
+        parameters.flash_attn_type = {
+            "auto": flash.LLAMA_FLASH_ATTN_TYPE_AUTO,
+            "off": flash.LLAMA_FLASH_ATTN_TYPE_DISABLED,
+            "on": flash.LLAMA_FLASH_ATTN_TYPE_ENABLED,
+        }[options.flash]
+        if options.threads is not None:
+            parameters.cpuparams.n_threads = options.threads
+            parameters.cpuparams_batch.n_threads = options.threads
+        if options.template is not None:
+            parameters.chat_template = template_of(options.template)
+        if options.lora is not None:
+            parameters.lora_adapters = [self._package.CommonAdapterLoraInfo(options.lora, 1.0)]
+        self._cache = options.cache
+        try:
+            self._server: Any = self._package.Server(parameters)
+        except (RuntimeError, ValueError, MemoryError) as error:
+            raise Refused(f"cannot load the model ({error})", SMALLER) from None
+
+    @property
+    def ready(self) -> Ready:
+        devices: Sequence[Mapping[str, Any]] = self._package.get_device_info()
+        names = ", ".join(dict.fromkeys(str(each["description"]) for each in devices))
+        return Ready("xllamacpp", version("xllamacpp"), scoring=False, device=names)
+
+    def answer(self, asked: Asked, cancelled: Cancelled) -> Answered:
+        reply = _Reply(cancelled)
+        body = {**body_of(asked), "cache_prompt": self._cache}
+        try:
+            said = self._server.handle_chat_completions(body, reply.hear)
+        except (RuntimeError, ValueError) as error:
+            raise Refused(f"failed ({error})", "Try again; if it lasts, try another runtime.") from None
+        if isinstance(said, dict):
+            reply.hear(said)
+        return reply.whole()
+
+    def close(self) -> None:
+        del self._server
+
+
+def body_of(asked: Asked) -> dict[str, object]:
+    """The request as llama.cpp's server takes it; streamed, so that it can be ended between two tokens."""
+    body: dict[str, object] = {
+        "messages": [{"role": role, "content": content} for role, content in asked.messages],
+        "max_tokens": asked.max_tokens,
+        "temperature": asked.temperature,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "return_progress": True,
+        # What a model thinks aloud is its reply too: whoever reads it knows the marks.
+        "reasoning_format": "none",
+    }
+    if asked.stop:
+        body["stop"] = list(asked.stop)
+    if asked.seed is not None:
+        body["seed"] = asked.seed
+    if asked.top_logprobs:
+        body |= {"logprobs": True, "top_logprobs": asked.top_logprobs}
+    if asked.choices is not None:
+        body["grammar"] = grammar_of(asked.choices)
+    if asked.schema is not None:
+        body["json_schema"] = dict(asked.schema)
+    if asked.bias:
+        body["logit_bias"] = [[token, bias] for token, bias in asked.bias]
+    return body
+
+
+def grammar_of(choices: Sequence[str]) -> str:
+    """The grammar (GBNF) of one of the given texts. JSON's escapes are its own."""
+    return "root ::= " + " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
+
+
+class _Reply:
+    """Puts the pieces of a streamed reply together."""
+
+    def __init__(self, cancelled: Cancelled) -> None:
+        self._cancelled = cancelled
+        self._text: list[str] = []
+        self._tokens: list[Token] = []
+        self._finish = "stop"
+        self._usage: Any = {}
+        self._error: Any = None
+
+    def hear(self, said: Any) -> bool:
+        """Take one piece; True ends the reply."""
+        pieces: Any = said if isinstance(said, list) else [said]
+        for piece in pieces:
+            self._take(piece)
+        return self._cancelled.is_set()
+
+    def _take(self, piece: Any) -> None:
+        if "error" in piece:
+            self._error = piece["error"]
+            return
+        self._usage = piece.get("usage") or self._usage
+        for choice in piece.get("choices", ()):
+            message: Any = choice.get("delta") or choice.get("message") or {}
+            self._text.append(message.get("content") or "")
+            self._finish = choice.get("finish_reason") or self._finish
+            logprobs: Any = choice.get("logprobs") or {}
+            for each in logprobs.get("content") or ():
+                others = tuple((other["token"], other["logprob"]) for other in each.get("top_logprobs", ()))
+                self._tokens.append(Token(each["token"], each["logprob"], others))
+
+    def whole(self) -> Answered:
+        if self._error is not None:
+            raise refusal(self._error)
+        details: Any = self._usage.get("prompt_tokens_details") or {}
+        return Answered(
+            "".join(self._text),
+            self._finish,
+            self._usage.get("prompt_tokens"),
+            self._usage.get("completion_tokens"),
+            details.get("cached_tokens"),
+            tuple(self._tokens),
+        )
+
+
+def refusal(error: Any) -> Refused:
+    """What the server said was wrong, with what would help."""
+    if error.get("type") == "exceed_context_size_error":
+        return Refused(
+            f"has a context of {error.get('n_ctx')} tokens, and the prompt has {error.get('n_prompt_tokens')}",
+            "Give it more with ?context=TOKENS after the file, or let the agent see less.",
+        )
+    return Refused(f"refused the call ({error.get('message', 'no reason')})", "Check the model's file and settings.")
