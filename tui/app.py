@@ -121,14 +121,7 @@ class HousequestApp(App[None]):
         self._replay(message.path)
 
     def _play(self, game: Game, mode: Mode, resume: Path | None = None, *, instead: bool = False) -> None:
-        if mode == "race":
-            from tui.screens.race import RaceScreen
-
-            screen: Screen[Any] = RaceScreen(game)
-        else:
-            from tui.screens.play import PlayScreen
-
-            screen = PlayScreen(game, mode, resume)
+        screen = screen_of(game, mode, resume)
         if instead:
             self.switch_screen(screen)  # pyright: ignore[reportUnknownMemberType]
         else:
@@ -160,6 +153,17 @@ class HousequestApp(App[None]):
             self.action_hide_help_panel()
         else:
             self.action_show_help_panel()
+
+
+def screen_of(game: Game, mode: Mode, resume: Path | None = None) -> Screen[None]:
+    """The screen on which ``game`` is played; ``resume`` is the record of one that goes on."""
+    if mode == "race":
+        from tui.screens.race import RaceScreen
+
+        return RaceScreen(game)
+    from tui.screens.play import PlayScreen
+
+    return PlayScreen(game, mode, resume)
 
 
 def _light(colours: str) -> bool:
