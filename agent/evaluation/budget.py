@@ -131,6 +131,14 @@ class Purse:
         """Why nothing more begins; None while it may."""
         return self._why
 
+    def ended(self) -> HousequestError:
+        """Why what it was for ended before it was through, with all that was used."""
+        assert self._why is not None, "what nothing stopped is through"
+        if not isinstance(self._why, Stopped):
+            return self._why
+        used = f" Used in all, earlier sittings included: {self.used}." if self.used.calls else ""
+        return Stopped(f"{self._why}{used}", self._why.way_on)
+
     def listen(self, listener: Callable[[], None]) -> None:
         """Have ``listener`` called when even calls that wait for the endpoint shall not begin any more."""
         self._listeners.append(listener)

@@ -151,13 +151,11 @@ class RunFolder:
 
 
 LOCK = ".lock"
-EXPLORATION = "explore.json"
-"""What a run is that rules are learned from, beside its manifest."""
 
 
 def _begun(name: str) -> bool:
     """Whether a file is what a command leaves that was killed before its run had begun."""
-    return name in {LOCK, EXPLORATION} or (name.startswith((".run.json.", f".{EXPLORATION}.")) and name.endswith(".part"))
+    return name == LOCK or (name.startswith(".run.json.") and name.endswith(".part"))
 
 
 def episode_name(task: Selected) -> str:

@@ -160,7 +160,7 @@ def make_plan(configuration: Configuration, *, curiosity: float | None = None) -
         agent=settings.agent,
         settings=resolve_settings(settings.agent, settings.settings_of(settings.agent)),
         model=placeless(model) if model else None,
-        script_sha256=_script_digest(model) if model else None,
+        script_sha256=script_digest(model) if model else None,
         rules=read_rules(settings.rules) if settings.rules else None,
         grants=tuple(sorted(set(settings.grant))),
         max_turns=settings.max_steps,
@@ -209,7 +209,7 @@ def placeless(model: str) -> str:
     return f"{parsed.kind}:{parsed.name if parsed.kind == 'openai' else Path(parsed.name).name}"
 
 
-def _script_digest(model: str) -> str | None:
+def script_digest(model: str) -> str | None:
     """The sha256 of a scripted model's file; None for other models, which have none."""
     from agent.models.registry import parse_model
     from agent.models.scripted import read_script

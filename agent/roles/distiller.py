@@ -136,13 +136,14 @@ def _from_json(text: str) -> Iterable[dict[str, str]]:
         return
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
-        listed = next((each for each in fields.values() if isinstance(each, list)), None)
-        value = [fields] if {"rule", "statement"} & fields.keys() else listed
-    for item in cast("list[object]", value) if isinstance(value, list) else ():
+        lists = [cast("list[object]", each) for each in fields.values() if isinstance(each, list)]
+        items: list[object] = [fields] if {"rule", "statement"} & fields.keys() else lists[0] if lists else []
+    else:
+        items = cast("list[object]", value) if isinstance(value, list) else []
+    for item in items:
         if isinstance(item, dict):
-            named = {
-                _SAME.get(str(key).lower(), str(key).lower()): each for key, each in cast("dict[object, object]", item).items()
-            }
+            labels = ((str(key).lower(), each) for key, each in cast("dict[object, object]", item).items())
+            named = {_SAME.get(label, label): each for label, each in labels}
             yield {label: _text(named[label]) for label in _LABELS if named.get(label) is not None}
 
 

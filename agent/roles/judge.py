@@ -43,7 +43,7 @@ def _strict(text: str) -> Judgement:
 
 
 def _lenient(text: str) -> Judgement:
-    found = {int(match["number"]): _WORDS[match["word"].lower()[:4]] for match in _LENIENT.finditer(text)}
+    found: dict[int, Likeness] = {int(match["number"]): _WORDS[match["word"].lower()[:4]] for match in _LENIENT.finditer(text)}
     if not found:
         found = {
             int(key): _WORDS[word.strip().lower()[:4]]
