@@ -63,6 +63,8 @@ class Library:
 
     def writable(self, name: str) -> Rulebook:
         """The same, or where there is no such rulebook an empty one, which will be there once it is saved."""
+        if not name or not name.isprintable():
+            raise KnowledgeError(f"{shown(name)} is no name of a rulebook; give letters and digits, or a file.")
         path = Path(name)
         if _NAME.fullmatch(name) and not path.exists() and name not in self.names():
             return Rulebook(self.own / f"{name}{SUFFIX}")
