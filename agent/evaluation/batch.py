@@ -149,7 +149,7 @@ class _Batch:
             cut_off_end(file)
         with self._run.timing_file.open("a", encoding="utf-8", newline="\n") as clock:
             crew = [asyncio.create_task(self._work(clock)) for _ in range(self._sitting.workers)]
-            others = [asyncio.create_task(self._beat()), asyncio.create_task(self._ring())]
+            others = [asyncio.create_task(self._beat()), asyncio.create_task(self._purse.ring())]
             try:
                 await asyncio.gather(*crew)
             finally:
@@ -215,13 +215,6 @@ class _Batch:
         self._unfit += 1
         if self._unfit == 1 and self._sitting.say is not None:
             self._sitting.say(f"{why}\nThis record is now {aside}, and its task is played anew; so is any other like it.")
-
-    async def _ring(self) -> None:
-        """End the sitting when its time is up, also where nothing happens by then."""
-        left = self._purse.seconds_left
-        if left is not None:
-            await asyncio.sleep(max(0.0, left))
-            self._purse.over()
 
     async def _beat(self) -> None:
         while self._sitting.beat is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -182,6 +183,13 @@ class Purse:
             elif left is not None and left <= 0:
                 self.stop(Stopped("The time of this sitting is up."))
         return self._why is not None
+
+    async def ring(self) -> None:
+        """End what it is for when its time is up, also where nothing happens by then."""
+        left = self.seconds_left
+        if left is not None:
+            await asyncio.sleep(max(0.0, left))
+            self.over()
 
     def stop(self, why: HousequestError) -> None:
         """Let nothing more begin, for a reason; the first one counts."""

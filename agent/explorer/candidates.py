@@ -73,11 +73,15 @@ class Gathered:
         if not proposal.check:
             return None
         try:
-            return parse_check(proposal.check)
+            check = parse_check(proposal.check)
+            # As it will be written into the book, and read from it.
+            if parse_check(str(check)) == check:
+                return check
+            why = "it cannot be written down so that it reads the same."
         except KnowledgeError as error:
             why = str(error)
-            self.checks.append(BadCheck(statement=proposal.statement, check=_shown(proposal.check), why=why))
-            return None
+        self.checks.append(BadCheck(statement=proposal.statement, check=_shown(proposal.check), why=why))
+        return None
 
 
 def named(steps: Sequence[str]) -> tuple[str, ...]:

@@ -31,12 +31,13 @@ async def in_turn(
                 told(len(results))
 
     crew = [asyncio.create_task(work()) for _ in range(max(1, min(workers, len(jobs))))]
+    clock = asyncio.create_task(purse.ring())
     try:
         await asyncio.gather(*crew)
     finally:
-        for task in crew:
+        for task in (*crew, clock):
             task.cancel()
-        await asyncio.gather(*crew, return_exceptions=True)
+        await asyncio.gather(*crew, clock, return_exceptions=True)
     if len(results) < len(jobs):
         raise purse.ended()
     return [results[number] for number in range(len(jobs))]

@@ -113,6 +113,7 @@ class _Learning:
                 purse=self._purse,
                 workers=self._sitting.workers,
                 seed=self._exploration.run.config.seed,
+                longest=self._exploration.learning.reply_tokens,
             )
             return await self._distilled(played, asker)
         finally:
@@ -162,11 +163,10 @@ class _Learning:
         prompt = load_prompt("distiller")
         world = self._exploration.run.world
         system = prompt.render("system", manual=world.manual, most=str(MOST_RULES))
-        longest = self._exploration.learning.max_tokens
 
         async def read(part: Chunk) -> Proposals | Lost:
             text = prompt.render("chunk", chunk=part.text)
-            return await asker.ask(DISTILLER, system, text, f"chunk {part.number}", longest)
+            return await asker.ask(DISTILLER, system, text, f"chunk {part.number}")
 
         if self._company.say is not None:
             self._company.say(f"Distilling rules from {len(parts)} chunks with {asker.name}.")

@@ -33,7 +33,8 @@ Pair = tuple[Rule, Rule]
 
 @dataclass
 class Asker:
-    """Asks ``model`` in its roles, through the ledger; what cannot be had is ``lost``. ``name`` is the model's, placeless."""
+    """Asks ``model`` in its roles, through the ledger; what cannot be had is ``lost``. ``name`` is the model's,
+    placeless; ``longest`` the tokens that a reply may have."""
 
     model: Model
     name: str
@@ -41,12 +42,13 @@ class Asker:
     purse: Purse
     workers: int
     seed: int
+    longest: int
     lost: list[Lost] = field(default_factory=list[Lost])
 
-    async def ask(self, role: Role[T], system: str, text: str, what: str, max_tokens: int) -> T | Lost:
+    async def ask(self, role: Role[T], system: str, text: str, what: str) -> T | Lost:
         """What the model says to ``text``; or, where it fails or cannot be read even when asked again, that it is lost."""
         remembered = RememberedModel(self.model, self.name, role.name, self.ledger)
-        sampling = Sampling(max_tokens=max_tokens, seed=self.seed)
+        sampling = Sampling(max_tokens=self.longest, seed=self.seed)
         try:
             answer: Answer[T] = await ask(role, remembered, (Message("system", system),), text, _unheard, sampling)
         except ModelError as error:
@@ -82,7 +84,7 @@ class ModelJudges:
             for place, (one, other) in enumerate(pairs, 1)
         ]
         text = prompt.render("pairs", pairs="\n".join(listed), number=str(len(pairs)))
-        return await self._asker.ask(JUDGE, prompt.render("system"), text, f"judgement {number}", 16 * len(pairs) + 64)
+        return await self._asker.ask(JUDGE, prompt.render("system"), text, f"judgement {number}")
 
     async def decide(self, one: Candidate, other: Candidate) -> Right:
         """Which of two candidates that exclude each other is right."""
@@ -98,7 +100,7 @@ class ModelJudges:
         )
         what = f"the dispute of {one.rule.id} and {other.rule.id}"
         (answer,) = await in_turn(
-            [partial(self._asker.ask, ARBITER, prompt.render("arbiter"), text, what, 256)], 1, self._asker.purse
+            [partial(self._asker.ask, ARBITER, prompt.render("arbiter"), text, what)], 1, self._asker.purse
         )
         if isinstance(answer, Lost):
             self._asker.lost.append(answer)

@@ -34,7 +34,7 @@ class Learning(BaseModel):
     script_sha256: str | None
     chunk_steps: int
     chunk_tokens: int
-    max_tokens: int
+    reply_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class Wish:
     """What was asked for beyond a run's configuration.
 
     ``episodes`` are drawn from the split. ``distiller`` is a model's name, ``none`` for counting, or None for the model that
-    plays. ``max_tokens`` is the longest reply of the distiller.
+    plays. ``reply_tokens`` is the longest reply in learning.
     """
 
     episodes: int = 50
     curiosity: float = 0.2
     distiller: str | None = None
     size: Size = field(default_factory=Size)
-    max_tokens: int = 2_048
+    reply_tokens: int = 2_048
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,13 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
     """Make every choice that is left open. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     if not 0 <= wish.curiosity <= 1:
         raise ConfigurationError(f"--curiosity: {wish.curiosity:g} is no probability; give 0 to 1.")
-    for name, number in (("episodes", wish.episodes), ("chunk-steps", wish.size.steps), ("chunk-tokens", wish.size.tokens)):
+    numbers = {
+        "episodes": wish.episodes,
+        "chunk-steps": wish.size.steps,
+        "chunk-tokens": wish.size.tokens,
+        "reply-tokens": wish.reply_tokens,
+    }
+    for name, number in numbers.items():
         if not 1 <= number <= 1_000_000:
             raise ConfigurationError(f"--{name}: {number} cannot be; give 1 to 1000000.")
     settings = configuration.settings
@@ -98,7 +104,7 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
         script_sha256=script_digest(model) if model else None,
         chunk_steps=wish.size.steps,
         chunk_tokens=wish.size.tokens,
-        max_tokens=wish.max_tokens,
+        reply_tokens=wish.reply_tokens,
     )
     return Exploration(run, learning, model, settings.prices_of(model) if model else None)
 

@@ -38,6 +38,7 @@ def explore(
     ] = None,
     chunk_steps: Annotated[int, typer.Option("--chunk-steps", metavar="N", help="Steps that it reads at once.")] = 80,
     chunk_tokens: Annotated[int, typer.Option("--chunk-tokens", metavar="N", help="Tokens that these are, about.")] = 6_000,
+    reply_tokens: Annotated[int, typer.Option("--reply-tokens", metavar="N", help="Tokens that its reply may have.")] = 2_048,
     into: Annotated[str, typer.Option("--into", metavar="BOOK", help="The rulebook's name, or its file.")] = "explored",
     accept: Annotated[
         str,
@@ -68,7 +69,7 @@ def explore(
     limits, place = read_budget(budget or ()), None if out is None else given_path(out)
     aim = Aim(into, _acceptance(accept))
     configuration = configure(flags)
-    wish = Wish(episodes, curiosity, distiller, Size(chunk_steps, chunk_tokens))
+    wish = Wish(episodes, curiosity, distiller, Size(chunk_steps, chunk_tokens), reply_tokens)
     exploration = plan_exploration(configuration, wish)
     check_prices(limits, configuration.settings, exploration)
     folder = place or exploration.default_folder
