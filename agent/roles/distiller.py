@@ -135,16 +135,20 @@ def _from_json(text: str) -> Iterable[dict[str, str]]:
     except (ValueError, RecursionError):
         return
     if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
+        fields = _lowered(cast("dict[object, object]", value))
         lists = [cast("list[object]", each) for each in fields.values() if isinstance(each, list)]
-        items: list[object] = [fields] if {"rule", "statement"} & fields.keys() else lists[0] if lists else []
+        items: list[object] = [fields] if "rule" in fields else lists[0] if lists else []
     else:
         items = cast("list[object]", value) if isinstance(value, list) else []
     for item in items:
         if isinstance(item, dict):
-            labels = ((str(key).lower(), each) for key, each in cast("dict[object, object]", item).items())
-            named = {_SAME.get(label, label): each for label, each in labels}
+            named = _lowered(cast("dict[object, object]", item))
             yield {label: _text(named[label]) for label in _LABELS if named.get(label) is not None}
+
+
+def _lowered(fields: Mapping[object, object]) -> dict[str, object]:
+    labels = ((str(key).lower(), each) for key, each in fields.items())
+    return {_SAME.get(label, label): each for label, each in labels}
 
 
 def _text(value: object) -> str:

@@ -43,13 +43,13 @@ def _strict(text: str) -> Judgement:
 
 
 def _lenient(text: str) -> Judgement:
-    found: dict[int, Likeness] = {int(match["number"]): _WORDS[match["word"].lower()[:4]] for match in _LENIENT.finditer(text)}
+    found: dict[int, Likeness] = {
+        int(key): _WORDS[word.strip().lower()[:4]]
+        for key, word in json_fields(text).items()
+        if key.isascii() and key.isdecimal() and len(key) < 5 and word.strip().lower()[:4] in _WORDS
+    }
     if not found:
-        found = {
-            int(key): _WORDS[word.strip().lower()[:4]]
-            for key, word in json_fields(text).items()
-            if key.isascii() and key.isdecimal() and len(key) < 5 and word.strip().lower()[:4] in _WORDS
-        }
+        found = {int(match["number"]): _WORDS[match["word"].lower()[:4]] for match in _LENIENT.finditer(text)}
     if not found:
         raise ReplyError("there is no line with a pair's number and its word.")
     return Judgement(found)
