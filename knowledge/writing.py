@@ -149,6 +149,11 @@ def _styled(value: object) -> Any:
         listed: Any = CommentedSeq([_styled(each) for each in entries])
         (listed.fa.set_block_style if any(isinstance(each, dict) for each in entries) else listed.fa.set_flow_style)()
         return listed
+    if isinstance(value, str) and value.startswith(("?", "-", ":")):
+        # Left plain by ruamel where a word follows at once, which between brackets it cannot read again.
+        from ruamel.yaml.scalarstring import SingleQuotedScalarString
+
+        return SingleQuotedScalarString(value)
     return value
 
 

@@ -100,7 +100,7 @@ OUTCOMES = st.lists(st.tuples(*[st.sampled_from(["won", "lost", "error"])] * 2),
 
 
 @given(OUTCOMES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_other_way_round_is_the_same_with_its_sign_turned(outcomes: list[tuple[str, str]]) -> None:
     with TemporaryDirectory() as name:
         first, second = (
