@@ -140,7 +140,7 @@ class _Learning:
         parts = list(chunks(self._episodes, self._exploration.size))
         origin = Origin("model", f"{asker.name[:140]} over {self._name}")
         gathered = await self._gathered(parts, asker, origin)
-        judges = ModelJudges(asker, {step.origin: step for part in parts for step in part.steps})
+        judges = ModelJudges(asker, {step.origin: step for part in parts for step in part.steps}, self._company.say)
         sifted = await sift(gathered.candidates, self._others(origin), lived([self._place.path]), judges)
         used = asker.ledger.used()
         return Report(
@@ -169,7 +169,7 @@ class _Learning:
             return await asker.ask(DISTILLER, system, text, f"chunk {part.number}")
 
         if self._company.say is not None:
-            self._company.say(f"Distilling rules from {len(parts)} chunks with {asker.name}.")
+            self._company.say(f"Distilling rules from {len(parts):,} chunk{'s' * (len(parts) != 1)} with {asker.name}.")
         self._tell(0, len(parts))
         jobs = [partial(read, part) for part in parts]
         answers = await in_turn(jobs, asker.workers, self._purse, lambda done: self._tell(done, len(parts)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -57,14 +57,18 @@ class Asker:
 
 
 class ModelJudges:
-    """A model as the judge of pairs, and as the arbiter of disputes; ``steps`` are those of the run by their origin."""
+    """A model as the judge of pairs, and as the arbiter of disputes; ``steps`` are those of the run by their origin.
+    ``say`` is told what is about to be asked."""
 
-    def __init__(self, asker: Asker, steps: Mapping[str, Step]) -> None:
+    def __init__(self, asker: Asker, steps: Mapping[str, Step], say: Callable[[str], None] | None = None) -> None:
         self._asker = asker
         self._steps = steps
+        self._say = say
 
     async def compare(self, pairs: Sequence[Pair]) -> list[Likeness]:
         """How the rules of each pair are alike; a pair of which nothing could be learned counts as different."""
+        if pairs and self._say is not None:
+            self._say(f"Comparing {len(pairs):,} pairs of rules that look alike.")
         parts = [pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER)]
         jobs = [partial(self._judge, number, part) for number, part in enumerate(parts, 1)]
         answers = await in_turn(jobs, self._asker.workers, self._asker.purse)

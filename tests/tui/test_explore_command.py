@@ -125,6 +125,18 @@ def test_candidates_of_an_exploration_are_accepted_by_evidence_later(call: Run, 
     assert {statement for statement, rule in rules("explored").items() if rule.status == "accepted"} == {GOOD, THERE}
 
 
+def test_killed_when_the_book_was_saved_and_the_report_was_not(call: Run, tmp_path: Path, server: Server) -> None:
+    line = command(server, "--into", "mine.yaml", "--accept", "evidence")
+    whole = call(*line)
+    book = (tmp_path / "mine.yaml").read_bytes()
+    (tmp_path / "run" / "report.json").unlink()
+    calls = len(server.requests)
+    again = call(*line)
+    assert (again.returncode, again.stdout) == (0, whole.stdout)
+    assert (tmp_path / "mine.yaml").read_bytes() == book
+    assert len(server.requests) == calls
+
+
 def test_a_budget_stops_it_at_any_call_and_the_same_command_goes_on(call: Run, tmp_path: Path, server: Server) -> None:
     flags = ("--chunk-steps", "9", "--workers", "2")
     play = ("explore", "--agent", "react", "--model", server.model(), "--split", "generated", "--episodes", "2")
