@@ -41,6 +41,8 @@ def _told(report: Report, folder: Path) -> Iterator[str]:
     statuses = Counter(found.status for found in report.found)
     counted = ", ".join(f"{number} {status}" for status, number in sorted(statuses.items()))
     yield f"found     {len(report.found)} of {_count(report.proposed, 'proposed rule')}{f': {counted}' if counted else ''}"
+    if report.besides:
+        yield f"evidence  from {', '.join(report.besides)} too"
     yield f"book      {report.into}"
     yield f"folder    {folder}"
     if report.found:

@@ -6,13 +6,14 @@ reply. What follows from them is computed anew, so that going on after a kill re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from agent.evaluation.batch import Progress, Sitting, Watcher, run_batch
 from agent.evaluation.budget import Purse
+from agent.evaluation.folder import RunFolder
 from agent.evaluation.metered import MeteredModel
 from agent.evaluation.metrics import Summary
 from agent.evaluation.plan import slug
@@ -22,7 +23,7 @@ from agent.explorer.chunks import Chunk, chunks, lives
 from agent.explorer.crew import in_turn
 from agent.explorer.judges import Asker, ModelJudges
 from agent.explorer.ledger import Ledger
-from agent.explorer.plan import Exploration, ExplorationFolder
+from agent.explorer.plan import Exploration, ExplorationFolder, refuse_kept
 from agent.explorer.report import Acceptance, Found, Lost, Played, Report
 from agent.explorer.sift import Kept, sift
 from agent.lived import lived
@@ -31,16 +32,30 @@ from agent.roles.base import load_prompt
 from agent.roles.distiller import DISTILLER, MOST_RULES, Proposals
 from knowledge.library import library
 from knowledge.mining import mine
+from knowledge.moments import Moment
 from knowledge.rules import Origin, Rule
 from worlds.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Where what is found goes, and who accepts it. Neither is part of what an exploration is."""
+    """Where what is found goes, who accepts it, and which runs are looked at for evidence besides its own.
+
+    None of that is part of what an exploration is.
+    """
 
     into: str
     accept: Acceptance = "person"
+    besides: tuple[Path, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the runs besides."""
+        return tuple(slug(path.resolve().name) for path in self.besides)
+
+    def is_that_of(self, report: Report) -> bool:
+        """Whether ``report`` is of this aim."""
+        return (report.into, report.accept, report.besides) == (self.into, self.accept, self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +77,13 @@ async def explore(
     if aim.accept == "filter" and exploration.model is None:
         way_out = "name one with --distiller, or give --accept evidence"
         raise ConfigurationError(f"--accept filter: there is no model that could filter; {way_out}.")
+    for run in aim.besides:
+        refuse_kept(RunFolder(run).manifest().configuration.split, "--evidence")
     library().writable(aim.into)  # a book that cannot be read is refused before anything is played
     place = ExplorationFolder(folder)
     place.begin(exploration)
     before = place.report()
-    if before is not None and before.is_all_of(aim.into, aim.accept, retry_errors=sitting.retry_errors):
+    if before is not None and aim.is_that_of(before) and not before.left(retry_errors=sitting.retry_errors):
         return before
     summary = await run_batch(exploration.run, folder, sitting, purse)
     with place.run.locked():
@@ -124,10 +141,11 @@ class _Learning:
         origin = Origin("run", self._name)
         mined = mine(lived([self._place.path])).rules(self._name)
         proposed = [Candidate(rule, rule.evidence.witnesses) for rule in mined]
-        sifted = await sift(proposed, self._others(origin), lived([self._place.path]), None)
+        sifted = await sift(proposed, self._others(origin), self._moments(), None)
         return Report(
             accept=self._aim.accept,
             into=self._aim.into,
+            besides=self._aim.names,
             distiller=None,
             played=played,
             chunks=0,
@@ -141,11 +159,12 @@ class _Learning:
         origin = Origin("model", f"{asker.name[:140]} over {self._name}")
         gathered = await self._gathered(parts, asker, origin)
         judges = ModelJudges(asker, {step.origin: step for part in parts for step in part.steps}, self._company.say)
-        sifted = await sift(gathered.candidates, self._others(origin), lived([self._place.path]), judges)
+        sifted = await sift(gathered.candidates, self._others(origin), self._moments(), judges)
         used = asker.ledger.used()
         return Report(
             accept=self._aim.accept,
             into=self._aim.into,
+            besides=self._aim.names,
             distiller=asker.name,
             played=played,
             chunks=len(parts),
@@ -185,6 +204,14 @@ class _Learning:
         if self._company.watcher is not None:
             cost = self._purse.used.money
             self._company.watcher(Progress(done, total, won=None, errors=0, resumed=0, active=self._purse.calling, cost=cost))
+
+    def _moments(self) -> Iterator[Moment]:
+        """All recorded commands that rules are checked against."""
+        return lived([self._place.path, *self._aim.besides], left_out=self._left_out)
+
+    def _left_out(self, error: ConfigurationError) -> None:
+        if self._company.say is not None:
+            self._company.say(f"Left out: {error}")
 
     def _others(self, origin: Origin) -> tuple[Rule, ...]:
         return others(library().writable(self._aim.into), origin)

@@ -89,11 +89,7 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
             raise ConfigurationError(f"--{name}: {number} cannot be; give 1 to 1000000.")
     settings = configuration.settings
     split = settings.split or _default_split(settings)
-    if split.startswith(_KEPT):
-        raise ConfigurationError(
-            f"--split: {shown(split)} is for evaluation, and rules that were learned from it would spoil its figures; explore "
-            "train or generated."
-        )
+    refuse_kept(split, "--split")
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": wish.episodes})
     run = make_plan(replace(configuration, settings=settings), curiosity=wish.curiosity or None)
     model = wish.distiller or settings.model
@@ -107,6 +103,15 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
         reply_tokens=wish.reply_tokens,
     )
     return Exploration(run, learning, model, settings.prices_of(model) if model else None)
+
+
+def refuse_kept(split: str, flag: str) -> None:
+    """Raise ``ConfigurationError`` for a split that agents are evaluated on."""
+    if split.startswith(_KEPT):
+        raise ConfigurationError(
+            f"{flag}: {shown(split)} is for evaluation, and rules that were learned from it would spoil its figures; use train "
+            "or generated."
+        )
 
 
 def _default_split(settings: Settings) -> str:

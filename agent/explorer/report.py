@@ -86,12 +86,14 @@ class Played(_Frozen):
 class Report(_Frozen):
     """All of it. ``distiller`` None: nothing was asked, and rules were counted instead.
 
-    ``proposed`` rules came in; each is found or dropped. ``calls`` and ``tokens`` are those of learning alone.
+    ``besides`` names the other runs that were looked at for evidence. ``proposed`` rules came in; each is found or dropped.
+    ``calls`` and ``tokens`` are those of learning alone.
     """
 
     schema_version: int = SCHEMA
     accept: Acceptance
     into: str
+    besides: tuple[str, ...] = ()
     distiller: str | None
     played: Played
     chunks: int
@@ -103,7 +105,6 @@ class Report(_Frozen):
     calls: int = 0
     tokens: int = 0
 
-    def is_all_of(self, into: str, accept: Acceptance, *, retry_errors: bool) -> bool:
-        """Whether a command with this aim would find nothing left to do."""
-        left = any(each.again for each in self.lost) or (retry_errors and self.played.errors > 0)
-        return (self.into, self.accept) == (into, accept) and not left
+    def left(self, *, retry_errors: bool) -> bool:
+        """Whether something would be tried again."""
+        return any(each.again for each in self.lost) or (retry_errors and self.played.errors > 0)

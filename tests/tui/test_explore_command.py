@@ -137,6 +137,37 @@ def test_killed_when_the_book_was_saved_and_the_report_was_not(call: Run, tmp_pa
     assert len(server.requests) == calls
 
 
+def test_other_runs_are_looked_at_for_evidence_but_none_of_a_split_for_evaluation(
+    call: Run, tmp_path: Path, server: Server
+) -> None:
+
+    few = (
+        "explore",
+        "--agent",
+        "expert",
+        "--split",
+        "generated",
+        "--episodes",
+        "1",
+        "--distiller",
+        server.model(),
+        "--out",
+        "few",
+    )
+    play = ("eval", "--agent", "expert", "--split", "generated", "--limit", "20", "--out", "more")
+    assert (call(*few).returncode, call(*play).returncode) == (0, 0)
+    assert rules("explored")[GOOD].standing == "undecided"
+    done = call(*few, "--evidence", "more", "--accept", "evidence")
+    assert (done.returncode, "evidence  from more too" in done.stdout) == (0, True)
+    assert rules("explored")[GOOD].status == "accepted"
+    assert rules("explored")[GOOD].evidence.witnesses[0].startswith("more/")
+    manifest = tmp_path / "more" / "run.json"
+    manifest.write_text(manifest.read_text().replace('"split": "generated"', '"split": "valid_seen"'))
+    refused = call(*few, "--evidence", "more")
+    assert (refused.returncode, "--evidence: 'valid_seen' is for evaluation" in refused.stderr) == (2, True)
+    assert call(*few, "--evidence", "nowhere").returncode == 2
+
+
 def test_a_budget_stops_it_at_any_call_and_the_same_command_goes_on(call: Run, tmp_path: Path, server: Server) -> None:
     flags = ("--chunk-steps", "9", "--workers", "2")
     play = ("explore", "--agent", "react", "--model", server.model(), "--split", "generated", "--episodes", "2")

@@ -44,6 +44,10 @@ def explore(
         str,
         typer.Option("--accept", metavar="WHO", help="Who accepts rules: person, filter (the model's) or evidence."),
     ] = "person",
+    evidence: Annotated[
+        list[str] | None,
+        typer.Option("--evidence", metavar="RUN", help="A run to look for evidence in besides its own; may be repeated."),
+    ] = None,
     budget: Annotated[
         list[str] | None,
         typer.Option("--budget", metavar="KIND=AMOUNT", help="calls=1000, tokens=2M, money=5 or time=90m; may be repeated."),
@@ -67,7 +71,7 @@ def explore(
     if retry not in (None, "errors"):
         raise ConfigurationError(f"--retry: {shown(retry)} cannot be retried; give --retry errors.")
     limits, place = read_budget(budget or ()), None if out is None else given_path(out)
-    aim = Aim(into, _acceptance(accept))
+    aim = Aim(into, _acceptance(accept), tuple(given_path(run) for run in evidence or ()))
     configuration = configure(flags)
     wish = Wish(episodes, curiosity, distiller, Size(chunk_steps, chunk_tokens), reply_tokens)
     exploration = plan_exploration(configuration, wish)
