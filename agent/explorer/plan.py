@@ -13,6 +13,7 @@ from agent.evaluation.folder import RunFolder, parsed, read
 from agent.evaluation.plan import Plan, default_split, make_plan, placeless, script_digest
 from agent.explorer.chunks import Size
 from agent.explorer.report import Report
+from agent.roles.base import prompt_hashes
 from worlds.errors import ConfigurationError, shown
 from worlds.paths import atomic_write
 
@@ -35,6 +36,7 @@ class Learning(BaseModel):
     chunk_steps: int
     chunk_tokens: int
     reply_tokens: int
+    prompts: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
         chunk_steps=wish.size.steps,
         chunk_tokens=wish.size.tokens,
         reply_tokens=wish.reply_tokens,
+        prompts=prompt_hashes(learning=True) if model else {},
     )
     return Exploration(run, learning, model, settings.prices_of(model) if model else None)
 

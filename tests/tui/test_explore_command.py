@@ -169,13 +169,13 @@ def test_other_runs_are_looked_at_for_evidence_but_none_of_a_split_for_evaluatio
 
 
 def test_a_budget_stops_it_at_any_call_and_the_same_command_goes_on(call: Run, tmp_path: Path, server: Server) -> None:
+    server.policy = Teacher(lessons=["\n\n".join(LESSON)])
     flags = ("--chunk-steps", "9", "--workers", "2")
     play = ("explore", "--agent", "react", "--model", server.model(), "--split", "generated", "--episodes", "2")
     assert call(*play, *flags, "--out", "whole", "--into", "whole.yaml").returncode == 0
     calls = len(server.requests)
     learned = len((tmp_path / "whole" / "calls.jsonl").read_text().splitlines())
     server.requests.clear()
-    server.policy = Teacher()
     assert learned > 4
     stops = [3, *range(calls - learned, calls)]
     for allowed in stops:
