@@ -318,3 +318,14 @@ def test_killed_while_it_learns(call: Run, tmp_path: Path, server: Server) -> No
 @pytest.mark.slow
 def test_killed_at_every_call(call: Run, tmp_path: Path, server: Server) -> None:
     go_on_after_kills(tmp_path, call, server, [1, 2, 2, 2, 1])
+
+
+@pytest.mark.games
+def test_train_is_explored_unless_told_otherwise(alfworld_games: Path, call: Run) -> None:
+    flags = ("--agent", "expert", "--episodes", "12", "--seed", "3", "--out", "run", "--json")
+    done = call("explore", *flags, ALFWORLD_DATA=str(alfworld_games))
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["distiller"], report["played"]["episodes"]) == (None, 12)
+    assert report["found"]
+    assert {rule.origin.source for rule in rules("explored").values()} == {"run"}
