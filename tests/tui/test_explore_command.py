@@ -22,10 +22,17 @@ PLAY = ("explore", "--agent", "expert", "--split", "generated", "--episodes", "6
 LAMPS = "Lamps give light."
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serve() as server:
+        yield server
+
+
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serve(Teacher()) as running:
-        yield running
+def server(running: Server) -> Server:
+    running.reset()
+    running.policy = Teacher()
+    return running
 
 
 def rules(book: str) -> dict[str, Rule]:
@@ -137,9 +144,7 @@ def test_killed_when_the_book_was_saved_and_the_report_was_not(call: Run, tmp_pa
     assert len(server.requests) == calls
 
 
-def test_other_runs_are_looked_at_for_evidence_but_none_of_a_split_for_evaluation(
-    call: Run, tmp_path: Path, server: Server
-) -> None:
+def test_other_runs_are_evidence_but_none_of_a_split_for_evaluation(call: Run, tmp_path: Path, server: Server) -> None:
 
     few = (
         "explore",
@@ -190,13 +195,13 @@ def test_a_budget_stops_it_at_any_call_and_the_same_command_goes_on(call: Run, t
     assert (tmp_path / "run.yaml").read_text() == told
 
 
-def test_any_number_of_workers_comes_to_the_same(call: Run, tmp_path: Path) -> None:
+def test_any_number_of_workers_comes_to_the_same(call: Run, tmp_path: Path, server: Server) -> None:
     books: list[str] = []
+    server.policy = Teacher(lessons=["\n\n".join(LESSON)])
     for workers in ("1", "4"):
-        with serve(Teacher(lessons=["\n\n".join(LESSON)])) as server:
-            out = tmp_path / workers / "run"
-            flags = ("--out", str(out), "--into", f"{workers}.yaml", "--workers", workers, "--chunk-steps", "7")
-            assert call(*command(server, *flags)).returncode == 0
+        out = tmp_path / workers / "run"
+        flags = ("--out", str(out), "--into", f"{workers}.yaml", "--workers", workers, "--chunk-steps", "7")
+        assert call(*command(server, *flags)).returncode == 0
         books.append((tmp_path / f"{workers}.yaml").read_text())
     assert books[0] == books[1]
     one, other = (json.loads((tmp_path / each / "run" / "report.json").read_text()) for each in ("1", "4"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,11 +52,23 @@ def learn(folder: Path, server: Server, book: Path) -> Report:
     return asyncio.run(explore(exploration, folder / "run", Aim(str(book), "filter"), Sitting(), Purse()))
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serve() as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: Server) -> Server:
+    running.reset()
+    running.policy = Teacher(lessons=["\n\n".join(LESSON)])
+    return running
+
+
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_replies(name: str, tmp_path: Path) -> None:
-    with serve(Teacher(lessons=["\n\n".join(LESSON)])) as server:
-        server.behave(saying(HOSTILE[name]))
-        report = learn(tmp_path, server, tmp_path / "book.yaml")
+def test_hostile_replies(name: str, tmp_path: Path, server: Server) -> None:
+    server.behave(saying(HOSTILE[name]))
+    report = learn(tmp_path, server, tmp_path / "book.yaml")
     text = "\n".join(told(report, tmp_path))
     assert all(line.isprintable() for line in text.splitlines())
     assert len(text) < 100_000
@@ -67,8 +80,9 @@ def test_hostile_replies(name: str, tmp_path: Path) -> None:
         assert GOOD in {each.statement for each in report.found}, "it was asked again"
 
 
-def test_any_statements_become_a_book_that_can_be_read(tmp_path: Path) -> None:
+def test_any_statements_become_a_book_that_can_be_read(tmp_path: Path, server: Server) -> None:
     book, teacher = tmp_path / "book.yaml", Teacher()
+    server.policy = teacher
 
     @settings(max_examples=10, deadline=None)
     @given(statements=st.lists(st.text(st.characters(codec="utf-8"), max_size=60), max_size=8))
@@ -79,14 +93,12 @@ def test_any_statements_become_a_book_that_can_be_read(tmp_path: Path) -> None:
         written = load_rules(book) if book.exists() else ()
         assert [each.statement for each in written] == [each.statement for each in report.found]
 
-    with serve(teacher) as server:
-        holds()
+    holds()
 
 
-def test_judges_that_cannot_be_understood_leave_it_to_a_person(tmp_path: Path) -> None:
-    with serve(Teacher(lessons=["\n\n".join(LESSON)])) as server:
-        server.behave(saying("\n\n".join(LESSON)), *[saying("I would rather not.")] * 2)
-        report = learn(tmp_path, server, tmp_path / "book.yaml")
+def test_judges_that_cannot_be_understood_leave_it_to_a_person(tmp_path: Path, server: Server) -> None:
+    server.behave(saying("\n\n".join(LESSON)), *[saying("I would rather not.")] * 2)
+    report = learn(tmp_path, server, tmp_path / "book.yaml")
     assert [lost.what for lost in report.lost] == ["judgement 1"]
     assert not report.lost[0].again
     assert len(report.found) > 7, "nothing counts as the same, or as contrary"
