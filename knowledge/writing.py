@@ -182,7 +182,7 @@ def _origin(origin: Origin) -> dict[str, object] | None:
 
 
 def _evidence(evidence: Evidence) -> dict[str, object] | None:
-    if not evidence:
+    if evidence == Evidence():
         return None
     counts: dict[str, object] = {"supports": evidence.supports, "contradicts": evidence.contradicts}
     named = {"witnesses": list(evidence.witnesses), "against": list(evidence.against)}

@@ -39,6 +39,7 @@ class Run:
         """Who played, in a few words: agent, model, rules and seed."""
         config = self.manifest.configuration
         parts = [config.agent, config.model or "", f"rules {config.rules.file}" if config.rules else "", *config.grants]
+        parts += [f"curiosity {config.curiosity:g}"] if config.curiosity else []
         return ", ".join(part for part in parts if part) + f", seed {config.seed}"
 
 

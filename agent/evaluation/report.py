@@ -167,6 +167,7 @@ def heading(manifest: Manifest) -> list[tuple[str, str]]:
         ("habits", config.habits or ""),
         ("rules", config.rules.label if config.rules else ""),
         ("grants", ", ".join(config.grants)),
+        ("curiosity", f"{config.curiosity:g} of the turns were chance's" if config.curiosity else ""),
     ]
     return [(name, value.rstrip()) for name, value in lines if value]
 
