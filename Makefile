@@ -24,7 +24,7 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 4 -m "not slow and not games" $(TESTS)
 
-bench: $(VENV)/.test
+bench: $(VENV)/.bench
 	$(BIN)/python -m scripts.bench $(ARGS)
 
 # The native engine against the real alfworld, which compiles: a sitting of at most 30 minutes, and on from there the next time.
@@ -48,6 +48,10 @@ $(VENV)/.core: $(VENV)/.venv pyproject.toml
 
 $(VENV)/.test: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.test
