@@ -1,7 +1,7 @@
 """The curator's desk as a value: a rulebook, which of its rules are looked at, which are chosen, and what can be undone.
 
-Nothing here reads or writes a file. A change is a new ``Desk``; whoever saves its ``book`` hands the saved one back by ``saved``,
-and drops the new desk where the save was refused, so that nothing is lost.
+Nothing here reads or writes a file. A change is a new ``Desk``; whoever saves its ``book`` hands the saved one back by
+``saved``, and drops the new desk where the save was refused, so that nothing is lost.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from worlds.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which rules are looked at; a rule must fit all that is set. ``words`` are sought in its id, statement, types and objects."""
+    """Which rules are looked at; a rule must fit all that is set.
+
+    ``words`` are sought in its id, statement, types and objects.
+    """
 
     status: Status | None = None
     kind: Kind | None = None

@@ -21,7 +21,8 @@ PART = ".part"
 class Stop:
     """A place to stop at: the moment after the event ``id``. Number 0 is the opening, each other one a turn that was spent.
 
-    ``lost``: it is the turn at which the episode was lost. ``event`` is the one that spent the turn, where ``id`` is a later one.
+    ``lost``: it is the turn at which the episode was lost. ``event`` is the one that spent the turn,
+    where ``id`` is a later one.
     """
 
     id: int

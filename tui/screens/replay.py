@@ -41,8 +41,8 @@ _TEACHING = "space plays the episode, → goes one turn on, n to the next refuse
 class ReplayScreen(LeavingScreen):
     """Replays the record ``path``; of a damaged one, as far as it is whole.
 
-    With ``speed``, in turns a second, it begins to play at once. With ``at``, the id of an event, it opens at the turn that this
-    event spent, on whichever branch has it.
+    With ``speed``, in turns a second, it begins to play at once. With ``at``, the id of an event, it opens at the turn which
+    that event spent, on whichever branch has it.
     """
 
     class Left(Message):
