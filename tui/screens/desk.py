@@ -118,7 +118,7 @@ class DeskScreen(LeavingScreen):
         wanted = desk.filter
         told = [wanted.status or "", "contradicted" if wanted.contradicted else ""]
         of = f"{len(rules)} of {len(desk.book.rules)} rules {' '.join(word for word in told if word)}".rstrip()
-        self.query_one("#desk-title", Static).update(Content(f"Desk  ·  {flat(str(desk.book.path))}  ·  {of}"))
+        self.query_one("#desk-title", Static).update(Content(f"Desk  ·  {of}  ·  {flat(str(desk.book.path))}"))
         self._look(looked)
 
     def _look(self, rule: Rule | None) -> None:
