@@ -19,6 +19,7 @@ from worlds.errors import HousequestError
 
 if TYPE_CHECKING:
     from tui.game import Game, Mode
+    from tui.screens.desk import DeskScreen
     from tui.screens.home import HomeScreen
     from tui.screens.play import PlayScreen
     from tui.screens.race import RaceScreen
@@ -120,6 +121,14 @@ class HousequestApp(App[None]):
         """Show a recorded episode of a run."""
         self._replay(message.path)
 
+    def on_desk_screen_left(self) -> None:
+        """Leave the desk."""
+        self._leave()
+
+    def on_desk_screen_open_step(self, message: DeskScreen.OpenStep) -> None:
+        """Show a recorded episode at a step of it."""
+        self._replay(message.path, message.event)
+
     def _play(self, game: Game, mode: Mode, resume: Path | None = None, *, instead: bool = False) -> None:
         screen = screen_of(game, mode, resume)
         if instead:
@@ -127,10 +136,10 @@ class HousequestApp(App[None]):
         else:
             self.push_screen(screen)
 
-    def _replay(self, path: Path) -> None:
+    def _replay(self, path: Path, at: int | None = None) -> None:
         from tui.screens.replay import ReplayScreen
 
-        self.push_screen(ReplayScreen(path))
+        self.push_screen(ReplayScreen(path, at=at))
 
     async def _next(self, another: Callable[[], Game], mode: Mode) -> None:
         try:
