@@ -11,7 +11,7 @@ play: $(VENV)/.core
 	@$(BIN)/housequest play $(ARGS)
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 -m "not slow and not games" $(TESTS) $(ARGS)
+	$(BIN)/python -m pytest -n 4 -m "not slow and not games" $(TESTS) $(ARGS)
 
 # Needs the published games: set ALFWORLD_DATA, or have them where ALFWorld keeps them.
 test-games: $(VENV)/.test
@@ -22,9 +22,9 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n 2 -m "not slow and not games" $(TESTS)
+	$(BIN)/python -m pytest -n 4 -m "not slow and not games" $(TESTS)
 
-bench: $(VENV)/.test
+bench: $(VENV)/.bench
 	$(BIN)/python -m scripts.bench $(ARGS)
 
 # The native engine against the real alfworld, which compiles: a sitting of at most 30 minutes, and on from there the next time.
@@ -34,7 +34,7 @@ parity: $(VENV)/.extras
 # What compiles or takes long: the golden transcripts recorded anew from the real alfworld, and the slow tests.
 check-extras: $(VENV)/.extras
 	$(BIN)/python -m scripts.record_golden houses --check
-	$(BIN)/python -m pytest -n 2 $(TESTS)
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile=thorough $(TESTS)
 
 $(VENV)/.venv:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
@@ -48,6 +48,10 @@ $(VENV)/.core: $(VENV)/.venv pyproject.toml
 
 $(VENV)/.test: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.test

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NoReturn, TypeVar
 
-from agent import events
+from agent import events, whim
 from agent.agents.base import Act, Agent, Decision, GiveUp, Grants, Leave, Memory, Turn, Unread
 from agent.attribution import Over, attributed
 from agent.checkpoints import Checkpoints, Stand
@@ -48,7 +48,7 @@ class Terms:
 
     ``max_turns``: an executed command and an unreadable reply spend one each. ``inline``: the env is quick enough to be
     stepped in the event loop. The grants ``admissible``, ``type`` and ``diagnosis`` show the agent more than text; the
-    diagnosis itself is the env's, made with it.
+    diagnosis itself is the env's, made with it. With the probability ``curiosity`` a turn is chance's instead of the agent's.
     """
 
     engine: str
@@ -61,6 +61,7 @@ class Terms:
     rule_statements: tuple[str, ...] = ()
     settings: Mapping[str, str | int | float | bool] = field(default_factory=dict[str, str | int | float | bool])
     inline: bool = True
+    curiosity: float | None = None
 
 
 async def run_episode(
@@ -175,6 +176,7 @@ class _Episode:
                 model=self.terms.model,
                 rules=self.terms.rules,
                 habits=self.terms.habits,
+                curiosity=self.terms.curiosity,
                 grants=tuple(sorted(self.terms.grants)),
                 max_turns=self.terms.max_turns,
                 seed=self.terms.seed,
@@ -231,6 +233,8 @@ class _Episode:
         if attended:
             await self._world(partial(self.checkpoints.keep, self.anchor, self.stand, self.env))
         possible = await self._world(self.env.admissible_commands) if attended or self.grants.admissible else None
+        if not attended and (command := await self._whim(number)) is not None:
+            return await self._execute(command, "curiosity")
         word: Before | None = None
         while True:
             if word is None:
@@ -378,6 +382,15 @@ class _Episode:
     async def _world(self, call: Callable[[], R]) -> R:
         with attributed("world"):
             return call() if self.terms.inline else await asyncio.to_thread(call)
+
+    async def _whim(self, number: int) -> str | None:
+        """The command that curiosity has instead of the agent's in this turn, if any."""
+        chance = self.terms.curiosity
+        if not chance or not whim.strikes(chance, self.terms.seed, self.env.task.id, number):
+            return None
+        possible = await self._world(self.env.admissible_commands)
+        with attributed("world"):
+            return whim.choose(possible, self.terms.seed, self.env.task.id, number)
 
     def _consult(self) -> None:
         rules = self.terms.rule_statements

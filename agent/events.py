@@ -16,7 +16,9 @@ from worlds.errors import Boundary
 
 SCHEMA = 1
 
-Player = Literal["agent", "person"]
+Player = Literal["agent", "person", "curiosity"]
+"""Who chose a command; ``curiosity`` is chance, which an exploration may let play now and then."""
+
 Action = Literal["replace", "hint", "again", "play", "stop", "interrupt", "retry", "model", "rewind"]
 Outcome = Literal["won", "lost", "error", "stopped"]
 
@@ -43,6 +45,7 @@ class Started(_Body):
     model: str | None = None
     rules: str | None = None
     habits: str | None = None
+    curiosity: float | None = None
     grants: tuple[str, ...] = ()
     max_turns: int
     seed: int

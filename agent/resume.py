@@ -27,6 +27,9 @@ from worlds.limits import Wrapper
 MakeAgent = Callable[[Model | None, Question | None], Agent]
 """Makes the agent round the model and the question that it is given, which are None where no live ones were."""
 
+Listing = Callable[[tuple[str, ...] | None], None]
+"""Told the commands that would be accepted at a turn; None where the world cannot list them, or nobody attends."""
+
 
 async def resume_episode(
     env: Env,
@@ -38,13 +41,16 @@ async def resume_episode(
     *,
     model: Model | None = None,
     question: Question | None = None,
+    listing: Listing | None = None,
 ) -> Ended:
     """Play on from the end of ``recorded``, and return how the episode ended.
 
     ``env`` is a new one over the same task, and ``terms`` those of the record; ``model``, ``question`` and ``overseer`` are
     asked for what is not recorded. Give as ``model`` the one that was last changed to: an agent that a person put in the place
     of another is not made again. ``listener`` is told what is new and nothing else. Of what a person said in one breath, only
-    what had been recorded counts. Raises ``ConfigurationError`` naming the first event that comes out otherwise than recorded.
+    what had been recorded counts. ``listing`` hears what could be done at each enacted turn, since ``overseer`` may be asked
+    about a proposal before it is asked about a turn. Raises ``ConfigurationError`` naming the first event that comes out
+    otherwise than recorded.
     """
     script = _Script(recorded)
     live = overseer or Unattended()
@@ -60,7 +66,9 @@ async def resume_episode(
             script.enact(event)
 
     try:
-        ended = await run_episode(_RecordedEnv(env, script), agent, terms, listen, _RecordedOverseer(script, live, agent))
+        ended = await run_episode(
+            _RecordedEnv(env, script), agent, terms, listen, _RecordedOverseer(script, live, agent, listing)
+        )
     except _Unfit as unfit:
         raise ConfigurationError(str(unfit)) from None
     if script.next is not None:
@@ -257,16 +265,19 @@ class _RecordedOverseer:
     Where nobody did anything, and nobody attends, the episode is enacted as quickly as it is played.
     """
 
-    def __init__(self, script: _Script, live: Overseer, agent: Agent) -> None:
+    def __init__(self, script: _Script, live: Overseer, agent: Agent, listing: Listing | None) -> None:
         self._script = script
         self._live = live
         self._agent = agent
+        self._listing = listing
 
     @property
     def attended(self) -> bool:
         return self._live.attended or (self._script.touched and self._script.next is not None)
 
     async def before(self, turn: int, possible: tuple[str, ...] | None) -> Before:
+        if self._listing is not None:
+            self._listing(possible if self._live.attended else None)
         match self._script.next:
             case None:
                 return await self._live.before(turn, possible if self._live.attended else None)

@@ -61,6 +61,16 @@ class Library:
         shipped = parse_book(path, read_rulebook(path))
         return Rulebook(self.own / path.name, shipped.text, shipped.page)
 
+    def writable(self, name: str) -> Rulebook:
+        """The same, or where there is no such rulebook an empty one, which will be there once it is saved."""
+        if not name or not name.isprintable():
+            raise KnowledgeError(f"{shown(name)} is no name of a rulebook; give letters and digits, or a file.")
+        path = Path(name)
+        if _NAME.fullmatch(name) and not path.exists() and name not in self.names():
+            return Rulebook(self.own / f"{name}{SUFFIX}")
+        path = self.find(name)
+        return self.editable(name) if path.exists() or path.is_symlink() else Rulebook(path)
+
     def is_shipped(self, path: Path) -> bool:
         """Whether this is a rulebook that ships."""
         return path.parent == self.shipped

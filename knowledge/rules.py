@@ -13,7 +13,7 @@ Status = Literal["candidate", "accepted", "rejected"]
 Judge = Literal["person", "filter", "evidence"]
 Verdict = Literal["accepted", "rejected"]
 Source = Literal["person", "run", "model"]
-Deed = Literal["accepted", "rejected", "edited", "merged"]
+Deed = Literal["accepted", "rejected", "edited", "merged", "disputed"]
 Standing = Literal["supported", "contradicted", "undecided"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -54,7 +54,8 @@ class Evidence:
 class Edit:
     """What was done to a rule, and by whom.
 
-    ``was`` is the statement or check before it, the statement that was merged into it, or the rule that it became part of.
+    ``was`` is the statement or check before it, the statement that was merged into it, the rule that it became part of, or the
+    one that it contradicts, which a person has yet to decide.
     """
 
     did: Deed
@@ -105,6 +106,10 @@ class Rule:
             return self
         was = str(self.check) if self.check else ""
         return replace(self, check=check, evidence=Evidence(), history=(*self.history, Edit("edited", by, was)))
+
+    def disputed(self, other: Rule, by: Judge = "filter") -> Rule:
+        """The rule with a note that it and ``other`` cannot both be true, which is left to a person."""
+        return replace(self, history=(*self.history, Edit("disputed", by, other.id)))
 
     def merged_into(self, other: Rule, by: Judge = "person") -> Rule:
         """The rule set aside because ``other`` says it too. It stays in its book, so that nothing is lost."""

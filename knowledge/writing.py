@@ -149,6 +149,11 @@ def _styled(value: object) -> Any:
         listed: Any = CommentedSeq([_styled(each) for each in entries])
         (listed.fa.set_block_style if any(isinstance(each, dict) for each in entries) else listed.fa.set_flow_style)()
         return listed
+    if isinstance(value, str) and value.startswith(("?", "-", ":")):
+        # Left plain by ruamel where a word follows at once, which between brackets it cannot read again.
+        from ruamel.yaml.scalarstring import SingleQuotedScalarString
+
+        return SingleQuotedScalarString(value)
     return value
 
 
@@ -177,7 +182,7 @@ def _origin(origin: Origin) -> dict[str, object] | None:
 
 
 def _evidence(evidence: Evidence) -> dict[str, object] | None:
-    if not evidence:
+    if evidence == Evidence():
         return None
     counts: dict[str, object] = {"supports": evidence.supports, "contradicts": evidence.contradicts}
     named = {"witnesses": list(evidence.witnesses), "against": list(evidence.against)}

@@ -6,6 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says nothing here; how many are tried is chosen by `--hypothesis-profile`.
+settings.register_profile("quick", deadline=None, max_examples=50)
+settings.register_profile("thorough", deadline=None, max_examples=300)
+settings.load_profile("quick")
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

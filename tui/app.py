@@ -19,6 +19,7 @@ from worlds.errors import HousequestError
 
 if TYPE_CHECKING:
     from tui.game import Game, Mode
+    from tui.screens.desk import DeskScreen
     from tui.screens.home import HomeScreen
     from tui.screens.play import PlayScreen
     from tui.screens.race import RaceScreen
@@ -120,24 +121,25 @@ class HousequestApp(App[None]):
         """Show a recorded episode of a run."""
         self._replay(message.path)
 
+    def on_desk_screen_left(self) -> None:
+        """Leave the desk."""
+        self._leave()
+
+    def on_desk_screen_open_step(self, message: DeskScreen.OpenStep) -> None:
+        """Show a recorded episode at a step of it."""
+        self._replay(message.path, message.event)
+
     def _play(self, game: Game, mode: Mode, resume: Path | None = None, *, instead: bool = False) -> None:
-        if mode == "race":
-            from tui.screens.race import RaceScreen
-
-            screen: Screen[Any] = RaceScreen(game)
-        else:
-            from tui.screens.play import PlayScreen
-
-            screen = PlayScreen(game, mode, resume)
+        screen = screen_of(game, mode, resume)
         if instead:
             self.switch_screen(screen)  # pyright: ignore[reportUnknownMemberType]
         else:
             self.push_screen(screen)
 
-    def _replay(self, path: Path) -> None:
+    def _replay(self, path: Path, at: int | None = None) -> None:
         from tui.screens.replay import ReplayScreen
 
-        self.push_screen(ReplayScreen(path))
+        self.push_screen(ReplayScreen(path, at=at))
 
     async def _next(self, another: Callable[[], Game], mode: Mode) -> None:
         try:
@@ -160,6 +162,17 @@ class HousequestApp(App[None]):
             self.action_hide_help_panel()
         else:
             self.action_show_help_panel()
+
+
+def screen_of(game: Game, mode: Mode, resume: Path | None = None) -> Screen[None]:
+    """The screen on which ``game`` is played; ``resume`` is the record of one that goes on."""
+    if mode == "race":
+        from tui.screens.race import RaceScreen
+
+        return RaceScreen(game)
+    from tui.screens.play import PlayScreen
+
+    return PlayScreen(game, mode, resume)
 
 
 def _light(colours: str) -> bool:

@@ -76,7 +76,7 @@ def _turn(told: Told | None, look: Look) -> list[Line]:
     lines = [line for aside in told.asides for line in _aside(aside, look)]
     if told.command is None:
         return [*lines, ("dim", f"{told.number:>2}   (no command)")]
-    by = " (by a person)" if told.by == "person" else ""
+    by = {"agent": "", "person": " (by a person)", "curiosity": " (by chance)"}[told.by]
     lines += _fitted(f"{told.command}{by}", look, f"{told.number:>2} > ", "     ", "command")
     said = f"{told.observation.strip()} {told.explanation or ''}".strip()
     return lines + _fitted(said, look, "     ", "     ", None if told.accepted else "dim")

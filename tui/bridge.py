@@ -359,6 +359,7 @@ class Session:
                 self,
                 model=table.model,
                 question=self._ask if self.human else None,
+                listing=lambda possible: self._set(possible=possible),
             )
 
     def _begin_record(self, files: ExitStack) -> None:

@@ -146,10 +146,11 @@ def _recorded(record: Record) -> Row:
         return Row(name, "?", "damaged", name, aside=record.fault, record=record)
     outcome = record.ended.outcome if record.ended else "turn"
     turns = record.turns + (record.ended is None)
-    who = f"{started.agent}, {started.model}" if started.model else started.agent
-    helped = " with help" if record.ended and record.ended.assisted else ""
-    aside = f"{started.split}:{started.number}, {who}{helped}"
-    return Row(name, f"{outcome} {turns}", "", started.goal.strip(), aside=aside, type=started.type, record=record)
+    who = f", {started.model}" if started.model else ""
+    helped = ", with help" if record.ended and record.ended.assisted else ""
+    aside = f"{started.split}:{started.number}{who}{helped}"
+    player = "you" if started.agent == "human" else started.agent
+    return Row(name, f"{outcome} {turns}", player, started.goal.strip(), aside=aside, type=started.type, record=record)
 
 
 _ORDER = ("place", "light", "clean", "heat", "cool", "two")

@@ -13,6 +13,7 @@ import typer
 from tui.commands.compare import compare
 from tui.commands.data import data_app
 from tui.commands.eval import evaluate
+from tui.commands.explore import explore
 from tui.commands.mcp import mcp
 from tui.commands.models import models_app
 from tui.commands.play import play
@@ -38,6 +39,7 @@ app.command("eval")(evaluate)
 app.command("report")(report)
 app.command("compare")(compare)
 app.command("replay")(replay)
+app.command("explore")(explore)
 app.command("runs")(runs)
 app.command("serve")(serve)
 app.command("mcp")(mcp)

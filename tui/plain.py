@@ -93,7 +93,8 @@ class Narrator:
         self._last = stepped
         if not self._typed or stepped.by == "person":
             lead = f"{stepped.turn:>2} > "
-            yield from (look.paint("command", line) for line in look.wrapped(stepped.command, lead, "     "))
+            said = f"{stepped.command} (by chance)" if stepped.by == "curiosity" else stepped.command
+            yield from (look.paint("command", line) for line in look.wrapped(said, lead, "     "))
         said = f"{stepped.observation.strip()} {stepped.explanation or ''}".strip()
         yield from look.wrapped(said, "     ")
 

@@ -20,7 +20,7 @@ def progress_text(progress: Progress, seconds: float, width: int) -> str:
 
     done, total = progress.done, progress.total
     parts = [f"{done}/{total}"]
-    if done:
+    if done and progress.won is not None:
         parts.append(f"{100 * progress.won / done:.0f} % won")
     if progress.errors:
         parts.append(f"{progress.errors} {'error' if progress.errors == 1 else 'errors'}")

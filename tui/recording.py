@@ -21,13 +21,20 @@ PART = ".part"
 class Stop:
     """A place to stop at: the moment after the event ``id``. Number 0 is the opening, each other one a turn that was spent.
 
-    ``lost``: it is the turn at which the episode was lost.
+    ``lost``: it is the turn at which the episode was lost. ``event`` is the one that spent the turn,
+    where ``id`` is a later one.
     """
 
     id: int
     refused: bool = False
     replanned: bool = False
     lost: bool = False
+    event: int | None = None
+
+    @property
+    def spent(self) -> int:
+        """The id of the event by which the turn was spent."""
+        return self.id if self.event is None else self.event
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,14 @@ class Branch:
 
     stops: tuple[Stop, ...]
     failure: Failure | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in a recording: the number of a branch, and of a stop on it."""
+
+    branch: int
+    place: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +64,14 @@ class Recording:
     state: State
     branches: tuple[Branch, ...]
     faults: tuple[str, ...]
+
+    def spot(self, event: int) -> Spot | None:
+        """Where the turn that ``event`` spent is looked at: on the last branch that has it; None where no branch does."""
+        for number in range(len(self.branches) - 1, -1, -1):
+            for place, stop in enumerate(self.branches[number].stops):
+                if stop.spent == event:
+                    return Spot(number, place)
+        return None
 
 
 def read_recording(path: Path) -> Recording:
@@ -115,7 +138,8 @@ def _stops(path: Sequence[Event]) -> tuple[Stop, ...]:
             stops.append(Stop(event.id, refused, replanned))
             replanned = False
     # The last one also shows how it ended, or what was being done when the record broke off.
-    stops[-1] = replace(stops[-1], id=path[-1].id)
+    if stops[-1].id != path[-1].id:
+        stops[-1] = replace(stops[-1], id=path[-1].id, event=stops[-1].id)
     return tuple(stops)
 
 

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
@@ -19,6 +19,8 @@ from agent.evaluation.plan import Plan
 from tui import terminal
 from tui.progress import ProgressLine
 from worlds.errors import ConfigurationError, shown
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +68,32 @@ def play_round(round: Round, purse: Purse, told: Callable[[ProgressLine], None] 
         say=line.say,
     )
     total = len(plan.selection.tasks)
-    try:
-        asyncio.run(_until_interrupted(run_batch(plan, round.folder, sitting, purse)))
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that is left is to end other processes and leave
-        line.close()
-        terminal.note(f"Interrupted; {line.done} of {total} finished. The same command goes on with it.")
-        raise typer.Exit(130) from None
-    except Stopped as stopped:
-        line.close()
-        terminal.note(f"housequest: {stopped}\n{line.done} of {total} finished. {stopped.way_on}")
-        raise typer.Exit(130) from None
-    finally:
-        line.close()
+    carry_out(run_batch(plan, round.folder, sitting, purse), line, lambda: f"{line.done} of {total} finished")
     if told is not None:
         told(line)
 
 
-async def _until_interrupted(work: Coroutine[Any, Any, object]) -> None:
+def carry_out(work: Coroutine[Any, Any, T], line: ProgressLine, standing: Callable[[], str]) -> T:
+    """What ``work``, which ``line`` tells of, comes to.
+
+    Interrupted, or stopped by its purse or its model, it says so with how it is ``standing``, and raises ``typer.Exit(130)``.
+    """
+    try:
+        return asyncio.run(_until_interrupted(work))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that is left is to end other processes and leave
+        line.close()
+        terminal.note(f"Interrupted; {standing()}. The same command goes on with it.")
+        raise typer.Exit(130) from None
+    except Stopped as stopped:
+        line.close()
+        terminal.note(f"housequest: {stopped}\n{standing()}. {stopped.way_on}")
+        raise typer.Exit(130) from None
+    finally:
+        line.close()
+
+
+async def _until_interrupted(work: Coroutine[Any, Any, T]) -> T:
     """``work``, cancelled by Ctrl-C, however often that is pressed.
 
     By default a second one raises wherever the event loop is, and what the loop was about to wake then sleeps for ever.
@@ -93,7 +103,7 @@ async def _until_interrupted(work: Coroutine[Any, Any, object]) -> None:
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         with contextlib.suppress(NotImplementedError):
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
-    await task
+    return await task
 
 
 def _quoted(name: str) -> str:

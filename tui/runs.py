@@ -21,6 +21,7 @@ from agent.evaluation.plan import Manifest
 from agent.events import Started
 from agent.record import read_episode
 from worlds.errors import ConfigurationError
+from worlds.paths import state_folder
 
 Mark = Literal["won", "lost", "error", "assisted", "playing", "unfinished"]
 
@@ -118,6 +119,13 @@ def run_folders(folder: Path) -> tuple[Path, ...]:
     except OSError as error:
         raise ConfigurationError(f"{folder} cannot be listed: {error.strerror}.") from None
     return tuple(sorted(inside)[:MOST_FOLDERS])
+
+
+def played(folder: Path) -> list[Path]:
+    """Where recorded play lies: the runs in ``folder``, and the games that were played outside of one."""
+    runs = [run for run in run_folders(folder) if (run / "episodes").is_dir() and any((run / "episodes").iterdir())]
+    episodes = state_folder() / "episodes"
+    return [*runs, *([episodes] if episodes.is_dir() and any(episodes.iterdir()) else [])]
 
 
 def read_run(path: Path) -> Run | NoRun:

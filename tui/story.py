@@ -96,8 +96,8 @@ class Telling:
             text = Content("no command: the turn is spent").stylize("italic $quiet")
         else:
             text = Content(_one_line(entry.command)).stylize("bold $foreground" if entry.accepted else "$quiet")
-        if entry.by == "person":
-            text += Content("  person").stylize(role_style("person"))
+        if entry.by != "agent":
+            text += Content(f"  {entry.by}").stylize(role_style("person"))
         margin = Content(f" {entry.turn:>2} ".ljust(len(_INDENT))).stylize("$quiet")
         for line in text.wrap(self._width):
             yield Row(margin, line, turn=True)

@@ -13,7 +13,7 @@ from typing import TextIO
 from agent.agents.base import Agent
 from agent.config import Prices
 from agent.episode import Terms, run_episode
-from agent.evaluation.budget import Halt, Purse, Stopped, used_before
+from agent.evaluation.budget import Halt, Purse, used_before
 from agent.evaluation.folder import RunFolder, episode_name
 from agent.evaluation.metered import MeteredModel
 from agent.evaluation.metrics import Summary, summarise
@@ -32,13 +32,13 @@ from worlds.limits import Wrapper
 class Progress:
     """How far a run is. ``resumed`` of the ``done`` episodes were finished before this command began.
 
-    ``active`` calls of the model are in flight of at most ``limit``, None while nothing limits them. ``cost`` is that of all
-    sittings, None where no price is known.
+    ``won`` is None where there is nothing to win, as when rules are learned. ``active`` calls of the model are in flight of at
+    most ``limit``, None while nothing limits them. ``cost`` is that of all sittings, None where no price is known.
     """
 
     done: int
     total: int
-    won: int
+    won: int | None
     errors: int
     resumed: int
     active: int = 0
@@ -91,7 +91,7 @@ async def run_batch(plan: Plan, folder: Path, sitting: Sitting | None = None, pu
             run.rewrite(results)
             await batch.play(results)
         if len(results) < len(tasks):
-            raise _ended(purse)
+            raise purse.ended()
         return summarise(tasks, results)
     finally:
         if model is not None and sitting.model is None:
@@ -118,15 +118,6 @@ def _standing(run: RunFolder, tasks: tuple[Selected, ...]) -> list[Result]:
     results = run.results(tasks)
     known = {result.task for result in results}
     return results + list(run.recovered([task for task in tasks if task.id not in known]))
-
-
-def _ended(purse: Purse) -> Exception:
-    """Why a run ended before it was through."""
-    assert purse.why is not None, "a run that nothing stopped is through"
-    if not isinstance(purse.why, Stopped):
-        return purse.why
-    used = f" Used in all, earlier sittings included: {purse.used}." if purse.used.calls else ""
-    return Stopped(f"{purse.why}{used}", purse.why.way_on)
 
 
 class _Batch:
@@ -158,7 +149,7 @@ class _Batch:
             cut_off_end(file)
         with self._run.timing_file.open("a", encoding="utf-8", newline="\n") as clock:
             crew = [asyncio.create_task(self._work(clock)) for _ in range(self._sitting.workers)]
-            others = [asyncio.create_task(self._beat()), asyncio.create_task(self._ring())]
+            others = [asyncio.create_task(self._beat()), asyncio.create_task(self._purse.ring())]
             try:
                 await asyncio.gather(*crew)
             finally:
@@ -224,13 +215,6 @@ class _Batch:
         self._unfit += 1
         if self._unfit == 1 and self._sitting.say is not None:
             self._sitting.say(f"{why}\nThis record is now {aside}, and its task is played anew; so is any other like it.")
-
-    async def _ring(self) -> None:
-        """End the sitting when its time is up, also where nothing happens by then."""
-        left = self._purse.seconds_left
-        if left is not None:
-            await asyncio.sleep(max(0.0, left))
-            self._purse.over()
 
     async def _beat(self) -> None:
         while self._sitting.beat is not None:

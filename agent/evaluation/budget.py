@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -131,6 +132,14 @@ class Purse:
         """Why nothing more begins; None while it may."""
         return self._why
 
+    def ended(self) -> HousequestError:
+        """Why what it was for ended before it was through, with all that was used."""
+        assert self._why is not None, "what nothing stopped is through"
+        if not isinstance(self._why, Stopped):
+            return self._why
+        used = f" Used in all, earlier sittings included: {self.used}." if self.used.calls else ""
+        return Stopped(f"{self._why}{used}", self._why.way_on)
+
     def listen(self, listener: Callable[[], None]) -> None:
         """Have ``listener`` called when even calls that wait for the endpoint shall not begin any more."""
         self._listeners.append(listener)
@@ -174,6 +183,13 @@ class Purse:
             elif left is not None and left <= 0:
                 self.stop(Stopped("The time of this sitting is up."))
         return self._why is not None
+
+    async def ring(self) -> None:
+        """End what it is for when its time is up, also where nothing happens by then."""
+        left = self.seconds_left
+        if left is not None:
+            await asyncio.sleep(max(0.0, left))
+            self.over()
 
     def stop(self, why: HousequestError) -> None:
         """Let nothing more begin, for a reason; the first one counts."""

@@ -7,12 +7,14 @@ figures over different games, other goals or another number of turns are no comp
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from agent.evaluation.folder import RunFolder
+from agent.evaluation.metrics import Extras
+from agent.evaluation.paired import Figure, LostBoth, failures, figures, played_by
 from agent.evaluation.plan import Manifest
-from agent.evaluation.report import read_results
+from agent.evaluation.report import PriceList, extras_of, read_results
 from agent.evaluation.result import Result, Selected
 from agent.evaluation.statistics import Interval, PairedCounts, bootstrap_mean, mcnemar, paired_interval
 from worlds.errors import ConfigurationError, shown
@@ -20,11 +22,12 @@ from worlds.errors import ConfigurationError, shown
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as it is shown and compared: its folder, its manifest, and its results so far."""
+    """A run as it is shown and compared: its folder, its manifest, and its results so far, with what is known beside them."""
 
     folder: RunFolder
     manifest: Manifest
     results: tuple[Result, ...]
+    extras: Extras = field(default=Extras(), compare=False)
 
     @property
     def name(self) -> str:
@@ -36,6 +39,7 @@ class Run:
         """Who played, in a few words: agent, model, rules and seed."""
         config = self.manifest.configuration
         parts = [config.agent, config.model or "", f"rules {config.rules.file}" if config.rules else "", *config.grants]
+        parts += [f"curiosity {config.curiosity:g}"] if config.curiosity else []
         return ", ".join(part for part in parts if part) + f", seed {config.seed}"
 
 
@@ -103,6 +107,17 @@ class Comparison:
         return Steps(size, first / size, second / size, (second - first) / size, interval)
 
     @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The other figures of a report, over all pairs."""
+        ours, theirs = ([pair.first for pair in self.pairs], [pair.second for pair in self.pairs])
+        return figures(played_by(ours, self.first.extras), played_by(theirs, self.second.extras))
+
+    @property
+    def failures(self) -> tuple[LostBoth, ...]:
+        """Why either did not win, over all pairs."""
+        return failures([pair.first for pair in self.pairs], [pair.second for pair in self.pairs])
+
+    @property
     def by_type(self) -> dict[str, PairedCounts]:
         """The pairs of each task type by who won."""
         types = sorted({pair.first.type for pair in self.pairs})
@@ -159,10 +174,10 @@ def reference_of(task: Selected | Result) -> str:
     return f"{(task.id if isinstance(task, Selected) else task.task).partition('/')[0]}:{task.number}"
 
 
-def read_for_comparison(run: RunFolder) -> Run:
-    """The run in a folder. Raises ``ConfigurationError``."""
+def read_for_comparison(run: RunFolder, prices: PriceList | None = None) -> Run:
+    """The run in a folder; ``prices`` gives a model's. Raises ``ConfigurationError``."""
     manifest, results = read_results(run)
-    return Run(run, manifest, tuple(results))
+    return Run(run, manifest, tuple(results), extras_of(run, manifest, results, prices))
 
 
 def compare(first: Run, second: Run) -> Comparison:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from agent.cost import money
 from agent.evaluation.compare import Comparison, Pair, Run, reference_of
-from agent.evaluation.report import MOST_NAMED, WIDTH, short, wrapped
+from agent.evaluation.paired import Figure
+from agent.evaluation.report import MOST_NAMED, WIDTH, percent, short, table, wrapped
 from agent.evaluation.result import Result
 from agent.evaluation.statistics import Interval, PairedCounts, paired_interval, wilson
 from worlds.errors import shown
@@ -28,6 +30,8 @@ def as_json(comparison: Comparison) -> dict[str, object]:
             "difference": steps.difference,
             "interval": _ends(steps.interval),
         },
+        "figures": {figure.key: _figure(figure) for figure in comparison.figures},
+        "failures": {lost.kind: {"first": lost.first, "second": lost.second} for lost in comparison.failures},
         "by_type": {kind: _counts(of_type) for kind, of_type in comparison.by_type.items()},
         "flipped": [_flipped(pair) for pair in comparison.flipped],
         "left_out": [{"cause": cause, "tasks": list(tasks)} for cause, tasks in comparison.left_out],
@@ -61,6 +65,17 @@ def _counts(counts: PairedCounts) -> dict[str, object]:
     }
 
 
+def _figure(figure: Figure) -> dict[str, object]:
+    return {
+        "first": figure.first,
+        "second": figure.second,
+        "difference": figure.difference,
+        "interval": _ends(figure.interval),
+        "tasks": figure.tasks,
+        "missing": figure.missing,
+    }
+
+
 def _flipped(pair: Pair) -> dict[str, object]:
     return {
         "number": pair.first.number,
@@ -80,7 +95,7 @@ def _ends(interval: Interval) -> list[float]:
 
 def as_text(comparison: Comparison) -> str:
     """The comparison in at most 80 columns."""
-    parts = (_heading, _table, _verdict, _by_type, _flips, _left_out)
+    parts = (_heading, _table, _verdict, _figures, _failures, _by_type, _flips, _left_out)
     return "\n\n".join(filter(None, ("\n".join(part(comparison)) for part in parts))) + "\n"
 
 
@@ -144,6 +159,35 @@ def sides(comparison: Comparison) -> tuple[tuple[Result, ...], tuple[Result, ...
 def p_text(p: float) -> str:
     """A p in words: three places, and no zero, for it is none."""
     return "under 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _figures(comparison: Comparison) -> Iterator[str]:
+    found = comparison.figures
+    if not found:
+        return
+    rows = [(figure.label, *figure_texts(figure)) for figure in found]
+    yield from table(("over all pairs", "first", "second", "difference", "95 % interval"), rows)
+    for missing in sorted({figure.missing for figure in found if figure.missing}):
+        names = ", ".join(figure.label for figure in found if figure.missing == missing)
+        yield from wrapped(f"Without {_many(missing, 'task')} where one of them lacks the figure: {names}.")
+
+
+def figure_texts(figure: Figure) -> tuple[str, str, str, str]:
+    """A figure's means, difference and interval; of a share, in percent and points."""
+    low, high = figure.interval.low, figure.interval.high
+    if figure.share:
+        ends = f"{low * 100:+.1f} to {high * 100:+.1f}"
+        return percent(figure.first), percent(figure.second), f"{figure.difference * 100:+.1f} points", ends
+    if figure.key == "cost":
+        return money(figure.first), money(figure.second), f"{figure.difference:+.4f}", f"{low:+.4f} to {high:+.4f}"
+    return f"{figure.first:,.1f}", f"{figure.second:,.1f}", f"{figure.difference:+,.1f}", f"{low:+,.1f} to {high:+,.1f}"
+
+
+def _failures(comparison: Comparison) -> Iterator[str]:
+    found = comparison.failures
+    if found:
+        rows = [(lost.label, str(lost.first), str(lost.second)) for lost in found]
+        yield from table(("why not won", "first", "second"), rows)
 
 
 def _by_type(comparison: Comparison) -> Iterator[str]:

@@ -46,7 +46,7 @@ class Rules(_Frozen):
 class RunConfig(_Frozen):
     """The configuration of a run, resolved. ``model`` is without its host or folder, which are the machine's;
     ``script_sha256`` is the digest of a scripted one's file. ``habits`` is the name of their file; what it says is part of
-    the manifest's ``data``.
+    the manifest's ``data``. ``curiosity`` is the share of turns that chance plays, in an exploration.
     """
 
     world: str
@@ -65,6 +65,7 @@ class RunConfig(_Frozen):
     rules: Rules | None
     grants: tuple[Grant, ...]
     max_turns: int
+    curiosity: float | None = None
 
     def terms(self, world: World) -> Terms:
         """On what terms each episode of the run is played."""
@@ -79,6 +80,7 @@ class RunConfig(_Frozen):
             habits=habits_label(self.habits, world),
             settings=self.settings,
             inline=world.inline,
+            curiosity=self.curiosity,
         )
 
 
@@ -126,8 +128,11 @@ class Plan:
         return Path("runs") / "-".join(slug(part, 40) for part in parts if part)
 
 
-def make_plan(configuration: Configuration) -> Plan:
-    """Make every choice that ``configuration`` leaves open. Raises ``ConfigurationError`` and ``KnowledgeError``."""
+def make_plan(configuration: Configuration, *, curiosity: float | None = None) -> Plan:
+    """Make every choice that ``configuration`` leaves open; ``curiosity`` is an exploration's.
+
+    Raises ``ConfigurationError`` and ``KnowledgeError``.
+    """
     from agent.agents.registry import needs_model, resolve_settings
     from agent.roles.base import prompt_hashes
 
@@ -155,10 +160,11 @@ def make_plan(configuration: Configuration) -> Plan:
         agent=settings.agent,
         settings=resolve_settings(settings.agent, settings.settings_of(settings.agent)),
         model=placeless(model) if model else None,
-        script_sha256=_script_digest(model) if model else None,
+        script_sha256=script_digest(model) if model else None,
         rules=read_rules(settings.rules) if settings.rules else None,
         grants=tuple(sorted(set(settings.grant))),
         max_turns=settings.max_steps,
+        curiosity=curiosity,
     )
     manifest = Manifest(
         housequest=_version("housequest") or "0",
@@ -203,7 +209,7 @@ def placeless(model: str) -> str:
     return f"{parsed.kind}:{parsed.name if parsed.kind == 'openai' else Path(parsed.name).name}"
 
 
-def _script_digest(model: str) -> str | None:
+def script_digest(model: str) -> str | None:
     """The sha256 of a scripted model's file; None for other models, which have none."""
     from agent.models.registry import parse_model
     from agent.models.scripted import read_script

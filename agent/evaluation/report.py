@@ -34,13 +34,23 @@ def read_run(run: RunFolder, prices: PriceList | None = None, watcher: Watcher |
     Raises ``ConfigurationError``.
     """
     manifest, results = read_results(run)
+    return manifest, summarise(manifest.tasks, results, extras_of(run, manifest, results, prices, watcher))
+
+
+def extras_of(
+    run: RunFolder,
+    manifest: Manifest,
+    results: Sequence[Result],
+    prices: PriceList | None = None,
+    watcher: Watcher | None = None,
+) -> Extras:
+    """What is known of a run beside its results. Raises ``ConfigurationError`` for what is kept and cannot be read."""
     played = {result.task for result in results}
-    extras = Extras(
+    return Extras(
         paths=paths_of(run, manifest, [task for task in manifest.tasks if task.id in played], watcher),
         clocks=clocks_of(run, manifest.tasks),
         prices=prices(manifest.configuration.model) if prices and manifest.configuration.model else None,
     )
-    return manifest, summarise(manifest.tasks, results, extras)
 
 
 def read_results(run: RunFolder) -> tuple[Manifest, list[Result]]:
@@ -157,6 +167,7 @@ def heading(manifest: Manifest) -> list[tuple[str, str]]:
         ("habits", config.habits or ""),
         ("rules", config.rules.label if config.rules else ""),
         ("grants", ", ".join(config.grants)),
+        ("curiosity", f"{config.curiosity:g} of the turns were chance's" if config.curiosity else ""),
     ]
     return [(name, value.rstrip()) for name, value in lines if value]
 

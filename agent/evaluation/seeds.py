@@ -73,11 +73,20 @@ def means(runs: Sequence[Seeded]) -> dict[str, Mean | None]:
     return found
 
 
+OWN_TASKS = "Each seed drew tasks of its own: the spread is that of the tasks as well as of the agent."
+
+
+def same_tasks(runs: Sequence[Seeded]) -> bool:
+    """Whether every run played the same tasks; one with ``--sample`` draws them with its seed."""
+    return len({tuple(task.id for task in run.manifest.tasks) for run in runs}) == 1
+
+
 def as_json(runs: Sequence[Seeded]) -> dict[str, object]:
     """Every run's figures as plain data, and the means over them."""
     over = {name: mean and {"mean": mean.value, "interval": _ends(mean.interval)} for name, mean in means(runs).items()}
     return {
         "seeds": [run.seed for run in runs],
+        "same_tasks": same_tasks(runs),
         "over_seeds": over,
         "runs": [{"name": run.name, "seed": run.seed, **report.as_json(run.manifest, run.summary)} for run in runs],
     }
@@ -109,6 +118,9 @@ def _lines(runs: Sequence[Seeded]) -> Iterator[str]:
         if mean is not None and (name != "cost" or mean.value)
     ]
     yield from table((f"over {len(runs)} seeds", "mean", "95 % interval"), rows)
+    if not same_tasks(runs):
+        yield ""
+        yield from wrapped(OWN_TASKS)
 
 
 def _row(run: Seeded) -> tuple[str, ...]:

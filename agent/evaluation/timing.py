@@ -24,7 +24,8 @@ class Clock:
     """What an episode took: seconds of its model's calls, attempts at them, prompt tokens that a cache served, seconds in all.
 
     ``model`` and ``cached`` are None where no call was clocked or no cache told of, ``wall`` where it was not measured, as in a
-    run of an earlier version. Seconds in all include what other episodes in flight took.
+    run of an earlier version. Seconds in all include what other episodes in flight took; those of an episode that was gone on
+    with are of the sitting in which it ended, since nobody clocked what a kill cut off.
     """
 
     model: float | None = None

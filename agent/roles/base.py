@@ -26,6 +26,9 @@ Conversation = tuple[Message, ...]
 LONGEST_REPLY = 20_000
 """Characters of a reply that are kept; what a model says beyond them is noise."""
 
+LEARNING = frozenset({"distiller", "judge"})
+"""Templates of roles that learn from play, and take no part in it."""
+
 _SECTION = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
 _THOUGHT_BEFORE = re.compile(r"\A.*</(think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 """Some servers give only the end of a model's reasoning a mark: its beginning was in the prompt."""
@@ -57,10 +60,11 @@ def load_prompt(name: str) -> Prompt:
     return Prompt(name, dict(zip(parts[::2], parts[1::2], strict=True)))
 
 
-def prompt_hashes() -> dict[str, str]:
-    """The sha256 of each prompt template by name, for a run's record."""
-    files = sorted((f for f in resources.files("agent.roles").iterdir() if f.name.endswith(".txt")), key=lambda f: f.name)
-    return {file.name.removesuffix(".txt"): sha256(file.read_bytes()).hexdigest() for file in files}
+def prompt_hashes(*, learning: bool = False) -> dict[str, str]:
+    """The sha256 of each prompt template by name, for a record: of the roles that play, or of those that learn from it."""
+    files = {file.name.removesuffix(".txt"): file for file in resources.files("agent.roles").iterdir()}
+    names = sorted(name for name, file in files.items() if file.name.endswith(".txt") and (name in LEARNING) == learning)
+    return {name: sha256(files[name].read_bytes()).hexdigest() for name in names}
 
 
 @dataclass(frozen=True, slots=True)

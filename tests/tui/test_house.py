@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent import events
@@ -194,7 +194,6 @@ def test_a_real_game_shows_each_receptacle_once_and_only_what_was_told(seed: int
     assert any(thing.wanted for place in shown(state.moment).here for thing in place.things)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=100), st.text(max_size=200), st.text(max_size=40), st.text(max_size=200))
 def test_any_texts_give_a_house(goal: str, opening: str, command: str, answer: str) -> None:
     first = Event(id=0, body=started(goal, opening=f"Looking quickly around you, you see {opening}. a cabinet 1."))

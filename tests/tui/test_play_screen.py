@@ -167,6 +167,21 @@ async def test_quitting_in_the_middle_of_a_call_and_taking_up_the_game_again(ser
     assert [path.suffix for path in records()] == [".jsonl"]
 
 
+async def test_a_game_that_was_left_with_a_proposal_still_lists_what_is_possible() -> None:
+    app = playing(game())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await proposed(pilot, 1)
+        possible = on(app).session.status.possible
+        await press(pilot, "q")
+        await until(pilot, lambda: not app.is_running)
+    (part,) = records()
+    again = playing(game(), resume=part)
+    async with again.run_test(size=(80, 24)) as pilot:
+        await proposed(pilot, 1)
+        assert possible
+        assert on(again).session.status.possible == possible
+
+
 async def test_an_endpoint_that_is_down_is_tried_again_and_then_changed(server: Server) -> None:
     app = playing(game(agent="react", model="openai:gone@http://127.0.0.1:9/v1"))
     async with app.run_test(size=(120, 40)) as pilot:

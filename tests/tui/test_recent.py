@@ -88,7 +88,7 @@ def test_a_damaged_file_is_set_aside(content: bytes) -> None:
     assert recall().recent == CHOSEN
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.binary(max_size=60)
     | st.dictionaries(

@@ -114,7 +114,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_recording(tmp_path / "gone.jsonl")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_nothing_in_a_file_ends_in_a_traceback(data: st.DataObject, tmp_path: Path) -> None:
     whole = lines(rewound())

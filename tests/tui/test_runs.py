@@ -126,7 +126,7 @@ def test_a_folder_without_a_manifest(tmp_path: Path) -> None:
     assert "no run's folder" in run.reason
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from(["run.json", "index.jsonl"]), at=st.integers(0, 3_000), junk=st.binary(max_size=30))
 def test_no_content_is_fatal(name: str, at: int, junk: bytes, tmp_path: Path) -> None:
     path = tmp_path / "run"

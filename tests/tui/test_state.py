@@ -263,7 +263,7 @@ def streams(draw: st.DrawFn) -> list[Event]:
     ]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(streams(), st.lists(st.builds(Clocked, of=st.integers(-1, 14), seconds=st.floats(0, 100), cached=st.none() | _WHOLE)))
 def test_any_events_give_a_state_and_change_none(stream: list[Event], clocks: list[Clocked]) -> None:
     state = State()
@@ -277,7 +277,7 @@ def test_any_events_give_a_state_and_change_none(stream: list[Event], clocks: li
 
 
 @given(st.lists(st.builds(Event, id=st.integers(), parent=st.none() | st.integers(), body=_BODIES), max_size=6))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_events_out_of_all_order_give_a_state(stream: list[Event]) -> None:
     state = replayed(stream)
     assert isinstance(state.moment, Moment)

@@ -23,7 +23,7 @@ def compare(
     """Compare two runs task by task: who won what, and whether the difference is more than chance."""
     import json
 
-    from agent.config import given_path
+    from agent.config import configure, given_path
     from agent.evaluation.compare import compare as paired
     from agent.evaluation.compare import read_for_comparison
     from agent.evaluation.contrast import as_json as figures
@@ -37,7 +37,8 @@ def compare(
     if len(runs) != 2:
         raise ConfigurationError(f"compare takes two runs, and was given {len(runs)}; compare them two by two.")
     page = page_file(html)
-    comparison = paired(*(read_for_comparison(RunFolder(given_path(run))) for run in runs))
+    prices = configure().settings.prices_of
+    comparison = paired(*(read_for_comparison(RunFolder(given_path(run)), prices) for run in runs))
     if show is not None:
         _show(comparison, show)
     else:

@@ -9,8 +9,6 @@ import typer
 from tui.commands import options
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
-
     from agent.config import Settings
     from tui.game import Game, Mode
     from worlds.base import Task, World
@@ -170,7 +168,7 @@ def _mode(text: str | None, agent: str | None, screen: bool) -> Mode | None:
 def _show(game: Game | None, mode: Mode | None, settings: Settings, record: bool, speed: float | None) -> None:
     """Open the screen, at ``game`` or, without one, at home, and say afterwards what was recorded."""
     from tui import terminal
-    from tui.app import HousequestApp
+    from tui.app import HousequestApp, screen_of
     from tui.recent import files
     from tui.screens.home import HomeScreen
 
@@ -183,7 +181,7 @@ def _show(game: Game | None, mode: Mode | None, settings: Settings, record: bool
         from tui.making import check
 
         check(game)
-        app = HousequestApp(lambda: _first(game, mode), home)
+        app = HousequestApp(lambda: screen_of(game, mode), home)
     before = {*files(unfinished=True), *files(unfinished=False)}
     app.run()
     for unfinished, words in ((False, "Recorded in"), (True, "Recorded as far as it went in")):
@@ -192,17 +190,6 @@ def _show(game: Game | None, mode: Mode | None, settings: Settings, record: bool
                 terminal.note(f"{words} {path}")
     if app.return_code:
         raise typer.Exit(app.return_code)
-
-
-def _first(game: Game, mode: Mode) -> Screen[None]:
-    """The screen on which ``game`` is played."""
-    if mode == "race":
-        from tui.screens.race import RaceScreen
-
-        return RaceScreen(game)
-    from tui.screens.play import PlayScreen
-
-    return PlayScreen(game, mode)
 
 
 def _finish(outcome: str) -> None:

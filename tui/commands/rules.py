@@ -33,6 +33,27 @@ Json = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 Kind = Annotated[str | None, typer.Option("--kind", metavar="KIND", help="mechanic, affordance, location or strategy.")]
 
 
+@rules_app.command()
+def desk(book: Book) -> None:
+    """Curate a book on the screen: each rule beside its witnesses, which lead into the replay."""
+    from pathlib import Path
+
+    from tui import terminal
+    from worlds.errors import ConfigurationError
+
+    if not terminal.has_screen():
+        raise ConfigurationError("The desk needs a terminal; without one, see `housequest rules list` and `rules show`.")
+    from tui.app import HousequestApp
+    from tui.screens.desk import DeskScreen
+
+    shelf = _library()
+    current = shelf.editable(book)
+    app = HousequestApp(lambda: DeskScreen(current, Path("runs"), shipped=shelf.is_shipped(shelf.find(book))))
+    app.run()
+    if app.return_code:
+        raise typer.Exit(app.return_code)
+
+
 @rules_app.command("list")
 def list_rules(
     book: Annotated[str | None, typer.Argument(metavar="[BOOK]", help="A rulebook's name, or its file.")] = None,
@@ -231,13 +252,10 @@ def _played() -> list[Path]:
     """The runs in this folder, and the games that were played."""
     from pathlib import Path
 
-    from tui.runs import run_folders
+    from tui.runs import played
     from worlds.errors import ConfigurationError
-    from worlds.paths import state_folder
 
-    runs = [run for run in run_folders(Path("runs")) if (run / "episodes").is_dir()]
-    episodes = state_folder() / "episodes"
-    found = [*runs, *([episodes] if episodes.is_dir() and any(episodes.iterdir()) else [])]
+    found = played(Path("runs"))
     if not found:
         raise ConfigurationError(
             "Nothing was recorded yet; name a run's folder, or play: `housequest play`, `housequest eval`."

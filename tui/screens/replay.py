@@ -41,7 +41,8 @@ _TEACHING = "space plays the episode, → goes one turn on, n to the next refuse
 class ReplayScreen(LeavingScreen):
     """Replays the record ``path``; of a damaged one, as far as it is whole.
 
-    With ``speed``, in turns a second, it begins to play at once.
+    With ``speed``, in turns a second, it begins to play at once. With ``at``, the id of an event, it opens at the turn which
+    that event spent, on whichever branch has it.
     """
 
     class Left(Message):
@@ -84,7 +85,7 @@ class ReplayScreen(LeavingScreen):
     }
     """
 
-    def __init__(self, path: Path, speed: float | None = None) -> None:
+    def __init__(self, path: Path, speed: float | None = None, at: int | None = None) -> None:
         super().__init__()
         self._path = path
         self._recording: Recording | None = None
@@ -92,6 +93,7 @@ class ReplayScreen(LeavingScreen):
         self._place = 0
         self._speed = speed or CALM
         self._begins = speed is not None
+        self._at = at
         self._timer: Timer | None = None
         self._faults: tuple[str, ...] = ()
         self._said = ""
@@ -142,9 +144,22 @@ class ReplayScreen(LeavingScreen):
         self._branch = self._branch if again else len(recording.branches) - 1
         self._faults = recording.faults
         self._go(self._place)
+        self._open_at(recording)
         if self._begins:
             self._begins = False
             self.action_play()
+
+    def _open_at(self, recording: Recording) -> None:
+        """Go where the replay was asked to open, once; a record that has since lost that turn says so."""
+        if self._at is None:
+            return
+        event, self._at = self._at, None
+        spot = recording.spot(event)
+        if spot is None:
+            self._say(f"This record has no turn at event {event}: it was replaced, or is damaged before it.")
+            return
+        self._branch = spot.branch
+        self._go(spot.place)
 
     def _note(self, moment: Moment | None) -> None:
         """Say what is wrong with the record, and at the last turn how the episode ended."""

@@ -103,9 +103,13 @@ class Ending(Widget):
 
     @property
     def _player(self) -> str:
+        """Who played: the agent, a person, or both."""
         started = self._moment.started
         agent = started.agent if started else ""
-        return "you" if agent == "human" else agent or "this game"
+        persons = [entry.by == "person" for entry in self._moment.story]
+        if agent == "human" or (persons and all(persons)):
+            return "you"
+        return f"{agent} and you" if any(persons) else agent or "this game"
 
     def _facts(self, ended: Ended) -> Content:
         moment = self._moment

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from textual.content import Content
 
 from agent.config import Prices
-from tui.effort import cached_share, cost, money, seconds, tokens
+from agent.cost import cost, money
+from tui.effort import counted, seconds, tokens
 from tui.state import Moment, State
 from tui.widgets.lines import Lines, flat, hung
 
@@ -93,10 +94,10 @@ def _figures(state: State, prices: Prices | None) -> Iterator[str]:
     if not (effort.prompt_tokens or effort.completion_tokens):
         yield "tokens not counted"
         return
-    share = cached_share(effort)
+    share = counted(effort).cached_share
     told = f" · {share:.0%} cached" if share is not None else ""
     yield f"{tokens(effort.prompt_tokens)} in{told}"
     yield f"{tokens(effort.completion_tokens)} out"
     if prices is not None:
-        spent = cost(effort, prices)
+        spent = cost(counted(effort), prices)
         yield "cost unknown: several models" if len(state.models) > 1 else f"cost {money(spent or 0.0)}"

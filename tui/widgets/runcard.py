@@ -39,6 +39,7 @@ def configuration(run: Run) -> Content:
         settings,
         f"rules {config.rules.label}" if config.rules else "",
         f"granted {', '.join(config.grants)}" if config.grants else "",
+        f"curiosity {config.curiosity:g}" if config.curiosity else "",
         f"goals {config.goals}" if config.goals != "template" else "",
     ]
     return Content(" · ".join(printable(cut(one, LONGEST)) for one in told if one))

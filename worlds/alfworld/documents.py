@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from worlds.errors import ConfigurationError, shown
 
@@ -24,19 +24,34 @@ def read_yaml(path: Path, name: str, largest: int) -> object:
     return parse_yaml(content, name)
 
 
+DEEPEST = 50
+"""How deeply lists and mappings may lie in one another. What reads YAML takes time with the square of it."""
+
+
 def parse_yaml(content: bytes, name: str) -> object:
     """What ``content`` says as YAML. Raises ``ConfigurationError``, also for aliases: a few lines of them fill any memory."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
-    from ruamel.yaml.events import AliasEvent
 
+    safe: Any = YAML(typ="safe", pure=True)
     try:
-        events = YAML(typ="safe", pure=True).parse(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        if any(isinstance(event, AliasEvent) for event in events):  # pyright: ignore[reportUnknownVariableType]
-            raise ConfigurationError(f"{name} uses YAML anchors and aliases, which are not read; write each thing out.")
+        _refuse_bombs(safe.parse(content), name)
         return YAML(typ="safe", pure=True).load(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
         raise ConfigurationError(f"{name} is not valid YAML: {shown(' '.join(str(error).split()), 200)}.") from None
+
+
+def _refuse_bombs(events: Any, name: str) -> None:
+    """Go through the events of a document before anything is made of it."""
+    from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
+
+    depth = 0
+    for event in events:
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if isinstance(event, AliasEvent):
+            raise ConfigurationError(f"{name} uses YAML anchors and aliases, which are not read; write each thing out.")
+        if depth > DEEPEST:
+            raise ConfigurationError(f"{name} has lists or mappings more than {DEEPEST} deep in one another.")
 
 
 def as_mapping(value: object) -> Mapping[object, object] | None:

@@ -118,6 +118,7 @@ def heading(manifest: Manifest) -> list[tuple[str, str]]:
         ("engine", manifest.engine),
         ("rules", config.rules.label if config.rules else ""),
         ("grants", ", ".join(config.grants)),
+        ("curiosity", f"{config.curiosity:g}" if config.curiosity else ""),
         ("seed", str(config.seed)),
     )
     return [(name, value) for name, value in lines if value]

@@ -239,7 +239,7 @@ def test_what_a_client_is_told_is_the_text_of_the_game_and_no_more() -> None:
     within(Offer(WORLD), play)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.text(max_size=200) | st.sampled_from(["\ud800", "\x00", "look\nlook", "go to fridge 1\x1b[2J"]), max_size=4))
 def test_any_text_is_a_command(commands: list[str]) -> None:
     async def play(games: Games) -> None:

@@ -36,7 +36,7 @@ def test_a_row_a_task_that_counts(tmp_path: Path) -> None:
     assert rows[3]["steps"] == ""
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(st.text(max_size=12).filter(lambda text: not any("\ud800" <= letter <= "\udfff" for letter in text)))
 def test_text_is_never_a_formula_nor_another_row(tmp_path_factory: pytest.TempPathFactory, say: str) -> None:
     manifest, summary = recorded(tmp_path_factory.mktemp("any") / "run", say)

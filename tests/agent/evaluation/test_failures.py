@@ -422,7 +422,7 @@ _ends = st.builds(
     ended=_ends,
     parents=st.lists(st.integers(-3, 40), max_size=5),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_lost_events_have_exactly_one_class(
     started: list[Started], middle: list[Stepped | Spent], ended: Ended, parents: list[int]
 ) -> None:

@@ -57,3 +57,5 @@ def test_tasks_that_were_drawn_with_the_seed_may_differ(tmp_path: Path) -> None:
     run(tmp_path / "1", [Lived(7), Lived(9, "lost")], seed=1, sample=2)
     runs = read_seeds([RunFolder(tmp_path / seed) for seed in "01"])
     assert [each.summary.overall.success for each in runs] == [1.0, 0.5]
+    assert not as_json(runs)["same_tasks"]
+    assert "tasks of its own" in as_text(runs)

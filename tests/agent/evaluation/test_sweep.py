@@ -126,7 +126,7 @@ def test_a_value_that_cannot_be_used_names_its_arm(tmp_path: Path) -> None:
         read_sweep(tmp_path / "gone.yaml")
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.binary(max_size=80)
     | st.recursive(

@@ -81,7 +81,7 @@ async def test_calls_are_let_in_as_they_came() -> None:
     assert order == list(range(20))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 1 << 30), st.integers(1, 9) | st.none())
 def test_nobody_is_lost(seed: int, most: int | None) -> None:
     """Whatever is said of the calls and whichever are called off, all others get through and the gate ends empty."""

@@ -212,3 +212,20 @@ async def test_regions_are_turned_to_where_one_is_shown_at_a_time(tmp_path: Path
         await pilot.press("right", "f", "q")
         assert replay.place == 1
     assert app.return_code == 0
+
+
+@pytest.mark.parametrize(("event", "turn"), [(3, "turn 1 of"), (5, "turn 3 of"), (6, "turn 4 of"), (11, "turn 3 of")])
+async def test_it_opens_at_the_turn_of_an_event_on_whichever_branch_has_it(event: int, turn: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "e.jsonl", rewound())
+    async with showing(lambda: ReplayScreen(path, at=event)).run_test(size=(120, 40)) as pilot:
+        replay = await opened(pilot)
+        assert turn in screen_text(pilot.app)
+        assert replay.stops[replay.place].spent == event
+        assert f"branch {1 if event in {5, 6} else 2} of 2" in screen_text(pilot.app)
+
+
+async def test_an_event_that_the_record_does_not_have_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "e.jsonl", rewound())
+    async with showing(lambda: ReplayScreen(path, at=99)).run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        assert "no turn at event 99" in screen_text(pilot.app)

@@ -53,6 +53,13 @@ async def test_a_won_game_stands_beside_what_could_be_done() -> None:
     assert [line.partition("━")[0].strip() for line in lines[1:4]] == ["expert", "the expert", "the shortest"]
 
 
+@pytest.mark.parametrize(("players", "named"), [(("person",), "you"), (("agent", "person"), "expert and you")])
+async def test_who_played_is_named(players: tuple[events.Player, ...], named: str) -> None:
+    story = [LOOK.model_copy(update={"turn": turn, "by": player}) for turn, player in enumerate(players, 1)]
+    lines = (await read(after(started(), *story, ended("won")), Par(7, 6))).splitlines()
+    assert lines[1].partition("━")[0].strip() == named
+
+
 @pytest.mark.parametrize(
     ("turns", "words"), [(6, "Nobody could have been quicker."), (7, ""), (8, ""), (5, "Nobody could have been quicker.")]
 )

@@ -83,7 +83,7 @@ async def test_nothing_to_scrub_through() -> None:
         assert "opening of 0 turns · 0.5/s" in scrub.render().plain
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(turns=st.integers(0, 400), width=st.integers(20, 200), data=st.data())
 async def test_it_fits_whatever_the_episode(turns: int, width: int, data: st.DataObject) -> None:
     stops = tuple(Stop(place, refused=place % 7 == 3, replanned=place % 9 == 1) for place in range(turns + 1))

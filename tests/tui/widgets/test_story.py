@@ -153,7 +153,7 @@ def test_what_is_told_is_never_markup_nor_steers_the_terminal() -> None:
 
 
 @given(said=st.text(max_size=200), thoughts=st.lists(st.text(max_size=200), max_size=3))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_any_text_can_be_told(said: str, thoughts: Sequence[str]) -> None:
     seen(told(*(thought(text) for text in thoughts), turn(1, said, said)), (40, 12))
 
@@ -269,7 +269,7 @@ def test_a_rewind_tells_the_new_branch_after_what_both_share() -> None:
 
 
 @given(moves=st.lists(st.integers(0, 24), min_size=1, max_size=12))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_any_way_of_looking_back_and_forth_shows_what_looking_there_at_once_shows(moves: Sequence[int]) -> None:
     state = told(*(body for number in range(1, 13) for body in (thought(f"at {number}"), turn(number, f"look {number}"))))
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds.alfworld.play import HOUSES, any_commands, env_of, loaded, name_of, published
@@ -251,7 +251,6 @@ ANY_TEXT = st.one_of(st.text(st.characters(), max_size=200), LIKELY)
 
 
 @given(opening=ANY_TEXT, steps=st.lists(st.tuples(ANY_TEXT, ANY_TEXT, st.booleans()), max_size=6))
-@settings(deadline=None)
 def test_any_text_gives_a_belief(opening: str, steps: list[tuple[str, str, bool]]) -> None:
     belief = begin(Observation(opening))
     for command, text, accepted in steps:

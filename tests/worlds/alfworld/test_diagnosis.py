@@ -265,14 +265,13 @@ COMMANDS = st.one_of(st.text(st.characters(), max_size=200), st.lists(st.one_of(
 
 
 @given(COMMANDS, st.sampled_from([AT_DESK, HOLDING, AT_DRAWER, BEHIND, Belief(), begin(OPENING)]))
-@settings(deadline=None)
 def test_any_command_is_explained_in_one_short_printable_line(command: str, belief: Belief) -> None:
     explanation = explain(belief, command)
     assert explanation is None or (explanation.isprintable() and 0 < len(explanation) < 600)
 
 
 @given(st.lists(COMMANDS, max_size=5))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_any_command_can_be_given_to_the_wrapper(commands: list[str]) -> None:
     env = Diagnosed(bundled("bathroom"))
     env.reset()

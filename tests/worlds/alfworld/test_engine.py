@@ -152,7 +152,7 @@ def test_reset_forgets_everything_and_no_episode_changes_the_game(name: str) -> 
 COMMANDS = sorted({command for name in GAMES for command in wandered(name, 5).admissible_commands()})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     typed=st.lists(
         st.text(st.characters(codec=None), max_size=40) | st.sampled_from(COMMANDS) | st.sampled_from(COMMANDS).map(str.title),

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds.alfworld.play import BUNDLED, HOUSES, any_commands, env_of, loaded, name_of, published
@@ -238,7 +238,6 @@ def test_refused_every_time_it_tries_each_command_once() -> None:
     st.lists(st.tuples(st.none() | ANY_TEXT, ANY_TEXT, st.booleans()), max_size=8),
     st.sampled_from(["counts", "name"]),
 )
-@settings(deadline=None)
 def test_any_text_leads_to_a_command_or_to_giving_up(
     goal: str, opening: str, steps: list[tuple[str | None, str, bool]], order: str
 ) -> None:

@@ -259,7 +259,7 @@ def test_things_in_each_other_are_read_one_level_deep() -> None:
 
 
 @given(cut=st.integers(0, len(HOUSE.problem)), by=st.text(max_size=30), length=st.integers(0, 200))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_problem_damaged_anywhere_is_a_game_or_refused(cut: int, by: str, length: int) -> None:
     problem = HOUSE.problem[:cut] + by + HOUSE.problem[cut + length :]
     try:

@@ -179,7 +179,7 @@ def loads_or_refuses(path: Path) -> None:
         assert path.name in str(error)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=300))
 def test_no_bytes_do_worse_than_a_refusal(tmp_path: Path, content: bytes) -> None:
     loads_or_refuses(house(tmp_path, content))
@@ -192,13 +192,13 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.fixed_dictionaries({"pddl_problem": JSON, "goal": JSON}) | JSON)
 def test_no_json_does_worse_than_a_refusal(tmp_path: Path, content: Any) -> None:
     loads_or_refuses(house(tmp_path, content))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), hits=st.integers(1, 30), stem=st.sampled_from(sorted(HOUSES.glob("*.json"))))
 def test_no_damage_does_worse_than_a_refusal(tmp_path: Path, seed: int, hits: int, stem: Path) -> None:
     """Bytes flipped, cut and doubled in a good house, then tokens dropped, doubled and swapped in its problem."""

@@ -66,7 +66,7 @@ def test_a_seed_gives_the_same_house_in_another_process(hashing: str) -> None:
 
 
 @given(seed=st.integers(0, SEEDS - 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_any_seed_is_a_house_that_can_be_won_and_is_not_won_yet(seed: int) -> None:
     house = make_house(seed)
     assert not won(house.game, house.game.start)

@@ -90,7 +90,7 @@ def test_weights_count_by_their_share_and_the_order_not_at_all(file: Path) -> No
         ("mug: {safe: 1}\nmug: {shelf: 1}", "not valid YAML"),
         ("mug: {safe: 1", "not valid YAML"),
         ("mug: !!python/object/apply:os.system [id]", "not valid YAML"),
-        ("[" * 5_000, "not valid YAML"),
+        ("[" * 5_000, "more than 50 deep"),
         ("#" * 200_000, "more than 100,000 bytes"),
         ("a: &a [x, x]\nb: &b [*a, *a]\nmug: *b", "anchors and aliases"),
         ('"\\e[2J": {safe: 1}', "no object named"),

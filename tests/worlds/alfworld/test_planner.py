@@ -120,7 +120,7 @@ def wandered(game: Game, seed: int, steps: int) -> State:
 
 
 @given(seed=st.integers(0, 2**32), steps=st.sampled_from((0, 0, 1, 3, 6)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_plan_is_as_short_as_trying_everything_finds(seed: int, steps: int) -> None:
     game = tiny(seed)
     start = wandered(game, seed, steps)

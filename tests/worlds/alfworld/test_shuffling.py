@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds.alfworld.play import HOUSES, any_commands, env_of, loaded, name_of
@@ -29,7 +29,6 @@ def test_two_rounds_are_those_of_numpys_random_state(seed: int, first: str, seco
     assert "".join(islice(shuffled_cycle("0123456789", seed), 20)) == first + second
 
 
-@settings(deadline=None)  # the first example imports NumPy
 @given(seed=st.integers(0, 2**32 - 1), number=st.integers(1, 300))
 def test_any_order_is_that_of_numpys_random_state(seed: int, number: int) -> None:
     numpy = pytest.importorskip("numpy", reason="needs NumPy, which comes with the extra gym")

@@ -73,7 +73,7 @@ def env_of_started(house: Path) -> NativeEnv:
 
 
 @given(command=st.text(st.characters(exclude_categories=())) | st.sampled_from(["look", "look\n", " look", "Look"]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_any_text_is_a_command(workers: Workers, command: str) -> None:
     env = opened(workers)
     env.reset()

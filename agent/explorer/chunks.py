@@ -1,0 +1,132 @@
+"""Trajectories as text for a model to read, in chunks of so many steps and tokens, each step with the origin it is found by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.events import Started, Stepped
+from agent.lived import records
+from agent.record import read_episode
+from agent.roles.base import clean, load_prompt
+
+LONGEST_OPENING = 4_000
+LONGEST_OBSERVATION = 1_500
+CHARACTERS = 4
+"""Characters that are taken for a token: near enough for English in any model's vocabulary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An executed command with its answer; ``origin`` is run/task/step."""
+
+    origin: str
+    command: str
+    observation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """An episode as it was lived through: action-observation sequences (OPEx, section 3) hold neither outcome nor task id.
+
+    ``curious`` of its steps were chance's.
+    """
+
+    opening: str
+    steps: tuple[Step, ...]
+    curious: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What a model reads at once: ``text`` in which step N, counted from 1, is ``steps[N - 1]``."""
+
+    number: int
+    text: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a chunk is at most: ``steps``, and about so many ``tokens``. One step at least is in each."""
+
+    steps: int = 80
+    tokens: int = 6_000
+
+
+def lives(run: Path) -> Iterator[Lived]:
+    """The episodes of the run's folder, in the order of their tasks. Raises ``ConfigurationError`` for a damaged record."""
+    for record in records([run]):
+        opening, steps, curious = "", list[Step](), 0
+        for event in read_episode(record.path):
+            match event.body:
+                case Started() as started:
+                    opening = started.opening
+                case Stepped() as step:
+                    said = f"{step.observation} {step.explanation or ''}".strip()
+                    steps.append(Step(f"{record.run}/{record.task}/{event.id}", step.command, said))
+                    curious += step.by == "curiosity"
+                case _:
+                    pass
+        yield Lived(opening, tuple(steps), curious)
+
+
+def chunks(episodes: Iterable[Lived], size: Size) -> Iterator[Chunk]:
+    """The steps of ``episodes`` in chunks no larger than ``size``; a house that is broken off begins the next one again."""
+    packing = _Packing(size)
+    for number, episode in enumerate(episodes, 1):
+        begun = False
+        for step in episode.steps:
+            if packing.full(step):
+                yield packing.chunk()
+            if packing.house != number:
+                packing.open(number, episode.opening, again=begun)
+            packing.add(step)
+            begun = True
+    if packing.steps:
+        yield packing.chunk()
+
+
+class _Packing:
+    """The chunk that is being packed."""
+
+    def __init__(self, size: Size) -> None:
+        self._size = size
+        self._number = 0
+        self._parts: list[str] = []
+        self._characters = 0
+        self._houses = 0
+        self.steps: list[Step] = []
+        self.house: int | None = None
+
+    def full(self, step: Step) -> bool:
+        """Whether ``step`` belongs to the next chunk."""
+        more = self._characters + len(step.observation[:LONGEST_OBSERVATION])
+        return bool(self.steps) and (len(self.steps) >= self._size.steps or more > self._size.tokens * CHARACTERS)
+
+    def open(self, house: int, opening: str, *, again: bool) -> None:
+        """Begin with a house."""
+        self.house = house
+        self._houses += 1
+        told = ", which you have seen the beginning of" if again else ""
+        text = clean(opening)[:LONGEST_OPENING]
+        self._write(load_prompt("distiller").render("house", number=str(self._houses), again=told, opening=text))
+
+    def add(self, step: Step) -> None:
+        """Add a step of the present house."""
+        self.steps.append(step)
+        command, said = clean(step.command), clean(step.observation)[:LONGEST_OBSERVATION]
+        number = str(len(self.steps))
+        self._write(load_prompt("distiller").render("step", number=number, command=command, observation=said))
+
+    def chunk(self) -> Chunk:
+        """What was packed; the next chunk begins."""
+        self._number += 1
+        packed = Chunk(self._number, "\n".join(self._parts), tuple(self.steps))
+        self._parts, self._characters, self._houses, self.steps, self.house = [], 0, 0, [], None
+        return packed
+
+    def _write(self, text: str) -> None:
+        self._parts.append(f"\n{text}" if text.startswith("House ") and self._parts else text)
+        self._characters += len(text)

@@ -1,0 +1,232 @@
+"""An exploration from its beginning to its book: play, distil, filter, check, write (OPEx, section 3).
+
+Everything that was paid for is on disk before it is used: episodes as in any run, and each call of learning with its prompt and
+reply. What follows from them is computed anew, so that going on after a kill repeats no call and comes to the same book.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from agent.evaluation.batch import Progress, Sitting, Watcher, run_batch
+from agent.evaluation.budget import Purse
+from agent.evaluation.folder import RunFolder
+from agent.evaluation.metered import MeteredModel
+from agent.evaluation.metrics import Summary
+from agent.evaluation.plan import slug
+from agent.explorer.book import judged, others, write
+from agent.explorer.candidates import Candidate, Gathered
+from agent.explorer.chunks import Chunk, chunks, lives
+from agent.explorer.crew import in_turn
+from agent.explorer.judges import Asker, ModelJudges
+from agent.explorer.ledger import Ledger
+from agent.explorer.plan import Exploration, ExplorationFolder, refuse_kept
+from agent.explorer.report import Acceptance, Found, Lost, Played, Report
+from agent.explorer.sift import Kept, sift
+from agent.lived import lived
+from agent.models.registry import make_model
+from agent.roles.base import load_prompt
+from agent.roles.distiller import DISTILLER, MOST_RULES, Proposals
+from knowledge.library import library
+from knowledge.mining import mine
+from knowledge.moments import Moment
+from knowledge.rules import Origin, Rule
+from worlds.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Where what is found goes, who accepts it, and which runs are looked at for evidence besides its own.
+
+    None of that is part of what an exploration is.
+    """
+
+    into: str
+    accept: Acceptance = "person"
+    besides: tuple[Path, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the runs besides."""
+        return tuple(slug(path.resolve().name) for path in self.besides)
+
+    def is_that_of(self, report: Report) -> bool:
+        """Whether ``report`` is of this aim."""
+        return (report.into, report.accept, report.besides) == (self.into, self.accept, self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """Who is told how learning goes on: ``watcher`` of every chunk that was read, ``say`` of what a person should know."""
+
+    watcher: Watcher | None = None
+    say: Callable[[str], None] | None = None
+
+
+async def explore(
+    exploration: Exploration, folder: Path, aim: Aim, sitting: Sitting, purse: Purse, company: Company | None = None
+) -> Report:
+    """Play, learn, and write the book; or do what is left of that in ``folder``.
+
+    Raises what ``run_batch`` raises, ``ConfigurationError`` where the folder holds another exploration, and ``KnowledgeError``
+    where the book cannot be read or saved.
+    """
+    if aim.accept == "filter" and exploration.model is None:
+        way_out = "name one with --distiller, or give --accept evidence"
+        raise ConfigurationError(f"--accept filter: there is no model that could filter; {way_out}.")
+    for run in aim.besides:
+        refuse_kept(RunFolder(run).manifest().configuration.split, "--evidence")
+    library().writable(aim.into)  # a book that cannot be read is refused before anything is played
+    place = ExplorationFolder(folder)
+    place.begin(exploration)
+    before = place.report()
+    if before is not None and aim.is_that_of(before) and not before.left(retry_errors=sitting.retry_errors):
+        return before
+    summary = await run_batch(exploration.run, folder, sitting, purse)
+    with place.run.locked():
+        learning = _Learning(exploration, place, aim, sitting, purse, company or Company())
+        report = await learning.report(summary)
+        place.conclude(report)
+    return report
+
+
+class _Learning:
+    """Learning from a run that was played."""
+
+    def __init__(
+        self, exploration: Exploration, place: ExplorationFolder, aim: Aim, sitting: Sitting, purse: Purse, company: Company
+    ) -> None:
+        self._exploration = exploration
+        self._place = place
+        self._aim = aim
+        self._sitting = sitting
+        self._purse = purse
+        self._company = company
+        self._name = slug(place.path.resolve().name)
+        self._episodes = list(lives(place.path))
+
+    async def report(self, summary: Summary) -> Report:
+        """Learn, write the book, and say what came of it."""
+        played = Played(
+            episodes=summary.overall.finished,
+            won=summary.overall.won,
+            errors=summary.overall.errors,
+            steps=sum(len(each.steps) for each in self._episodes),
+            curious=sum(each.curious for each in self._episodes),
+        )
+        if self._exploration.model is None:
+            return await self._counted(played)
+        model = make_model(self._exploration.model, timeout=self._sitting.time_limit)
+        try:
+            ledger = Ledger(self._place.calls_file)
+            self._purse.add(ledger.used(self._exploration.prices))
+            asker = Asker(
+                model=MeteredModel(model, self._purse, self._exploration.prices),
+                name=self._exploration.learning.distiller or "",
+                ledger=ledger,
+                purse=self._purse,
+                workers=self._sitting.workers,
+                seed=self._exploration.run.config.seed,
+                longest=self._exploration.learning.reply_tokens,
+            )
+            return await self._distilled(played, asker)
+        finally:
+            await model.aclose()
+
+    async def _counted(self, played: Played) -> Report:
+        """Without a model: what counting alone can learn."""
+        origin = Origin("run", self._name)
+        mined = mine(lived([self._place.path])).rules(self._name)
+        proposed = [Candidate(rule, rule.evidence.witnesses) for rule in mined]
+        sifted = await sift(proposed, self._others(origin), self._moments(), None)
+        return Report(
+            accept=self._aim.accept,
+            into=self._aim.into,
+            besides=self._aim.names,
+            distiller=None,
+            played=played,
+            chunks=0,
+            proposed=len(proposed),
+            found=self._written(sifted.kept, origin),
+            dropped=sifted.dropped,
+        )
+
+    async def _distilled(self, played: Played, asker: Asker) -> Report:
+        parts = list(chunks(self._episodes, self._exploration.size))
+        origin = Origin("model", f"{asker.name[:140]} over {self._name}")
+        gathered = await self._gathered(parts, asker, origin)
+        judges = ModelJudges(asker, {step.origin: step for part in parts for step in part.steps}, self._company.say)
+        sifted = await sift(gathered.candidates, self._others(origin), self._moments(), judges)
+        used = asker.ledger.used()
+        return Report(
+            accept=self._aim.accept,
+            into=self._aim.into,
+            besides=self._aim.names,
+            distiller=asker.name,
+            played=played,
+            chunks=len(parts),
+            proposed=gathered.number,
+            found=self._written(sifted.kept, origin),
+            dropped=(*gathered.dropped, *sifted.dropped),
+            checks=tuple(gathered.checks),
+            lost=tuple(asker.lost),
+            calls=used.calls,
+            tokens=used.tokens.prompt + used.tokens.completion,
+        )
+
+    async def _gathered(self, parts: Sequence[Chunk], asker: Asker, origin: Origin) -> Gathered:
+        """What the distiller proposes on reading each chunk."""
+        prompt = load_prompt("distiller")
+        world = self._exploration.run.world
+        system = prompt.render("system", manual=world.manual, most=str(MOST_RULES))
+
+        async def read(part: Chunk) -> Proposals | Lost:
+            text = prompt.render("chunk", chunk=part.text)
+            return await asker.ask(DISTILLER, system, text, f"chunk {part.number}")
+
+        if self._company.say is not None:
+            self._company.say(f"Distilling rules from {len(parts):,} chunk{'s' * (len(parts) != 1)} with {asker.name}.")
+        self._tell(0, len(parts))
+        jobs = [partial(read, part) for part in parts]
+        answers = await in_turn(jobs, asker.workers, self._purse, lambda done: self._tell(done, len(parts)))
+        gathered = Gathered()
+        for part, answer in zip(parts, answers, strict=True):
+            if isinstance(answer, Lost):
+                asker.lost.append(answer)
+            else:
+                gathered.add(part, answer, origin)
+        return gathered
+
+    def _tell(self, done: int, total: int) -> None:
+        if self._company.watcher is not None:
+            cost = self._purse.used.money
+            self._company.watcher(Progress(done, total, won=None, errors=0, resumed=0, active=self._purse.calling, cost=cost))
+
+    def _moments(self) -> Iterator[Moment]:
+        """All recorded commands that rules are checked against."""
+        return lived([self._place.path, *self._aim.besides], left_out=self._left_out)
+
+    def _left_out(self, error: ConfigurationError) -> None:
+        if self._company.say is not None:
+            self._company.say(f"Left out: {error}")
+
+    def _others(self, origin: Origin) -> tuple[Rule, ...]:
+        return others(library().writable(self._aim.into), origin)
+
+    def _written(self, kept: Sequence[Kept], origin: Origin) -> tuple[Found, ...]:
+        """Write what is kept, and say how it then stands in the book."""
+        rules = [judged(each, self._aim.accept) for each in kept]
+        book = write(self._aim.into, rules, origin)
+        stands = {rule.id: rule for rule in book.rules}
+        return tuple(Found.of(stands[each.rule.id], _note(each, stands[each.rule.id])) for each in kept)
+
+
+def _note(kept: Kept, rule: Rule) -> str:
+    if kept.disputes:
+        return f"excludes {' and '.join(kept.disputes)}; a person has to decide"
+    if rule.standing == "contradicted" and rule.status != "rejected":
+        return "the records contradict it"
+    return ""

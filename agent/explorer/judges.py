@@ -1,0 +1,125 @@
+"""The model's filter: asked which of the rules that look alike say the same, which exclude each other, and which is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from agent.agents.base import Said
+from agent.evaluation.budget import Purse
+from agent.explorer.candidates import Candidate
+from agent.explorer.chunks import Step
+from agent.explorer.crew import in_turn
+from agent.explorer.ledger import Ledger, RememberedModel
+from agent.explorer.report import Lost
+from agent.models.base import Message, Model, Timing
+from agent.roles.base import Answer, Role, Sampling, ask, clean, load_prompt
+from agent.roles.judge import ARBITER, JUDGE, Judgement, Likeness, Right
+from knowledge.rules import Evidence, Rule
+from worlds.errors import ModelError
+
+T = TypeVar("T")
+
+TOGETHER = 20
+"""Pairs that are judged in one call."""
+
+SHOWN_STEPS = 3
+LONGEST_STEP = 400
+
+Pair = tuple[Rule, Rule]
+
+
+@dataclass
+class Asker:
+    """Asks ``model`` in its roles, through the ledger; what cannot be had is ``lost``. ``name`` is the model's,
+    placeless; ``longest`` the tokens that a reply may have."""
+
+    model: Model
+    name: str
+    ledger: Ledger
+    purse: Purse
+    workers: int
+    seed: int
+    longest: int
+    lost: list[Lost] = field(default_factory=list[Lost])
+
+    async def ask(self, role: Role[T], system: str, text: str, what: str) -> T | Lost:
+        """What the model says to ``text``; or, where it fails or cannot be read even when asked again, that it is lost."""
+        remembered = RememberedModel(self.model, self.name, role.name, self.ledger)
+        sampling = Sampling(max_tokens=self.longest, seed=self.seed)
+        try:
+            answer: Answer[T] = await ask(role, remembered, (Message("system", system),), text, _unheard, sampling)
+        except ModelError as error:
+            return Lost(what=what, why=clean(error.recorded), again=True)
+        return answer.value if answer.value is not None else Lost(what=what, why=answer.reason, again=False)
+
+
+class ModelJudges:
+    """A model as the judge of pairs, and as the arbiter of disputes; ``steps`` are those of the run by their origin.
+    ``say`` is told what is about to be asked."""
+
+    def __init__(self, asker: Asker, steps: Mapping[str, Step], say: Callable[[str], None] | None = None) -> None:
+        self._asker = asker
+        self._steps = steps
+        self._say = say
+
+    async def compare(self, pairs: Sequence[Pair]) -> list[Likeness]:
+        """How the rules of each pair are alike; a pair of which nothing could be learned counts as different."""
+        if pairs and self._say is not None:
+            self._say(f"Comparing {len(pairs):,} pairs of rules that look alike.")
+        parts = [pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER)]
+        jobs = [partial(self._judge, number, part) for number, part in enumerate(parts, 1)]
+        answers = await in_turn(jobs, self._asker.workers, self._asker.purse)
+        found: list[Likeness] = []
+        unsaid: Likeness = "different"
+        for part, answer in zip(parts, answers, strict=True):
+            if isinstance(answer, Lost):
+                self._asker.lost.append(answer)
+            said: Mapping[int, Likeness] = {} if isinstance(answer, Lost) else answer.pairs
+            found.extend(said.get(number, unsaid) for number in range(1, len(part) + 1))
+        return found
+
+    async def _judge(self, number: int, pairs: Sequence[Pair]) -> Judgement | Lost:
+        prompt = load_prompt("judge")
+        listed = [
+            prompt.render("pair", number=str(place), first=one.statement, second=other.statement)
+            for place, (one, other) in enumerate(pairs, 1)
+        ]
+        text = prompt.render("pairs", pairs="\n".join(listed), number=str(len(pairs)))
+        return await self._asker.ask(JUDGE, prompt.render("system"), text, f"judgement {number}")
+
+    async def decide(self, one: Candidate, other: Candidate) -> Right:
+        """Which of two candidates that exclude each other is right."""
+        prompt = load_prompt("judge")
+        text = prompt.render(
+            "dispute",
+            first=one.rule.statement,
+            first_found=_found(one.rule.evidence),
+            first_steps=self._told(one),
+            second=other.rule.statement,
+            second_found=_found(other.rule.evidence),
+            second_steps=self._told(other),
+        )
+        what = f"the dispute of {one.rule.id} and {other.rule.id}"
+        (answer,) = await in_turn(
+            [partial(self._asker.ask, ARBITER, prompt.render("arbiter"), text, what)], 1, self._asker.purse
+        )
+        if isinstance(answer, Lost):
+            self._asker.lost.append(answer)
+            return "unsure"
+        return answer
+
+    def _told(self, candidate: Candidate) -> str:
+        steps = [self._steps[step] for step in candidate.steps[:SHOWN_STEPS] if step in self._steps]
+        return "\n".join(f"> {clean(step.command)}\n{clean(step.observation)[:LONGEST_STEP]}" for step in steps)
+
+
+def _found(evidence: Evidence) -> str:
+    return f"{evidence.supports} for, {evidence.contradicts} against" if evidence else "nothing that decides it"
+
+
+def _unheard(body: Said, timing: Timing | None = None) -> None:
+    """The ledger keeps what was said; nobody else listens."""
+    del body, timing

@@ -1,0 +1,163 @@
+"""What an exploration is: a run that is played, and how rules are learned from it. Frozen once it has begun."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from agent.config import Configuration, Prices, Settings, world_of
+from agent.evaluation.folder import RunFolder, parsed, read
+from agent.evaluation.plan import Plan, default_split, make_plan, placeless, script_digest
+from agent.explorer.chunks import Size
+from agent.explorer.report import Report
+from agent.roles.base import prompt_hashes
+from worlds.errors import ConfigurationError, shown
+from worlds.paths import atomic_write
+
+SCHEMA = 1
+LARGEST = 256 << 20
+NO_MODEL = "none"
+
+_KEPT = ("valid", "test")
+"""How the names of those splits begin that agents are evaluated on."""
+
+
+class Learning(BaseModel):
+    """How rules are learned from the run (``explore.json``). ``distiller`` None: by counting alone."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: int = SCHEMA
+    distiller: str | None
+    script_sha256: str | None
+    chunk_steps: int
+    chunk_tokens: int
+    reply_tokens: int
+    prompts: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What was asked for beyond a run's configuration.
+
+    ``episodes`` are drawn from the split. ``distiller`` is a model's name, ``none`` for counting, or None for the model that
+    plays. ``reply_tokens`` is the longest reply in learning.
+    """
+
+    episodes: int = 50
+    curiosity: float = 0.2
+    distiller: str | None = None
+    size: Size = field(default_factory=Size)
+    reply_tokens: int = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """An exploration that can begin. ``model`` is the distiller with its address; ``prices`` are those of its tokens."""
+
+    run: Plan
+    learning: Learning
+    model: str | None
+    prices: Prices | None
+
+    @property
+    def size(self) -> Size:
+        """The size of chunks."""
+        return Size(self.learning.chunk_steps, self.learning.chunk_tokens)
+
+    @property
+    def default_folder(self) -> Path:
+        """Where it goes unless told otherwise: the same exploration always names the same folder."""
+        run = self.run.default_folder
+        digest = sha256(f"{run}\n{self.learning.model_dump_json()}".encode()).hexdigest()[:8]
+        return run.with_name(f"explore-{run.name.rpartition('-')[0]}-{digest}")
+
+
+def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
+    """Make every choice that is left open. Raises ``ConfigurationError`` and ``KnowledgeError``."""
+    if not 0 <= wish.curiosity <= 1:
+        raise ConfigurationError(f"--curiosity: {wish.curiosity:g} is no probability; give 0 to 1.")
+    numbers = {
+        "episodes": wish.episodes,
+        "chunk-steps": wish.size.steps,
+        "chunk-tokens": wish.size.tokens,
+        "reply-tokens": wish.reply_tokens,
+    }
+    for name, number in numbers.items():
+        if not 1 <= number <= 1_000_000:
+            raise ConfigurationError(f"--{name}: {number} cannot be; give 1 to 1000000.")
+    settings = configuration.settings
+    split = settings.split or _default_split(settings)
+    refuse_kept(split, "--split")
+    settings = settings.model_copy(update={"split": split, "limit": None, "sample": wish.episodes})
+    run = make_plan(replace(configuration, settings=settings), curiosity=wish.curiosity or None)
+    model = wish.distiller or settings.model
+    if model == NO_MODEL:
+        model = None
+    learning = Learning(
+        distiller=placeless(model) if model else None,
+        script_sha256=script_digest(model) if model else None,
+        chunk_steps=wish.size.steps,
+        chunk_tokens=wish.size.tokens,
+        reply_tokens=wish.reply_tokens,
+        prompts=prompt_hashes(learning=True) if model else {},
+    )
+    return Exploration(run, learning, model, settings.prices_of(model) if model else None)
+
+
+def refuse_kept(split: str, flag: str) -> None:
+    """Raise ``ConfigurationError`` for a split that agents are evaluated on."""
+    if split.startswith(_KEPT):
+        raise ConfigurationError(
+            f"{flag}: {shown(split)} is for evaluation, and rules that were learned from it would spoil its figures; use train "
+            "or generated."
+        )
+
+
+def _default_split(settings: Settings) -> str:
+    world = world_of(settings)
+    return "train" if world.name == "alfworld" else default_split(world)
+
+
+class ExplorationFolder:
+    """A run's folder with what learning adds to it: how it learns, the calls it made, and its report."""
+
+    def __init__(self, path: Path) -> None:
+        self.run = RunFolder(path)
+        self.path = path
+        self.learning_file = path / "explore.json"
+        self.calls_file = path / "calls.jsonl"
+        self.report_file = path / "report.json"
+
+    def report(self) -> Report | None:
+        """What it came to, once it has ended. Raises ``ConfigurationError`` for a damaged one."""
+        if not self.report_file.exists():
+            return None
+        return parsed(Report, read(self.report_file, LARGEST), str(self.report_file))
+
+    def conclude(self, report: Report) -> None:
+        """Keep what it came to."""
+        atomic_write(self.report_file, f"{report.model_dump_json(indent=2)}\n".encode())
+
+    def begin(self, exploration: Exploration) -> None:
+        """Freeze ``exploration``, or find the same one there already.
+
+        Raises ``ConfigurationError`` with the difference where another one has begun here.
+        """
+        with self.run.locked():
+            self.run.begin(exploration.run.manifest)
+            if not self.learning_file.exists():
+                atomic_write(self.learning_file, f"{exploration.learning.model_dump_json(indent=2)}\n".encode())
+                return
+        before = parsed(Learning, read(self.learning_file, LARGEST), str(self.learning_file)).model_dump()
+        now = exploration.learning.model_dump()
+        changes = [f"  {key}: {shown(before[key], 80)} is now {shown(now[key], 80)}" for key in now if before[key] != now[key]]
+        if changes:
+            listed = "\n".join(changes)
+            raise ConfigurationError(
+                f"{self.path} holds an exploration of another configuration:\n{listed}\n"
+                "Give the same command as before to go on with it, or give --out a new folder."
+            )

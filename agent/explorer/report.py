@@ -1,0 +1,110 @@
+"""What an exploration came to: what it found, what it dropped and why, and what could not be read. Kept in its folder."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+from knowledge.rules import Kind, Rule, Standing, Status
+
+SCHEMA = 1
+
+Acceptance = Literal["filter", "evidence", "person"]
+ACCEPTANCES: tuple[Acceptance, ...] = get_args(Acceptance)
+Cause = Literal["malformed", "known", "duplicate", "contradiction"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Dropped(_Frozen):
+    """A proposed rule that is not in the book, and ``why``. ``steps`` are those that it was read from, as run/task/step."""
+
+    statement: str
+    cause: Cause
+    why: str
+    steps: tuple[str, ...] = ()
+
+
+class BadCheck(_Frozen):
+    """A check that could not be read; its rule stayed without one."""
+
+    statement: str
+    check: str
+    why: str
+
+
+class Found(_Frozen):
+    """A rule that is in the book, as it was decided on. ``note`` says what a person should look at."""
+
+    id: str
+    statement: str
+    kind: Kind | None
+    status: Status
+    standing: Standing
+    supports: int
+    contradicts: int
+    check: str | None
+    note: str = ""
+
+    @classmethod
+    def of(cls, rule: Rule, note: str) -> Found:
+        """``rule`` as it is told."""
+        return cls(
+            id=rule.id,
+            statement=rule.statement,
+            kind=rule.kind,
+            status=rule.status,
+            standing=rule.standing,
+            supports=rule.evidence.supports,
+            contradicts=rule.evidence.contradicts,
+            check=str(rule.check) if rule.check else None,
+            note=note,
+        )
+
+
+class Lost(_Frozen):
+    """A piece of the work that came to nothing. ``again``: the same command tries it once more."""
+
+    what: str
+    why: str
+    again: bool
+
+
+class Played(_Frozen):
+    """What was lived through; ``curious`` of the ``steps`` were chance's."""
+
+    episodes: int
+    won: int
+    errors: int
+    steps: int
+    curious: int
+
+
+class Report(_Frozen):
+    """All of it. ``distiller`` None: nothing was asked, and rules were counted instead.
+
+    ``besides`` names the other runs that were looked at for evidence. ``proposed`` rules came in; each is found or dropped.
+    ``calls`` and ``tokens`` are those of learning alone.
+    """
+
+    schema_version: int = SCHEMA
+    accept: Acceptance
+    into: str
+    besides: tuple[str, ...] = ()
+    distiller: str | None
+    played: Played
+    chunks: int
+    proposed: int
+    found: tuple[Found, ...]
+    dropped: tuple[Dropped, ...]
+    checks: tuple[BadCheck, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    calls: int = 0
+    tokens: int = 0
+
+    def left(self, *, retry_errors: bool) -> bool:
+        """Whether something would be tried again."""
+        return any(each.again for each in self.lost) or (retry_errors and self.played.errors > 0)

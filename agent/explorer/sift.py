@@ -1,0 +1,204 @@
+"""The filter of an exploration, which is to "eliminate contradictory and duplicated world knowledge" (OPEx, section 3).
+
+Duplicates are merged. Contradictions are resolved by evidence first, by the model second, and else left to a person.
+
+What is in the book already is never changed here: a candidate that says the same is dropped, and one that contradicts it has to
+have the evidence, or is left to a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from agent.explorer.candidates import Candidate, named
+from agent.explorer.likeness import exclude, near_pairs, normal
+from agent.explorer.report import Cause, Dropped
+from agent.roles.judge import Likeness, Right
+from knowledge.evidence import examine
+from knowledge.moments import Moment
+from knowledge.rules import Rule, Standing
+
+_WEIGHT: dict[Standing, int] = {"contradicted": 0, "undecided": 1, "supported": 2}
+
+
+class Judges(Protocol):
+    """Who is asked where words and evidence do not tell."""
+
+    async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[Likeness]:
+        """How the rules of each pair are alike."""
+        ...
+
+    async def decide(self, one: Candidate, other: Candidate) -> Right:
+        """Which of two candidates that exclude each other is right."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A candidate that stays; ``disputes`` names the rules that it excludes, where a person has to decide."""
+
+    rule: Rule
+    disputes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """What is left of the candidates, in their order, and what was dropped."""
+
+    kept: tuple[Kept, ...]
+    dropped: tuple[Dropped, ...]
+
+
+async def sift(proposed: Sequence[Candidate], book: Sequence[Rule], moments: Iterable[Moment], judges: Judges | None) -> Sifted:
+    """Filter what was ``proposed`` for a book that has the rules ``book``, with ``moments`` as evidence.
+
+    Without ``judges`` nothing but equal words is taken for the same.
+    """
+    sieve = _Sieve(book)
+    sieve.take(proposed)
+    sieve.weigh(moments)
+    if judges is not None:
+        await sieve.compare(judges)
+        await sieve.reconcile(judges)
+    return sieve.sifted()
+
+
+class _Sieve:
+    """The rules of the book, then the candidates; places count through both."""
+
+    def __init__(self, book: Sequence[Rule]) -> None:
+        self._book = list(book)
+        self._all: list[Candidate] = [Candidate(rule) for rule in book]
+        self._gone: set[int] = set()
+        self._dropped: list[Dropped] = []
+        self._contrary: list[tuple[int, int]] = []
+        self._stands_for: dict[int, int] = {}
+        self._disputed: list[tuple[int, int]] = []
+
+    def take(self, proposed: Sequence[Candidate]) -> None:
+        """Take candidates in; those whose words, or whose id, are there already are dropped."""
+        ids = {rule.id: place for place, rule in enumerate(self._book)}
+        words = {normal(rule.statement): place for place, rule in reversed(list(enumerate(self._book)))}
+        for candidate in proposed:
+            said = normal(candidate.rule.statement)
+            place = words.get(said, ids.get(candidate.rule.id))
+            if place is None:
+                words[said] = len(self._all)
+                self._all.append(candidate)
+            else:
+                self._merge(candidate, place, "in the same words")
+
+    def weigh(self, moments: Iterable[Moment]) -> None:
+        """Find the evidence for and against what can be checked; what cannot is left with the steps it was read from."""
+        findings = examine([each.rule for each in self._all], moments)
+        for place, finding in enumerate(findings):
+            candidate = self._all[place]
+            if finding.evidence:
+                self._all[place] = replace(candidate, rule=replace(candidate.rule, evidence=finding.evidence))
+
+    async def compare(self, judges: Judges) -> None:
+        """Merge what says the same, and find out what excludes each other."""
+        rules = [each.rule for each in self._all]
+        pairs = list(near_pairs(rules, len(self._book)))
+        plain = [(one, other) for one, other in pairs if exclude(rules[one].check, rules[other].check)]
+        asked = [pair for pair in pairs if pair not in set(plain)]
+        said = await judges.compare([(rules[one], rules[other]) for one, other in asked])
+        contrary = {pair for pair, word in zip(asked, said, strict=True) if word == "contrary"}
+        self._unite([pair for pair, word in zip(asked, said, strict=True) if word == "same"])
+        self._contrary = sorted(contrary.union(plain), key=lambda pair: (pair[1], pair[0]))
+
+    def _unite(self, same: Iterable[tuple[int, int]]) -> None:
+        groups: dict[int, list[int]] = {place: [place] for place in range(len(self._all))}
+        for one, other in same:
+            if groups[one] is not groups[other]:
+                groups[one].extend(groups[other])
+                for place in groups[other]:
+                    groups[place] = groups[one]
+        for place in sorted(groups):
+            group = sorted(groups[place])
+            if place != group[0] or len(group) == 1:
+                continue
+            # One of the book's own stays what it is; among candidates, the one with the best evidence speaks for all.
+            best = group[0] if group[0] < len(self._book) else min(group, key=lambda each: (-self._weight(each), each))
+            for other in group:
+                if other != best and other >= len(self._book):
+                    self._stands_for[other] = best
+                    self._gone.add(other)
+                    self._merge(self._all[other], best, "in other words, the model says")
+
+    def _merge(self, candidate: Candidate, place: int, how: str) -> None:
+        """Drop ``candidate`` for the rule at ``place``, which says it too."""
+        present = self._all[place]
+        rule = present.rule
+        if place < len(self._book):
+            self._drop(candidate, "known", f"the book has it {how}: {rule.id} ({rule.status})")
+            return
+        self._drop(candidate, "duplicate", f"{rule.id} says it {how}")
+        joined = replace(present, steps=tuple(dict.fromkeys((*present.steps, *candidate.steps))))
+        if how != "in the same words":
+            joined = replace(joined, rule=rule.including([candidate.rule], "filter"))
+        self._all[place] = joined
+
+    async def reconcile(self, judges: Judges) -> None:
+        """Resolve contradictions: by evidence, then by the model, and else leave them to a person."""
+        done: set[tuple[int, int]] = set()
+        for pair in self._contrary:
+            one, other = sorted(self._stands_for.get(place, place) for place in pair)
+            if one == other or (one, other) in done or {one, other} & self._gone or other < len(self._book):
+                continue
+            done.add((one, other))
+            if one < len(self._book):
+                self._against_book(one, other)
+            else:
+                await self._between(one, other, judges)
+
+    def _against_book(self, one: int, other: int) -> None:
+        known = self._all[one].rule
+        if known.status == "rejected":
+            return
+        if self._weight(one) > self._weight(other):
+            self._lose(other, f"{known.id}, which is in the book, excludes it and has the evidence")
+        else:
+            self._disputed.append((other, one))
+
+    async def _between(self, one: int, other: int, judges: Judges) -> None:
+        if self._weight(one) != self._weight(other):
+            loser, winner = sorted((one, other), key=self._weight)
+            self._lose(loser, f"{self._all[winner].rule.id} excludes it and has the evidence")
+            return
+        right = await judges.decide(self._all[one], self._all[other])
+        if right == "unsure":
+            self._disputed += [(one, other), (other, one)]
+        else:
+            loser, winner = (other, one) if right == "first" else (one, other)
+            self._lose(loser, f"{self._all[winner].rule.id} excludes it and is right, the model says")
+
+    def _lose(self, loser: int, why: str) -> None:
+        self._gone.add(loser)
+        self._drop(self._all[loser], "contradiction", why)
+
+    def _drop(self, candidate: Candidate, cause: Cause, why: str) -> None:
+        evidence = candidate.rule.evidence
+        found = f" ({evidence.supports} for, {evidence.contradicts} against)" if evidence and cause == "contradiction" else ""
+        dropped = Dropped(statement=candidate.rule.statement, cause=cause, why=why + found, steps=named(candidate.steps))
+        self._dropped.append(dropped)
+
+    def _weight(self, place: int) -> int:
+        return _WEIGHT[self._all[place].rule.standing]
+
+    def sifted(self) -> Sifted:
+        """What is left."""
+        places = (place for place in range(len(self._book), len(self._all)) if place not in self._gone)
+        return Sifted(tuple(self._kept(place) for place in places), tuple(self._dropped))
+
+    def _kept(self, place: int) -> Kept:
+        """The candidate at ``place``, with a note of each rule that it excludes and that stays too."""
+        rule = self._all[place].rule
+        evidence = replace(rule.evidence, witnesses=named(rule.evidence.witnesses), against=named(rule.evidence.against))
+        rule = replace(rule, evidence=evidence)
+        against = [self._all[other].rule for one, other in self._disputed if one == place and other not in self._gone]
+        for other in against:
+            rule = rule.disputed(other)
+        return Kept(rule, tuple(other.id for other in against))

@@ -1,0 +1,160 @@
+"""The distiller: sums up what was played as rules of the world (OPEx, section 3, "Prior Knowledge Integration")."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from agent.roles.base import ReplyError, Role
+
+MOST_RULES = 20
+LONGEST_STATEMENT = 400
+MOST_OBJECTS = 12
+MOST_STEPS = 20
+
+_LABELS = ("rule", "kind", "objects", "steps", "check")
+_STRICT = re.compile(r"(?P<label>Rule|Kind|Objects|Steps|Check): ?(?P<rest>.*)")
+_LENIENT = re.compile(
+    r"[\W\d_]{0,8}(?P<label>rule|statement|kind|objects?|steps?|check)\s?\d{0,3}[\s*_`]{0,4}[:=][\s*_`]{0,4}(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_NONE = re.compile(r"[\W_]*(?:rules?\W{0,6})?(?:none|no rules|nothing)\b.{0,40}", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.])\d{1,6}(?![\w.]*\w)")
+_RANGE = re.compile(r"\b(\d{1,6})\s?[-–]\s?(\d{1,6})\b")
+_OBJECT = re.compile(r"[A-Za-z][A-Za-z_-]{0,39}")
+
+_SAME = {"statement": "rule", "object": "objects", "step": "steps", "text": "rule"}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A rule as a model put it. ``steps`` are numbers of the chunk that it read; ``check`` is as it wrote it, or empty."""
+
+    statement: str
+    kind: str = ""
+    objects: tuple[str, ...] = ()
+    steps: tuple[int, ...] = ()
+    check: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """What a reply proposes; ``beyond`` counts the rules past the most that are read."""
+
+    rules: tuple[Proposal, ...]
+    beyond: int = 0
+
+
+def _strict(text: str) -> Proposals:
+    if text.strip() == "Rules: none":
+        return Proposals(())
+    blocks: list[dict[str, str]] = []
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        match = _STRICT.fullmatch(line.rstrip())
+        if match is None or (match["label"] != "Rule" and not blocks):
+            raise ReplyError('there are lines other than "Rule:", "Kind:", "Objects:", "Steps:" and "Check:".')
+        _add(blocks, match["label"].lower(), match["rest"])
+    return _proposals(blocks)
+
+
+def _lenient(text: str) -> Proposals:
+    blocks = list(_from_json(text))
+    if not blocks:
+        for line in text.splitlines():
+            match = _LENIENT.match(line[:4_000])
+            if match is not None:
+                label = match["label"].lower()
+                label = _SAME.get(label, label)
+                if label == "rule" or blocks:
+                    _add(blocks, label, match["rest"])
+            elif blocks and line.strip() and not line.strip().startswith("```") and (last := blocks[-1]):
+                # A long line that was broken goes on with whatever it belongs to.
+                field = next(reversed(last))
+                last[field] = f"{last[field]} {line.strip()}"
+    if not blocks and _NONE.match(text.strip()):
+        return Proposals(())
+    return _proposals(blocks)
+
+
+def _add(blocks: list[dict[str, str]], label: str, rest: str) -> None:
+    if label == "rule":
+        blocks.append({})
+    blocks[-1].setdefault(label, rest)
+
+
+def _proposals(blocks: Sequence[Mapping[str, str]]) -> Proposals:
+    if not blocks:
+        raise ReplyError('there is no line that begins with "Rule:"; where nothing can be learned, answer "Rules: none".')
+    return Proposals(tuple(_proposal(block) for block in blocks[:MOST_RULES]), max(0, len(blocks) - MOST_RULES))
+
+
+def _proposal(block: Mapping[str, str]) -> Proposal:
+    fields = {label: " ".join(block.get(label, "").split()).strip("*` ") for label in _LABELS}
+    check = "" if fields["check"].strip(" .").lower() in {"", "none", "n/a", "-"} else fields["check"]
+    return Proposal(
+        statement=fields["rule"],
+        kind=fields["kind"].strip(" .").lower()[:40],
+        objects=_objects(fields["objects"]),
+        steps=_steps(fields["steps"]),
+        check=check,
+    )
+
+
+def _objects(text: str) -> tuple[str, ...]:
+    words = (part.strip(" .\"'[]").lower() for part in text[:1_000].split(","))
+    named = (word.removeprefix("a ").removeprefix("an ") for word in words)
+    kept = (re.sub(r" \d{1,6}$", "", word) for word in named)
+    found = dict.fromkeys(word for word in kept if _OBJECT.fullmatch(word) and word != "none")
+    return tuple(found)[:MOST_OBJECTS]
+
+
+def _steps(text: str) -> tuple[int, ...]:
+    """The numbers in ``text``; a range counts as its ends and what lies between, as far as that is not much."""
+    found: list[int] = []
+    for match in _RANGE.finditer(text[:1_000]):
+        low, high = int(match[1]), int(match[2])
+        found += range(low, min(high, low + MOST_STEPS) + 1)
+    rest = _RANGE.sub(" ", text[:1_000])
+    found += [int(number) for number in cast("list[str]", _NUMBER.findall(rest))]
+    return tuple(dict.fromkeys(found))[:MOST_STEPS]
+
+
+def _from_json(text: str) -> Iterable[dict[str, str]]:
+    """The rules of a reply in JSON: a list of them, or an object that holds one."""
+    starts = [at for at in (text.find("["), text.find("{")) if at >= 0]
+    end = max(text.rfind("]"), text.rfind("}"))
+    if not starts or end < min(starts):
+        return
+    try:
+        value: object = json.loads(text[min(starts) : end + 1])
+    except (ValueError, RecursionError):
+        return
+    if isinstance(value, dict):
+        fields = _lowered(cast("dict[object, object]", value))
+        lists = [cast("list[object]", each) for each in fields.values() if isinstance(each, list)]
+        items: list[object] = [fields] if "rule" in fields else lists[0] if lists else []
+    else:
+        items = cast("list[object]", value) if isinstance(value, list) else []
+    for item in items:
+        if isinstance(item, dict):
+            named = _lowered(cast("dict[object, object]", item))
+            yield {label: _text(named[label]) for label in _LABELS if named.get(label) is not None}
+
+
+def _lowered(fields: Mapping[object, object]) -> dict[str, object]:
+    labels = ((str(key).lower(), each) for key, each in fields.items())
+    return {_SAME.get(label, label): each for label, each in labels}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(each) for each in cast("list[object]", value)[:100] if isinstance(each, str | int))
+    return str(value) if isinstance(value, str | int) else ""
+
+
+DISTILLER: Role[Proposals] = Role("distiller", _strict, _lenient)

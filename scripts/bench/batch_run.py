@@ -1,0 +1,110 @@
+"""One run against a local endpoint, in a process of its own.
+
+``python -m scripts.bench.batch_run PORT WORKERS EPISODES TURNS WHAT``: ``run`` is a run of the agent react on made-up houses,
+``sdk`` as many calls of the same lengths through the same client and nothing else. Prints what that took as a line of JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from agent.agents.registry import make_agent
+from agent.config import configure
+from agent.episode import run_episode
+from agent.evaluation.batch import Sitting, run_batch
+from agent.evaluation.plan import Plan, make_plan
+from agent.models.base import Capabilities, Completion, Message
+from agent.models.keys import PLACEHOLDER, parse_endpoint
+from agent.models.wire import chat
+from scripts.bench.endpoint import REPLY
+
+
+def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
+    began = time.perf_counter()
+    # What a run imports on its first call: part of what it takes, and apart from the processor time of its calls.
+    import_module("agent.models.connection")
+
+    imported = time.perf_counter() - began
+    with tempfile.TemporaryDirectory() as folder:
+        flags = {"agent": "react", "model": f"openai:bench@http://127.0.0.1:{port}/v1", "split": "generated"}
+        plan = make_plan(configure({**flags, "limit": episodes, "max_steps": turns}, Path(folder)))
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        began, busy = time.perf_counter(), time.process_time()
+        if what == "run":
+            summary = asyncio.run(run_batch(plan, Path(folder) / "run", Sitting(workers=workers)))
+            calls = summary.overall.calls
+            assert summary.overall.errors == 0
+        else:
+            calls = asyncio.run(_calls_alone(port, workers, episodes, asyncio.run(_conversations(plan))))
+        took, busy = time.perf_counter() - began, time.process_time() - busy
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps({"calls": calls, "wall": took, "cpu": busy, "imported": imported, "before": memory, "peak": peak}))
+
+
+class _Listening:
+    """A model that says the endpoint's reply, and keeps what it is asked."""
+
+    name = "bench"
+
+    def __init__(self) -> None:
+        self.asked: list[Sequence[Message]] = []
+
+    async def capabilities(self) -> Capabilities:
+        return Capabilities()
+
+    async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
+        self.asked.append(tuple(messages))
+        return Completion(REPLY)
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+        raise NotImplementedError(messages, continuations)
+
+    async def aclose(self) -> None:
+        return
+
+
+async def _conversations(plan: Plan) -> list[list[dict[str, str]]]:
+    """What the agent sends in one episode."""
+    model = _Listening()
+    task = plan.world.task(plan.manifest.tasks[0].id)
+    agent = make_agent("react", world=plan.world, model=model)
+    await run_episode(plan.world.open(task), agent, plan.config.terms(plan.world), _unheard)
+    return [chat(messages) for messages in model.asked]
+
+
+def _unheard(event: object) -> None:
+    """Nobody looks at this episode's events."""
+
+
+async def _calls_alone(port: int, workers: int, episodes: int, conversations: Sequence[list[dict[str, str]]]) -> int:
+    from agent.models.connection import connect
+
+    client = connect(parse_endpoint(f"http://127.0.0.1:{port}/v1"), PLACEHOLDER, 60.0)
+    left = iter(range(episodes))
+
+    async def work() -> int:
+        number = 0
+        for _ in left:
+            for conversation in conversations:
+                body = {"messages": conversation, "max_tokens": 512, "temperature": 0.0}
+                await client.chat.completions.with_raw_response.create(model="bench", messages=[], extra_body=body)
+                number += 1
+        return number
+
+    calls = sum(await asyncio.gather(*(work() for _ in range(workers))))
+    await client.close()
+    return calls
+
+
+if __name__ == "__main__":
+    endpoint, width, number, longest = map(int, sys.argv[1:5])
+    main(endpoint, width, number, longest, sys.argv[5])

@@ -1,0 +1,107 @@
+"""What distiller, judge and arbiter say is read in the form that was asked for, in others that models use, or not at all."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.roles.base import ReplyError, load_prompt
+from agent.roles.distiller import DISTILLER, MOST_RULES, MOST_STEPS, Proposal
+from agent.roles.judge import ARBITER, JUDGE
+from tests.backends.teacher import rule
+
+HANDS = Proposal(
+    statement="Only one thing can be carried.",
+    kind="mechanic",
+    objects=("mug", "fridge"),
+    steps=(3, 17),
+    check="take {object} from {receptacle}; when holding something; then refused",
+)
+FIELDS = {"rule": HANDS.statement, "kind": "mechanic", "objects": ["mug", "fridge"], "steps": [3, 17], "check": HANDS.check}
+PLAIN = f"Rule: {HANDS.statement}\nKind: mechanic\nObjects: mug, fridge\nSteps: 3, 17\nCheck: {HANDS.check}"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        PLAIN,
+        f"<think>hm, Rule: none</think>\n\n{PLAIN}\n",
+        f"Here are the rules.\n\n```\n{PLAIN}\n```",
+        f"1. **Rule:** {HANDS.statement}\n   - **Kind:** Mechanic.\n   - **Objects:** a mug, Fridge 1\n"
+        f"   - Steps: [3], [17]\n   - **Check:** `{HANDS.check}`",
+        f"- rule: {HANDS.statement}\n  kind: mechanic\n  objects: [mug, fridge]\n  steps: 3 and 17\n"
+        "  check: take {object} from\n    {receptacle}; when holding something; then refused",
+        json.dumps([FIELDS]),
+        f"```json\n{json.dumps({'rules': [FIELDS]}, indent=2)}\n```",
+        json.dumps(FIELDS).replace('"rule"', '"Statement"'),
+    ],
+)
+def test_a_rule_is_read_in_many_forms(reply: str) -> None:
+    assert DISTILLER.read(reply).rules == (HANDS,)
+
+
+def test_several_rules_and_none() -> None:
+    found = DISTILLER.read(f"{PLAIN}\n\n{rule('Be quick.', kind='strategy', steps='2-4')}")
+    assert found.rules[0] == HANDS
+    assert found.rules[1] == Proposal("Be quick.", "strategy", (), (2, 3, 4))
+    for nothing in ("Rules: none", "**Rules:** none.", "None", "no rules here"):
+        assert DISTILLER.read(nothing).rules == ()
+    many = DISTILLER.read("\n\n".join(rule(f"Rule {number}.") for number in range(MOST_RULES + 7)))
+    assert (len(many.rules), many.beyond) == (MOST_RULES, 7)
+    assert len(DISTILLER.read(rule("x", steps="1-999999, 5")).rules[0].steps) == MOST_STEPS
+
+
+@pytest.mark.parametrize(
+    "reply", ["", "I have learned a lot.", "[]", "[" * 5_000, '{"a": ' * 3_000, "Kind: mechanic", "&a [*a, *a]"]
+)
+def test_what_holds_no_rule_is_refused(reply: str) -> None:
+    with pytest.raises(ReplyError):
+        DISTILLER.read(reply)
+
+
+def test_judgements_are_read() -> None:
+    assert JUDGE.read("1: same\n2: contrary\n3: different").pairs == {1: "same", 2: "contrary", 3: "different"}
+    for reply in (
+        "1. Same\n2) **Contradictory** - they clash",
+        "Pair 1: duplicate\npair 2 - contrary",
+        '{"1": "same", "2": "contradict"}',
+    ):
+        assert JUDGE.read(reply).pairs == {1: "same", 2: "contrary"}
+    with pytest.raises(ReplyError):
+        JUDGE.read("They are all fine.")
+
+
+@pytest.mark.parametrize(
+    ("reply", "right"),
+    [
+        ("Thought: so it was.\nRight: A", "first"),
+        ("**Right:** B", "second"),
+        ("Thought: A says more.\n\nRight: unsure.", "unsure"),
+        ('{"thought": "x", "right": "B"}', "second"),
+        ("b", "second"),
+    ],
+)
+def test_decisions_are_read(reply: str, right: str) -> None:
+    assert ARBITER.read(reply) == right
+
+
+@given(st.text(max_size=300) | st.text(alphabet='RuleStpsChck:json[]{}",0123456789-\n ', max_size=400))
+def test_any_reply_is_read_or_refused(reply: str) -> None:
+    for role in (DISTILLER, JUDGE, ARBITER):
+        try:
+            role.read(reply)
+        except ReplyError as error:
+            assert str(error)
+
+
+def test_no_check_in_the_prompt_is_one_that_cannot_be_read() -> None:
+    from knowledge.language import parse_check
+
+    shown = [
+        line for line in load_prompt("distiller").sections["system"].splitlines() if "; then " in line and "FACTS" not in line
+    ]
+    assert len(shown) == 2
+    assert all(parse_check(line) for line in shown)

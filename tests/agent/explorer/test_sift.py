@@ -1,0 +1,151 @@
+"""The filter: the same words, other words, contradictions decided by evidence, the model or nobody, and the book first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent.explorer.candidates import Candidate
+from agent.explorer.likeness import exclude, near_pairs, normal
+from agent.explorer.sift import Sifted, sift
+from agent.roles.judge import Likeness, Right
+from knowledge.language import parse_check
+from knowledge.moments import Moment, relive
+from knowledge.rules import Evidence, Origin, Rule
+from worlds.base import Observation, Trajectory, Transition
+
+OPENING = "Looking quickly around you, you see a drawer 1, and a shelf 1.\n\nYour task is to: look."
+
+
+def moments() -> list[Moment]:
+    opened = "You open the drawer 1. The drawer 1 is open. In it, you see nothing."
+    steps = (
+        Transition("go to drawer 1", Observation("You arrive at drawer 1. The drawer 1 is closed.")),
+        Transition("open drawer 1", Observation(opened)),
+    )
+    return list(relive(Trajectory("look", Observation(OPENING), steps), "run/task"))
+
+
+@dataclass
+class Opinion:
+    """Judges by a table; what it does not know is different, and unsure. ``asked`` counts the disputes."""
+
+    like: Mapping[frozenset[str], Likeness] = field(default_factory=dict[frozenset[str], Likeness])
+    right: Mapping[str, Right] = field(default_factory=dict[str, Right])
+    asked: int = 0
+
+    async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[Likeness]:
+        return [self.like.get(frozenset({one.id, other.id}), "different") for one, other in pairs]
+
+    async def decide(self, one: Candidate, other: Candidate) -> Right:
+        self.asked += 1
+        return self.right.get(one.rule.id, "unsure")
+
+
+def rule(id: str, statement: str, check: str = "") -> Rule:
+    parsed = parse_check(check) if check else None
+    return Rule(id, statement, kind="mechanic", status="candidate", origin=Origin("model", "m"), check=parsed)
+
+
+def sifted(rules: Sequence[Rule], opinion: Opinion | None, book: Sequence[Rule] = ()) -> Sifted:
+    candidates = [Candidate(each, (f"run/task/{number}",)) for number, each in enumerate(rules)]
+    return asyncio.run(sift(candidates, book, moments(), opinion))
+
+
+def kept(found: Sifted) -> list[str]:
+    return [each.rule.id for each in found.kept]
+
+
+def like(*pairs: tuple[str, str, Likeness]) -> dict[frozenset[str], Likeness]:
+    return {frozenset({one, other}): word for one, other, word in pairs}
+
+
+def test_equal_words_need_no_judge() -> None:
+    found = sifted([rule("a", "Drawers open."), rule("b", "the drawers OPEN"), rule("c", "Drawers do not open.")], None)
+    assert kept(found) == ["a", "c"]
+    assert [(each.cause, each.why) for each in found.dropped] == [("duplicate", "a says it in the same words")]
+
+
+def test_of_rules_that_say_the_same_the_one_with_the_evidence_speaks_for_all() -> None:
+    three = [
+        rule("a", "A drawer can be opened."),
+        rule("b", "A drawer can be opened, always.", "open {x}; then {x} is open"),
+        rule("c", "Always, a drawer can be opened by hand."),
+    ]
+    found = sifted(three, Opinion(like(("a", "b", "same"), ("b", "c", "same"))))
+    assert kept(found) == ["b"]
+    (one,) = found.kept
+    assert [edit.was for edit in one.rule.history] == [three[0].statement, three[2].statement]
+    assert one.rule.evidence.supports == 1
+
+
+def test_evidence_decides_before_anybody_is_asked() -> None:
+    opinion = Opinion()
+    yes, no = "open {x}; then {x} is open", "open {x}; then not {x} is open"
+    found = sifted([rule("no", "Open does not open.", no), rule("yes", "Open opens.", yes)], opinion)
+    assert kept(found) == ["yes"]
+    assert found.dropped[0].why == "yes excludes it and has the evidence (0 for, 1 against)"
+    assert opinion.asked == 0
+
+
+def test_then_the_model_and_then_a_person() -> None:
+    four = [rule(name, f"Begin with the shelf number {name}, then go on.") for name in "abcd"]
+    opinion = Opinion(like(("a", "b", "contrary"), ("c", "d", "contrary"), ("b", "c", "contrary")), {"a": "first"})
+    found = sifted(four, opinion)
+    assert kept(found) == ["a", "c", "d"]
+    assert found.dropped[0].why == "a excludes it and is right, the model says"
+    assert [each.disputes for each in found.kept] == [(), ("d",), ("c",)]
+    assert opinion.asked == 2, "what lost already is in no further dispute"
+
+
+def test_a_dispute_with_a_rule_that_loses_later_is_none() -> None:
+    three = [rule(name, f"Begin with the shelf number {name}, then go on.") for name in "abc"]
+    opinion = Opinion(like(("a", "b", "contrary"), ("b", "c", "contrary")), {"b": "second"})
+    found = sifted(three, opinion)
+    assert kept(found) == ["a", "c"]
+    assert [each.disputes for each in found.kept] == [(), ()]
+
+
+def test_the_book_is_never_changed_and_comes_first() -> None:
+    mine = Rule("mine", "Opening opens a drawer.", check=parse_check("open {x}; then {x} is open"))
+    refused = Rule("refused", "Shelves are hot all day long.", status="rejected")
+    guess = Rule("guess", "Begin with the drawer, then go on.")
+    new = [
+        rule("same", "Opening a drawer opens it."),
+        rule("again", "shelves are hot, all day long"),
+        rule("false", "Opening never opens a drawer.", "open {x}; then not {x} is open"),
+        rule("rival", "Begin with the shelf, then go on."),
+    ]
+    opinion = Opinion(like(("mine", "same", "same"), ("guess", "rival", "contrary"), ("refused", "rival", "contrary")))
+    found = sifted(new, opinion, [mine, refused, guess])
+    assert kept(found) == ["rival"]
+    assert found.kept[0].disputes == ("guess",)
+    why = [each.why for each in found.dropped]
+    assert "the book has it in other words, the model says: mine (accepted)" in why
+    assert "the book has it in the same words: refused (rejected)" in why
+    assert "mine, which is in the book, excludes it and has the evidence (0 for, 1 against)" in why
+    assert opinion.asked == 0, "nobody but a person decides against the book"
+
+
+def test_the_id_of_a_rule_that_a_person_reworded_is_taken() -> None:
+    found = sifted([rule("a", "Drawers open.")], None, [Rule("a", "All drawers open.")])
+    assert kept(found) == []
+
+
+def test_likeness() -> None:
+    assert normal("The mug is IN a fridge!") == normal("mug is in fridge") != normal("A mug is not in the fridge")
+    rules = [rule(str(n), text) for n, text in enumerate(["A mug is hot.", "Go left.", "A mug is not hot."])]
+    assert list(near_pairs(rules, 0)) == [(0, 2)]
+    assert list(near_pairs(rules, 3)) == []
+    one, other = parse_check("open {x}; then accepted"), parse_check("open {x}; then refused")
+    assert exclude(one, other)
+    assert not exclude(one, None)
+    assert not exclude(one, parse_check("open {x}; when holding nothing; then refused"))
+
+
+def test_what_cannot_be_checked_keeps_the_steps_it_was_read_from() -> None:
+    unchecked = Rule("a", "Be quick.", evidence=Evidence(witnesses=("run/task/1",)))
+    found = asyncio.run(sift([Candidate(unchecked, ("run/task/1",))], (), moments(), None))
+    assert found.kept[0].rule.evidence == Evidence(witnesses=("run/task/1",))
+    assert found.kept[0].rule.standing == "undecided"

@@ -1,0 +1,104 @@
+"""The desk as a value: what is looked at, what is chosen, and that undoing leads back to where it began."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knowledge.rulebook import Rulebook, read_book, save
+from knowledge.rules import KINDS, STATUSES, Evidence, Rule
+from tui.desk import Desk, Filter
+from worlds.errors import ConfigurationError, KnowledgeError
+
+RULES = (
+    Rule("open-first", "Open a closed thing first.", "affordance", objects=("fridge",), status="candidate"),
+    Rule("mugs", "A mug is often in a cabinet.", "location", evidence=Evidence(3, 4, ("r/t/1",), ("r/t/2",))),
+    Rule("one-hand", "Only one thing is carried.", "mechanic", types=("pick_two",), status="rejected"),
+    Rule("mugs-too", "[red]Mugs[/] are in cabinets.", "location", status="candidate"),
+)
+
+
+def desk(path: Path = Path("book.yaml")) -> Desk:
+    return Desk(Rulebook(path).put(RULES))
+
+
+filters = st.builds(
+    Filter,
+    st.sampled_from((None, *STATUSES)),
+    st.sampled_from((None, *KINDS)),
+    st.sampled_from(("", "mug", "MUG cabinet", "fridge", "pick_two", "[red]", "\x1b", "nowhere")) | st.text(max_size=5),
+    st.booleans(),
+)
+
+
+@given(filters)
+def test_a_filter_keeps_the_order_and_exactly_what_fits(wanted: Filter) -> None:
+    shown = desk().filtered(wanted)
+    assert shown.rules == tuple(rule for rule in shown.book.rules if wanted.fits(rule))
+    assert shown.rule is None if not shown.rules else shown.rule in shown.rules
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(("toggle", "accepted", "rejected", "merge", "edit")), st.integers(0, 3)), max_size=8))
+def test_each_deed_is_undone_in_its_turn(deeds: list[tuple[str, int]]) -> None:
+    now = desk()
+    texts = [now.book.text]
+    for deed, number in deeds:
+        rule = now.book.rules[number]
+        match deed:
+            case "toggle":
+                now = now.toggled(rule.id)
+            case "merge" if len(now.marked) > 1:
+                now = now.merged("They are in cabinets.")
+            case "edit":
+                now = now.put("edited", [rule.restated(f"{rule.statement} Indeed.")])
+            case "accepted" | "rejected":
+                now = now.looking(rule.id).judged("accepted" if deed == "accepted" else "rejected")
+            case _:
+                pass
+        if now.book.text != texts[-1]:
+            texts.append(now.book.text)
+    assert len(now.done) == len(texts) - 1
+    for text in reversed(texts[:-1]):
+        now = now.undone()
+        assert now.book.text == text
+    with pytest.raises(ConfigurationError, match="nothing to undo"):
+        now.undone()
+
+
+def test_a_saved_change_is_undone_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "book.yaml"
+    begun = Desk(save(desk(path).book))
+    before = path.read_bytes()
+    changed = begun.looking("mugs").judged("rejected")
+    changed = changed.saved(save(changed.book))
+    assert read_book(path).rule("mugs").status == "rejected"
+    save(changed.undone().book)
+    assert path.read_bytes() == before
+
+
+def test_a_file_changed_underneath_is_left_alone_and_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "book.yaml"
+    changed = Desk(save(desk(path).book)).looking("mugs").judged("rejected")
+    theirs = f"# mine\n{path.read_text()}"
+    path.write_text(theirs)
+    with pytest.raises(KnowledgeError, match="was changed since"):
+        save(changed.book)
+    assert path.read_text() == theirs
+    again = changed.reloaded(read_book(path))
+    assert (again.at, again.done) == ("mugs", ())
+    save(again.judged("rejected").book)
+    assert path.read_text().startswith("# mine")
+    assert read_book(path).rule("mugs").status == "rejected"
+
+
+def test_merging_keeps_the_first_that_was_chosen() -> None:
+    with pytest.raises(ConfigurationError, match="two rules"):
+        desk().toggled("mugs").merged()
+    merged = desk().toggled("mugs-too").toggled("mugs").merged("Mugs are in cabinets.")
+    assert (merged.at, merged.chosen) == ("mugs-too", ())
+    assert merged.book.rule("mugs").status == "rejected"
+    assert merged.book.rule("mugs-too").statement == "Mugs are in cabinets."

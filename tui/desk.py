@@ -1,0 +1,129 @@
+"""The curator's desk as a value: a rulebook, which of its rules are looked at, which are chosen, and what can be undone.
+
+Nothing here reads or writes a file. A change is a new ``Desk``; whoever saves its ``book`` hands the saved one back by
+``saved``, and drops the new desk where the save was refused, so that nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from knowledge.rulebook import Rulebook
+from knowledge.rules import Kind, Rule, Status, Verdict
+from worlds.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which rules are looked at; a rule must fit all that is set.
+
+    ``words`` are sought in its id, statement, types and objects.
+    """
+
+    status: Status | None = None
+    kind: Kind | None = None
+    words: str = ""
+    contradicted: bool = False
+
+    def __bool__(self) -> bool:
+        return self != Filter()
+
+    def fits(self, rule: Rule) -> bool:
+        """Whether ``rule`` is looked at."""
+        if self.status not in {None, rule.status} or self.kind not in {None, rule.kind}:
+            return False
+        if self.contradicted and not rule.evidence.contradicts:
+            return False
+        text = " ".join((rule.id, rule.statement, *rule.types, *rule.objects)).casefold()
+        return all(word in text for word in self.words.casefold().split())
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something that was done at this sitting: its name for people, and the book before it."""
+
+    name: str
+    before: Rulebook
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A rulebook as it is curated. ``at`` is the id of the rule that is looked at, ``chosen`` those marked, in that order."""
+
+    book: Rulebook
+    filter: Filter = Filter()
+    at: str | None = None
+    chosen: tuple[str, ...] = ()
+    done: tuple[Deed, ...] = field(default=(), repr=False)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that the filter lets through, in the order of the book."""
+        return tuple(rule for rule in self.book.rules if self.filter.fits(rule))
+
+    @property
+    def rule(self) -> Rule | None:
+        """The rule that is looked at; the first, where that one is filtered out or gone."""
+        rules = self.rules
+        return next((rule for rule in rules if rule.id == self.at), rules[0] if rules else None)
+
+    @property
+    def marked(self) -> tuple[Rule, ...]:
+        """The chosen rules, in the order in which they were chosen; a filter does not hide them."""
+        by_id = {rule.id: rule for rule in self.book.rules}
+        return tuple(by_id[name] for name in self.chosen if name in by_id)
+
+    def filtered(self, wanted: Filter) -> Desk:
+        """The desk with other rules looked at."""
+        return replace(self, filter=wanted)
+
+    def looking(self, name: str) -> Desk:
+        """The desk with another rule looked at."""
+        return replace(self, at=name)
+
+    def toggled(self, name: str) -> Desk:
+        """The desk with a rule chosen, or no longer."""
+        rest = tuple(each for each in self.chosen if each != name)
+        return replace(self, chosen=rest if len(rest) < len(self.chosen) else (*rest, self.book.rule(name).id))
+
+    def judged(self, status: Verdict) -> Desk:
+        """The desk with the chosen rules, or the one looked at, accepted or rejected."""
+        rules = self.marked or ((self.rule,) if self.rule else ())
+        return self.put(status, [rule.judged(status) for rule in rules])
+
+    def merged(self, statement: str | None = None) -> Desk:
+        """The desk with the chosen rules as one, the first, which says ``statement`` from now on.
+
+        Raises ``ConfigurationError`` unless there are two.
+        """
+        if len(self.marked) < 2:
+            raise ConfigurationError("Choose two rules or more to merge; the first chosen is the one that stays.")
+        kept, *others = self.marked
+        whole = kept.including(others)
+        whole = whole if statement is None else whole.restated(" ".join(statement.split()))
+        done = self.put("merged", [whole, *(other.merged_into(kept) for other in others)])
+        return replace(done, chosen=(), at=kept.id)
+
+    def put(self, name: str, rules: Sequence[Rule]) -> Desk:
+        """The desk with ``rules`` in its book, as a deed that can be undone; the same desk where they change nothing.
+
+        Raises ``KnowledgeError`` for what a rulebook cannot hold.
+        """
+        book = self.book.put(rules)
+        return self if book is self.book else replace(self, book=book, done=(*self.done, Deed(name, self.book)))
+
+    def undone(self) -> Desk:
+        """The desk before its last deed, to be saved over what became of it. Raises ``ConfigurationError`` if there is none."""
+        if not self.done:
+            raise ConfigurationError("Nothing was changed at this sitting: there is nothing to undo.")
+        *earlier, last = self.done
+        return replace(self, book=self.book.restored(last.before), done=tuple(earlier))
+
+    def saved(self, book: Rulebook) -> Desk:
+        """The desk after its book was saved, as ``book``."""
+        return replace(self, book=book)
+
+    def reloaded(self, book: Rulebook) -> Desk:
+        """The desk over the file as somebody else left it. What was done before is not undone over their changes."""
+        return replace(self, book=book, done=())
