@@ -45,8 +45,8 @@ class Rules(_Frozen):
 
 class RunConfig(_Frozen):
     """The configuration of a run, resolved. ``model`` is without its host or folder, which are the machine's;
-    ``script_sha256`` is the digest of a scripted one's file. ``habits`` is the name of their file; what it says is part of
-    the manifest's ``data``. ``curiosity`` is the share of turns that chance plays, in an exploration.
+    ``script_sha256`` tells the file of a scripted or a llama: one from another. ``habits`` is the name of their file; what it
+    says is part of the manifest's ``data``. ``curiosity`` is the share of turns that chance plays, in an exploration.
     """
 
     world: str
@@ -160,7 +160,7 @@ def make_plan(configuration: Configuration, *, curiosity: float | None = None) -
         agent=settings.agent,
         settings=resolve_settings(settings.agent, settings.settings_of(settings.agent)),
         model=placeless(model) if model else None,
-        script_sha256=script_digest(model) if model else None,
+        script_sha256=file_digest(model) if model else None,
         rules=read_rules(settings.rules) if settings.rules else None,
         grants=tuple(sorted(set(settings.grant))),
         max_turns=settings.max_steps,
@@ -203,19 +203,30 @@ def habits_label(file: str | None, world: World) -> str | None:
 
 def placeless(model: str) -> str:
     """A model's name without the host or the folder where it happens to be. Raises ``ConfigurationError``."""
+    from agent.models.llama.options import written
     from agent.models.registry import parse_model
 
     parsed = parse_model(model)
+    if parsed.kind == "llama":
+        options = written(parsed.options, placeless=True)
+        return f"llama:{Path(parsed.name).name}{'?' if options else ''}{options}"
     return f"{parsed.kind}:{parsed.name if parsed.kind == 'openai' else Path(parsed.name).name}"
 
 
-def script_digest(model: str) -> str | None:
-    """The sha256 of a scripted model's file; None for other models, which have none."""
+def file_digest(model: str) -> str | None:
+    """What tells a model's file from another: the sha256 of a script, `fingerprint` of weights; None of other models."""
     from agent.models.registry import parse_model
-    from agent.models.scripted import read_script
 
     parsed = parse_model(model)
-    return sha256(read_script(given_path(parsed.name))).hexdigest() if parsed.kind == "scripted" else None
+    if parsed.kind == "llama":
+        from agent.models.llama.gguf import fingerprint
+
+        return fingerprint(given_path(parsed.name))
+    if parsed.kind == "scripted":
+        from agent.models.scripted import read_script
+
+        return sha256(read_script(given_path(parsed.name))).hexdigest()
+    return None
 
 
 def slug(text: str, longest: int = 120) -> str:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agent.config import Configuration, Prices, Settings, world_of
 from agent.evaluation.folder import RunFolder, parsed, read
-from agent.evaluation.plan import Plan, default_split, make_plan, placeless, script_digest
+from agent.evaluation.plan import Plan, default_split, file_digest, make_plan, placeless
 from agent.explorer.chunks import Size
 from agent.explorer.report import Report
 from agent.roles.base import prompt_hashes
@@ -99,7 +99,7 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
         model = None
     learning = Learning(
         distiller=placeless(model) if model else None,
-        script_sha256=script_digest(model) if model else None,
+        script_sha256=file_digest(model) if model else None,
         chunk_steps=wish.size.steps,
         chunk_tokens=wish.size.tokens,
         reply_tokens=wish.reply_tokens,

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.models.base import Model
 from agent.models.keys import OFFICIAL_URL, Endpoint, KeyRing, load_keys, parse_endpoint
+from agent.models.llama.options import LlamaOptions, parse_options, split_name, written
 from worlds.errors import ConfigurationError, nearest, shown
 
-FORMS = "openai:NAME, openai:NAME@http://HOST:PORT/v1 or scripted:FILE"
+FORMS = "openai:NAME, openai:NAME@http://HOST:PORT/v1, llama:FILE.gguf or scripted:FILE"
 LONGEST_NAME = 200
 
 _LATER = {
     "builtin": "a built-in model is not in this version",
-    "llama": "models in GGUF files are not in this version; serve the file with an OpenAI-compatible server",
 }
 _FORGOTTEN_SCHEME = re.compile(r"@(localhost|\[[0-9a-f:.]+\]|[\w.-]+:\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """A model's name, read: ``name`` is the endpoint's word for it, or the script's file."""
+    """A model's name, read: ``name`` is the endpoint's word for it, or the file of the script or of the weights."""
 
-    kind: Literal["openai", "scripted"]
+    kind: Literal["openai", "llama", "scripted"]
     name: str
     endpoint: Endpoint | None = None
+    options: LlamaOptions = field(default_factory=LlamaOptions)
 
     def __str__(self) -> str:
+        if self.kind == "llama":
+            chosen = written(self.options)
+            return f"llama:{self.name}{'?' if chosen else ''}{chosen}"
         official = self.endpoint is None or self.endpoint.url == OFFICIAL_URL
         return f"{self.kind}:{self.name}{'' if official or self.endpoint is None else f'@{self.endpoint.url}'}"
 
@@ -44,11 +48,16 @@ def parse_model(name: str) -> ModelName:
         if "\0" in rest:
             raise ConfigurationError(f"{shown(rest)} is not the name of a file. Name a model as {FORMS}.")
         return ModelName("scripted", rest.strip())
+    if kind == "llama" and rest.strip():
+        path, query = split_name(rest.strip())
+        if not path or "\0" in path:
+            raise ConfigurationError(f"{shown(rest, 60)} is not the name of a file. Name a model as {FORMS}.")
+        return ModelName("llama", path, options=parse_options(query))
     if kind == "openai" and rest.strip():
         return _openai(rest.strip())
-    if kind in {"openai", "scripted"}:
+    if kind in {"openai", "llama", "scripted"}:
         raise ConfigurationError(f"{kind}{colon} names nothing. Name a model as {FORMS}.")
-    suggestion = nearest(kind, ("openai", "scripted", *_LATER))
+    suggestion = nearest(kind, ("openai", "llama", "scripted", *_LATER))
     raise ConfigurationError(f"There is no kind of model {shown(kind, 40)}.{suggestion} Name a model as {FORMS}.")
 
 
@@ -77,6 +86,11 @@ def make_model(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0,
         raise ConfigurationError(f"A time limit of {timeout} seconds allows no call; give a number above 0.")
     if retries < 0 or not (math.isfinite(wait) and wait >= 0):
         raise ConfigurationError(f"{retries} retries and pauses of {wait} times their length cannot be; give 0 or more.")
+    if parsed.kind == "llama":
+        from agent.config import given_path
+        from agent.models.llama.model import LlamaModel
+
+        return LlamaModel(given_path(parsed.name), parsed.options, name=str(parsed), timeout=timeout)
     if parsed.endpoint is None:
         from agent.config import given_path
         from agent.models.scripted import load_script

@@ -45,6 +45,7 @@ def _list() -> None:
         "",
         f"  openai:NAME                        the official host ({OFFICIAL_KEY} {key})",
         "  openai:NAME@http://HOST:PORT/v1    any other OpenAI-compatible server",
+        f"  llama:FILE.gguf                    a model on this machine ({_runtimes()})",
         "  scripted:FILE                      replies from a file, for trying things out",
         "",
         f"Configured: {model} ({configuration.origin('model')})" if model else "Configured: none",
@@ -54,6 +55,13 @@ def _list() -> None:
         "Prove one with: housequest models check MODEL",
     ]
     terminal.show(printable(line) for line in lines)
+
+
+def _runtimes() -> str:
+    from agent.models.llama.model import installed
+
+    names = installed()
+    return f"by {names[0]}" if names else 'pip install "housequest[xllamacpp]"'
 
 
 def _set(value: str | None) -> str:

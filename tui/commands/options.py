@@ -26,7 +26,9 @@ Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="The seed 
 Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="expert, human, react or reasoner-actor.")]
 Model = Annotated[
     str | None,
-    typer.Option("--model", metavar="MODEL", help="openai:NAME, openai:NAME@http://HOST:PORT/v1 or scripted:FILE."),
+    typer.Option(
+        "--model", metavar="MODEL", help="openai:NAME, openai:NAME@http://HOST:PORT/v1, llama:FILE.gguf or scripted:FILE."
+    ),
 ]
 Timeout = Annotated[
     float | None, typer.Option("--timeout", metavar="SECONDS", help="How long a model may take to answer a call [60].")

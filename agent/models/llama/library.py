@@ -8,11 +8,10 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
-import llama_cpp
 import numpy as np
-from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from numpy.typing import NDArray
 
 from agent.models.llama.protocol import Asked, Load, Refused
@@ -23,7 +22,18 @@ CANDIDATES = 64
 
 SMALLER = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
 
-lib: Any = llama_cpp
+lib: Any = import_module("llama_cpp")
+
+_WARNING = 3
+
+
+def _log(level: int, text: bytes, _: object) -> None:
+    # Its last words are all that is known of a process that died: what goes well would drown them.
+    if level >= _WARNING:
+        os.write(2, text)
+
+
+_LOG: Any = lib.llama_log_callback(_log)
 
 Logits = NDArray[np.float32]
 
@@ -33,6 +43,7 @@ class Library:
 
     def __init__(self, wanted: Load) -> None:
         options = wanted.options
+        lib.llama_log_set(_LOG, None)
         lib.llama_backend_init()
         parameters = lib.llama_model_default_params()
         parameters.n_gpu_layers = options.gpu_layers
@@ -52,7 +63,8 @@ class Library:
             self._adapt(options.lora)
         own = self._said("tokenizer.chat_template")
         template = template_of(options.template) if options.template is not None else own
-        self._format: Any = Jinja2ChatFormatter(template, self._special("eos"), self._special("bos"))
+        formats: Any = import_module("llama_cpp.llama_chat_format")
+        self._format: Any = formats.Jinja2ChatFormatter(template, self._special("eos"), self._special("bos"))
 
     @property
     def version(self) -> str:

@@ -12,6 +12,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agent.models.llama.protocol import Answered, Asked, Cancelled, Load, Ready, Refused
@@ -61,11 +62,9 @@ class LlamaCpp:
             return grammar_of(asked.choices)
         if asked.schema is None:
             return None
-        from llama_cpp.llama_grammar import json_schema_to_gbnf
-
-        convert: Any = json_schema_to_gbnf
+        grammars: Any = import_module("llama_cpp.llama_grammar")
         try:
-            return str(convert(json.dumps(dict(asked.schema))))
+            return str(grammars.json_schema_to_gbnf(json.dumps(dict(asked.schema))))
         except (ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError) as error:
             raise Refused(f"cannot follow the schema ({error})", "Use a plain JSON schema.") from None
 

@@ -23,7 +23,7 @@ LIVES = 3
 """How often a process that died is started again before the model is given up."""
 
 _MODULES: Mapping[RuntimeName, str] = {"llama-cpp-python": "llama_cpp", "xllamacpp": "xllamacpp"}
-_WAY_OUT = 'Install one: pip install "housequest[llama]" (xllamacpp, no compiler needed), or pip install llama-cpp-python.'
+_WAY_OUT = 'Install one: pip install "housequest[xllamacpp]", which needs no compiler, or "housequest[llama]", which does.'
 
 
 def installed() -> tuple[RuntimeName, ...]:
@@ -43,15 +43,15 @@ def chosen_runtime(options: LlamaOptions) -> RuntimeName:
     return options.runtime
 
 
-def capabilities_of(runtime: RuntimeName, options: LlamaOptions) -> Capabilities:
-    """What a model can do in ``runtime``.
+def capabilities_of(options: LlamaOptions) -> Capabilities:
+    """What a model can do in the runtime that ``options`` name.
 
     Two equal prompts need not bring equal bytes: a conversation that was decoded beside others, or whose beginning came from
     the cache, was added up in another order. They do with ``slots=1&cache=off&gpu_layers=0``.
     """
     return Capabilities(
         log_probabilities=True,
-        scoring=runtime == "llama-cpp-python",
+        scoring=options.runtime == "llama-cpp-python",
         choices=True,
         schema=True,
         bias=True,
@@ -83,7 +83,12 @@ class LlamaModel:
         return self._name
 
     async def capabilities(self) -> Capabilities:
-        return capabilities_of(self._runtime, self._options)
+        return capabilities_of(self._options)
+
+    @property
+    def pid(self) -> int | None:
+        """The process that runs it, where there is one."""
+        return None if self._process is None else self._process.pid
 
     async def header(self) -> Header:
         """What the file says of itself. Raises ``ConfigurationError``, also where there is no chat template for it."""

@@ -33,8 +33,8 @@ class LlamaOptions:
     conversations decoded at once; ``threads``: of the processor (None: its cores); ``gpu_layers``: layers that lie on a GPU
     (-1: all that fit); ``batch``: tokens of a prompt evaluated at once; ``cache``: whether what two prompts begin with alike
     is evaluated once; ``template``: the file of a chat template in place of the model's own, or ``chatml``; ``lora``: an
-    adapter's file; ``cache_type``: how the cache's numbers are kept; ``flash``: whether attention is computed in blocks, which is
-    quicker and less exact.
+    adapter's file; ``cache_type``: how the cache's numbers are kept; ``flash``: whether attention is computed in blocks,
+    which is quicker and less exact.
     """
 
     context: int | None = None

@@ -53,6 +53,11 @@ class ModelProcess:
         """Whether it can be asked."""
         return self._ended is None
 
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
     async def ready(self) -> Ready:
         """Wait until the model is loaded. Raises ``Refused`` or ``Died``."""
         return await asyncio.wrap_future(_copied(self._ready))

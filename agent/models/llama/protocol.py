@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass, field, is_dataclass
+from typing import Any, Protocol, cast
 
 from agent.models.llama.options import LlamaOptions
 
@@ -105,7 +105,7 @@ class Cancelled(Protocol):
 
 def line(value: object) -> str:
     """A line of the protocol: what a dataclass or a mapping says."""
-    content: object = value if isinstance(value, dict) else asdict(value)  # pyright: ignore[reportArgumentType]
+    content: Any = asdict(cast("Any", value)) if is_dataclass(value) else value
     return json.dumps(content, ensure_ascii=True, separators=(",", ":")) + "\n"
 
 

@@ -11,7 +11,7 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 from agent.models.llama.protocol import Answered, Asked, Cancelled, Load, Ready, Refused, Token
 from agent.models.llama.templates import template_of
@@ -30,7 +30,9 @@ class Xllama:
         try:
             self._package: Any = importlib.import_module("xllamacpp")
         except ImportError as error:
-            raise Refused(f"xllamacpp cannot be imported ({error})", 'Install it: pip install "housequest[llama]".') from None
+            raise Refused(
+                f"xllamacpp cannot be imported ({error})", 'Install it: pip install "housequest[xllamacpp]".'
+            ) from None
         options = wanted.options
         parameters: Any = self._package.CommonParams()
         parameters.model.path = wanted.path
@@ -134,8 +136,7 @@ class _Reply:
 
     def hear(self, said: Any) -> bool:
         """Take one piece; True ends the reply."""
-        pieces: Any = said if isinstance(said, list) else [said]
-        for piece in pieces:
+        for piece in cast("list[Any]", said) if isinstance(said, list) else [said]:
             self._take(piece)
         return self._cancelled.is_set()
 

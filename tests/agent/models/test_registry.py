@@ -41,7 +41,7 @@ def test_an_endpoints_model(name: str, model: str, address: str) -> None:
         ("opanai:x", "Did you mean 'openai'"),
         ("script:x", "Did you mean 'scripted'"),
         ("builtin", "not in this version"),
-        ("llama:/models/x.gguf", "not in this version"),
+        ("llama:", "names nothing"),
         ("openai:", "names nothing"),
         ("scripted: ", "names nothing"),
         ("scripted:a\0b", "not the name of a file"),

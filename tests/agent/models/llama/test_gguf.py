@@ -1,0 +1,67 @@
+"""What a file says of itself before anything loads it: whatever its bytes, a header or a reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.models.llama.gguf import fingerprint, read_header
+from tests.agent.models.llama.tiny import CONTEXT, Kind, write_tiny
+from worlds.errors import ConfigurationError
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny(tmp_path_factory.mktemp("model") / "tiny.gguf")
+
+
+def test_a_header_is_read(tiny: Path) -> None:
+    header = read_header(tiny)
+    assert (header.architecture, header.name, header.context, header.vocabulary) == ("llama", "tiny", CONTEXT, 354)
+    assert header.tensors == 21
+    assert header.template is not None
+    assert header.template.startswith("{% for m in messages %}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [(Kind(weights=False), "a vocabulary and no weights"), (Kind(vocabulary=False), "part of a model")],
+)
+def test_what_is_no_whole_model_is_refused(kind: Kind, why: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        read_header(write_tiny(tmp_path / "part.gguf", kind))
+
+
+@pytest.mark.parametrize("name", ["missing.gguf", ".", "a\0b", "x" * 5_000])
+def test_what_is_no_file_is_named(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        read_header(tmp_path / name)
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        fingerprint(tmp_path / name)
+
+
+def test_a_file_that_was_cut_off_is_refused(tiny: Path, tmp_path: Path) -> None:
+    whole, cut = tiny.read_bytes(), tmp_path / "cut.gguf"
+    for size in (0, 3, 7, 20, 100, 2_000, 5_000):
+        cut.write_bytes(whole[:size])
+        with pytest.raises(ConfigurationError, match=r"is not a GGUF file|cut off"):
+            read_header(cut)
+
+
+@given(st.integers(4, 4_000), st.binary(min_size=1, max_size=12))
+def test_any_bytes_are_a_header_or_refused(at: int, change: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        path = write_tiny(Path(folder) / "odd.gguf", Kind(weights=False))
+        content = path.read_bytes()
+        path.write_bytes(content[:at] + change + content[at + len(change) :])
+        with pytest.raises(ConfigurationError):
+            read_header(path)
+
+
+def test_a_fingerprint_tells_models_apart(tiny: Path, tmp_path: Path) -> None:
+    again, other = write_tiny(tmp_path / "again.gguf"), write_tiny(tmp_path / "other.gguf", seed=1)
+    assert fingerprint(again) == fingerprint(tiny) != fingerprint(other)

@@ -1,0 +1,228 @@
+"""A tiny random model through every runtime that is installed: all that it can do, and all that can befall it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from agent.config import configure
+from agent.evaluation.batch import Sitting, run_batch
+from agent.evaluation.plan import make_plan
+from agent.models.base import Message
+from agent.models.llama.model import LIVES, LlamaModel, installed
+from agent.models.llama.options import parse_options
+from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
+from worlds.errors import ConfigurationError, ModelError, Unsupported
+
+R = TypeVar("R")
+
+EXACT = "cache_type=f32&flash=off&threads=1"
+HELLO = [Message("system", "You act."), Message("user", "hello")]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny(tmp_path_factory.mktemp("model") / "tiny.gguf")
+
+
+@pytest.fixture(params=["xllamacpp", "llama-cpp-python"])
+def runtime(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param not in installed():
+        pytest.skip(f"needs {request.param}")
+    yield request.param
+
+
+def use(path: Path, options: str, test: Callable[[LlamaModel], Awaitable[R]], timeout: float = 30.0) -> R:
+    async def run() -> R:
+        model = LlamaModel(path, parse_options(options), name="llama:tiny.gguf", timeout=timeout)
+        try:
+            return await test(model)
+        finally:
+            await model.aclose()
+
+    return asyncio.run(run())
+
+
+def test_a_reply_with_all_that_can_be_asked_of_it(tiny: Path, runtime: str) -> None:
+    async def test(model: LlamaModel) -> None:
+        assert (await model.ready()).runtime == runtime
+        plain = await model.complete(HELLO, max_tokens=12)
+        assert (plain.finish, plain.usage.completion) == ("length", 12)
+        assert plain.usage.prompt is not None
+        assert (await model.complete(HELLO, max_tokens=12)).text == plain.text
+
+        stopped = await model.complete(HELLO, max_tokens=12, stop=[plain.text[3:5]])
+        assert stopped.text == plain.text[:3]
+        assert stopped.finish == "stop"
+
+        chosen = await model.complete(HELLO, max_tokens=40, choices=["go to fridge 1", 'say "ü" \\ to it'])
+        assert chosen.text in {"go to fridge 1", 'say "ü" \\ to it'}
+        schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
+        assert isinstance(json.loads((await model.complete(HELLO, max_tokens=60, schema=schema)).text)["n"], int)
+
+        told = await model.complete(HELLO, max_tokens=4, top_logprobs=3)
+        # Where bytes make no character yet, a runtime may tell of several tokens as one.
+        assert 1 <= len(told.tokens) <= 4
+        for token in told.tokens:
+            assert len(token.alternatives) == 3
+            assert sum(math.exp(logprob) for _, logprob in token.alternatives) < 1
+        assert (await model.complete(HELLO, max_tokens=3, bias={token_of("A"): 100.0})).text == "AAA"
+
+        warm = [await model.complete(HELLO, max_tokens=12, temperature=1.5, seed=seed) for seed in (1, 1, 2)]
+        assert warm[0].text == warm[1].text != warm[2].text
+
+    use(tiny, f"runtime={runtime}&{EXACT}", test)
+
+
+def test_what_prompts_begin_with_alike_is_evaluated_once(tiny: Path, runtime: str) -> None:
+    async def test(model: LlamaModel) -> list[int | None]:
+        talk, cached = list(HELLO), list[int | None]()
+        for _ in range(3):
+            reply = await model.complete(talk, max_tokens=6)
+            cached.append(reply.timing.cached)
+            talk += [Message("assistant", reply.text), Message("user", "go on")]
+        return cached
+
+    first, second, third = use(tiny, f"runtime={runtime}&slots=1&threads=1", test)
+    assert first == 0
+    assert second is not None
+    assert third is not None
+    assert 20 < second < third
+    assert use(tiny, f"runtime={runtime}&slots=1&threads=1&cache=off", test) == [0, 0, 0]
+
+
+def test_many_at_once_say_what_each_says_alone(tiny: Path, runtime: str) -> None:
+    talks = [[Message("user", f"house {number}: what now?")] for number in range(8)]
+
+    async def alone(model: LlamaModel) -> list[str]:
+        return [(await model.complete(talk, max_tokens=24)).text for talk in talks]
+
+    async def together(model: LlamaModel) -> list[str]:
+        return [reply.text for reply in await asyncio.gather(*(model.complete(talk, max_tokens=24) for talk in talks))]
+
+    assert use(tiny, f"runtime={runtime}&slots=4&{EXACT}", together) == use(tiny, f"runtime={runtime}&slots=1&{EXACT}", alone)
+
+
+def test_given_texts_are_scored_exactly_where_they_can_be(tiny: Path, runtime: str) -> None:
+    texts = ["go to fridge 1", "take mug 2", "", "go", "x" * 60] * 20
+
+    async def test(model: LlamaModel) -> None:
+        if runtime == "xllamacpp":
+            assert not (await model.capabilities()).scoring
+            with pytest.raises(Unsupported, match="llama-cpp-python"):
+                await model.score(HELLO, texts)
+            return
+        many = await model.score(HELLO, texts)
+        alone = [(await model.score(HELLO, [text]))[0] for text in texts[:5]]
+        assert many == pytest.approx(alone * 20, abs=1e-3)
+        assert many[2] == 0
+        told = (await model.complete(HELLO, max_tokens=1, top_logprobs=354)).tokens[0].alternatives
+        # Two tokens stand for the letter: its own, and that of its byte.
+        (scored,) = await model.score(HELLO, ["A"])
+        assert any(scored == pytest.approx(logprob, abs=1e-3) for text, logprob in told if text == "A")
+
+    use(tiny, f"runtime={runtime}&{EXACT}", test)
+
+
+def test_a_prompt_that_is_too_long_says_what_would_help(tiny: Path, runtime: str) -> None:
+    async def test(model: LlamaModel) -> None:
+        with pytest.raises(ModelError, match=r"context of 256 tokens, and the prompt has \d+.*context=TOKENS"):
+            await model.complete([Message("user", "x" * 400)])
+        assert (await model.complete([Message("user", "x")], max_tokens=3)).text
+
+    use(tiny, f"runtime={runtime}&context=256&slots=1&threads=1", test)
+
+
+def test_a_process_that_dies_is_an_error_and_then_another(tiny: Path, runtime: str) -> None:
+    async def test(model: LlamaModel) -> None:
+        for life in range(LIVES):
+            assert (await model.ready()).runtime == runtime
+            waiting = asyncio.create_task(model.complete(HELLO, max_tokens=400))
+            await asyncio.sleep(0)
+            _kill(model)
+            with pytest.raises(ModelError, match="was killed") as caught:
+                await waiting
+                await model.complete(HELLO)
+            assert not caught.value.hopeless, life
+        with pytest.raises(ModelError, match="has died 3 times") as caught:
+            await model.complete(HELLO)
+        assert caught.value.hopeless
+
+    use(tiny, f"runtime={runtime}&threads=1", test)
+
+
+def _kill(model: LlamaModel) -> None:
+    pid = model.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_a_call_that_is_called_off_makes_room_for_the_next(tiny: Path, runtime: str) -> None:
+    async def test(model: LlamaModel) -> None:
+        await model.ready()
+        for _ in range(5):
+            task = asyncio.create_task(model.complete(HELLO, max_tokens=450))
+            await asyncio.sleep(0.001)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        assert (await model.complete(HELLO, max_tokens=3)).usage.completion == 3
+
+    use(tiny, f"runtime={runtime}&slots=1&threads=1", test)
+
+
+def test_a_call_that_takes_too_long_is_an_error(tiny: Path, runtime: str) -> None:
+    async def test(model: LlamaModel) -> None:
+        await model.ready()
+        with pytest.raises(ModelError, match=r"did not answer within 0\.0001 seconds.*--timeout"):
+            await model.complete(HELLO, max_tokens=450)
+
+    use(tiny, f"runtime={runtime}&threads=1", test, timeout=0.0001)
+
+
+def test_what_cannot_be_loaded_says_why(tmp_path: Path, runtime: str) -> None:
+    (tmp_path / "text.gguf").write_text("not a model")
+    write_tiny(tmp_path / "mute.gguf", Kind(template=False))
+    tiny = write_tiny(tmp_path / "tiny.gguf")
+
+    async def ask(model: LlamaModel) -> str:
+        return (await model.complete(HELLO, max_tokens=3)).text
+
+    for path, options, why in (
+        (tmp_path / "none.gguf", "", "No such file"),
+        (tmp_path / "text.gguf", "", "is not a GGUF file"),
+        (tmp_path / "mute.gguf", "", "without a chat template.*template=chatml"),
+    ):
+        with pytest.raises(ConfigurationError, match=why):
+            use(path, f"runtime={runtime}&threads=1&{options}", ask)
+    for options, why in (
+        (f"lora={tmp_path / 'text.gguf'}", "cannot load|adapter"),
+        (f"template={tmp_path / 'none.jinja'}", "no chat template"),
+    ):
+        with pytest.raises(ModelError, match=why):
+            use(tiny, f"runtime={runtime}&threads=1&{options}", ask)
+    assert use(tmp_path / "mute.gguf", f"runtime={runtime}&template=chatml", ask)
+
+
+def test_a_run_with_a_model_that_talks_rubbish_ends(tiny: Path, runtime: str, tmp_path: Path) -> None:
+    flags = {
+        "world": "scripted",
+        "agent": "react",
+        "model": f"llama:{tiny}?runtime={runtime}&slots=2&threads=1",
+        "max_steps": 4,
+        "set": ["max_tokens=24"],
+    }
+    plan = make_plan(configure(flags, tmp_path))
+    assert str(tiny.parent) not in plan.manifest.model_dump_json()
+    assert plan.manifest.configuration.script_sha256
+    summary = asyncio.run(run_batch(plan, tmp_path / "run", Sitting(workers=3)))
+    assert (summary.overall.finished, summary.overall.errors) == (3, 0)
+    assert summary.unreadable > 0

@@ -1,0 +1,64 @@
+"""How a model is run, as it is written after its file."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.evaluation.plan import placeless
+from agent.models.llama.options import LlamaOptions, parse_options, split_name, written
+from agent.models.registry import parse_model
+from worlds.errors import ConfigurationError
+
+FILES = st.none() | st.text(st.characters(exclude_categories=["C"]), min_size=1, max_size=20)
+OPTIONS = st.builds(
+    LlamaOptions,
+    context=st.none() | st.integers(1, 1 << 24),
+    slots=st.integers(1, 256),
+    threads=st.none() | st.integers(1, 1_024),
+    gpu_layers=st.integers(-1, 10_000),
+    batch=st.integers(1, 1 << 16),
+    cache=st.booleans(),
+    template=FILES,
+    lora=FILES,
+    cache_type=st.sampled_from(["f16", "f32"]),
+    flash=st.sampled_from(["auto", "on", "off"]),
+    runtime=st.sampled_from(["auto", "xllamacpp", "llama-cpp-python"]),
+)
+
+
+@given(OPTIONS)
+def test_what_is_written_is_read(options: LlamaOptions) -> None:
+    assert parse_options(written(options)) == options
+    if text := written(options):
+        assert split_name(f"/a folder/model.gguf?{text}") == ("/a folder/model.gguf", text)
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("slot=2", "Did you mean 'slots'"),
+        ("slots=0", "whole number from 1"),
+        ("slots=many", "whole number"),
+        ("slots=2&slots=3", "given twice"),
+        ("gpu_layers=-2", "from -1"),
+        ("cache=yes", "neither on nor off"),
+        ("flash=maybe", "none of auto, on, off"),
+        ("runtime=vllm", "none of auto, llama-cpp-python, xllamacpp"),
+        ("lora=", "names nothing"),
+    ],
+)
+def test_what_cannot_be_is_named(query: str, why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        parse_model(f"llama:model.gguf?{query}")
+
+
+def test_a_name_without_its_place() -> None:
+    parsed = parse_model("llama:~/models/a b.gguf?slots=8&lora=/somewhere/own.gguf")
+    assert (parsed.name, parsed.options) == ("~/models/a b.gguf", LlamaOptions(slots=8, lora="/somewhere/own.gguf"))
+    assert str(parsed) == "llama:~/models/a b.gguf?slots=8&lora=/somewhere/own.gguf"
+    assert placeless(str(parsed)) == "llama:a b.gguf?slots=8&lora=own.gguf"
+    assert parse_model("llama:what?.gguf").name == "what?.gguf"
+    with pytest.raises(ConfigurationError, match="names nothing"):
+        parse_model("llama:")
