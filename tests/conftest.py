@@ -10,7 +10,7 @@ from hypothesis import settings
 
 # How long an example takes says nothing here; how many are tried is chosen by `--hypothesis-profile`.
 settings.register_profile("quick", deadline=None, max_examples=50)
-settings.register_profile("thorough", deadline=None, max_examples=300)
+settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile("quick")
 
 
