@@ -92,7 +92,7 @@ class RunFolder:
         selected = {task.id: task for task in tasks}
         found: dict[str, Result] = {}
         for number, line in enumerate(content.split(b"\n")[:-1], start=1):
-            result = parsed(Result, line, f"{self.index_file}:{number}")
+            result = parsed(Result, line, f"{self.index_file}:{number}", " Delete the file: `housequest eval` makes it anew.")
             if result.task not in selected:
                 raise ConfigurationError(f"{self.index_file}:{number}: {shown(result.task)} is no task of this run.")
             if self.episode(selected[result.task]).exists():
@@ -213,14 +213,14 @@ def read(path: Path, largest: int, missing: str | None = None) -> bytes:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def parsed(kind: type[T], content: bytes, where: str) -> T:
-    """``content`` as a ``kind``. Raises ``ConfigurationError`` naming ``where`` and what is wrong."""
+def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:
+    """``content`` as a ``kind``. Raises ``ConfigurationError`` naming ``where``, what is wrong and the ``way_out``."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
-        raise ConfigurationError(f"{where} is damaged: {_fault(error)}.") from None
+        raise ConfigurationError(f"{where} is damaged: {_fault(error)}.{way_out}") from None
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{where} is damaged: {shown(str(error))}.") from None
+        raise ConfigurationError(f"{where} is damaged: {shown(str(error))}.{way_out}") from None
 
 
 def _fault(error: ValidationError) -> str:

@@ -121,8 +121,8 @@ def as_text(standings: tuple[Standing, ...]) -> str:
     lines.append("")
     if any(each.seeds > 1 for each in standings):
         lines.append("Success is the mean over the seeds, with Student's interval.")
-    if not all(each.same_tasks for each in standings):
-        lines.extend(wrapped(OWN_TASKS))
+    if drawn := [each.arm for each in standings if not each.same_tasks]:
+        lines.extend(wrapped(f"{', '.join(drawn)}: {OWN_TASKS[0].lower()}{OWN_TASKS[1:]}"))
     if any(each.seeds == 1 for each in standings):
         lines.append("Of a single seed the interval is Wilson's, over the tasks.")
     if unfinished := sum(each.unfinished for each in standings):

@@ -170,7 +170,7 @@ def test_seeds_that_drew_tasks_of_their_own_are_told_of(tmp_path: Path) -> None:
         asyncio.run(run_batch(trial.plan, folder.path / trial.folder))
     drawn, first = read_standings(folder, lambda name: None)
     assert (drawn.same_tasks, first.same_tasks) == (False, True)
-    assert "Each seed drew tasks of its own" in as_text((drawn, first))
+    assert "drawn: each seed drew tasks of its own" in as_text((drawn, first))
     assert "tasks of its own" not in as_text((first,))
 
 
