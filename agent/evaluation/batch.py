@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import TextIO
 from agent.agents.base import Agent
 from agent.config import Prices
 from agent.episode import Terms, run_episode
-from agent.evaluation.budget import Halt, Purse, used_before
+from agent.evaluation.budget import Halt, Purse, Stopped, used_before
 from agent.evaluation.folder import RunFolder, episode_name
 from agent.evaluation.metered import MeteredModel
 from agent.evaluation.metrics import Summary, summarise
@@ -48,6 +49,9 @@ class Progress:
 
 Watcher = Callable[[Progress], None]
 
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""What a system says where there is no room: on the disk, for this user, in a file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
@@ -72,9 +76,9 @@ class Sitting:
 async def run_batch(plan: Plan, folder: Path, sitting: Sitting | None = None, purse: Purse | None = None) -> Summary:
     """Play what is not yet finished of ``plan`` in ``folder``, until ``purse`` has nothing more to give.
 
-    Cancelled or stopped, it leaves a folder that can be gone on with. Raises ``Stopped`` where the purse or the model ended it
-    before it was through, and ``ConfigurationError`` where the folder holds another run, and for an agent or a model that
-    cannot be made or used.
+    Cancelled or stopped, it leaves a folder that can be gone on with. Raises ``Stopped`` where the purse, the model or a full
+    disk ended it before it was through, and ``ConfigurationError`` where the folder holds another run, and for an agent or a
+    model that cannot be made or used.
     """
     sitting, purse = sitting or Sitting(), purse or Purse()
     run = RunFolder(folder)
@@ -93,6 +97,12 @@ async def run_batch(plan: Plan, folder: Path, sitting: Sitting | None = None, pu
         if len(results) < len(tasks):
             raise purse.ended()
         return summarise(tasks, results)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        # What was written stands, and an event that was cut off is taken away when the run goes on.
+        why = f"{folder} cannot be written to: {error.strerror}."
+        raise Stopped(why, "Once there is room, the same command goes on with it.") from error
     finally:
         if model is not None and sitting.model is None:
             await model.aclose()
@@ -185,6 +195,9 @@ class _Batch:
 
     async def _play(self, task: Task, selected: Selected, clock: TextIO, recorded: list[Event]) -> Result:
         tally, begun = Tally(selected), time.monotonic()
+        if not recorded:
+            # Whatever happens to this sitting, those of an attempt before it do not count.
+            self._run.clock(selected, 0.0)
         for event in recorded:
             tally(event)
         env = _Opening(self._world, task, self._terms)
@@ -204,9 +217,9 @@ class _Batch:
                     await run_episode(env, self._agent, self._terms, listen)
             finally:
                 env.close()
+                self._run.clock(selected, time.monotonic() - begun, resumed=bool(recorded))
         result = tally.result()
         assert result is not None, "an episode ends with an event that says so"
-        self._run.clock(selected, time.monotonic() - begun)
         return result
 
     def _set_aside(self, part: Path, why: str) -> None:

@@ -6,7 +6,7 @@
     episodes/0017-<task>.jsonl    one episode, by the task's number in its split
     index.jsonl                   one whole line per finished episode
     timing.jsonl                  clocks, attempts and cache figures, of every attempt
-    walls.jsonl                   the seconds of every episode in all
+    walls.jsonl                   the seconds of every episode, sitting by sitting
     paths.jsonl                   what each task can be done in, found when a report is made
 """
 
@@ -21,7 +21,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from agent.evaluation.plan import Manifest, slug
+from agent.evaluation.plan import SCHEMA, Manifest, slug
 from agent.evaluation.result import Result, Selected, result_of
 from agent.record import read_episode
 from worlds.errors import ConfigurationError, shown
@@ -31,6 +31,12 @@ T = TypeVar("T", bound=BaseModel)
 
 LARGEST_MANIFEST = 64 << 20
 LARGEST_INDEX = 256 << 20
+
+
+class _Edition(BaseModel):
+    """As much of a manifest as any housequest can read."""
+
+    schema_version: int = SCHEMA
 
 
 class RunFolder:
@@ -72,6 +78,9 @@ class RunFolder:
     def manifest(self) -> Manifest:
         """What the run is. Raises ``ConfigurationError`` where there is none, or a damaged one."""
         content = read(self.manifest_file, LARGEST_MANIFEST, f"{self.path} is no run's folder; it has no run.json.")
+        later = parsed(_Edition, content, str(self.manifest_file)).schema_version
+        if later > SCHEMA:
+            raise ConfigurationError(f"{self.manifest_file} is of a later housequest (schema {later}); update this one.")
         return parsed(Manifest, content, str(self.manifest_file))
 
     def results(self, tasks: Sequence[Selected]) -> list[Result]:
@@ -83,7 +92,7 @@ class RunFolder:
         selected = {task.id: task for task in tasks}
         found: dict[str, Result] = {}
         for number, line in enumerate(content.split(b"\n")[:-1], start=1):
-            result = parsed(Result, line, f"{self.index_file}:{number}")
+            result = parsed(Result, line, f"{self.index_file}:{number}", " Delete the file: `housequest eval` makes it anew.")
             if result.task not in selected:
                 raise ConfigurationError(f"{self.index_file}:{number}: {shown(result.task)} is no task of this run.")
             if self.episode(selected[result.task]).exists():
@@ -118,10 +127,11 @@ class RunFolder:
         with self.index_file.open("ab") as file:
             file.write(_line(result))
 
-    def clock(self, task: Selected, seconds: float) -> None:
-        """Keep how many ``seconds`` the episode of ``task`` took in all."""
+    def clock(self, task: Selected, seconds: float, *, resumed: bool = False) -> None:
+        """Keep how many ``seconds`` a sitting gave to the episode of ``task``; ``resumed``: it went on with what was there."""
+        line = {"episode": episode_name(task), "seconds": round(seconds, 3), **({"resumed": True} if resumed else {})}
         with self.walls_file.open("ab") as file:
-            file.write(f"{json.dumps({'episode': episode_name(task), 'seconds': round(seconds, 3)})}\n".encode())
+            file.write(f"{json.dumps(line)}\n".encode())
 
     @contextmanager
     def locked(self) -> Generator[None, None, None]:
@@ -203,14 +213,14 @@ def read(path: Path, largest: int, missing: str | None = None) -> bytes:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def parsed(kind: type[T], content: bytes, where: str) -> T:
-    """``content`` as a ``kind``. Raises ``ConfigurationError`` naming ``where`` and what is wrong."""
+def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:
+    """``content`` as a ``kind``. Raises ``ConfigurationError`` naming ``where``, what is wrong and the ``way_out``."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
-        raise ConfigurationError(f"{where} is damaged: {_fault(error)}.") from None
+        raise ConfigurationError(f"{where} is damaged: {_fault(error)}.{way_out}") from None
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{where} is damaged: {shown(str(error))}.") from None
+        raise ConfigurationError(f"{where} is damaged: {shown(str(error))}.{way_out}") from None
 
 
 def _fault(error: ValidationError) -> str:

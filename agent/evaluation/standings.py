@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from agent.config import Prices
 from agent.cost import money
 from agent.evaluation.metrics import Extras, Summary, summarise
-from agent.evaluation.report import read_results
+from agent.evaluation.report import read_results, wrapped
+from agent.evaluation.seeds import OWN_TASKS
 from agent.evaluation.statistics import Interval, mean_over_seeds
 from agent.evaluation.sweep import SweepFolder
 from agent.evaluation.timing import clocks_of
@@ -21,6 +22,7 @@ class Standing:
 
     ``interval`` holds the 95 % of the mean of ``success``: Student's over several seeds, Wilson's over the tasks
     of a single one. ``steps`` are executed commands an episode; ``cost`` is that of all its runs, None where no price is known.
+    ``same_tasks``: every seed played the same ones; with ``sample``, each draws its own.
     """
 
     arm: str
@@ -33,6 +35,7 @@ class Standing:
     steps: float | None
     calls: int
     cost: float | None
+    same_tasks: bool = True
 
 
 def read_standings(folder: SweepFolder, prices: Callable[[str], Prices | None]) -> tuple[Standing, ...]:
@@ -56,6 +59,7 @@ def read_standings(folder: SweepFolder, prices: Callable[[str], Prices | None]) 
 
 def _standing(arm: str, summaries: list[Summary]) -> Standing:
     counts = [summary.overall for summary in summaries]
+    selections = {frozenset([each.task.id for each in one.overall.played] + list(one.assisted)) for one in summaries}
     mean = mean_over_seeds([count.success for count in counts]) if counts else None
     costs = [summary.overall.cost.total for summary in summaries if summary.prices is not None]
     finished = sum(count.finished for count in counts)
@@ -71,6 +75,7 @@ def _standing(arm: str, summaries: list[Summary]) -> Standing:
         steps=sum(count.steps for count in counts) / finished if finished else None,
         calls=sum(count.calls for count in counts),
         cost=sum(known) if (known := [each for each in costs if each is not None]) else None,
+        same_tasks=len(selections) < 2,
     )
 
 
@@ -86,6 +91,7 @@ def as_json(standings: tuple[Standing, ...]) -> dict[str, object]:
                 "arm": each.arm,
                 "seeds": each.seeds,
                 "episodes": each.tasks,
+                "same_tasks": each.same_tasks,
                 "unfinished": each.unfinished,
                 "errors": each.errors,
                 "success": each.success,
@@ -115,6 +121,8 @@ def as_text(standings: tuple[Standing, ...]) -> str:
     lines.append("")
     if any(each.seeds > 1 for each in standings):
         lines.append("Success is the mean over the seeds, with Student's interval.")
+    if drawn := [each.arm for each in standings if not each.same_tasks]:
+        lines.extend(wrapped(f"{', '.join(drawn)}: {OWN_TASKS[0].lower()}{OWN_TASKS[1:]}"))
     if any(each.seeds == 1 for each in standings):
         lines.append("Of a single seed the interval is Wilson's, over the tasks.")
     if unfinished := sum(each.unfinished for each in standings):

@@ -24,8 +24,8 @@ class Clock:
     """What an episode took: seconds of its model's calls, attempts at them, prompt tokens that a cache served, seconds in all.
 
     ``model`` and ``cached`` are None where no call was clocked or no cache told of, ``wall`` where it was not measured, as in a
-    run of an earlier version. Seconds in all include what other episodes in flight took; those of an episode that was gone on
-    with are of the sitting in which it ended, since nobody clocked what a kill cut off.
+    run of an earlier version. Seconds in all include what other episodes in flight took. They are those of every sitting of the
+    episode, without what a kill cut off, since nobody clocked it.
     """
 
     model: float | None = None
@@ -44,11 +44,12 @@ class _Called(BaseModel):
     cached: Number | None = None
 
 
-class _Ended(BaseModel):
+class _Sat(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     episode: str
     seconds: Seconds
+    resumed: bool = False
 
 
 def clocks_of(run: RunFolder, tasks: Sequence[Selected]) -> dict[str, Clock]:
@@ -65,7 +66,10 @@ def clocks_of(run: RunFolder, tasks: Sequence[Selected]) -> dict[str, Clock]:
             while so_far and so_far[-1].of >= called.of:
                 so_far.pop()
             so_far.append(called)
-    walls = {ended.episode: ended.seconds for line in _lines(run.walls_file) if (ended := _parsed(_Ended, line)) is not None}
+    walls: dict[str, float] = {}
+    for line in _lines(run.walls_file):
+        if (sat := _parsed(_Sat, line)) is not None:
+            walls[sat.episode] = sat.seconds + (walls.get(sat.episode, 0.0) if sat.resumed else 0.0)
     names = {task.id: episode_name(task) for task in tasks}
     return {
         task: _clock(calls.get(name, ()), walls.get(name)) for task, name in names.items() if name in calls or name in walls

@@ -25,7 +25,9 @@ from agent.models.base import Capabilities, Completion, Message
 from tests.backends.policy import Solver
 from worlds.alfworld.tasks import LAYOUT
 
-AGENTS = ("react", "reasoner-actor")
+AGENTS = {"react": 1, "reasoner-actor": 2}
+"""Each with its number of roles."""
+
 VOCABULARY = "tekken_240911.json"
 HOUSES = 100
 """Made-up ones, where the published games are not here."""
@@ -102,6 +104,8 @@ async def _play(agent: str, split: str, limit: int | None, count: Count) -> list
         task = plan.world.task(selected.id)
         player = make_agent(agent, world=plan.world, model=model)
         ended = await run_episode(plan.world.open(task), player, plan.config.terms(plan.world), _unheard)
+        # A role whose system message changed would pass for another, whose first prompt needs no prefix.
+        assert len(model.prompts) == AGENTS[agent], f"{agent} has other roles than are told apart here"
         found.append(_measured(ended.outcome == "won", model.prompts, count))
     return found
 

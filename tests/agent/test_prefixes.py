@@ -61,6 +61,8 @@ def test_each_prompt_begins_with_the_one_before(world: World, agent: str, grants
         player = make_agent(agent, world=world, model=model)
         terms = Terms(engine=world.engine, model="heard", grants=grants, rules="own", rule_statements=rules)
         asyncio.run(run_episode(world.open(world.task(house)), player, terms, lambda _: None))
+        # Prompts are told apart by their system message: another one would be a role of its own, and so would show here.
+        assert len(model.prompts) == (1 if agent == "react" else 2)
         for prompts in model.prompts.values():
             assert len(prompts[0]) == 2
             for before, after in pairwise(prompts):

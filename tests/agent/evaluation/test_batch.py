@@ -94,7 +94,11 @@ def test_a_finished_run_is_not_played_again(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_goes_on_wherever_the_server_now_is(tmp_path: Path, server: Server) -> None:
     async def interrupted() -> None:
-        sitting = Sitting(workers=2, watcher=lambda progress: batch.cancel() if progress.done else None)
+        def stop(progress: Progress) -> None:
+            if progress.done:
+                batch.cancel()
+
+        sitting = Sitting(workers=2, watcher=stop)
         batch = asyncio.create_task(run_batch(first, tmp_path / "run", sitting))
         await batch
 
@@ -277,3 +281,12 @@ def test_the_expert_over_a_published_split(alfworld_games: Path, tmp_path: Path)
     play(planned, tmp_path / "eight", workers=8)
     assert (first.overall.episodes, first.overall.errors) == (140, 0)
     assert episodes(tmp_path / "one") == episodes(tmp_path / "eight")
+
+
+def test_a_run_of_a_later_edition_is_refused(tmp_path: Path) -> None:
+    play(plan(tmp_path), tmp_path / "run")
+    file = tmp_path / "run" / "run.json"
+    file.write_text(file.read_text().replace('"schema_version": 1,', '"schema_version": 2, "colour": "blue",'))
+    for use in (RunFolder(tmp_path / "run").manifest, lambda: play(plan(tmp_path), tmp_path / "run")):
+        with pytest.raises(ConfigurationError, match=r"run\.json is of a later housequest \(schema 2\)"):
+            use()

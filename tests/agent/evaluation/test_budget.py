@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -87,8 +88,14 @@ def test_no_call_begins_beyond_the_budget_and_the_same_run_goes_on(tmp_path: Pat
         play(planned, tmp_path / "run", Budget(calls=13))
     assert len(server.requests) == 13
     assert list((tmp_path / "run" / "episodes").glob("*.part"))
+    broken = {file.name.removesuffix(".jsonl.part") for file in (tmp_path / "run" / "episodes").glob("*.part")}
+    sat = (tmp_path / "run" / "walls.jsonl").read_text()
     with pytest.raises(Stopped, match="13 calls"):
         play(planned, tmp_path / "run", Budget(calls=13))
+    again = (tmp_path / "run" / "walls.jsonl").read_text().removeprefix(sat)
+    resumed = [line["episode"] for line in map(json.loads, again.splitlines()) if line.get("resumed")]
+    assert resumed, "a sitting that only goes on is added to those before it"
+    assert broken.issuperset(resumed)
     assert len(server.requests) == 13
     with pytest.raises(Stopped, match="budget of 20 calls"):
         play(planned, tmp_path / "run", Budget(calls=20))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import time
@@ -76,6 +77,27 @@ def killed_again_and_again(folder: Path, server: Server, seed: int, kills: int, 
     assert (folder / "run" / "index.jsonl").read_bytes() == (folder / "whole" / "index.jsonl").read_bytes()
     counted = Counter(json.loads(line)["task"] for line in (folder / "run" / "index.jsonl").read_text().splitlines())
     assert counted == Counter({f"generated/{number}": 1 for number in range(tasks)})
+
+
+def test_a_full_disk_stops_the_run_and_with_room_it_goes_on(tmp_path: Path, server: Server) -> None:
+    finish(tmp_path, command(server, "whole", 3, 2))
+    line = command(server, "run", 3, 2)
+    full = subprocess.run(
+        line,
+        check=False,
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, resource.RLIM_INFINITY)),
+    )
+    assert full.returncode == 130, full.stderr
+    assert "run cannot be written to: File too large." in full.stderr
+    assert "the same command goes on with it" in full.stderr
+    assert any(file.stat().st_size == 4_096 for file in (tmp_path / "run" / "episodes").iterdir())
+    finish(tmp_path, line)
+    assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
 
 
 def test_five_kills(tmp_path: Path, server: Server) -> None:

@@ -161,6 +161,19 @@ def test_arms_stand_beside_each_other(tmp_path: Path) -> None:
     assert arms[0]["success"] == 1.0
 
 
+def test_seeds_that_drew_tasks_of_their_own_are_told_of(tmp_path: Path) -> None:
+    text = "arms: {drawn: {agent: expert, split: generated, sample: 2}, first: {agent: expert, split: generated, limit: 2}}"
+    trials = tuple(planned(written(tmp_path, f"{text}\nseeds: [0, 1]\n")))
+    folder = SweepFolder(tmp_path / "sweep")
+    folder.begin(trials)
+    for trial in trials:
+        asyncio.run(run_batch(trial.plan, folder.path / trial.folder))
+    drawn, first = read_standings(folder, lambda name: None)
+    assert (drawn.same_tasks, first.same_tasks) == (False, True)
+    assert "drawn: each seed drew tasks of its own" in as_text((drawn, first))
+    assert "tasks of its own" not in as_text((first,))
+
+
 def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("do not touch")

@@ -59,11 +59,14 @@ def test_nonsense_is_no_clock(line: str, tmp_path: Path) -> None:
     assert clock(tmp_path, f"{line}\n") is None
 
 
-def test_the_last_time_in_all_counts(tmp_path: Path) -> None:
+def test_the_sittings_of_the_last_attempt_count(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
     run.clock(TASK, 7.0)
     run.clock(TASK, 2.5)
     assert clocks_of(run, [TASK]) == {TASK.id: Clock(wall=2.5)}
+    run.clock(TASK, 1.5, resumed=True)
+    run.clock(TASK, 1.0, resumed=True)
+    assert clocks_of(run, [TASK]) == {TASK.id: Clock(wall=5.0)}
     assert clocks_of(RunFolder(tmp_path / "nowhere"), [TASK]) == {}
 
 
