@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from agent.events import Ended, Stepped, branch
 from agent.record import read_episode
 from tests.backends.policy import Solver
-from tests.backends.server import Recorded, Server, answer, serve
+from tests.backends.server import Recorded, Server, answer, serve, status
 from tests.tui.screen import COIN, SIZES, game, press, screen_text, showing, type_in, until, waiting
 from tui.app import HousequestApp
 from tui.dialogs import Pick
@@ -180,6 +180,17 @@ async def test_a_game_that_was_left_with_a_proposal_still_lists_what_is_possible
         await proposed(pilot, 1)
         assert possible
         assert on(again).session.status.possible == possible
+
+
+async def test_an_endpoint_that_has_had_enough_says_so_and_is_tried_again(server: Server) -> None:
+    server.behave(status(429, retry_after="600"))
+    app = playing(game(agent="react", model=server.model()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: waiting(app) == "failed")
+        assert "429" in screen_text(app)
+        assert "600" in screen_text(app)
+        await press(pilot, "r")
+        await proposed(pilot, 1)
 
 
 async def test_an_endpoint_that_is_down_is_tried_again_and_then_changed(server: Server) -> None:
