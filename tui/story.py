@@ -76,9 +76,15 @@ class Telling:
         asides = self._asides(_telling(entry), after, opened)
         return (*self._gap, *asides, *self._command(entry), *self._observation(entry))
 
-    def asides(self, asides: Sequence[Aside], after: int | None, opened: Container[Fold]) -> tuple[Row, ...]:
-        """What was said after the event ``after``, each folded to a line unless it is in ``opened``."""
-        rows = tuple(self._asides(asides, after, opened))
+    def asides(
+        self, asides: Sequence[Aside], after: int | None, opened: Container[Fold], *, failed: bool = False
+    ) -> tuple[Row, ...]:
+        """What was said after the event ``after``, each folded to a line unless it is in ``opened``.
+
+        Where a model has ``failed`` and a person is asked what to do, why it did is open, and folded if it is in ``opened``.
+        """
+        present = len(asides) - 1 if failed and asides and asides[-1].kind == "fault" else None
+        rows = tuple(self._asides(asides, after, opened, present))
         return (*self._gap, *rows) if rows else ()
 
     def words(self, text: str) -> tuple[Row, ...]:
@@ -86,10 +92,12 @@ class Telling:
         lines = [line for part in _lines(text) for line in Content(part).stylize("$quiet").wrap(self._width)]
         return (*self._gap, *_beneath(lines)) if lines else ()
 
-    def _asides(self, asides: Iterable[Aside], after: int | None, opened: Container[Fold]) -> Iterator[Row]:
+    def _asides(
+        self, asides: Iterable[Aside], after: int | None, opened: Container[Fold], present: int | None = None
+    ) -> Iterator[Row]:
         for number, aside in enumerate(asides):
             fold = Fold(after, number, aside)
-            yield from self._aside(fold, fold in opened)
+            yield from self._aside(fold, (fold in opened) != (number == present))
 
     def _command(self, entry: Entry) -> Iterator[Row]:
         if entry.command is None:

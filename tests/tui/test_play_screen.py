@@ -188,7 +188,7 @@ async def test_an_endpoint_that_has_had_enough_says_so_and_is_tried_again(server
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: waiting(app) == "failed")
         assert "429" in screen_text(app)
-        assert "600" in screen_text(app)
+        assert "to wait 600" in screen_text(app)
         await press(pilot, "r")
         await proposed(pilot, 1)
 

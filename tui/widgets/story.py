@@ -250,7 +250,7 @@ class Story(ScrollView):
             self._add(self._block(entry, after))
             after = entry.id
         self._known = min(self._known, len(moment.story))
-        pending = self._telling.asides(moment.asides, after, self._folds)
+        pending = self._telling.asides(moment.asides, after, self._folds, failed=moment.failure is not None)
         idle = not moment.story and not pending
         self._add(_Block(self._telling.words(self._teaching) if idle else pending))
         self.virtual_size = Size(self.scrollable_content_region.width, self._lines[-1])
