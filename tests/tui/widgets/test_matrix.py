@@ -10,6 +10,7 @@ from textual.app import App, ComposeResult
 from agent.evaluation.folder import RunFolder
 from agent.evaluation.metrics import Result, Selected, summarise
 from tests.tui.recorded import play
+from tests.tui.screen import until
 from tui.runs import MARKS, Cell, Mark, Run
 from tui.theme import register
 from tui.widgets.matrix import Matrix, short_type
@@ -119,10 +120,10 @@ async def test_thousands_of_tasks(tmp_path: Path) -> None:
         matrix = app.query_one(Matrix)
         await pilot.press("end")
         assert app.at == 3_599
-        assert matrix.scroll_offset.y > 0
-        assert "■" in app.line(9)
+        # What is scrolled to is laid out a moment later.
+        await until(pilot, lambda: matrix.scroll_offset.y > 0 and "■" in app.line(9))
         await pilot.press("pageup", "home")
-        assert (app.at, matrix.scroll_offset.y) == (0, 0)
+        await until(pilot, lambda: (app.at, matrix.scroll_offset.y) == (0, 0))
         await pilot.resize_terminal(200, 50)
         await pilot.press("end")
         assert app.at == 3_599
