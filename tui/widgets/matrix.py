@@ -168,18 +168,23 @@ class Matrix(ScrollView, can_focus=True):
     def _cursor_style(self) -> Style:
         return Style(reverse=True, bold=True) if self.has_focus else Style(underline=True)
 
-    def watch_cursor(self, cursor: int) -> None:
+    def watch_cursor(self) -> None:
         """Keep the task in sight, and say that it is looked at."""
         if self.cell is None:
             return
         self.refresh()
-        self.scroll_to_region(Region(0, self._line_of(cursor), 1, 1), animate=False, force=True)
+        self._reveal()
         self.post_message(self.Moved(self.cell))
 
+    def _reveal(self) -> None:
+        if self.cell is not None:
+            self.scroll_to_region(Region(0, self._line_of(self.cursor), 1, 1), animate=False, force=True)
+
     def on_resize(self, event: events.Resize) -> None:
-        """Break the rows anew."""
+        """Break the rows anew; the task that is looked at stays in sight, on whichever line it comes to lie."""
         del event
         self._lay_out()
+        self.call_after_refresh(self._reveal)
 
     def on_click(self, event: events.Click) -> None:
         """Look at the task under the mouse; twice opens it."""
