@@ -66,7 +66,7 @@ class Matrix(ScrollView, can_focus=True):
 
     DEFAULT_CSS = """
     Matrix {
-        height: 1fr; background: transparent; scrollbar-size-vertical: 1;
+        height: 1fr; background: transparent; scrollbar-size-vertical: 1; overflow-x: hidden;
         & > .matrix--won { color: $won; }
         & > .matrix--lost { color: $foreground; }
         & > .matrix--error { color: $fault; text-style: bold; }
