@@ -58,8 +58,12 @@ def test_any_bytes_are_a_header_or_refused(at: int, change: bytes) -> None:
         path = write_tiny(Path(folder) / "odd.gguf", Kind(weights=False))
         content = path.read_bytes()
         path.write_bytes(content[:at] + change + content[at + len(change) :])
-        with pytest.raises(ConfigurationError):
-            read_header(path)
+        try:
+            header = read_header(path)
+        except ConfigurationError:
+            return
+        # The bytes that count the tensors can be changed too; that they are not there shows when they are loaded.
+        assert header.tensors > 0
 
 
 def test_a_fingerprint_tells_models_apart(tiny: Path, tmp_path: Path) -> None:
