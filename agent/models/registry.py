@@ -11,11 +11,10 @@ from agent.models.base import Model
 from agent.models.keys import OFFICIAL_URL, Endpoint, KeyRing, load_keys, parse_endpoint
 from worlds.errors import ConfigurationError, nearest, shown
 
-FORMS = "openai:NAME, openai:NAME@http://HOST:PORT/v1 or scripted:FILE"
+FORMS = "builtin, openai:NAME, openai:NAME@http://HOST:PORT/v1 or scripted:FILE"
 LONGEST_NAME = 200
 
 _LATER = {
-    "builtin": "a built-in model is not in this version",
     "llama": "models in GGUF files are not in this version; serve the file with an OpenAI-compatible server",
 }
 _FORGOTTEN_SCHEME = re.compile(r"@(localhost|\[[0-9a-f:.]+\]|[\w.-]+:\d+)", re.IGNORECASE)
@@ -23,13 +22,15 @@ _FORGOTTEN_SCHEME = re.compile(r"@(localhost|\[[0-9a-f:.]+\]|[\w.-]+:\d+)", re.I
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """A model's name, read: ``name`` is the endpoint's word for it, or the script's file."""
+    """A model's name, read: ``name`` is the endpoint's word for it, or a file: the script's, or a built-in model of one's own."""
 
-    kind: Literal["openai", "scripted"]
+    kind: Literal["builtin", "openai", "scripted"]
     name: str
     endpoint: Endpoint | None = None
 
     def __str__(self) -> str:
+        if self.kind == "builtin" and not self.name:
+            return self.kind
         official = self.endpoint is None or self.endpoint.url == OFFICIAL_URL
         return f"{self.kind}:{self.name}{'' if official or self.endpoint is None else f'@{self.endpoint.url}'}"
 
@@ -40,15 +41,17 @@ def parse_model(name: str) -> ModelName:
     kind = kind.strip()
     if kind in _LATER:
         raise ConfigurationError(f"{kind}: {_LATER[kind]}. Name a model as {FORMS}.")
-    if kind == "scripted" and rest.strip():
+    if kind == "builtin" and not colon:
+        return ModelName("builtin", "")
+    if kind in {"builtin", "scripted"} and rest.strip():
         if "\0" in rest:
             raise ConfigurationError(f"{shown(rest)} is not the name of a file. Name a model as {FORMS}.")
-        return ModelName("scripted", rest.strip())
+        return ModelName("builtin" if kind == "builtin" else "scripted", rest.strip())
     if kind == "openai" and rest.strip():
         return _openai(rest.strip())
-    if kind in {"openai", "scripted"}:
+    if kind in {"builtin", "openai", "scripted"}:
         raise ConfigurationError(f"{kind}{colon} names nothing. Name a model as {FORMS}.")
-    suggestion = nearest(kind, ("openai", "scripted", *_LATER))
+    suggestion = nearest(kind, ("builtin", "openai", "scripted", *_LATER))
     raise ConfigurationError(f"There is no kind of model {shown(kind, 40)}.{suggestion} Name a model as {FORMS}.")
 
 
@@ -77,6 +80,11 @@ def make_model(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0,
         raise ConfigurationError(f"A time limit of {timeout} seconds allows no call; give a number above 0.")
     if retries < 0 or not (math.isfinite(wait) and wait >= 0):
         raise ConfigurationError(f"{retries} retries and pauses of {wait} times their length cannot be; give 0 or more.")
+    if parsed.kind == "builtin":
+        from agent.config import given_path
+        from agent.models.builtin import load_builtin
+
+        return load_builtin(given_path(parsed.name) if parsed.name else None, name=str(parsed))
     if parsed.endpoint is None:
         from agent.config import given_path
         from agent.models.scripted import load_script

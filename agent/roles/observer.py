@@ -1,0 +1,94 @@
+"""The observer without a model: what belief makes of the observations, in a few lines (OPEx, section 3, "LLM-based Observer").
+
+OPEx lets a language model sum up what was seen; here belief does, which reads the same texts. Of all that is known it tells
+what the plan speaks of, what is at hand, and where nobody has looked yet. It is rendered anew at each turn, so that a prompt's
+prefix holds only as far as the plan; in return a prompt stays about a hundred tokens long however long the game is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from worlds.alfworld.belief import Belief, Item, Receptacle
+
+MOST_FOUND = 6
+MOST_PLACES = 6
+MOST_UNSEEN = 40
+MOST_TRIED = 6
+_WORD = re.compile(r"[a-z]+")
+
+
+def observed(belief: Belief, plan: str, tried: Collection[str] = ()) -> str:
+    """What to know of a house for the next command.
+
+    ``plan`` is any text; the kinds that it names are what it speaks of. ``tried`` are the commands that were given before in
+    just this situation, and changed nothing or led back to it.
+    """
+    named = frozenset(_WORD.findall(plan.lower()))
+    lines = (
+        ("Holding", _held(belief)),
+        ("Here", "; ".join(_whole(belief, one) for one in belief.here()) or "nothing"),
+        ("Found", ", ".join(_found(belief, named)) or "nothing"),
+        ("Places", ", ".join(_places(belief, named)) or "nothing"),
+        ("Unseen", " ".join(_unseen(belief)) or "nothing"),
+        ("Tried", "; ".join(list(tried)[-MOST_TRIED:])),
+    )
+    return "\n".join(f"{label}: {text}" for label, text in lines if text)
+
+
+def _held(belief: Belief) -> str:
+    held = belief.item(belief.held)
+    return "nothing" if held is None else _item(held)
+
+
+def _item(item: Item) -> str:
+    states = (("hot", item.heat == "hot"), ("cool", item.heat == "cool"), ("clean", item.clean), ("on", item.lit))
+    return " ".join((item.name, *(word for word, true in states if true)))
+
+
+def _whole(belief: Belief, one: Receptacle) -> str:
+    """A receptacle at hand with all that is in it."""
+    inside = belief.inside(one)
+    things = ", ".join(inside) or ("empty" if one.contents is not None else "unseen")
+    return f"{_place(one)}, {things}"
+
+
+def _place(one: Receptacle) -> str:
+    return f"{one.name} {one.openness}" if one.openness in {"open", "closed"} else one.name
+
+
+def _found(belief: Belief, named: Collection[str]) -> Iterator[str]:
+    here = {one.name for one in belief.here()}
+    spots = [
+        (holder.name not in here, item.name, holder)
+        for item in belief.items
+        if item.kind in named
+        for holder in belief.holders(item.name)
+    ]
+    spots.sort(key=lambda spot: spot[:2])
+    items = {item.name: item for item in belief.items}
+    return (f"{_item(items[name])} in {holder.name}" for _, name, holder in spots[:MOST_FOUND])
+
+
+def _places(belief: Belief, named: Collection[str]) -> Iterator[str]:
+    here = {one.name for one in belief.here()}
+    order = {"surface": 0, "open": 0, None: 1, "closed": 2}
+    each: dict[str, list[Receptacle]] = {}
+    for one in belief.receptacles:
+        if one.kind in named:
+            each.setdefault(one.kind, []).append(one)
+    for kind in sorted(each):
+        members = sorted(each[kind], key=lambda one: (one.name not in here, order[one.openness], _number(one)))
+        yield from (_place(one) for one in members[: max(2, MOST_PLACES // len(each))])
+
+
+def _unseen(belief: Belief) -> Iterable[str]:
+    order = {kind: place for place, kind in enumerate(dict.fromkeys(one.kind for one in belief.receptacles))}
+    unseen = [one for one in belief.receptacles if one.contents is None]
+    unseen.sort(key=lambda one: (order[one.kind], _number(one)))
+    return (one.name for one in unseen[:MOST_UNSEEN])
+
+
+def _number(one: Receptacle) -> int:
+    return int(one.name.rpartition(" ")[2])
