@@ -1,4 +1,4 @@
-"""How reasoner and actor are spoken to: in conversations that grow, as chat models expect, or briefly, as a small model was taught.
+"""How reasoner and actor are spoken to: in conversations that grow, for chat models, or briefly, as a small model was taught.
 
 Which of the two is the model's to say (``Capabilities.brief``). When the roles are asked, and what comes of it, is the agent's.
 """

@@ -27,7 +27,7 @@ from agent.models.network import Cache, Floats
 from agent.roles.brief import is_brief
 from worlds.errors import ModelError, Unsupported
 
-SHIPPED = Path(__file__).with_name("weights") / "builtin.npz"
+SHIPPED = Path(__file__).with_name("weights") / "builtin.weights"
 
 _CAPABILITIES = Capabilities(log_probabilities=True, scoring=True, choices=True, deterministic=True, brief=True)
 _BLOCK = 32
@@ -116,8 +116,8 @@ class BuiltinModel:
         known = self._vocabulary
         if not any(message.role == "user" and is_brief(message.content) for message in messages):
             raise Unsupported(
-                f"The model {self._name} knows the prompts of the agent reasoner-actor alone; play with that agent, or name a chat "
-                "model, for example openai:NAME."
+                f"The model {self._name} knows the prompts of the agent reasoner-actor alone; play with that agent, or name a "
+                "chat model, for example openai:NAME."
             )
         tokens: list[int] = []
         for message in messages:
@@ -213,8 +213,8 @@ class _Reader:
         """
         if len(tokens) + room > self.context:
             raise ModelError(
-                f"The prompt of {len(tokens)} tokens is too long for the built-in model, which reads {self.context}; give it fewer "
-                "or shorter rules and hints."
+                f"The prompt of {len(tokens)} tokens is too long for the built-in model, which reads {self.context}; give it "
+                "fewer or shorter rules and hints."
             )
         # The last block is always read, since its logits are wanted; only whole blocks are kept.
         whole = (len(tokens) - 1) // _BLOCK * _BLOCK

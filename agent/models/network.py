@@ -77,8 +77,10 @@ class Network:
         self._sin: Floats = np.sin(angle).astype(np.float32)
 
     def read(self, tokens: Sequence[int], cache: Cache, *, every: bool = False) -> Floats:
-        """Read ``tokens`` after what ``cache`` holds, and return the logits that follow: of the last (tokens known,), or of ``every``
-        token (tokens read, tokens known)."""
+        """Read ``tokens`` after what ``cache`` holds, and return the logits of what follows.
+
+        They are those after the last token, (tokens known,), or after ``every`` one, (tokens read, tokens known).
+        """
         start, count = cache.length, len(tokens)
         end = start + count
         x = self._embedding[list(tokens)]

@@ -22,7 +22,7 @@ _FORGOTTEN_SCHEME = re.compile(r"@(localhost|\[[0-9a-f:.]+\]|[\w.-]+:\d+)", re.I
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """A model's name, read: ``name`` is the endpoint's word for it, or a file: the script's, or a built-in model of one's own."""
+    """A model's name, read: ``name`` is the endpoint's word for it, the script's file, or a file like the built-in model's."""
 
     kind: Literal["builtin", "openai", "scripted"]
     name: str

@@ -20,7 +20,7 @@ _GLUED = frozenset(".,:;!?%)")
 
 
 class Vocabulary:
-    """Tokens by number. ``words`` are known words, labels (``goal:``) and names with numbers (``mug 2``), each in small letters."""
+    """Tokens by number. ``words`` are known words, labels (``goal:``) and names with numbers (``mug 2``), in small letters."""
 
     def __init__(self, words: Iterable[str]) -> None:
         letters = (f"#{letter}" for letter in LETTERS)

@@ -24,7 +24,12 @@ LONGEST_LINE = 160
 
 _WORD = re.compile(r"[a-z]{3,}")
 _COMMON = frozenset(
-    ["the", "and", "its", "any", "all", "put", "place", "lay", "set", "with", "under", "into", "from", "clean", "heat", "cool", "hot", "cold", "some", "two", "find", "look", "examine", "take", "move", "them", "there", "then", "that", "this", "what", "where", "you", "your", "one", "thing", "things", "before", "only", "while", "most", "often", "not"]
+    word
+    for line in (
+        "the and its any all put place lay set with under into from clean heat cool hot cold some two find look examine take",
+        "move them there then that this what where you your one thing before only while most often not",
+    )
+    for word in line.split(" ")
 )
 
 

@@ -36,6 +36,8 @@ from worlds.base import Env, Task
 EVALUATION_SEEDS = 1_000_000
 """Made-up houses from this seed on are never trained on."""
 NUMBERS = {"object": 12, "receptacle": 30}
+_PROMPT_LABELS = ("goal", "places", "rule", "hint", "failed", "plan", "holding", "here", "found", "unseen", "tried")
+LABELS = tuple(f"{label}:" for label in (*_PROMPT_LABELS, "thought", "step", "action"))
 _OVERSAMPLED = ("pick_two_obj_and_place", "look_at_obj_in_light")
 
 
@@ -161,7 +163,6 @@ def make_vocabulary(data: Path | None) -> Vocabulary:
     names = [f"{kind} {number}" for kind in receptacles for number in range(1, NUMBERS["receptacle"] + 1)]
     names += [f"{kind} {number}" for kind in counts.objects() for number in range(1, NUMBERS["object"] + 1)]
     kinds = [*receptacles, *counts.objects()]
-    labels = ["goal:", "places:", "rule:", "hint:", "failed:", "plan:", "holding:", "here:", "found:", "unseen:", "tried:", "thought:", "step:", "action:"]
     seen: Counter[str] = Counter()
     world = AlfworldWorld(data=data)
     for task in world.tasks("train"):
@@ -171,17 +172,16 @@ def make_vocabulary(data: Path | None) -> Vocabulary:
     people = sorted(word for word, times in seen.items() if times > 1)
     spoken = chain.from_iterable(re.findall(r"[a-z]+(?:'[a-z]+)?", text.lower()) for text in _template_texts())
     numerals = [str(number) for number in range(100)]
-    return Vocabulary([*labels, *numerals, *kinds, *sorted(set(spoken)), *people, *names])
+    return Vocabulary([*LABELS, *numerals, *kinds, *sorted(set(spoken)), *people, *names])
 
 
 def _template_texts() -> Iterator[str]:
     yield from (name for names in wordings.SYNONYMS.values() for name in names)
     yield from wordings.texts()
-    yield (
-        "surface open closed empty unseen nothing hot cool clean on in stuck look inventory go to take from move use heat cool with "
-        "slice examine close find and another too it put the a an first last or some two under look at see by light of is not needed "
-        "down all steps are done but task over every place was searched in vain that led nowhere try something else for whether"
-    )
+    yield "surface open closed empty unseen nothing hot cool clean on in stuck look inventory go to take from move use heat"
+    yield "with slice examine close find and another too it put the a an first last or some two under look at see by light"
+    yield "of is not needed down all steps are done but task over every place was searched in vain that led nowhere try"
+    yield "something else for whether"
 
 
 def composition(vocabulary: Vocabulary) -> tuple[list[int], list[int]]:

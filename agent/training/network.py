@@ -1,8 +1,9 @@
 """The network while it is trained: a small transformer of the llama architecture, in PyTorch.
 
-Root mean square norms before each part (Zhang and Sennrich, 2019), rotary positions (Su et al., 2021), gated feed-forward layers
-(Shazeer, 2020), output weights tied to the embeddings (Press and Wolf, 2017). What is particular is the embedding: a name with its number is the sum of its
-word's and its number's, so that ``mug 7`` is known when ``mug 2`` is. What is exported is the table that comes of it.
+Root mean square norms before each part (Zhang and Sennrich, 2019), rotary positions (Su et al., 2021), gated feed-forward
+layers (Shazeer, 2020), output weights tied to the embeddings (Press and Wolf, 2017). What is particular is the embedding: that
+of a name with its number is the sum of its word's and its number's, so that ``mug 7`` is known when ``mug 2`` is. What is
+exported is the table that comes of it.
 """
 
 from __future__ import annotations

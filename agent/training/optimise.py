@@ -58,7 +58,7 @@ class Batches:
         self._vocabulary = vocabulary
 
     def pool(self, number: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """The batches ``number * 16`` and following: tokens and what follows each, (batch, length), -100 where nothing counts."""
+        """The batches ``number * 16`` and following: tokens, and what follows each, (batch, length); -100 does not count."""
         random = np.random.default_rng([self._recipe.seed, number])
         drawn: list[tuple[int, NDArray[np.int64], int]] = []
         which = random.choice(len(self._parts), self._recipe.batch * _POOL, p=self._shares)

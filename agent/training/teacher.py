@@ -1,7 +1,7 @@
 """What the built-in model learns to say: the expert's decisions, as plans and as thoughts with commands.
 
-The expert plays from belief alone, so it has an answer wherever a game has got to, whoever led it there (DAgger: Ross et al., AISTATS
-2011). A plan is a goal with what was said of the house; the command follows from plan and belief.
+The expert plays from belief alone, so it has an answer wherever a game has got to, whoever led it there. A plan is a goal with
+what was said of the house; the command follows from plan and belief.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ _SOUGHT = re.compile(r"(?P<sought>.+) is likeliest found at the (?P<place>.+); l
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Receptacles, by name or kind, to be searched ``first`` and ``last``; ``lamp``: it is said of the lamp, not of the object."""
+    """Receptacles, by name or kind, to be searched ``first`` and ``last``.
+
+    ``lamp``: it is said of the lamp, not of the object.
+    """
 
     first: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
@@ -102,11 +105,9 @@ def step_of(goal: Goal, belief: Belief) -> int:
 
 
 def _treated(goal: Goal, held: Item) -> bool:
-    return (
-        bool(held.clean)
-        if goal.treatment == "clean"
-        else held.heat == {"heat": "hot", "cool": "cool"}.get(goal.treatment or "")
-    )
+    if goal.treatment == "clean":
+        return bool(held.clean)
+    return held.heat == ("hot" if goal.treatment == "heat" else "cool")
 
 
 def _settled(goal: Goal, belief: Belief, name: str) -> int:

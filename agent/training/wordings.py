@@ -106,12 +106,15 @@ _NOT_HINTS = (
 _IDLE = ("good luck", "you can do it", "hurry up", "think about it", "well done", "be careful", "hello", "what are you doing?")
 
 
+_NOTHING = Told()
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A rule or a hint in words, and what it tells; nothing, where it speaks of something else."""
 
     text: str
-    told: Told = Told()
+    told: Told = _NOTHING
 
 
 def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
@@ -126,13 +129,11 @@ def hint(random: Random, thing: str, places: Sequence[str], *, lamp: bool = Fals
     draw = random.random()
     if draw < 0.06:
         return Sentence(random.choice(_IDLE))
-    text = random.choice(_NOT_HINTS if draw < 0.2 else _HINTS)
-    if lamp and "{x}" not in text:
-        text = "the {x} is in {or}"
-    return Sentence(
-        _filled(random, text, thing, places),
-        Told((), tuple(places), lamp) if draw < 0.2 and text in _NOT_HINTS else Told(tuple(places), (), lamp),
-    )
+    if draw < 0.2 and not lamp:
+        return Sentence(_filled(random, random.choice(_NOT_HINTS), thing, places), Told((), tuple(places)))
+    # What is said of the lamp has to name it.
+    texts = [text for text in _HINTS if "{x}" in text] if lamp else _HINTS
+    return Sentence(_filled(random, random.choice(texts), thing, places), Told(tuple(places), (), lamp))
 
 
 def _filled(random: Random, text: str, thing: str, places: Sequence[str]) -> str:

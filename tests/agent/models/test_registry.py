@@ -40,7 +40,7 @@ def test_an_endpoints_model(name: str, model: str, address: str) -> None:
         ("gpt-5", "openai:NAME"),
         ("opanai:x", "Did you mean 'openai'"),
         ("script:x", "Did you mean 'scripted'"),
-        ("builtin", "not in this version"),
+        ("builtin:", "names nothing"),
         ("llama:/models/x.gguf", "not in this version"),
         ("openai:", "names nothing"),
         ("scripted: ", "names nothing"),
