@@ -103,6 +103,17 @@ _NOT_HINTS = (
     "stay away from {or}",
     "never mind {or}",
 )
+_FILLERS = tuple(
+    word
+    for line in (
+        "a about all always and around at be before best better but by can could do everything feel for from get give go have",
+        "head here hide how i if in inside is it its just keep know last left let like look lying maybe me my near next now of",
+        "often on once one over perhaps place please put quickly really right saw say search see seems should so some someone",
+        "something start stored sure take that the their them then there these they thing think this those to toward trust try",
+        "turn under up us use usually visit walk want was we well were what where which while why will with would you your",
+    )
+    for word in line.split(" ")
+)
 _IDLE = ("good luck", "you can do it", "hurry up", "think about it", "well done", "be careful", "hello", "what are you doing?")
 
 
@@ -128,12 +139,28 @@ def hint(random: Random, thing: str, places: Sequence[str], *, lamp: bool = Fals
     """A hint on where to look: in ``places``, kinds or names; some say where not to, and some say nothing."""
     draw = random.random()
     if draw < 0.06:
-        return Sentence(random.choice(_IDLE))
+        return Sentence(random.choice(_IDLE) if random.random() < 0.5 else _chatted(random, ()))
     if draw < 0.2 and not lamp:
         return Sentence(_filled(random, random.choice(_NOT_HINTS), thing, places), Told((), tuple(places)))
+    if draw < 0.5 and not lamp:
+        return Sentence(_chatted(random, places), Told(tuple(places)))
     # What is said of the lamp has to name it.
     texts = [text for text in _HINTS if "{x}" in text] if lamp else _HINTS
     return Sentence(_filled(random, random.choice(texts), thing, places), Told(tuple(places), (), lamp))
+
+
+def _chatted(random: Random, places: Sequence[str]) -> str:
+    """Places among words that say nothing, some of them unheard of: people do not speak by template."""
+    before, after = (
+        [random.choice(_FILLERS) if random.random() < 0.85 else _unheard_of(random) for _ in range(random.randint(0, most))]
+        for most in (6, 4)
+    )
+    named = random.choice((" or ", ", ", " and then ")).join(_spoken(random, place) for place in places)
+    return " ".join((*before, named, *after)) + random.choice(("", "", ".", "!", "?"))
+
+
+def _unheard_of(random: Random) -> str:
+    return "".join(random.choice("aaeeiioubcdfghklmnprstvw") for _ in range(random.randint(2, 9)))
 
 
 def _filled(random: Random, text: str, thing: str, places: Sequence[str]) -> str:
@@ -164,4 +191,6 @@ def _spoken(random: Random, place: str) -> str:
 
 def texts() -> tuple[str, ...]:
     """All wordings, for their words."""
-    return tuple(text.replace("{or}", "").replace("{x}", "") for text in (*_RULES, *_NOT_RULES, *_HINTS, *_NOT_HINTS, *_IDLE))
+    return tuple(
+        text.replace("{or}", "").replace("{x}", "") for text in (*_RULES, *_NOT_RULES, *_HINTS, *_NOT_HINTS, *_IDLE, *_FILLERS)
+    )

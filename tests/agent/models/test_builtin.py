@@ -96,7 +96,7 @@ async def test_what_it_was_not_trained_on_is_refused(model: BuiltinModel) -> Non
     with pytest.raises(Unsupported, match="schema"):
         await model.complete(asked(), schema={})
     with pytest.raises(ModelError, match="too long"):
-        await model.complete(asked("Plan: " + "mug " * 300))
+        await model.complete(asked("Plan: " + "mug " * 2000))
 
 
 @pytest.mark.anyio

@@ -10,7 +10,7 @@ from agent.models.builtin_file import write_builtin
 from agent.models.network import Floats, Shape
 from agent.models.vocabulary import Vocabulary
 
-SHAPE = Shape(width=32, layers=2, heads=2, hidden=48, context=256)
+SHAPE = Shape(width=32, layers=2, heads=2, hidden=48, context=1536)
 WORDS = (
     *(f"{label}:" for label in ("goal", "places", "plan", "thought", "step", "action", "hint", "rule")),
     *["go", "to", "take", "from", "open", "put", "a", "mug", "in", "the", "cabinet", "look", "find", "and", "it"],
