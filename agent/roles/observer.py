@@ -1,22 +1,23 @@
 """The observer without a model: what belief makes of the observations, in a few lines (OPEx, section 3, "LLM-based Observer").
 
 OPEx lets a language model sum up what was seen; here belief does, which reads the same texts. Of all that is known it tells
-what the plan speaks of, what is at hand, and where nobody has looked yet. It is rendered anew at each turn, so that a prompt's
+what the plan speaks of, what is at hand, and where to look next: of each kind of place the first one not yet seen. It is rendered anew at each turn, so that a prompt's
 prefix holds only as far as the plan; in return a prompt stays about a hundred tokens long however long the game is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from worlds.alfworld.belief import Belief, Item, Receptacle
 
 MOST_FOUND = 6
-MOST_PLACES = 6
-MOST_UNSEEN = 40
+MOST_PLACES = 2
+MOST_UNSEEN = 30
 MOST_TRIED = 6
 _WORD = re.compile(r"[a-z]+")
+_NAME = re.compile(r"[a-z]+ [0-9]+")
 
 
 def observed(belief: Belief, plan: str, tried: Collection[str] = ()) -> str:
@@ -25,13 +26,13 @@ def observed(belief: Belief, plan: str, tried: Collection[str] = ()) -> str:
     ``plan`` is any text; the kinds that it names are what it speaks of. ``tried`` are the commands that were given before in
     just this situation, and changed nothing or led back to it.
     """
-    named = frozenset(_WORD.findall(plan.lower()))
+    named = frozenset(_WORD.findall(plan.lower())) | frozenset(_NAME.findall(plan.lower()))
     lines = (
         ("Holding", _held(belief)),
         ("Here", "; ".join(_whole(belief, one) for one in belief.here()) or "nothing"),
         ("Found", ", ".join(_found(belief, named)) or "nothing"),
         ("Places", ", ".join(_places(belief, named)) or "nothing"),
-        ("Unseen", " ".join(_unseen(belief)) or "nothing"),
+        ("Unseen", " ".join(_unseen(belief, named)) or "nothing"),
         ("Tried", "; ".join(list(tried)[-MOST_TRIED:])),
     )
     return "\n".join(f"{label}: {text}" for label, text in lines if text)
@@ -80,14 +81,20 @@ def _places(belief: Belief, named: Collection[str]) -> Iterator[str]:
             each.setdefault(one.kind, []).append(one)
     for kind in sorted(each):
         members = sorted(each[kind], key=lambda one: (one.name not in here, order[one.openness], _number(one)))
-        yield from (_place(one) for one in members[: max(2, MOST_PLACES // len(each))])
+        yield from (_place(one) for one in members[:MOST_PLACES])
 
 
-def _unseen(belief: Belief) -> Iterable[str]:
-    order = {kind: place for place, kind in enumerate(dict.fromkeys(one.kind for one in belief.receptacles))}
-    unseen = [one for one in belief.receptacles if one.contents is None]
-    unseen.sort(key=lambda one: (order[one.kind], _number(one)))
-    return (one.name for one in unseen[:MOST_UNSEEN])
+def _unseen(belief: Belief, named: Collection[str]) -> Iterator[str]:
+    """Of each kind the next place to look, and those that are named themselves."""
+    each: dict[str, list[Receptacle]] = {}
+    for one in belief.receptacles:
+        if one.contents is None:
+            each.setdefault(one.kind, []).append(one)
+    shown: list[str] = []
+    for members in each.values():
+        members.sort(key=_number)
+        shown += (one.name for at, one in enumerate(members) if at == 0 or one.name in named)
+    return iter(shown[:MOST_UNSEEN])
 
 
 def _number(one: Receptacle) -> int:

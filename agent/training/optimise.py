@@ -39,6 +39,7 @@ class Recipe:
     rate: float = 2e-3
     warmup: int = 100
     decay: float = 0.01
+    muon: bool = True
     renumbered: float = 0.5
     seed: int = 1
     threads: int = 2
@@ -117,17 +118,22 @@ def train(corpus: Path, folder: Path, recipe: Recipe) -> Network:
     vocabulary = load_vocabulary(corpus)
     base, number = composition(vocabulary)
     network = Network(recipe.shape, Composition(tuple(base), tuple(number)))
-    groups = [
-        {"params": [value for value in network.parameters() if value.dim() == 2], "weight_decay": recipe.decay},
-        {"params": [value for value in network.parameters() if value.dim() == 1], "weight_decay": 0.0},
-    ]
-    optimiser = torch.optim.AdamW(groups, lr=recipe.rate, betas=(0.9, 0.98))
+    matrices = [value for value in network.layers.parameters() if value.dim() == 2]
+    others = [value for name, value in network.named_parameters() if value.dim() == 1 or not name.startswith("layers.")]
+    optimisers: list[torch.optim.Optimizer] = [torch.optim.AdamW(others, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.0)]
+    if recipe.muon:
+        optimisers.append(
+            torch.optim.Muon(matrices, lr=recipe.rate, weight_decay=recipe.decay, adjust_lr_fn="match_rms_adamw")
+        )
+    else:
+        optimisers.append(torch.optim.AdamW(matrices, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=recipe.decay))
     step, spent = 0, 0.0
     file = folder / CHECKPOINT
     if file.exists():
         kept: dict[str, Any] = torch.load(file, weights_only=True)
         network.load_state_dict(kept["network"])
-        optimiser.load_state_dict(kept["optimiser"])
+        for optimiser, state in zip(optimisers, kept["optimisers"], strict=True):
+            optimiser.load_state_dict(state)
         step, spent = kept["step"], kept["seconds"]
     elif recipe.begin is not None:
         network.load_state_dict(torch.load(recipe.begin, weights_only=True)["network"])
@@ -139,17 +145,18 @@ def train(corpus: Path, folder: Path, recipe: Recipe) -> Network:
     with (folder / RECORD).open("a", encoding="utf-8") as record:
         while step < recipe.steps:
             inputs, wanted = next(batches)
-            for group in optimiser.param_groups:
+            for group in (group for optimiser in optimisers for group in optimiser.param_groups):
                 group["lr"] = recipe.rate * min(
                     (step + 1) / recipe.warmup, (recipe.steps - step) / (recipe.steps - recipe.warmup)
                 )
             mask = wanted != _LOST
             logits = network(inputs, mask)
             loss = functional.cross_entropy(logits, wanted[mask])
-            optimiser.zero_grad(set_to_none=True)
+            network.zero_grad(set_to_none=True)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-            optimiser.step()
+            for optimiser in optimisers:
+                optimiser.step()
             step += 1
             total += loss.item()
             exact += (logits.argmax(-1) == wanted[mask]).float().mean().item()
@@ -160,7 +167,7 @@ def train(corpus: Path, folder: Path, recipe: Recipe) -> Network:
                 record.flush()
                 total = exact = 0.0
             if step % 200 == 0 or step == recipe.steps:
-                _keep(file, network, optimiser, step, time.monotonic() - began)
+                _keep(file, network, optimisers, step, time.monotonic() - began)
     return network
 
 
@@ -171,9 +178,9 @@ def _stream(batches: Batches, step: int) -> Iterator[tuple[torch.Tensor, torch.T
         number, skipped = number + 1, 0
 
 
-def _keep(file: Path, network: Network, optimiser: torch.optim.Optimizer, step: int, seconds: float) -> None:
+def _keep(file: Path, network: Network, optimisers: Sequence[torch.optim.Optimizer], step: int, seconds: float) -> None:
     part = file.with_suffix(".part")
-    torch.save({"network": network.state_dict(), "optimiser": optimiser.state_dict(), "step": step, "seconds": seconds}, part)
+    torch.save({"network": network.state_dict(), "optimisers": [one.state_dict() for one in optimisers], "step": step, "seconds": seconds}, part)
     part.replace(file)
 
 
