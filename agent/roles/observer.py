@@ -1,8 +1,9 @@
 """The observer without a model: what belief makes of the observations, in a few lines (OPEx, section 3, "LLM-based Observer").
 
 OPEx lets a language model sum up what was seen; here belief does, which reads the same texts. Of all that is known it tells
-what the plan speaks of, what is at hand, and where to look next: of each kind of place the first one not yet seen. It is rendered anew at each turn, so that a prompt's
-prefix holds only as far as the plan; in return a prompt stays about a hundred tokens long however long the game is.
+what the plan speaks of, what is at hand, and where to look next: of each kind of place the first one not yet seen. It is
+rendered anew at each turn, so that a prompt's prefix holds only as far as the plan; in return a prompt stays below a hundred
+tokens however long the game is.
 """
 
 from __future__ import annotations

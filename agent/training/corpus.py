@@ -32,6 +32,7 @@ from worlds.alfworld.household import make_house
 from worlds.alfworld.tasks import GENERATED, TRAJECTORY_FILE
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Env, Task
+from worlds.errors import ConfigurationError
 
 EVALUATION_SEEDS = 1_000_000
 """Made-up houses from this seed on are never trained on."""
@@ -46,7 +47,7 @@ class Extent:
     """How much is played: ``passes`` over the games of ``train``, so many made-up ``houses`` from ``first`` on."""
 
     passes: int = 2
-    houses: int = 6000
+    houses: int = 3000
     first: int = 0
     games: int | None = None
 
@@ -107,7 +108,9 @@ def train_games(data: Path | None, limit: int | None = None) -> Iterator[Game]:
 def made_up_games(first: int, number: int, seed: int) -> Iterator[Game]:
     """Made-up houses, every third of other habits: a kind or two of things lie where they never lay in ``train``."""
     if first + number > EVALUATION_SEEDS:
-        raise ValueError(f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; {first:,} and {number:,} more go beyond.")
+        raise ConfigurationError(
+            f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; {first:,} and {number:,} more go beyond."
+        )
     habits = counted()
     for at in range(first, first + number):
         own = altered(habits, Random(f"habits {seed} {at}")) if at % 3 == 0 else habits
