@@ -71,8 +71,10 @@ def _no_model(file: Path, why: str) -> str:
 
 
 def _sensible(shape: Shape) -> bool:
-    whole = all(type(getattr(shape, name)) is int and 0 < getattr(shape, name) <= most for name, most in MOST.items())
-    return whole and shape.width % (2 * shape.heads) == 0 and isinstance(shape.base, int | float) and 1 < shape.base < 1e9
+    # What the file says may be of any type.
+    sizes: dict[str, Any] = asdict(shape)
+    whole = all(type(sizes[name]) is int and 0 < sizes[name] <= most for name, most in MOST.items())
+    return whole and shape.width % (2 * shape.heads) == 0 and type(sizes["base"]) in {int, float} and 1 < shape.base < 1e9
 
 
 def _sizes(shape: Shape, words: int) -> dict[str, tuple[int, ...]]:

@@ -1,3 +1,4 @@
+# pyright: basic, reportMissingImports=false
 """A checkpoint as the file that ships."""
 
 from __future__ import annotations

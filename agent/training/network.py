@@ -1,3 +1,4 @@
+# pyright: basic, reportMissingImports=false
 """The network while it is trained: a small transformer of the llama architecture, in PyTorch.
 
 Root mean square norms before each part (Zhang and Sennrich, 2019), rotary positions (Su et al., 2021), gated feed-forward

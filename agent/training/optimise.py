@@ -1,3 +1,4 @@
+# pyright: basic, reportMissingImports=false
 """The training loop: a rate that rises briefly and falls to zero, a checkpoint that it goes on from.
 
 Matrices are trained by Muon (Jordan et al., 2024; at equal steps it had half the loss of AdamW here), the rest by AdamW.
@@ -21,7 +22,7 @@ from torch.nn import functional
 
 from agent.models.network import Shape
 from agent.models.vocabulary import Vocabulary
-from agent.training.corpus import NUMBERS, Part, composition, load_vocabulary
+from agent.training.corpus import Part, composition, load_vocabulary
 from agent.training.network import Composition, Network
 
 CHECKPOINT = "checkpoint.pt"
@@ -99,10 +100,10 @@ class _Renumbering:
         for id, (word, place) in enumerate(zip(base, number, strict=True)):
             if place:
                 kinds.setdefault(word, {})[place] = id
-        sizes = set(NUMBERS.values())
+        # Kinds that are numbered equally far are renumbered together.
         self._names = [
-            np.array([[ids[place] for place in range(1, size + 1)] for ids in kinds.values() if len(ids) == size])
-            for size in sizes
+            np.array([[ids[place] for place in sorted(ids)] for ids in kinds.values() if len(ids) == size])
+            for size in sorted({len(ids) for ids in kinds.values()})
         ]
         self._same = np.arange(len(vocabulary))
 

@@ -99,7 +99,7 @@ def step_of(goal: Goal, belief: Belief) -> int:
             (_settled(goal, belief, one.name) for one in belief.receptacles if one.kind == goal.receptacle), default=0
         )
         return 2 * (settled > 0) + holding
-    if not holding or goal.treatment is None:
+    if held is None or not holding or goal.treatment is None:
         return int(holding)
     return 1 + _treated(goal, held)
 

@@ -19,7 +19,7 @@ from tests.agent.models.tiny import vocabulary  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
-SHAPE = Shape(width=32, layers=2, heads=2, hidden=48, context=512)
+SHAPE = Shape(width=32, layers=2, heads=2, hidden=48, context=1536)
 RECIPE = Recipe({"some": 1.0}, steps=8, batch=4, warmup=2, shape=SHAPE, threads=1)
 
 
