@@ -31,9 +31,10 @@ class Minds:
 class PlanMemory:
     """What reasoner and actor remember.
 
-    ``unreviewed`` are the transitions that the reasoner has not been told, ``recent`` the latest few since the plan was last
-    looked at, ``asked`` how often the reasoner was asked again. ``scene`` is what short prompts are rendered from; None where
-    the roles are spoken to at length.
+    ``played`` is all that has happened, ``unreviewed`` what of it the reasoner has not been told, ``recent`` the latest few
+    since the plan was last looked at, ``asked`` how often the reasoner was asked again. ``scene`` is what short prompts are rendered
+    from; None where the roles are spoken to at length. A person may change from one model to another, so each way of speaking
+    finds what it needs.
     """
 
     goal: str
@@ -46,6 +47,7 @@ class PlanMemory:
     moved_on: bool = False
     asked: int = 0
     revision: int = -1
+    played: tuple[Transition, ...] = ()
     unreviewed: tuple[Transition, ...] = ()
     recent: tuple[Transition, ...] = ()
     last: str | None = None
@@ -85,15 +87,21 @@ class Chat:
         self._sampling = sampling
 
     def hear(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
-        return replace(memory, unreviewed=memory.unreviewed + transitions, recent=memory.recent + transitions)
+        return replace(
+            memory,
+            played=memory.played + transitions,
+            unreviewed=memory.unreviewed + transitions,
+            recent=memory.recent + transitions,
+            scene=None,
+        )
 
     async def plan(self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter) -> tuple[Answer[Plan], PlanMemory]:
         prompt = load_prompt("reasoner")
         first = len(memory.reasoner.conversation) == 1
         if first:
             text = prompt.render("opening", observation=memory.opening.text, goal=memory.goal)
-            if memory.unreviewed:
-                text += "\n\n" + told(memory.unreviewed)
+            if memory.played:
+                text += "\n\n" + told(memory.played)
         else:
             plan = numbered(memory.plan) or "There is none yet."
             text = prompt.render("review", story=told(memory.unreviewed), plan=plan, reason=reason)
@@ -112,8 +120,8 @@ class Chat:
             parts.append(
                 prompt.render("opening", observation=memory.opening.text, goal=memory.goal, plan=numbered(memory.plan))
             )
-            if turn.transitions:
-                parts.append(told(turn.transitions))
+            if memory.played:
+                parts.append(told(memory.played))
         elif not again:
             parts.append(prompt.render("turn", observation=told(turn.transitions, own=memory.last)))
         if revised and not first:
@@ -143,7 +151,8 @@ class Brief:
         self._sampling = sampling
 
     def hear(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
-        return replace(memory, scene=(memory.scene or brief.scene(memory.opening)).after(transitions))
+        scene = memory.scene or brief.scene(memory.opening).after(memory.played)
+        return replace(memory, played=memory.played + transitions, scene=scene.after(transitions))
 
     async def plan(self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter) -> tuple[Answer[Plan], PlanMemory]:
         del reason

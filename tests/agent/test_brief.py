@@ -205,3 +205,20 @@ def test_a_file_of_ones_own_is_named_behind_the_kind(tmp_path: Path) -> None:
 def test_short_prompts_are_told_from_others(prompt: str) -> None:
     assert brief.is_brief(prompt)
     assert not brief.is_brief(f"Well, {prompt}")
+
+
+def test_another_model_finds_what_the_one_before_it_has_seen() -> None:
+    class Wavering(Parrot):
+        """Is spoken to at length at first, and briefly later on."""
+
+        async def capabilities(self) -> Capabilities:
+            return Capabilities(choices=True, brief=len(self.asked) > 2)
+
+    def reply(text: str) -> str:
+        return planned("find and take an egg") if "Write the plan" in text else acts(f"go to cabinet {len(model.asked)}")
+
+    model = Wavering(reply)
+    episode(model, max_turns=4)
+    assert model.asked[-1].startswith("Plan:")
+    assert "Here: cabinet" in model.asked[-1]
+    assert "cabinet 2" not in model.asked[-1].partition("Unseen:")[2]
