@@ -32,9 +32,9 @@ class PlanMemory:
     """What reasoner and actor remember.
 
     ``played`` is all that has happened, ``unreviewed`` what of it the reasoner has not been told, ``recent`` the latest few
-    since the plan was last looked at, ``asked`` how often the reasoner was asked again. ``scene`` is what short prompts are rendered
-    from; None where the roles are spoken to at length. A person may change from one model to another, so each way of speaking
-    finds what it needs.
+    since the plan was last looked at, ``asked`` how often the reasoner was asked again. ``scene`` is what short prompts are
+    rendered from; None where the roles are spoken to at length. A person may change from one model to another, so each way of
+    speaking finds what it needs.
     """
 
     goal: str

@@ -9,16 +9,19 @@ tokens however long the game is.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 
-from worlds.alfworld.belief import Belief, Item, Receptacle
+from worlds.alfworld.belief import Belief, Item, Receptacle, kind
 
-MOST_FOUND = 6
+MOST_FOUND = 2
 MOST_PLACES = 2
+"""Of each kind."""
 MOST_UNSEEN = 30
 MOST_TRIED = 6
 _WORD = re.compile(r"[a-z]+")
 _NAME = re.compile(r"[a-z]+ [0-9]+")
+_KEPT = re.compile(r"put it in the ([a-z]+) too")
 
 
 def observed(belief: Belief, plan: str, tried: Collection[str] = ()) -> str:
@@ -31,8 +34,8 @@ def observed(belief: Belief, plan: str, tried: Collection[str] = ()) -> str:
     lines = (
         ("Holding", _held(belief)),
         ("Here", "; ".join(_whole(belief, one) for one in belief.here()) or "nothing"),
-        ("Found", ", ".join(_found(belief, named)) or "nothing"),
-        ("Places", ", ".join(_places(belief, named)) or "nothing"),
+        ("Found", ", ".join(_found(belief, named, plan.lower())) or "nothing"),
+        ("Places", ", ".join(_places(belief, named, plan.lower())) or "nothing"),
         ("Unseen", " ".join(_unseen(belief, named)) or "nothing"),
         ("Tried", "; ".join(list(tried)[-MOST_TRIED:])),
     )
@@ -60,29 +63,40 @@ def _place(one: Receptacle) -> str:
     return f"{one.name} {one.openness}" if one.openness in {"open", "closed"} else one.name
 
 
-def _found(belief: Belief, named: Collection[str]) -> Iterator[str]:
+def _found(belief: Belief, named: Collection[str], plan: str) -> Iterator[str]:
+    """Things of the plan, nearest first; those that lie where the plan puts a second one are left there, so they come last."""
     here = {one.name for one in belief.here()}
-    spots = [
-        (holder.name not in here, item.name, holder)
-        for item in belief.items
-        if item.kind in named
-        for holder in belief.holders(item.name)
-    ]
-    spots.sort(key=lambda spot: spot[:2])
+    kept = frozenset(_KEPT.findall(plan))
     items = {item.name: item for item in belief.items}
-    return (f"{_item(items[name])} in {holder.name}" for _, name, holder in spots[:MOST_FOUND])
+    shown: Counter[str] = Counter()
+    for one in sorted(belief.receptacles, key=lambda one: (one.kind in kept, one.name not in here, *_order(one))):
+        for name in belief.inside(one):
+            item = items[name]
+            shown[item.kind] += item.kind in named
+            if item.kind in named and shown[item.kind] <= MOST_FOUND:
+                yield f"{_item(item)} in {one.name}{' here' if one.name in here else ''}"
 
 
-def _places(belief: Belief, named: Collection[str]) -> Iterator[str]:
+def _places(belief: Belief, named: Collection[str], plan: str) -> Iterator[str]:
+    """Of each kind that the plan names the first to go to; for a second thing that is where the first one lies."""
+    kept = frozenset(_KEPT.findall(plan))
+
+    def holding(one: Receptacle) -> int:
+        return sum(kind(name) in named for name in belief.inside(one)) if one.kind in kept else 0
+
     here = {one.name for one in belief.here()}
-    order = {"surface": 0, "open": 0, None: 1, "closed": 2}
     each: dict[str, list[Receptacle]] = {}
     for one in belief.receptacles:
         if one.kind in named:
             each.setdefault(one.kind, []).append(one)
-    for kind in sorted(each):
-        members = sorted(each[kind], key=lambda one: (one.name not in here, order[one.openness], _number(one)))
-        yield from (_place(one) for one in members[:MOST_PLACES])
+    for one_kind in sorted(each):
+        members = sorted(each[one_kind], key=lambda one: (-holding(one), one.name not in here, *_order(one)))
+        yield from (f"{_place(one)}{' here' if one.name in here else ''}" for one in members[:MOST_PLACES])
+
+
+def _order(one: Receptacle) -> tuple[int, str, int]:
+    """The less there is to open the sooner, then by name."""
+    return {"surface": 0, "open": 0, None: 1, "closed": 2}[one.openness], one.kind, _number(one)
 
 
 def _unseen(belief: Belief, named: Collection[str]) -> Iterator[str]:

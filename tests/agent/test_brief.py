@@ -107,7 +107,7 @@ def test_the_actor_is_told_the_plan_and_what_belief_makes_of_what_was_seen() -> 
         "Holding: pen 1\n"
         "Here: cabinet 2 closed, unseen\n"
         "Found: mug 2 in desk 1\n"
-        "Places: cabinet 2 closed, cabinet 1\n"
+        "Places: cabinet 2 closed here, cabinet 1\n"
         "Unseen: cabinet 1 fridge 1\n"
         "Tried: open cabinet 2"
     )
