@@ -200,6 +200,8 @@ def placeless(model: str) -> str:
     from agent.models.registry import parse_model
 
     parsed = parse_model(model)
+    if not parsed.name:
+        return parsed.kind
     return f"{parsed.kind}:{parsed.name if parsed.kind == 'openai' else Path(parsed.name).name}"
 
 
