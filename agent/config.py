@@ -115,8 +115,12 @@ class Settings(BaseModel):
         return {**self.agents.get(agent, {}), **self.set}
 
     def prices_of(self, model: str) -> Prices | None:
-        """The prices of ``model``: those of its whole name, else of its name without an address; None where none are set."""
-        return self.prices.get(model) or self.prices.get(_ADDRESS.sub("", model))
+        """The prices of ``model``: those of its whole name, else of its name without an address; None where none are set.
+
+        The built-in model costs nothing.
+        """
+        free = Prices(input=0, output=0) if model.partition(":")[0] == "builtin" else None
+        return self.prices.get(model) or self.prices.get(_ADDRESS.sub("", model)) or free
 
 
 @dataclass(frozen=True, slots=True)

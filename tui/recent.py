@@ -205,11 +205,12 @@ def settings_for(started: Started, settings: Settings, recent: Recent) -> Settin
 
 
 def _model(started: Started, settings: Settings, recent: Recent) -> str | None:
+    from agent.agents.registry import BUILTIN
     from agent.evaluation.plan import placeless
 
     if started.model is None:
         return None
-    for name in _given(settings.model, *recent.models):
+    for name in _given(settings.model, *recent.models, BUILTIN):
         with suppress(HousequestError):
             if placeless(name) == started.model:
                 return name

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 Setting = str | int | float | bool
 
+DEFAULT_AGENT = "reasoner-actor"
+"""Who plays where nobody is named."""
+
+BUILTIN = "builtin"
+
 _SAMPLING: dict[str, Setting] = {"max_tokens": 512, "temperature": 0.0}
 _REPLANNING: dict[str, Setting] = {"on_subgoal": True, "stuck_after": 3, "on_hint": True, "revisions": 12}
 
@@ -42,6 +47,8 @@ class _Entry:
     needs_model: bool
     settings: Mapping[str, Setting] | None
     """The defaults; None where the world says what can be set."""
+    brief: bool = False
+    """Whether it can speak briefly, as the built-in model needs it."""
 
 
 def _react(parts: _Parts) -> Agent:
@@ -98,7 +105,9 @@ def _sampling(parts: _Parts) -> tuple[int, float, int]:
 
 _AGENTS: dict[str, _Entry] = {
     "react": _Entry(_react, "one role that thinks and acts", True, _SAMPLING),
-    "reasoner-actor": _Entry(_reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING),
+    "reasoner-actor": _Entry(
+        _reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING, brief=True
+    ),
     "expert": _Entry(_expert, "the world's own player, without a language model", False, None),
     "human": _Entry(_human, "you, typing", False, {}),
 }
@@ -120,6 +129,39 @@ def about(name: str) -> str:
 def needs_model(name: str) -> bool:
     """Whether the agent needs a language model."""
     return _entry(name).needs_model
+
+
+def default_agent(model: str | None, world: str) -> str:
+    """Who plays in the world named ``world`` where nobody is named: the expert where there is no model to play with."""
+    return DEFAULT_AGENT if model or belief_reader(world) is not None else "expert"
+
+
+def shipped_model(agent: str) -> str | None:
+    """The model that ships, where it can fill the roles of ``agent`` in a household; else None."""
+    return BUILTIN if _entry(agent).brief else None
+
+
+def model_for(agent: str, model: str | None, world: str) -> str | None:
+    """The model that ``agent`` plays the world named ``world`` with: ``model``, else the one that ships where it can serve.
+
+    None where the agent needs none. Raises ``ConfigurationError`` where there is none, or the built-in one cannot serve.
+    """
+    entry = _entry(agent)
+    if not entry.needs_model:
+        return None
+    serves = entry.brief and belief_reader(world) is not None
+    if model is None and serves:
+        return BUILTIN
+    if model is None:
+        raise ConfigurationError(
+            f"The agent {agent!r} needs a language model; name one with --model, for example openai:NAME@http://localhost:8000/v1."
+        )
+    if model.partition(":")[0].strip() == BUILTIN and not serves:
+        raise ConfigurationError(
+            f"The model {shown(model, 60)} plays households as {DEFAULT_AGENT} and knows nothing else. Take that agent there, "
+            "or name another model, for example openai:NAME@http://localhost:8000/v1."
+        )
+    return model
 
 
 def resolve_settings(name: str, given: Mapping[str, str | Setting]) -> dict[str, Setting]:

@@ -124,7 +124,7 @@ class Plan:
         """Where the run goes unless told otherwise: the same plan always names the same folder."""
         config = self.config
         digest = sha256(self.manifest.model_dump_json(exclude={"versions"}).encode()).hexdigest()[:8]
-        parts = [config.split, config.agent, config.model.partition(":")[2] if config.model else "", digest]
+        parts = [config.split, config.agent, (config.model.partition(":")[2] or config.model) if config.model else "", digest]
         return Path("runs") / "-".join(slug(part, 40) for part in parts if part)
 
 
@@ -133,15 +133,14 @@ def make_plan(configuration: Configuration, *, curiosity: float | None = None) -
 
     Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
-    from agent.agents.registry import needs_model, resolve_settings
+    from agent.agents.registry import DEFAULT_AGENT, model_for, resolve_settings
     from agent.roles.base import prompt_hashes
 
     settings = configuration.settings
-    if settings.agent is None:
-        raise ConfigurationError("No agent is named; give --agent, for example --agent expert or --agent reasoner-actor.")
-    if settings.agent == "human":
+    agent = settings.agent or DEFAULT_AGENT
+    if agent == "human":
         raise ConfigurationError("The agent 'human' is nobody without a terminal; use `housequest play --agent human`.")
-    model = settings.model if needs_model(settings.agent) else None
+    model = model_for(agent, settings.model, settings.world)
     world = world_of(settings)
     split = settings.split or default_split(world)
     check_habits(settings.habits, split)
@@ -157,8 +156,8 @@ def make_plan(configuration: Configuration, *, curiosity: float | None = None) -
         goals=settings.goals,
         habits=given_path(settings.habits).name if settings.habits else None,
         seed=seed,
-        agent=settings.agent,
-        settings=resolve_settings(settings.agent, settings.settings_of(settings.agent)),
+        agent=agent,
+        settings=resolve_settings(agent, settings.settings_of(agent)),
         model=placeless(model) if model else None,
         script_sha256=file_digest(model) if model else None,
         rules=read_rules(settings.rules) if settings.rules else None,

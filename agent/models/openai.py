@@ -114,6 +114,10 @@ class OpenAIModel:
         """Holds calls back where the endpoint says that they are too many."""
         return self._gate
 
+    @property
+    def brief(self) -> bool:
+        return False
+
     async def capabilities(self) -> Capabilities:
         """Nothing beyond chat: what was not tried on this very server is not promised."""
         return Capabilities()

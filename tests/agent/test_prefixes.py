@@ -24,6 +24,7 @@ HOUSES = tuple(f"generated:{seed}" for seed in range(20, 26))
 class Heard:
     """A model that plays by a policy, says something that cannot be read every fifth time, and keeps what it is asked."""
 
+    brief: bool = False
     name: str = "heard"
     prompts: dict[str, list[Sequence[Message]]] = field(default_factory=dict[str, list[Sequence[Message]]])
     policy: Solver = field(default_factory=lambda: Solver(wrong_first_plan=True))

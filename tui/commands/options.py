@@ -27,7 +27,9 @@ Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="expe
 Model = Annotated[
     str | None,
     typer.Option(
-        "--model", metavar="MODEL", help="openai:NAME, openai:NAME@http://HOST:PORT/v1, llama:FILE.gguf or scripted:FILE."
+        "--model",
+        metavar="MODEL",
+        help="builtin, openai:NAME, openai:NAME@http://HOST:PORT/v1, llama:FILE.gguf or scripted:FILE [builtin].",
     ),
 ]
 Timeout = Annotated[

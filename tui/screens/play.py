@@ -261,7 +261,7 @@ class PlayScreen(Screen[None]):
 
     def action_model(self) -> None:
         """Ask for another model."""
-        models = recall().recent.used(self._look.game.settings.model or "").models
+        models = recall().recent.used(self._look.game.model or "").models
         self.app.push_screen(Pick("Another model", models, free=True, about=f"A model is named {FORMS}."), self._named)  # pyright: ignore[reportUnknownMemberType]
 
     async def action_retry(self) -> None:
@@ -391,5 +391,4 @@ class PlayScreen(Screen[None]):
 
 
 def _prices(game: Game) -> Prices | None:
-    model = game.settings.model
-    return game.settings.prices_of(model) if model else None
+    return game.settings.prices_of(game.model) if game.model else None

@@ -69,12 +69,12 @@ def test_settings_of_an_agent_are_joined_and_flags_fill_what_is_left_open(tmp_pa
     text = """
     common: {world: scripted, agent: reasoner-actor, set: {stuck_after: 2, on_hint: off}}
     arms:
-      a: {set: {stuck_after: 5}}
+      a: {set: {stuck_after: 5}, model: "scripted:b.yaml"}
       b: {model: "scripted:b.yaml"}
     """
     (tmp_path / "b.yaml").write_text("default: look\n")
     file = written(tmp_path, text.replace("scripted:b.yaml", f"scripted:{tmp_path / 'b.yaml'}"))
-    with pytest.raises(ConfigurationError, match=r"--model is given, and the arm 'b' of .*two.yaml says it"):
+    with pytest.raises(ConfigurationError, match=r"--model is given, and the arm 'a' of .*two.yaml says it"):
         planned(file, model="openai:x")
     with pytest.raises(ConfigurationError, match="--seed is given, and seeds of"):
         planned(file, seed=4)
