@@ -42,6 +42,7 @@ class _Entry:
     needs_model: bool
     settings: Mapping[str, Setting] | None
     """The defaults; None where the world says what can be set."""
+    takes_rules: bool = True
 
 
 def _react(parts: _Parts) -> Agent:
@@ -99,8 +100,8 @@ def _sampling(parts: _Parts) -> tuple[int, float, int]:
 _AGENTS: dict[str, _Entry] = {
     "react": _Entry(_react, "one role that thinks and acts", True, _SAMPLING),
     "reasoner-actor": _Entry(_reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING),
-    "expert": _Entry(_expert, "the world's own player, without a language model", False, None),
-    "human": _Entry(_human, "you, typing", False, {}),
+    "expert": _Entry(_expert, "the world's own player, without a language model", False, None, takes_rules=False),
+    "human": _Entry(_human, "you, typing", False, {}, takes_rules=False),
 }
 
 
@@ -120,6 +121,11 @@ def about(name: str) -> str:
 def needs_model(name: str) -> bool:
     """Whether the agent needs a language model."""
     return _entry(name).needs_model
+
+
+def takes_rules(name: str) -> bool:
+    """Whether what the agent does can depend on the rules that it is told."""
+    return _entry(name).takes_rules
 
 
 def resolve_settings(name: str, given: Mapping[str, str | Setting]) -> dict[str, Setting]:
