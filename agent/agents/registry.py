@@ -49,6 +49,7 @@ class _Entry:
     """The defaults; None where the world says what can be set."""
     brief: bool = False
     """Whether it can speak briefly, as the built-in model needs it."""
+    takes_rules: bool = True
 
 
 def _react(parts: _Parts) -> Agent:
@@ -108,8 +109,8 @@ _AGENTS: dict[str, _Entry] = {
     "reasoner-actor": _Entry(
         _reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING, brief=True
     ),
-    "expert": _Entry(_expert, "the world's own player, without a language model", False, None),
-    "human": _Entry(_human, "you, typing", False, {}),
+    "expert": _Entry(_expert, "the world's own player, without a language model", False, None, takes_rules=False),
+    "human": _Entry(_human, "you, typing", False, {}, takes_rules=False),
 }
 
 
@@ -162,6 +163,11 @@ def model_for(agent: str, model: str | None, world: str) -> str | None:
             "or name another model, for example openai:NAME@http://localhost:8000/v1."
         )
     return model
+
+
+def takes_rules(name: str) -> bool:
+    """Whether what the agent does can depend on the rules that it is told."""
+    return _entry(name).takes_rules
 
 
 def resolve_settings(name: str, given: Mapping[str, str | Setting]) -> dict[str, Setting]:
