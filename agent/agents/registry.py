@@ -12,12 +12,25 @@ from worlds.errors import ConfigurationError, nearest, shown
 if TYPE_CHECKING:
     from agent.agents.base import Agent
     from agent.agents.human import Question
+    from agent.examples import Chooser
     from agent.models.base import Model
+    from agent.skills.controller import Controller
 
 Setting = str | int | float | bool
 
 _SAMPLING: dict[str, Setting] = {"max_tokens": 512, "temperature": 0.0}
 _REPLANNING: dict[str, Setting] = {"on_subgoal": True, "stuck_after": 3, "on_hint": True, "revisions": 12}
+_EXAMPLES: dict[str, Setting] = {"examples": "made-up", "choose": "bm25", "shots": 3, "embedder": ""}
+_SKILLS: dict[str, Setting] = {"search": "counts"}
+_OPEX: dict[str, Setting] = {
+    "planner": True,
+    "observer": True,
+    "look_around": True,
+    "explore": True,
+    "revisions": 6,
+    "on_hint": True,
+    "tries": 8,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +45,13 @@ class _Parts:
 
     def number(self, key: str) -> int:
         return int(self.settings[key])
+
+    def between(self, key: str, least: int, most: int) -> int:
+        """A whole number with bounds of its own. Raises ``ConfigurationError``."""
+        number = self.number(key)
+        if not least <= number <= most:
+            raise ConfigurationError(f"The setting {key} must lie between {least} and {most}, not {number}.")
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +83,46 @@ def _reasoner_actor(parts: _Parts) -> Agent:
     return ReasonerActor(_model(parts, "reasoner-actor"), parts.world.manual, Sampling(*_sampling(parts)), replanning)
 
 
+def _opex(parts: _Parts) -> Agent:
+    from agent.agents.opex import Opex, left_out
+    from agent.agents.opex import Parts as OpexParts
+    from agent.roles.base import Sampling
+
+    model, given = _model(parts, "opex"), parts.settings
+    playing = OpexParts(
+        planner=bool(given["planner"]),
+        observer=bool(given["observer"]),
+        left_out=left_out(look_around=bool(given["look_around"]), explore=bool(given["explore"])),
+        revisions=parts.number("revisions"),
+        on_hint=bool(given["on_hint"]),
+        tries=parts.between("tries", 1, 50),
+    )
+    return Opex(model, _controller(parts, "opex"), _chooser(parts), Sampling(*_sampling(parts)), playing)
+
+
+def _controller(parts: _Parts, agent: str) -> Controller:
+    """What carries skills out, by the settings `_SKILLS`."""
+    from agent.skills.believing import reader_of
+    from agent.skills.controller import Controller
+
+    return Controller(reader_of(parts.world, agent), order=str(parts.settings["search"]))
+
+
+def _chooser(parts: _Parts) -> Chooser:
+    """What chooses examples, by the settings `_EXAMPLES`."""
+    from agent.examples import make_chooser
+
+    given = parts.settings
+    return make_chooser(
+        parts.world,
+        examples=str(given["examples"]),
+        choose=str(given["choose"]),
+        shots=parts.number("shots"),
+        embedder=str(given["embedder"]),
+        seed=parts.seed,
+    )
+
+
 def _expert(parts: _Parts) -> Agent:
     from agent.agents.expert import Expert
 
@@ -92,6 +152,7 @@ def _sampling(parts: _Parts) -> tuple[int, float, int]:
 _AGENTS: dict[str, _Entry] = {
     "react": _Entry(_react, "one role that thinks and acts", True, _SAMPLING),
     "reasoner-actor": _Entry(_reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING),
+    "opex": _Entry(_opex, "a planner, an observer, and an executor with skills", True, _SAMPLING | _EXAMPLES | _SKILLS | _OPEX),
     "expert": _Entry(_expert, "the world's own player, without a language model", False, None),
     "human": _Entry(_human, "you, typing", False, {}),
 }
