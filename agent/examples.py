@@ -99,8 +99,17 @@ class Chooser:
         return self._vectors
 
 
-def make_chooser(world: World, *, examples: str, choose: str, shots: int, embedder: str, seed: int) -> Chooser:
-    """The chooser of these settings.
+def make_chooser(
+    world: World,
+    *,
+    examples: str,
+    choose: str,
+    shots: int,
+    embedder: str,
+    seed: int,
+    store: Sequence[Example] | None = None,
+) -> Chooser:
+    """The chooser of these settings, or with a ``store`` of its own in place of ``examples``.
 
     ``examples`` names the store: ``made-up`` (the one that ships), ``train`` (drawn from that split by ``seed`` and played by
     the world's expert, which takes seconds), a file that scripts/make_examples.py wrote, or a run's folder, of whose
@@ -113,7 +122,8 @@ def make_chooser(world: World, *, examples: str, choose: str, shots: int, embedd
         )
     if not 0 <= shots <= MOST_SHOTS:
         raise ConfigurationError(f"From 0 to {MOST_SHOTS} examples can be shown, not {shots}; set shots.")
-    store = () if shots == 0 else _store(world, examples, seed)
+    if store is None:
+        store = () if shots == 0 else _store(world, examples, seed)
     return Chooser(store, Choice(choose, shots, seed), make_embedder(embedder) if embedder else None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from worlds.base import World
 from worlds.errors import ConfigurationError, nearest, shown
@@ -13,12 +13,27 @@ from worlds.registry import belief_reader
 if TYPE_CHECKING:
     from agent.agents.base import Agent
     from agent.agents.human import Question
+    from agent.examples import Chooser
     from agent.models.base import Model
 
+Word = TypeVar("Word", bound=str)
 Setting = str | int | float | bool
 
 _SAMPLING: dict[str, Setting] = {"max_tokens": 512, "temperature": 0.0}
 _REPLANNING: dict[str, Setting] = {"on_subgoal": True, "stuck_after": 3, "on_hint": True, "revisions": 12}
+_PET: dict[str, Setting] = {
+    "acting": "react",
+    "plan": True,
+    "eliminate": True,
+    "track": True,
+    "examples": "made-up",
+    "choose": "bm25",
+    "shots": 5,
+    "embedder": "",
+    "threshold": 0.4,
+    "judged": "subtask",
+    "scores": "auto",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +85,61 @@ def _reasoner_actor(parts: _Parts) -> Agent:
     )
 
 
+def _pet(parts: _Parts) -> Agent:
+    from agent.agents.pet import Modules, Pet
+    from agent.examples import Choice, Chooser
+    from agent.roles.base import Sampling
+
+    acting = _choice(parts, "pet", "acting", ("react", "reasoner-actor"))
+    threshold = float(parts.settings["threshold"])
+    if threshold > 1:
+        raise ConfigurationError(f"The setting threshold of 'pet' must lie between 0 and 1, not {threshold:g}.")
+    modules = Modules(
+        plan=bool(parts.settings["plan"]),
+        eliminate=bool(parts.settings["eliminate"]),
+        track=bool(parts.settings["track"]),
+        threshold=threshold,
+        judged=_choice(parts, "pet", "judged", ("subtask", "task")),
+        scores=_choice(parts, "pet", "scores", ("auto", "probability", "answer")),
+    )
+    return Pet(
+        _model(parts, "pet"),
+        _AGENTS[acting].make(parts),
+        Sampling(*_sampling(parts)),
+        modules,
+        chooser=_pet_examples(parts) if modules.plan else Chooser((), Choice(shots=0)),
+        reader=belief_reader(parts.world.name),
+    )
+
+
+def _pet_examples(parts: _Parts) -> Chooser:
+    """Chooses among all tasks of train where that is asked for: the planner is shown no trajectory, so none is played."""
+    from agent.examples import TRAIN, make_chooser
+    from knowledge.subtasks import tasks_of
+
+    store = tasks_of(parts.world, TRAIN) if parts.settings["examples"] == TRAIN else None
+    return make_chooser(
+        parts.world,
+        examples=str(parts.settings["examples"]),
+        choose=str(parts.settings["choose"]),
+        shots=parts.number("shots"),
+        embedder=str(parts.settings["embedder"]),
+        seed=parts.seed,
+        store=store,
+    )
+
+
+def _choice(parts: _Parts, agent: str, key: str, choices: tuple[Word, ...]) -> Word:
+    """The setting ``key``, one of ``choices``. Raises ``ConfigurationError``."""
+    given = str(parts.settings[key])
+    if given not in choices:
+        known = ", ".join(choices)
+        raise ConfigurationError(
+            f"The setting {key} of {agent!r} must be one of {known}, not {shown(given)}.{nearest(given, choices)}"
+        )
+    return choices[choices.index(given)]
+
+
 def _expert(parts: _Parts) -> Agent:
     from agent.agents.expert import Expert
 
@@ -99,6 +169,12 @@ def _sampling(parts: _Parts) -> tuple[int, float, int]:
 _AGENTS: dict[str, _Entry] = {
     "react": _Entry(_react, "one role that thinks and acts", True, _SAMPLING),
     "reasoner-actor": _Entry(_reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING),
+    "pet": _Entry(
+        _pet,
+        "plans, leaves out what does not matter, and watches progress, round an acting agent",
+        True,
+        _SAMPLING | _REPLANNING | _PET,
+    ),
     "expert": _Entry(_expert, "the world's own player, without a language model", False, None),
     "human": _Entry(_human, "you, typing", False, {}),
 }
