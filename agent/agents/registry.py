@@ -11,6 +11,7 @@ from worlds.errors import ConfigurationError, nearest, shown
 
 if TYPE_CHECKING:
     from agent.agents.base import Agent
+    from agent.agents.following import Follower
     from agent.agents.human import Question
     from agent.models.base import Model
 
@@ -18,6 +19,17 @@ Setting = str | int | float | bool
 
 _SAMPLING: dict[str, Setting] = {"max_tokens": 512, "temperature": 0.0}
 _REPLANNING: dict[str, Setting] = {"on_subgoal": True, "stuck_after": 3, "on_hint": True, "revisions": 12}
+
+_LLM_PLANNER: dict[str, Setting] = _SAMPLING | {"replanning": True, "patience": 10, "revisions": 10, "wording": "pairs"}
+_SOCRATIC: dict[str, Setting] = {
+    **_SAMPLING,
+    "max_tokens": 1_024,
+    "questions": True,
+    "replanning": True,
+    "patience": 25,
+    "retries": 1,
+    "revisions": 10,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +75,44 @@ def _reasoner_actor(parts: _Parts) -> Agent:
     return ReasonerActor(_model(parts, "reasoner-actor"), parts.world.manual, Sampling(*_sampling(parts)), replanning)
 
 
+def _llm_planner(parts: _Parts) -> Agent:
+    from agent.agents.llm_planner import Grounding, LlmPlanner
+    from agent.roles.base import Sampling
+    from agent.roles.llm_planner import wording_named
+    from agent.roles.shots import no_shots
+
+    return LlmPlanner(
+        _model(parts, "llm-planner"),
+        _follower(parts, "llm-planner"),
+        no_shots,
+        Sampling(*_sampling(parts)),
+        Grounding(dynamic=bool(parts.settings["replanning"]), most=parts.number("revisions")),
+        wording_named(str(parts.settings["wording"])),
+    )
+
+
+def _socratic(parts: _Parts) -> Agent:
+    from agent.agents.socratic import Socratic, Socratics
+    from agent.roles.base import Sampling
+    from agent.roles.shots import no_shots
+
+    use = Socratics(
+        questions=bool(parts.settings["questions"]),
+        replanning=bool(parts.settings["replanning"]),
+        retries=parts.number("retries"),
+        most=parts.number("revisions"),
+    )
+    return Socratic(_model(parts, "socratic"), _follower(parts, "socratic"), no_shots, Sampling(*_sampling(parts)), use)
+
+
+def _follower(parts: _Parts, agent: str) -> Follower:
+    from agent.agents.following import Follower
+    from agent.skills.believing import reader_of
+    from agent.skills.controller import Controller
+
+    return Follower(Controller(reader_of(parts.world, agent)), parts.number("patience"))
+
+
 def _expert(parts: _Parts) -> Agent:
     from agent.agents.expert import Expert
 
@@ -92,6 +142,8 @@ def _sampling(parts: _Parts) -> tuple[int, float, int]:
 _AGENTS: dict[str, _Entry] = {
     "react": _Entry(_react, "one role that thinks and acts", True, _SAMPLING),
     "reasoner-actor": _Entry(_reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING),
+    "llm-planner": _Entry(_llm_planner, "few-shot plans of actions and objects, made anew when one fails", True, _LLM_PLANNER),
+    "socratic": _Entry(_socratic, "plans from questions that the model asks itself", True, _SOCRATIC),
     "expert": _Entry(_expert, "the world's own player, without a language model", False, None),
     "human": _Entry(_human, "you, typing", False, {}),
 }

@@ -16,6 +16,8 @@ from tests.backends.server import Recorded, Server
 from worlds.base import Task, World
 
 AGENTS = ("react", "reasoner-actor")
+PLANNERS = ("llm-planner", "socratic")
+"""Agents whose model plans alone: most of their turns cost no call."""
 
 
 @dataclass(frozen=True)
