@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from agent import events
 from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn, Unread
 from agent.agents.following import Course, Ended, Follower, Stuck, seen_kinds
+from agent.examples import Chooser
 from agent.models.base import Message, Model
-from agent.roles.base import Sampling, ask, load_prompt
-from agent.roles.llm_planner import LLM_PLANNER, Wording, system_text, written
-from agent.roles.shots import Shot, Shots
+from agent.roles.base import Sampling, ask
+from agent.roles.llm_planner import LLM_PLANNER, Wording, request_text, system_text, written
+from agent.roles.shots import Shot, shot_of
 from agent.roles.story import additions
 from agent.roles.subgoals import as_pair
 from agent.skills.controller import Execute
@@ -42,8 +43,8 @@ class PlannerMemory:
 
     goal: str
     grants: Grants
-    shots: tuple[Shot, ...]
     course: Course
+    shots: tuple[Shot, ...] = ()
     revision: int = -1
     asked: int = 0
     request: str = ""
@@ -61,23 +62,25 @@ class LlmPlanner:
     name = "llm-planner"
 
     def __init__(
-        self, model: Model, follower: Follower, shots: Shots, sampling: Sampling, grounding: Grounding, wording: Wording
+        self, model: Model, follower: Follower, chooser: Chooser, sampling: Sampling, grounding: Grounding, wording: Wording
     ) -> None:
         self._model = model
         self._follower = follower
-        self._shots = shots
+        self._chooser = chooser
         self._sampling = sampling
         self._grounding = grounding
         self._wording: Wording = wording
         self._system = Message("system", system_text(wording))
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> PlannerMemory:
-        return PlannerMemory(goal, grants, self._shots(goal), self._follower.begin(observation, goal))
+        return PlannerMemory(goal, grants, self._follower.begin(observation, goal))
 
     async def decide(self, memory: PlannerMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PlannerMemory]:
         memory = replace(memory, course=self._follower.told(memory.course, turn.transitions))
         failure: Decision | None = None
         if memory.revision < 0:
+            chosen = await self._chooser.choose(memory.goal, seen_kinds(memory.course.belief))
+            memory = replace(memory, shots=tuple(map(shot_of, chosen)))
             failure, memory = await self._plan(memory, turn, "the episode begins", emit)
         elif turn.hints and self._grounding.dynamic and memory.asked < self._grounding.most:
             failure, memory = await self._plan(memory, turn, "the person beside you gave a hint", emit)
@@ -138,12 +141,8 @@ class LlmPlanner:
         return None, memory
 
     def _request(self, memory: PlannerMemory, turn: Turn) -> str:
-        prompt = load_prompt("llm_planner")
-        parts = [prompt.render("example", goal=shot.goal, plan=written(shot.plan, self._wording)) for shot in memory.shots]
         added = additions(replace(turn, admissible=None), (), memory.grants, first=True).strip()
-        task = [prompt.render("task", goal=memory.goal)]
-        if self._grounding.dynamic:
-            completed = written(memory.course.completed, self._wording) or "nothing yet"
-            objects = ", ".join(seen_kinds(memory.course.belief)) or "none yet"
-            task.append(prompt.render("grounding", completed=completed, objects=objects))
-        return "\n\n".join([*parts, *([added] if added else []), "\n".join([*task, prompt.render("ask")])])
+        completed = written(memory.course.completed, self._wording) or "nothing yet"
+        objects = ", ".join(seen_kinds(memory.course.belief)) or "none yet"
+        grounding = (completed, objects) if self._grounding.dynamic else None
+        return request_text(memory.goal, memory.shots, self._wording, added=added, grounding=grounding)

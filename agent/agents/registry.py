@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agent.agents.base import Agent
     from agent.agents.following import Follower
     from agent.agents.human import Question
+    from agent.examples import Chooser
     from agent.models.base import Model
 
 Setting = str | int | float | bool
@@ -20,9 +21,20 @@ Setting = str | int | float | bool
 _SAMPLING: dict[str, Setting] = {"max_tokens": 512, "temperature": 0.0}
 _REPLANNING: dict[str, Setting] = {"on_subgoal": True, "stuck_after": 3, "on_hint": True, "revisions": 12}
 
-_LLM_PLANNER: dict[str, Setting] = _SAMPLING | {"replanning": True, "patience": 10, "revisions": 10, "wording": "pairs"}
+_POOL: dict[str, Setting] = {"examples": "made-up", "pool": 100, "choose": "bm25", "embedder": ""}
+_LLM_PLANNER: dict[str, Setting] = {
+    **_SAMPLING,
+    **_POOL,
+    "shots": 9,
+    "wording": "pairs",
+    "replanning": True,
+    "patience": 10,
+    "revisions": 10,
+}
 _SOCRATIC: dict[str, Setting] = {
     **_SAMPLING,
+    **_POOL,
+    "shots": 0,
     "max_tokens": 1_024,
     "questions": True,
     "replanning": True,
@@ -79,12 +91,11 @@ def _llm_planner(parts: _Parts) -> Agent:
     from agent.agents.llm_planner import Grounding, LlmPlanner
     from agent.roles.base import Sampling
     from agent.roles.llm_planner import wording_named
-    from agent.roles.shots import no_shots
 
     return LlmPlanner(
         _model(parts, "llm-planner"),
         _follower(parts, "llm-planner"),
-        no_shots,
+        _chooser(parts),
         Sampling(*_sampling(parts)),
         Grounding(dynamic=bool(parts.settings["replanning"]), most=parts.number("revisions")),
         wording_named(str(parts.settings["wording"])),
@@ -94,7 +105,6 @@ def _llm_planner(parts: _Parts) -> Agent:
 def _socratic(parts: _Parts) -> Agent:
     from agent.agents.socratic import Socratic, Socratics
     from agent.roles.base import Sampling
-    from agent.roles.shots import no_shots
 
     use = Socratics(
         questions=bool(parts.settings["questions"]),
@@ -102,7 +112,21 @@ def _socratic(parts: _Parts) -> Agent:
         retries=parts.number("retries"),
         most=parts.number("revisions"),
     )
-    return Socratic(_model(parts, "socratic"), _follower(parts, "socratic"), no_shots, Sampling(*_sampling(parts)), use)
+    return Socratic(_model(parts, "socratic"), _follower(parts, "socratic"), _chooser(parts), Sampling(*_sampling(parts)), use)
+
+
+def _chooser(parts: _Parts) -> Chooser:
+    from agent.examples import make_chooser
+
+    return make_chooser(
+        parts.world,
+        examples=str(parts.settings["examples"]),
+        choose=str(parts.settings["choose"]),
+        shots=parts.number("shots"),
+        embedder=str(parts.settings["embedder"]),
+        seed=parts.seed,
+        pool=parts.number("pool"),
+    )
 
 
 def _follower(parts: _Parts, agent: str) -> Follower:

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from agent import events
 from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn, Unread
 from agent.agents.following import Course, Ended, Follower, Stuck, seen_kinds, was_seen
+from agent.examples import Chooser
 from agent.models.base import Message, Model
 from agent.roles.base import Conversation, Sampling, ask, load_prompt
-from agent.roles.shots import Shot, Shots, without_navigation
+from agent.roles.shots import Shot, shot_of, without_navigation
 from agent.roles.socratic_advisor import CAUSE, VALIDITY
 from agent.roles.socratic_planner import SOCRATIC_PLANNER, system_text, written
 from agent.roles.socratic_questioner import QUESTIONER, Dialogue
@@ -52,12 +53,12 @@ class SocraticMemory:
 
     goal: str
     grants: Grants
-    shots: tuple[Shot, ...]
     course: Course
     scene: str
     questioner: Conversation
     planner: Conversation
     advisor: Conversation
+    shots: tuple[Shot, ...] = ()
     dialogue: Dialogue | None = None
     shown_rules: tuple[str, ...] = ()
     retried: int = 0
@@ -70,10 +71,10 @@ class Socratic:
 
     name = "socratic"
 
-    def __init__(self, model: Model, follower: Follower, shots: Shots, sampling: Sampling, socratics: Socratics) -> None:
+    def __init__(self, model: Model, follower: Follower, chooser: Chooser, sampling: Sampling, socratics: Socratics) -> None:
         self._model = model
         self._follower = follower
-        self._shots = shots
+        self._chooser = chooser
         self._sampling = sampling
         self._use = socratics
         household = load_prompt("socratic")
@@ -86,7 +87,6 @@ class Socratic:
         return SocraticMemory(
             goal,
             grants,
-            self._shots(goal),
             self._follower.begin(observation, goal),
             observation.text.partition("Your task is to:")[0].strip(),
             (self._questioner,),
@@ -132,6 +132,8 @@ class Socratic:
             if answer.value is None:
                 return Unread(QUESTIONER.name, answer.reason), memory
             emit(events.Thought(role=QUESTIONER.name, text=told_dialogue(answer.value)))
+        chosen = await self._chooser.choose(memory.goal, seen_kinds(memory.course.belief))
+        memory = replace(memory, shots=tuple(map(shot_of, chosen)))
         return await self._plan(memory, turn, self._opening(memory), "the episode begins", emit)
 
     def _opening(self, memory: SocraticMemory) -> str:

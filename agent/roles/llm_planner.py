@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from agent.roles.base import ReplyError, Role, load_prompt
+from agent.roles.shots import Shot
 from agent.roles.subgoals import MOST_SUBGOALS, PAIR_NAMES, Action, Subgoal, as_pair, read_plan
 from worlds.errors import ConfigurationError, nearest, shown
 
@@ -36,6 +37,22 @@ def system_text(wording: Wording) -> str:
     """What the planner is told before any task."""
     prompt = load_prompt("llm_planner")
     return prompt.render("system", actions=", ".join(_NAMES), form=prompt.render(wording))
+
+
+def request_text(
+    goal: str, shots: Sequence[Shot], wording: Wording, *, added: str = "", grounding: tuple[str, str] | None = None
+) -> str:
+    """What the planner is asked: examples, what is ``added`` (rules, hints), the task, and "Next plan:" (figure 2).
+
+    ``grounding`` are the completed subgoals and the objects seen, for dynamic planning (section 4.4).
+    """
+    prompt = load_prompt("llm_planner")
+    parts = [prompt.render("example", goal=shot.goal, plan=written(shot.plan, wording)) for shot in shots]
+    task = [prompt.render("task", goal=goal)]
+    if grounding is not None:
+        completed, objects = grounding
+        task.append(prompt.render("grounding", completed=completed, objects=objects))
+    return "\n\n".join([*parts, *([added] if added else []), "\n".join([*task, prompt.render("ask")])])
 
 
 def _strict(text: str) -> tuple[Subgoal, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.roles.subgoals import Subgoal
+from knowledge.examples import Example
+from knowledge.examples import Subgoal as Deed
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,15 +18,29 @@ class Shot:
     plan: tuple[Subgoal, ...]
 
 
-Shots = Callable[[str], tuple[Shot, ...]]
-"""From the sentence of the task at hand to the examples for its prompt, in the order in which they are shown."""
+def shot_of(example: Example) -> Shot:
+    """The example as planners are shown it: the subgoals that led to the win, with kinds of things in place of names.
 
-
-def no_shots(_goal: str) -> tuple[Shot, ...]:
-    """Zero-shot: no examples, whatever the task."""
-    return ()
+    A navigation stands before what is done somewhere and names what is gone for, as in LLM-Planner (figure 1).
+    """
+    return Shot(example.goal, tuple(_subgoal(deed) for deed in example.subgoals()))
 
 
 def without_navigation(plan: Iterable[Subgoal]) -> tuple[Subgoal, ...]:
     """The plan as the Socratic Planner writes it, where going somewhere is the controller's."""
     return tuple(subgoal for subgoal in plan if subgoal.action != "navigate")
+
+
+def _subgoal(deed: Deed) -> Subgoal:
+    thing, place = deed.object or "", deed.place
+    match deed.action:
+        case "find" | "go":
+            return Subgoal("navigate", place or thing)
+        case "use":
+            return Subgoal("toggle", thing)
+        case "put":
+            return Subgoal("put", thing, place)
+        case "open" | "close" as action:
+            return Subgoal(action, place or thing)
+        case action:
+            return Subgoal(action, thing)
