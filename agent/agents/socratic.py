@@ -170,7 +170,7 @@ class Socratic:
             emit(events.Thought(role=CAUSE.name, text=cause))
         memory = replace(memory, advisor=explained.conversation)
         text = load_prompt("socratic_planner").render(
-            "revise", number=str(memory.course.at + 1), subgoal=subgoal, scene=scene, cause=cause, **self._progress(memory)
+            "revise", subgoal=subgoal, scene=scene, cause=cause, **self._progress(memory)
         )
         return await self._plan(memory, turn, text, reason, emit)
 

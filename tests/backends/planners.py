@@ -111,7 +111,7 @@ def _left(plan: list[Doing], completed: list[Doing]) -> list[Doing]:
 
 
 def _questions(goal: Goal) -> str:
-    told = [f"Q{at}: What comes next, as number {at}?\nA{at}: {' '.join(doing)}." for at, doing in enumerate(doings(goal), 1)]
+    told = [f"Q{at}: What comes then?\nA{at}: {' '.join(doing)}." for at, doing in enumerate(doings(goal), 1)]
     return "\n".join(told)
 
 
