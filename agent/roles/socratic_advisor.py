@@ -14,7 +14,7 @@ LONGEST_CAUSE = 500
 
 _VALID = re.compile(r"(?im)^[\W_]*(?:valid\b[\s*_`]*[:：]|answer[:：])?[\s*_`\"']*(?P<word>yes|no|true|false|valid|invalid)\b")
 _ANYWHERE = re.compile(r"\b(?P<not>in|not )?valid\b", re.IGNORECASE)
-_CAUSE = re.compile(r"(?is)\bcause\b[\s*_`]*[:：][\s*_`]*(?P<words>\S.*)")
+_CAUSE = re.compile(r"(?is)\bcause\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)")
 
 
 def _valid_strict(text: str) -> bool:
