@@ -12,6 +12,7 @@ from worlds.registry import belief_reader
 
 if TYPE_CHECKING:
     from agent.agents.base import Agent
+    from agent.agents.following import Follower
     from agent.agents.human import Question
     from agent.examples import Chooser
     from agent.models.base import Model
@@ -33,6 +34,28 @@ _PET: dict[str, Setting] = {
     "threshold": 0.4,
     "judged": "subtask",
     "scores": "auto",
+}
+
+_POOL: dict[str, Setting] = {"examples": "made-up", "pool": 100, "choose": "bm25", "embedder": ""}
+_LLM_PLANNER: dict[str, Setting] = {
+    **_SAMPLING,
+    **_POOL,
+    "shots": 9,
+    "wording": "pairs",
+    "replanning": True,
+    "patience": 10,
+    "revisions": 10,
+}
+_SOCRATIC: dict[str, Setting] = {
+    **_SAMPLING,
+    **_POOL,
+    "shots": 0,
+    "max_tokens": 1_024,
+    "questions": True,
+    "replanning": True,
+    "patience": 25,
+    "retries": 1,
+    "revisions": 10,
 }
 
 
@@ -140,6 +163,56 @@ def _choice(parts: _Parts, agent: str, key: str, choices: tuple[Word, ...]) -> W
     return choices[choices.index(given)]
 
 
+def _llm_planner(parts: _Parts) -> Agent:
+    from agent.agents.llm_planner import Grounding, LlmPlanner
+    from agent.roles.base import Sampling
+    from agent.roles.llm_planner import wording_named
+
+    return LlmPlanner(
+        _model(parts, "llm-planner"),
+        _follower(parts, "llm-planner"),
+        _chooser(parts),
+        Sampling(*_sampling(parts)),
+        Grounding(dynamic=bool(parts.settings["replanning"]), most=parts.number("revisions")),
+        wording_named(str(parts.settings["wording"])),
+    )
+
+
+def _socratic(parts: _Parts) -> Agent:
+    from agent.agents.socratic import Socratic, Socratics
+    from agent.roles.base import Sampling
+
+    use = Socratics(
+        questions=bool(parts.settings["questions"]),
+        replanning=bool(parts.settings["replanning"]),
+        retries=parts.number("retries"),
+        most=parts.number("revisions"),
+    )
+    return Socratic(_model(parts, "socratic"), _follower(parts, "socratic"), _chooser(parts), Sampling(*_sampling(parts)), use)
+
+
+def _chooser(parts: _Parts) -> Chooser:
+    from agent.examples import make_chooser
+
+    return make_chooser(
+        parts.world,
+        examples=str(parts.settings["examples"]),
+        choose=str(parts.settings["choose"]),
+        shots=parts.number("shots"),
+        embedder=str(parts.settings["embedder"]),
+        seed=parts.seed,
+        pool=parts.number("pool"),
+    )
+
+
+def _follower(parts: _Parts, agent: str) -> Follower:
+    from agent.agents.following import Follower
+    from agent.skills.believing import reader_of
+    from agent.skills.controller import Controller
+
+    return Follower(Controller(reader_of(parts.world, agent)), parts.number("patience"))
+
+
 def _expert(parts: _Parts) -> Agent:
     from agent.agents.expert import Expert
 
@@ -169,6 +242,8 @@ def _sampling(parts: _Parts) -> tuple[int, float, int]:
 _AGENTS: dict[str, _Entry] = {
     "react": _Entry(_react, "one role that thinks and acts", True, _SAMPLING),
     "reasoner-actor": _Entry(_reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING),
+    "llm-planner": _Entry(_llm_planner, "few-shot plans of actions and objects, made anew when one fails", True, _LLM_PLANNER),
+    "socratic": _Entry(_socratic, "plans from questions that the model asks itself", True, _SOCRATIC),
     "pet": _Entry(
         _pet,
         "plans, leaves out what does not matter, and watches progress, round an acting agent",

@@ -16,6 +16,12 @@ from tests.backends.server import Recorded, Server
 from worlds.base import Task, World
 
 AGENTS = ("react", "reasoner-actor")
+"""Agents that call their model at every turn."""
+
+PLANNERS = ("llm-planner", "socratic")
+"""Agents whose model plans alone: most of their turns cost no call."""
+
+EVERY = (*AGENTS, *PLANNERS)
 
 
 @dataclass(frozen=True)
