@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from tests.backends import prompts
 from tests.backends.actor import follow
+from tests.backends.opex import opex
+from tests.backends.planners import Planners
 from tests.backends.server import Messages
 from worlds.alfworld.belief import begin
 from worlds.alfworld.counts import load_counts
@@ -29,11 +31,13 @@ class Solver:
 
     def __call__(self, messages: Messages) -> str:
         system = prompts.said_by(messages, "system")[0]
-        if system.startswith("You plan"):
+        if (answer := opex(messages, wrong_first_plan=self.wrong_first_plan)) is not None:
+            return answer
+        if system.startswith("You plan for someone"):
             return self._reason(messages)
         if "you are given a plan" in system:
             return act(messages)
-        return react(messages)
+        return Planners(self.wrong_first_plan).reply(messages) or react(messages)
 
     def _reason(self, messages: Messages) -> str:
         asked = prompts.said_by(messages, "user")
