@@ -10,6 +10,7 @@ import asyncio
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -127,7 +128,7 @@ def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]
     if name == MADE_UP:
         return shipped()
     if name == TRAIN:
-        return from_world(world, each=each, seed=seed)
+        return _of_train(world, each, seed)
     from agent.config import given_path
 
     path = given_path(name)
@@ -136,6 +137,12 @@ def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]
     if not path.exists():
         raise ConfigurationError(f"There are no examples {shown(name)}: give {MADE_UP}, {TRAIN}, a file or a run's folder.")
     return load_examples(path)
+
+
+@lru_cache(maxsize=4)
+def _of_train(world: World, each: int, seed: int) -> tuple[Example, ...]:
+    """Kept, because an agent is made anew for every episode that is gone on with."""
+    return from_world(world, each=each, seed=seed)
 
 
 def recorded(folder: Path) -> tuple[Example, ...]:

@@ -15,16 +15,25 @@ if TYPE_CHECKING:
     from agent.agents.human import Question
     from agent.examples import Chooser
     from agent.models.base import Model
+    from agent.skills.controller import Controller
 
 Setting = str | int | float | bool
 
 _SAMPLING: dict[str, Setting] = {"max_tokens": 512, "temperature": 0.0}
 _REPLANNING: dict[str, Setting] = {"on_subgoal": True, "stuck_after": 3, "on_hint": True, "revisions": 12}
-
-_POOL: dict[str, Setting] = {"examples": "made-up", "pool": 100, "choose": "bm25", "embedder": ""}
+_EXAMPLES: dict[str, Setting] = {"examples": "made-up", "choose": "bm25", "shots": 3, "embedder": ""}
+_SKILLS: dict[str, Setting] = {"search": "counts"}
+_OPEX: dict[str, Setting] = {
+    "planner": True,
+    "observer": True,
+    "look_around": True,
+    "explore": True,
+    "revisions": 6,
+    "on_hint": True,
+    "tries": 8,
+}
 _LLM_PLANNER: dict[str, Setting] = {
-    **_SAMPLING,
-    **_POOL,
+    "pool": 100,
     "shots": 9,
     "wording": "pairs",
     "replanning": True,
@@ -32,10 +41,9 @@ _LLM_PLANNER: dict[str, Setting] = {
     "revisions": 10,
 }
 _SOCRATIC: dict[str, Setting] = {
-    **_SAMPLING,
-    **_POOL,
-    "shots": 0,
     "max_tokens": 1_024,
+    "pool": 100,
+    "shots": 0,
     "questions": True,
     "replanning": True,
     "patience": 25,
@@ -56,6 +64,13 @@ class _Parts:
 
     def number(self, key: str) -> int:
         return int(self.settings[key])
+
+    def between(self, key: str, least: int, most: int) -> int:
+        """A whole number with bounds of its own. Raises ``ConfigurationError``."""
+        number = self.number(key)
+        if not least <= number <= most:
+            raise ConfigurationError(f"The setting {key} must lie between {least} and {most}, not {number}.")
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,26 +130,51 @@ def _socratic(parts: _Parts) -> Agent:
     return Socratic(_model(parts, "socratic"), _follower(parts, "socratic"), _chooser(parts), Sampling(*_sampling(parts)), use)
 
 
-def _chooser(parts: _Parts) -> Chooser:
-    from agent.examples import make_chooser
-
-    return make_chooser(
-        parts.world,
-        examples=str(parts.settings["examples"]),
-        choose=str(parts.settings["choose"]),
-        shots=parts.number("shots"),
-        embedder=str(parts.settings["embedder"]),
-        seed=parts.seed,
-        pool=parts.number("pool"),
-    )
-
-
 def _follower(parts: _Parts, agent: str) -> Follower:
     from agent.agents.following import Follower
+
+    return Follower(_controller(parts, agent), parts.number("patience"))
+
+
+def _opex(parts: _Parts) -> Agent:
+    from agent.agents.opex import Opex, left_out
+    from agent.agents.opex import Parts as OpexParts
+    from agent.roles.base import Sampling
+
+    model, given = _model(parts, "opex"), parts.settings
+    playing = OpexParts(
+        planner=bool(given["planner"]),
+        observer=bool(given["observer"]),
+        left_out=left_out(look_around=bool(given["look_around"]), explore=bool(given["explore"])),
+        revisions=parts.number("revisions"),
+        on_hint=bool(given["on_hint"]),
+        tries=parts.between("tries", 1, 50),
+    )
+    return Opex(model, _controller(parts, "opex"), _chooser(parts), Sampling(*_sampling(parts)), playing)
+
+
+def _controller(parts: _Parts, agent: str) -> Controller:
+    """What carries skills out, by the settings `_SKILLS`."""
     from agent.skills.believing import reader_of
     from agent.skills.controller import Controller
 
-    return Follower(Controller(reader_of(parts.world, agent)), parts.number("patience"))
+    return Controller(reader_of(parts.world, agent), order=str(parts.settings["search"]))
+
+
+def _chooser(parts: _Parts) -> Chooser:
+    """What chooses examples, by the settings `_EXAMPLES`."""
+    from agent.examples import make_chooser
+
+    given = parts.settings
+    return make_chooser(
+        parts.world,
+        examples=str(given["examples"]),
+        choose=str(given["choose"]),
+        shots=parts.number("shots"),
+        embedder=str(given["embedder"]),
+        seed=parts.seed,
+        pool=parts.number("pool") if "pool" in given else None,
+    )
 
 
 def _expert(parts: _Parts) -> Agent:
@@ -166,8 +206,16 @@ def _sampling(parts: _Parts) -> tuple[int, float, int]:
 _AGENTS: dict[str, _Entry] = {
     "react": _Entry(_react, "one role that thinks and acts", True, _SAMPLING),
     "reasoner-actor": _Entry(_reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING),
-    "llm-planner": _Entry(_llm_planner, "few-shot plans of actions and objects, made anew when one fails", True, _LLM_PLANNER),
-    "socratic": _Entry(_socratic, "plans from questions that the model asks itself", True, _SOCRATIC),
+    "opex": _Entry(_opex, "a planner, an observer, and an executor with skills", True, _SAMPLING | _EXAMPLES | _SKILLS | _OPEX),
+    "llm-planner": _Entry(
+        _llm_planner,
+        "few-shot plans of actions and objects, made anew when one fails",
+        True,
+        _SAMPLING | _EXAMPLES | _SKILLS | _LLM_PLANNER,
+    ),
+    "socratic": _Entry(
+        _socratic, "plans from questions that the model asks itself", True, _SAMPLING | _EXAMPLES | _SKILLS | _SOCRATIC
+    ),
     "expert": _Entry(_expert, "the world's own player, without a language model", False, None),
     "human": _Entry(_human, "you, typing", False, {}),
 }

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tests.backends import prompts
 from tests.backends.actor import follow
+from tests.backends.opex import opex
 from tests.backends.planners import Planners
 from tests.backends.server import Messages
 from worlds.alfworld.belief import begin
@@ -30,6 +31,8 @@ class Solver:
 
     def __call__(self, messages: Messages) -> str:
         system = prompts.said_by(messages, "system")[0]
+        if (answer := opex(messages, wrong_first_plan=self.wrong_first_plan)) is not None:
+            return answer
         if system.startswith("You plan for someone"):
             return self._reason(messages)
         if "you are given a plan" in system:
