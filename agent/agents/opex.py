@@ -20,9 +20,9 @@ from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn, Unre
 from agent.examples import Chooser
 from agent.models.base import Message, Model
 from agent.roles.base import Conversation, Sampling, ask, load_prompt
-from agent.roles.executor import EXECUTOR, SKILLS, Order, library
-from agent.roles.observer import OBSERVER
-from agent.roles.planner import KINDS, PLANNER
+from agent.roles.opex_executor import EXECUTOR, SKILLS, Order, library
+from agent.roles.opex_observer import OBSERVER
+from agent.roles.opex_planner import KINDS, PLANNER
 from agent.roles.story import additions, numbered_from, rules_after, told
 from agent.skills import facts
 from agent.skills.controller import Controller, Done, Execute, Pursuit
@@ -85,7 +85,7 @@ class Opex:
 
     Calls: 1 for the plan and for each revision; 2, observer and executor, for each skill and each ``Finish``. Steps: as many as
     the skills have commands. Admissible commands are shown to nobody, since what is decided on are skills. The observer's
-    prompts are not appended to (``agent.roles.observer``), and the executor's begin anew with each subtask.
+    prompts are not appended to (``agent.roles.opex_observer``), and the executor's begin anew with each subtask.
     """
 
     name = "opex"
@@ -97,9 +97,9 @@ class Opex:
         self._sampling = sampling
         self._parts = parts
         kinds = "\n".join(f"- {kind}" for kind in KINDS.values())
-        self._planner = Message("system", load_prompt("planner").render("system", kinds=kinds))
-        self._observer = Message("system", load_prompt("observer").render("system"))
-        self._executor = Message("system", load_prompt("executor").render("system", skills=library(parts.left_out)))
+        self._planner = Message("system", load_prompt("opex_planner").render("system", kinds=kinds))
+        self._observer = Message("system", load_prompt("opex_observer").render("system"))
+        self._executor = Message("system", load_prompt("opex_executor").render("system", skills=library(parts.left_out)))
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> OpexMemory:
         state = self._controller.begin(observation, goal)
@@ -180,7 +180,7 @@ class Opex:
         return replace(memory, plan=steps, step=0, revision=revision, executor=Minds((self._executor,)))
 
     async def _task(self, memory: OpexMemory) -> str:
-        prompt, belief = load_prompt("planner"), memory.state.belief
+        prompt, belief = load_prompt("opex_planner"), memory.state.belief
         chosen = await self._chooser.choose(memory.goal, (one.kind for one in belief.receptacles))
         examples = prompt.render("examples", examples="\n\n".join(map(_shown, chosen))) + "\n\n" if chosen else ""
         text = prompt.render("opening", examples=examples, places=facts.places(belief), goal=memory.goal)
@@ -189,7 +189,7 @@ class Opex:
     def _review(self, memory: OpexMemory, reason: str) -> str:
         belief = memory.state.belief
         known = f"It holds {facts.held(belief)}. Found so far: {facts.found(belief)}"
-        return load_prompt("planner").render(
+        return load_prompt("opex_planner").render(
             "review",
             story=told(memory.unplanned),
             known=known,
@@ -213,14 +213,14 @@ class Opex:
         story = told(memory.unseen)
         description = story
         if self._parts.observer:
-            text = load_prompt("observer").render("user", story=story, **state)
+            text = load_prompt("opex_observer").render("user", story=story, **state)
             seen = await ask(OBSERVER, self._model, (self._observer,), text, emit, self._sampling)
             # A description that cannot be read is no reason to stand still: the text itself is there.
             description = seen.value or story
             if seen.value:
                 emit(events.Thought(role=OBSERVER.name, text=seen.value))
         first = len(memory.executor.conversation) == 1
-        text = load_prompt("executor").render("user", observation=description, **state)
+        text = load_prompt("opex_executor").render("user", observation=description, **state)
         text += additions(turn, memory.executor.shown_rules, Grants(), first=first)
         answer = await ask(EXECUTOR, self._model, memory.executor.conversation, text, emit, self._sampling)
         executor = Minds(answer.conversation, rules_after(turn, memory.executor.shown_rules))
@@ -253,7 +253,7 @@ def left_out(*, look_around: bool, explore: bool) -> frozenset[str]:
 def _shown(example: Example) -> str:
     """An example as the planner would have answered it."""
     steps = [skill.text for skill in skills_of(example) if skill.verb != "go"]
-    return load_prompt("planner").render(
+    return load_prompt("opex_planner").render(
         "example",
         goal=example.goal,
         kind=KINDS.get(example.type, "another"),
