@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from worlds.base import World
 from worlds.errors import ConfigurationError, nearest, shown
+from worlds.registry import belief_reader
 
 if TYPE_CHECKING:
     from agent.agents.base import Agent
@@ -99,7 +100,13 @@ def _reasoner_actor(parts: _Parts) -> Agent:
         hint=bool(parts.settings["on_hint"]),
         most=parts.number("revisions"),
     )
-    return ReasonerActor(_model(parts, "reasoner-actor"), parts.world.manual, Sampling(*_sampling(parts)), replanning)
+    return ReasonerActor(
+        _model(parts, "reasoner-actor"),
+        parts.world.manual,
+        Sampling(*_sampling(parts)),
+        replanning,
+        household=belief_reader(parts.world.name) is not None,
+    )
 
 
 def _llm_planner(parts: _Parts) -> Agent:
