@@ -37,6 +37,7 @@ _LLM_PLANNER: dict[str, Setting] = {
     "pool": 100,
     "shots": 9,
     "wording": "pairs",
+    "bias": 0.1,
     "replanning": True,
     "patience": 10,
     "revisions": 10,
@@ -119,7 +120,7 @@ def _llm_planner(parts: _Parts) -> Agent:
         _follower(parts, "llm-planner"),
         _chooser(parts),
         Sampling(*_sampling(parts)),
-        Grounding(dynamic=bool(parts.settings["replanning"]), most=parts.number("revisions")),
+        Grounding(bool(parts.settings["replanning"]), parts.number("revisions"), float(parts.settings["bias"])),
         wording_named(str(parts.settings["wording"])),
     )
 

@@ -90,11 +90,12 @@ class Role(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a role's model is asked."""
+    """How a role's model is asked; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`)."""
 
     max_tokens: int = 512
     temperature: float = 0.0
     seed: int | None = None
+    bias: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,7 @@ async def ask(
             max_tokens=sampling.max_tokens,
             temperature=sampling.temperature,
             seed=sampling.seed,
+            bias=dict[int | str, float](sampling.bias) or None,
         )
         reply = clean(completion.text)
         emit(
