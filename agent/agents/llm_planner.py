@@ -84,8 +84,9 @@ class LlmPlanner:
         memory = replace(memory, course=self._follower.told(memory.course, turn.transitions))
         failure: Decision | None = None
         if memory.revision < 0:
-            chosen = await self._chooser.choose(memory.goal, seen_kinds(memory.course.belief))
-            memory = replace(memory, shots=tuple(map(shot_of, chosen)))
+            if not memory.shots:
+                chosen = await self._chooser.choose(memory.goal, seen_kinds(memory.course.belief))
+                memory = replace(memory, shots=tuple(map(shot_of, chosen)))
             failure, memory = await self._plan(memory, turn, "the episode begins", emit)
         elif turn.hints and self._grounding.dynamic and memory.asked < self._grounding.most:
             failure, memory = await self._plan(memory, turn, "the person beside you gave a hint", emit)

@@ -186,6 +186,13 @@ def test_what_nobody_has_seen_is_passed_over_without_asking_the_same_again(world
     assert (failure.kind, steps(told)) == ("gave_up", [])
 
 
+def test_a_plan_that_is_completed_without_a_command_is_no_reason_to_ask_again(world: World, tmp_path: Path) -> None:
+    model = replies(tmp_path, ("", "", "Navigation fridge, PickupObject unicorn"))
+    told = episode(world, "llm-planner", model)
+    assert len(prompts(told, "planner")) == 2, "at the beginning, and when the fridge had been gone to"
+    assert steps(told) == ["go to fridge 1"]
+
+
 def test_a_model_that_varies_is_asked_again_so_often_and_no_more(world: World, tmp_path: Path) -> None:
     model = replies(tmp_path, ("", "", "Navigation unicorn"))
     told = episode(world, "llm-planner", model, settings={**ZERO, "temperature": "0.7", "revisions": "3"})
