@@ -60,8 +60,10 @@ _OPEX: dict[str, Setting] = {
 _LLM_PLANNER: dict[str, Setting] = {
     **_SAMPLING,
     **_POOL,
+    "search": "counts",
     "shots": 9,
     "wording": "pairs",
+    "bias": 0.1,
     "replanning": True,
     "patience": 10,
     "revisions": 10,
@@ -69,8 +71,9 @@ _LLM_PLANNER: dict[str, Setting] = {
 _SOCRATIC: dict[str, Setting] = {
     **_SAMPLING,
     **_POOL,
-    "shots": 0,
+    "search": "counts",
     "max_tokens": 1_024,
+    "shots": 0,
     "questions": True,
     "replanning": True,
     "patience": 25,
@@ -203,7 +206,7 @@ def _llm_planner(parts: _Parts) -> Agent:
         _follower(parts, "llm-planner"),
         _chooser(parts),
         Sampling(*_sampling(parts)),
-        Grounding(dynamic=bool(parts.settings["replanning"]), most=parts.number("revisions")),
+        Grounding(bool(parts.settings["replanning"]), parts.number("revisions"), float(parts.settings["bias"])),
         wording_named(str(parts.settings["wording"])),
     )
 
@@ -223,10 +226,8 @@ def _socratic(parts: _Parts) -> Agent:
 
 def _follower(parts: _Parts, agent: str) -> Follower:
     from agent.agents.following import Follower
-    from agent.skills.believing import reader_of
-    from agent.skills.controller import Controller
 
-    return Follower(Controller(reader_of(parts.world, agent)), parts.number("patience"))
+    return Follower(_controller(parts, agent), parts.number("patience"))
 
 
 def _opex(parts: _Parts) -> Agent:

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.config import Prices
 from agent.evaluation.budget import Halt, Purse, Stopped
-from agent.models.base import Capabilities, Completion, Message, Model
+from agent.models.base import Bias, Capabilities, Completion, Message, Model
 from agent.models.gate import Gated
 from worlds.errors import ConfigurationError, ModelError
 
@@ -56,7 +56,7 @@ class MeteredModel:
         top_logprobs: int = 0,
         choices: Sequence[str] | None = None,
         schema: Mapping[str, Any] | None = None,
-        bias: Mapping[int, float] | None = None,
+        bias: Bias | None = None,
     ) -> Completion:
         self._purse.begin()
         completion: Completion | None = None

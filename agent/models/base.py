@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+Bias = Mapping[int | str, float]
+"""What is added to logits, in nats: by the number of a token, or by a text for each of its tokens."""
+
 Speaker = Literal["system", "user", "assistant"]
 
 
@@ -99,7 +102,7 @@ class Model(Protocol):
         top_logprobs: int = 0,
         choices: Sequence[str] | None = None,
         schema: Mapping[str, Any] | None = None,
-        bias: Mapping[int, float] | None = None,
+        bias: Bias | None = None,
     ) -> Completion:
         """Continue the conversation ``messages`` with one reply of at most ``max_tokens`` tokens."""
         ...

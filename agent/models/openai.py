@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agent.models.arguments import refuse_unsupported
-from agent.models.base import Capabilities, Completion, Message
+from agent.models.base import Bias, Capabilities, Completion, Message
 from agent.models.gate import Gate, Verdict
 from agent.models.keys import PLACEHOLDER, Endpoint, KeyRing
 from agent.models.wire import (
@@ -133,7 +133,7 @@ class OpenAIModel:
         top_logprobs: int = 0,
         choices: Sequence[str] | None = None,
         schema: Mapping[str, Any] | None = None,
-        bias: Mapping[int, float] | None = None,
+        bias: Bias | None = None,
     ) -> Completion:
         offered = await self.capabilities()
         refuse_unsupported(self._name, offered, top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)

@@ -19,7 +19,7 @@ ANYWHERE = ("react", "reasoner-actor")
 """Agents that play in any world; others need one whose texts are read into a belief."""
 
 AGENTS = (*ANYWHERE, "opex")
-"""Agents that call their model all along."""
+"""Agents that call their model at every turn, or nearly so."""
 
 PLANNERS = ("llm-planner", "socratic")
 """Agents whose model plans alone: most of their turns cost no call."""
