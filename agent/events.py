@@ -85,11 +85,19 @@ class Message(_Body):
     content: str
 
 
+class Candidate(_Body):
+    """A text that was given to a model to be scored, with its log-probability in nats."""
+
+    text: str
+    logprob: float
+
+
 class Called(_Body):
     """A role called its model.
 
     ``kept`` messages at the front are those of the role's previous call with its reply; ``added`` follow them, so the
-    whole prompt can be put together again without being stored at every step.
+    whole prompt can be put together again without being stored at every step. Where given texts were scored, ``reply`` is the
+    one that was selected, ``candidates`` are the best of them, and ``calls`` says how many calls it took if more than one.
     """
 
     kind: Literal["called"] = "called"
@@ -100,6 +108,8 @@ class Called(_Body):
     finish: str
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    candidates: tuple[Candidate, ...] | None = None
+    calls: int | None = None
 
 
 class Unreadable(_Body):

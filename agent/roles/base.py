@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from agent import events
 from agent.agents.base import Emitter
-from agent.models.base import Message, Model
+from agent.models.base import Completion, Message, Model
 
 T = TypeVar("T")
 
@@ -116,6 +116,20 @@ def spoken(reply: str) -> Message:
     return Message("assistant", reply if reply.strip() else "(nothing)")
 
 
+def called(role: str, conversation: Conversation, completion: Completion) -> events.Called:
+    """The event of a call: of ``conversation``, which was its prompt, only what was added since the role's last reply."""
+    kept = max((i + 1 for i, message in enumerate(conversation) if message.role == "assistant"), default=0)
+    return events.Called(
+        role=role,
+        kept=kept,
+        added=tuple(events.Message(role=m.role, content=m.content) for m in conversation[kept:]),
+        reply=clean(completion.text),
+        finish=completion.finish,
+        prompt_tokens=completion.usage.prompt,
+        completion_tokens=completion.usage.completion,
+    )
+
+
 async def ask(
     role: Role[T], model: Model, conversation: Conversation, text: str, emit: Emitter, sampling: Sampling
 ) -> Answer[T]:
@@ -125,7 +139,6 @@ async def ask(
     """
     reason = ""
     for final in (False, True):
-        kept = max((i + 1 for i, message in enumerate(conversation) if message.role == "assistant"), default=0)
         conversation = (*conversation, Message("user", clean(text)))
         completion = await model.complete(
             conversation,
@@ -134,19 +147,9 @@ async def ask(
             temperature=sampling.temperature,
             seed=sampling.seed,
         )
-        reply = clean(completion.text)
-        emit(
-            events.Called(
-                role=role.name,
-                kept=kept,
-                added=tuple(events.Message(role=m.role, content=m.content) for m in conversation[kept:]),
-                reply=reply,
-                finish=completion.finish,
-                prompt_tokens=completion.usage.prompt,
-                completion_tokens=completion.usage.completion,
-            ),
-            completion.timing,
-        )
+        call = called(role.name, conversation, completion)
+        reply = call.reply
+        emit(call, completion.timing)
         conversation = (*conversation, spoken(reply))
         try:
             return Answer(role.read(reply), "", conversation)
