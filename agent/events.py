@@ -177,10 +177,11 @@ class Stepped(_Body):
 
 
 class Spent(_Body):
-    """A turn passed without a command, because no reply could be read."""
+    """A turn passed without a command: no reply could be read, or what was decided on cannot be done, for a ``reason``."""
 
     kind: Literal["spent"] = "spent"
     turn: int
+    reason: str | None = None
 
 
 class Ended(_Body):

@@ -84,7 +84,14 @@ class Leave:
     reason: str
 
 
-Decision = Act | Unread | GiveUp | Leave
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Execute nothing: what was decided on cannot be done, for this reason; the turn is spent."""
+
+    reason: str
+
+
+Decision = Act | Unread | Idle | GiveUp | Leave
 
 
 class Agent(Protocol):
