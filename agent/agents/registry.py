@@ -12,12 +12,23 @@ from worlds.errors import ConfigurationError, nearest, shown
 if TYPE_CHECKING:
     from agent.agents.base import Agent
     from agent.agents.human import Question
+    from agent.agents.lota import Way
     from agent.models.base import Model
 
 Setting = str | int | float | bool
 
 _SAMPLING: dict[str, Setting] = {"max_tokens": 512, "temperature": 0.0}
 _REPLANNING: dict[str, Setting] = {"on_subgoal": True, "stuck_after": 3, "on_hint": True, "revisions": 12}
+
+_LOTA: dict[str, Setting] = {
+    **_SAMPLING,
+    "max_tokens": 64,
+    "replanning": False,
+    "examples": "made-up",
+    "choose": "stratified",
+    "shots": 6,
+    "embedder": "",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +74,30 @@ def _reasoner_actor(parts: _Parts) -> Agent:
     return ReasonerActor(_model(parts, "reasoner-actor"), parts.world.manual, Sampling(*_sampling(parts)), replanning)
 
 
+def _lota(parts: _Parts) -> Agent:
+    return _likeliest(parts, "lota", "exact" if parts.settings["exact"] else "greedy")
+
+
+def _saycan(parts: _Parts) -> Agent:
+    return _likeliest(parts, "saycan", "each")
+
+
+def _likeliest(parts: _Parts, name: str, way: Way) -> Agent:
+    from agent.agents.lota import Lota
+    from agent.examples import make_chooser
+    from agent.roles.base import Sampling
+    from agent.skills.believing import reader_of
+    from agent.skills.controller import Controller
+
+    model, controller = _model(parts, name), Controller(reader_of(parts.world, name), near=True)
+    examples, choose, embedder = (str(parts.settings[key]) for key in ("examples", "choose", "embedder"))
+    chooser = make_chooser(
+        parts.world, examples=examples, choose=choose, shots=parts.number("shots"), embedder=embedder, seed=parts.seed
+    )
+    replanning = bool(parts.settings["replanning"])
+    return Lota(model, controller, chooser, Sampling(*_sampling(parts)), way=way, replanning=replanning)
+
+
 def _expert(parts: _Parts) -> Agent:
     from agent.agents.expert import Expert
 
@@ -92,6 +127,8 @@ def _sampling(parts: _Parts) -> tuple[int, float, int]:
 _AGENTS: dict[str, _Entry] = {
     "react": _Entry(_react, "one role that thinks and acts", True, _SAMPLING),
     "reasoner-actor": _Entry(_reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING),
+    "lota": _Entry(_lota, "the likeliest of a fixed set of skills, one after the other", True, _LOTA | {"exact": False}),
+    "saycan": _Entry(_saycan, "every skill scored by itself, times whether it can be done", True, _LOTA),
     "expert": _Entry(_expert, "the world's own player, without a language model", False, None),
     "human": _Entry(_human, "you, typing", False, {}),
 }

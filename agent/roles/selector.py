@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import islice
 from typing import Protocol
 
 from agent import events
@@ -59,6 +59,11 @@ class Selector(Protocol):
 def said(skill: str) -> str:
     """A skill as it stands in the list: what ends it is part of what is scored."""
     return f"{skill}." if skill == DONE else f"{skill},"
+
+
+def numbered_skills(skills: Iterable[str]) -> str:
+    """The whole list of an example, ended by ``done``."""
+    return " ".join(f"{number}. {said(skill)}" for number, skill in enumerate((*skills, DONE), 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,27 +143,33 @@ class Prompted:
     listed: bool = True
 
     async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[str]:
-        possible = tuple(skill for skill, can in skills.items() if can)
-        return await ask(_role(possible), self.model, conversation, text, emit, self.sampling)
+        possible = frozenset(skill for skill, can in skills.items() if can)
+        return await ask(reader_of(tuple(skills), possible), self.model, conversation, text, emit, self.sampling)
 
 
-@lru_cache(maxsize=64)
-def _role(skills: tuple[str, ...]) -> Role[str]:
+def reader_of(skills: Sequence[str], possible: Collection[str]) -> Role[str]:
+    """The role whose replies name one of ``skills``: the first one named counts, and must be ``possible``."""
     exact = {form: skill for skill in skills for form in (skill, said(skill))}
     by_key = {_key(skill): skill for skill in reversed(skills)}
+
+    def checked(skill: str) -> str:
+        if skill not in possible:
+            raise ReplyError(f'"{skill}" cannot be done now.')
+        return skill
 
     def strict(reply: str) -> str:
         if reply not in exact:
             raise ReplyError("it is none of the skills in the list, word for word.")
-        return exact[reply]
+        return checked(exact[reply])
 
     def lenient(reply: str) -> str:
-        items = [item[0] for item, _ in zip(_ITEM.finditer(reply), range(_MOST_ITEMS), strict=False)]
-        found = (by_key.get(_key(item)) for item in items)
-        skill = next((skill for skill in found if skill is not None), None)
+        items = [found[0] for found in islice(_ITEM.finditer(reply), _MOST_ITEMS)]
+        named = (by_key[key] for key in map(_key, items) if key in by_key)
+        skill = next(named, None)
         if skill is None:
-            raise ReplyError(f"{shown(items[0].strip(), 60) if items else 'an empty reply'} is none of the skills in the list.")
-        return skill
+            told = shown(items[0].strip(), 60) if items else "an empty reply"
+            raise ReplyError(f"{told} is none of the skills in the list.")
+        return checked(skill)
 
     return Role(NAME, strict, lenient)
 
