@@ -15,7 +15,7 @@ from agent.record import EpisodeRecorder, read_episode
 from tests.backends.server import Recorded, Server
 from worlds.base import Task, World
 
-AGENTS = ("react", "reasoner-actor")
+AGENTS = ("react", "reasoner-actor", "pet")
 """Agents that call their model at every turn."""
 
 PLANNERS = ("llm-planner", "socratic")
