@@ -17,6 +17,7 @@ from tui.commands.explore import explore
 from tui.commands.mcp import mcp
 from tui.commands.measure import measure
 from tui.commands.models import models_app
+from tui.commands.modules import modules
 from tui.commands.play import play
 from tui.commands.replay import replay
 from tui.commands.report import report
@@ -41,6 +42,7 @@ app.command("report")(report)
 app.command("compare")(compare)
 app.command("replay")(replay)
 app.command("explore")(explore)
+app.command("modules")(modules)
 app.command("runs")(runs)
 app.command("serve")(serve)
 app.command("mcp")(mcp)
