@@ -17,7 +17,7 @@ from agent.roles.base import Conversation, Sampling, load_prompt
 from agent.roles.selector import DONE, NAME, Constrained, Prompted, Scored, Selector, numbered_skills
 from agent.roles.story import additions, rules_after
 from agent.skills.controller import Controller, Done, Execute, Failed, Pursuit
-from agent.skills.fixed import fixed_skills, possible_skills
+from agent.skills.fixed import fixed_skills
 from agent.skills.shown import skills_of
 from agent.skills.skill import Skill
 from knowledge.examples import Example
@@ -78,7 +78,8 @@ class Lota:
         self._sampling = sampling
         self._way: Way = way
         self._replanning = replanning
-        self._skills = {skill.text: skill for skill in fixed_skills(load_counts())}
+        self._set = fixed_skills(load_counts())
+        self._skills = {skill.text: skill for skill in self._set.skills}
 
     @property
     def name(self) -> str:
@@ -161,7 +162,7 @@ class Lota:
     def _possible(self, memory: LotaMemory, turn: Turn) -> dict[str, bool]:
         if turn.admissible is None:
             return dict.fromkeys((*self._skills, DONE), True)
-        possible = possible_skills(self._skills.values(), memory.pursuit.belief, turn.admissible)
+        possible = self._set.possible(memory.pursuit.belief, turn.admissible)
         return {**{text: skill in possible for text, skill in self._skills.items()}, DONE: True}
 
     async def _system(self, memory: LotaMemory, *, listed: bool) -> Message:
