@@ -78,21 +78,19 @@ class Liking:
         return
 
 
-def episode(
-    world: World,
-    model: Model,
-    agent: str = "lota",
-    house: str = "example:1",
-    *,
-    most: int = 50,
-    grant: str = "",
-    **settings: Any,
+async def lived(
+    world: World, model: Model, agent: str = "lota", house: str = HOUSES[0], *, most: int = 50, grant: str = "", **settings: Any
 ) -> list[Event]:
+    """An episode of ``agent``, as its events."""
     told: list[Event | Clocked] = []
     player = make_agent(agent, world=world, model=model, settings=settings)
     terms = Terms(world.engine, frozenset(filter(None, [grant])), max_turns=most)
-    asyncio.run(run_episode(world.open(world.task(house)), player, terms, told.append))
+    await run_episode(world.open(world.task(house)), player, terms, told.append)
     return [event for event in told if isinstance(event, Event)]
+
+
+def episode(world: World, model: Model, *given: Any, **settings: Any) -> list[Event]:
+    return asyncio.run(lived(world, model, *given, **settings))
 
 
 def thoughts(told: Sequence[Event]) -> list[str]:
