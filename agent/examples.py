@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -121,7 +122,7 @@ def _store(world: World, name: str, seed: int) -> tuple[Example, ...]:
     if name == MADE_UP:
         return shipped()
     if name == TRAIN:
-        return from_world(world, seed=seed)
+        return _of_train(world, seed)
     from agent.config import given_path
 
     path = given_path(name)
@@ -130,6 +131,12 @@ def _store(world: World, name: str, seed: int) -> tuple[Example, ...]:
     if not path.exists():
         raise ConfigurationError(f"There are no examples {shown(name)}: give {MADE_UP}, {TRAIN}, a file or a run's folder.")
     return load_examples(path)
+
+
+@lru_cache(maxsize=4)
+def _of_train(world: World, seed: int) -> tuple[Example, ...]:
+    """Kept, because an agent is made anew for every episode that is gone on with."""
+    return from_world(world, seed=seed)
 
 
 def recorded(folder: Path) -> tuple[Example, ...]:

@@ -121,9 +121,11 @@ class Lota:
         if not memory.conversation:
             if notice := self._notice(selector, memory.grants):
                 emit(events.Thought(role=self.name, text=notice))
-            memory = replace(memory, conversation=(await self._system(memory, listed=selector.listed),))
+            memory = replace(memory, conversation=(self._system(listed=selector.listed),))
         told = replace(turn, hints=memory.hints, admissible=None)
-        text = self._text(memory, additions(told, memory.shown_rules, memory.grants, first=memory.selected == 0))
+        first = memory.selected == 0
+        added = additions(told, memory.shown_rules, memory.grants, first=first)
+        text = await self._opening(memory, added) if first else self._next(memory, added)
         answer = await selector.select(memory.conversation, text, self._possible(memory, turn), emit)
         memory = replace(
             memory,
@@ -165,24 +167,26 @@ class Lota:
         possible = self._set.possible(memory.pursuit.belief, turn.admissible)
         return {**{text: skill in possible for text, skill in self._skills.items()}, DONE: True}
 
-    async def _system(self, memory: LotaMemory, *, listed: bool) -> Message:
+    def _system(self, *, listed: bool) -> Message:
         prompt = load_prompt(_PROMPT)
-        places = {one.kind for one in memory.pursuit.belief.receptacles}
-        examples = await self._chooser.choose(memory.goal, places)
-        shown = "\n".join(
-            prompt.render("example", goal=example.goal, skills=numbered_skills(demonstrated(example))) for example in examples
-        )
-        parts = [prompt.render("system", examples=shown)]
-        if self._replanning:
-            parts.append(prompt.render("replanning"))
+        parts = [prompt.render("system")]
         if listed:
             parts.append(prompt.render("listed", skills=", ".join((*self._skills, DONE))))
         return Message("system", "\n".join(parts))
 
-    def _text(self, memory: LotaMemory, added: str) -> str:
+    async def _opening(self, memory: LotaMemory, added: str) -> str:
+        prompt = load_prompt(_PROMPT)
+        places = {one.kind for one in memory.pursuit.belief.receptacles}
+        parts = [
+            prompt.render("example", goal=example.goal, skills=numbered_skills(demonstrated(example)))
+            for example in await self._chooser.choose(memory.goal, places)
+        ]
+        if self._replanning:
+            parts.append(prompt.render("replanning"))
+        return "\n".join((*parts, prompt.render("opening", goal=memory.goal) + added, prompt.render("first")))
+
+    def _next(self, memory: LotaMemory, added: str) -> str:
         prompt, number = load_prompt(_PROMPT), str(memory.selected + 1)
-        if memory.selected == 0:
-            return f"{prompt.render('opening', goal=memory.goal)}{added}\n{prompt.render('first', number=number)}"
         failed = prompt.render("failed", reason=memory.failure) if self._replanning and memory.failure else ""
         start = f"{failed}{added}".strip()
         between = "\n\n" if added else " "

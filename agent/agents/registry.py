@@ -13,22 +13,27 @@ if TYPE_CHECKING:
     from agent.agents.base import Agent
     from agent.agents.human import Question
     from agent.agents.lota import Way
+    from agent.examples import Chooser
     from agent.models.base import Model
+    from agent.skills.controller import Controller
 
 Setting = str | int | float | bool
 
 _SAMPLING: dict[str, Setting] = {"max_tokens": 512, "temperature": 0.0}
 _REPLANNING: dict[str, Setting] = {"on_subgoal": True, "stuck_after": 3, "on_hint": True, "revisions": 12}
-
-_LOTA: dict[str, Setting] = {
-    **_SAMPLING,
-    "max_tokens": 64,
-    "replanning": False,
-    "examples": "made-up",
-    "choose": "stratified",
-    "shots": 6,
-    "embedder": "",
+_EXAMPLES: dict[str, Setting] = {"examples": "made-up", "choose": "bm25", "shots": 3, "embedder": ""}
+_SKILLS: dict[str, Setting] = {"search": "counts"}
+_OPEX: dict[str, Setting] = {
+    "planner": True,
+    "observer": True,
+    "look_around": True,
+    "explore": True,
+    "revisions": 6,
+    "on_hint": True,
+    "tries": 8,
 }
+
+_LIKELIEST = _SAMPLING | _EXAMPLES | _SKILLS | {"max_tokens": 64, "choose": "stratified", "shots": 6, "replanning": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,13 @@ class _Parts:
 
     def number(self, key: str) -> int:
         return int(self.settings[key])
+
+    def between(self, key: str, least: int, most: int) -> int:
+        """A whole number with bounds of its own. Raises ``ConfigurationError``."""
+        number = self.number(key)
+        if not least <= number <= most:
+            raise ConfigurationError(f"The setting {key} must lie between {least} and {most}, not {number}.")
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +86,23 @@ def _reasoner_actor(parts: _Parts) -> Agent:
     return ReasonerActor(_model(parts, "reasoner-actor"), parts.world.manual, Sampling(*_sampling(parts)), replanning)
 
 
+def _opex(parts: _Parts) -> Agent:
+    from agent.agents.opex import Opex, left_out
+    from agent.agents.opex import Parts as OpexParts
+    from agent.roles.base import Sampling
+
+    model, given = _model(parts, "opex"), parts.settings
+    playing = OpexParts(
+        planner=bool(given["planner"]),
+        observer=bool(given["observer"]),
+        left_out=left_out(look_around=bool(given["look_around"]), explore=bool(given["explore"])),
+        revisions=parts.number("revisions"),
+        on_hint=bool(given["on_hint"]),
+        tries=parts.between("tries", 1, 50),
+    )
+    return Opex(model, _controller(parts, "opex"), _chooser(parts), Sampling(*_sampling(parts)), playing)
+
+
 def _lota(parts: _Parts) -> Agent:
     return _likeliest(parts, "lota", "exact" if parts.settings["exact"] else "greedy")
 
@@ -84,18 +113,34 @@ def _saycan(parts: _Parts) -> Agent:
 
 def _likeliest(parts: _Parts, name: str, way: Way) -> Agent:
     from agent.agents.lota import Lota
-    from agent.examples import make_chooser
     from agent.roles.base import Sampling
+
+    model, controller, chooser = _model(parts, name), _controller(parts, name, near=True), _chooser(parts)
+    replanning = bool(parts.settings["replanning"])
+    return Lota(model, controller, chooser, Sampling(*_sampling(parts)), way=way, replanning=replanning)
+
+
+def _controller(parts: _Parts, agent: str, *, near: bool = False) -> Controller:
+    """What carries skills out, by the settings `_SKILLS`."""
     from agent.skills.believing import reader_of
     from agent.skills.controller import Controller
 
-    model, controller = _model(parts, name), Controller(reader_of(parts.world, name), near=True)
-    examples, choose, embedder = (str(parts.settings[key]) for key in ("examples", "choose", "embedder"))
-    chooser = make_chooser(
-        parts.world, examples=examples, choose=choose, shots=parts.number("shots"), embedder=embedder, seed=parts.seed
+    return Controller(reader_of(parts.world, agent), order=str(parts.settings["search"]), near=near)
+
+
+def _chooser(parts: _Parts) -> Chooser:
+    """What chooses examples, by the settings `_EXAMPLES`."""
+    from agent.examples import make_chooser
+
+    given = parts.settings
+    return make_chooser(
+        parts.world,
+        examples=str(given["examples"]),
+        choose=str(given["choose"]),
+        shots=parts.number("shots"),
+        embedder=str(given["embedder"]),
+        seed=parts.seed,
     )
-    replanning = bool(parts.settings["replanning"])
-    return Lota(model, controller, chooser, Sampling(*_sampling(parts)), way=way, replanning=replanning)
 
 
 def _expert(parts: _Parts) -> Agent:
@@ -127,8 +172,9 @@ def _sampling(parts: _Parts) -> tuple[int, float, int]:
 _AGENTS: dict[str, _Entry] = {
     "react": _Entry(_react, "one role that thinks and acts", True, _SAMPLING),
     "reasoner-actor": _Entry(_reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING),
-    "lota": _Entry(_lota, "the likeliest of a fixed set of skills, one after the other", True, _LOTA | {"exact": False}),
-    "saycan": _Entry(_saycan, "every skill scored by itself, times whether it can be done", True, _LOTA),
+    "opex": _Entry(_opex, "a planner, an observer, and an executor with skills", True, _SAMPLING | _EXAMPLES | _SKILLS | _OPEX),
+    "lota": _Entry(_lota, "the likeliest of a fixed set of skills, one after the other", True, _LIKELIEST | {"exact": False}),
+    "saycan": _Entry(_saycan, "every skill scored by itself, times whether it can be done", True, _LIKELIEST),
     "expert": _Entry(_expert, "the world's own player, without a language model", False, None),
     "human": _Entry(_human, "you, typing", False, {}),
 }

@@ -15,7 +15,10 @@ from agent.record import EpisodeRecorder, read_episode
 from tests.backends.server import Recorded, Server
 from worlds.base import Task, World
 
-AGENTS = ("react", "reasoner-actor")
+ANYWHERE = ("react", "reasoner-actor")
+"""Agents that play in any world; others need one whose texts are read into a belief."""
+
+AGENTS = (*ANYWHERE, "opex", "lota")
 
 
 @dataclass(frozen=True)

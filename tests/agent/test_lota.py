@@ -185,9 +185,10 @@ def test_the_prompt_holds_the_instruction_and_the_skills_before(world: World, ho
     told = episode(world, Liking(), house=house)
     *_, last = prompts(told, "selector")
     system, first, *rest = last
-    assert system.content.count("\nHuman: ") == 6
-    assert "find a vase, find" not in system.content, "who is held to skills need not be shown them"
-    assert first.content == f"Human: {goal}\nRobot: 1."
+    assert "find a vase" not in system.content, "who is held to skills need not be shown them"
+    shown, _, asked = first.content.rpartition("\nHuman: ")
+    assert shown.count("Human: ") == shown.count(" done.") == 6
+    assert asked == f"{goal}\nRobot: 1."
     assert [message.content for message in rest if message.role == "user"] == [f"{n}." for n in range(2, len(rest) // 2 + 2)]
     assert all(said(text) in map(said, TEXTS) for text in thoughts(told))
 
@@ -265,13 +266,13 @@ def test_a_conversation_through_failures(world: World, tmp_path: Path, replannin
     assert ended(told).outcome == "won"
     *_, last = prompts(told, "selector")
     asked = [message.content for message in last if message.role == "user"]
-    failures = [re.findall(r"\(this skill failed: (.*?)\)", text) for text in asked]
+    failures = [re.findall(r"^\(this skill failed: (.*?)\)", text) for text in asked]
     assert [bool(found) for found in failures] == [replanning and n in {1, 3, 6} for n in range(len(asked))]
     if replanning:
         assert "no egg was seen yet" in failures[1][0]
         assert "you do not hold the egg" in failures[3][0]
         assert asked[1].endswith(") 2.")
-        assert "this skill failed" in last[0].content, "the prompt shows what is done about it"
+        assert asked[0].count("this skill failed") == 3, "the prompt shows what is done about it"
     spent = [event.body for event in told if isinstance(event.body, events.Spent)]
     assert len(spent) == 3, "a skill that fails before anything was done takes its turn"
     assert [event.body.final for event in told if isinstance(event.body, events.Unreadable)] == [False]
@@ -285,7 +286,7 @@ def test_hints_and_rules_reach_the_prompt_once(world: World) -> None:
     terms = Terms(world.engine, frozenset({"type"}), rule_statements=("Eggs lie in fridges.",))
     asyncio.run(run_episode(world.open(world.task("example:1")), player, terms, told.append))
     first, second, *_ = prompts([event for event in told if isinstance(event, Event)], "selector")
-    assert first[-1].content.startswith("Human: heat some egg and put it in diningtable.\n\nKind of task: pick_heat")
+    assert "done.\nHuman: heat some egg and put it in diningtable.\n\nKind of task: pick_heat" in first[-1].content
     assert first[-1].content.endswith("- Eggs lie in fridges.\nRobot: 1.")
     assert second[-1].content == "2."
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tests.backends import prompts
 from tests.backends.actor import follow
 from tests.backends.lota import Lister
+from tests.backends.opex import opex
 from tests.backends.server import Messages
 from worlds.alfworld.belief import begin
 from worlds.alfworld.counts import load_counts
@@ -31,7 +32,9 @@ class Solver:
     def __call__(self, messages: Messages) -> str:
         system = prompts.said_by(messages, "system")[0]
         if system.startswith("Robot:"):
-            return Lister(hasty=self.wrong_first_plan)(messages)
+            return Lister()(messages)
+        if (answer := opex(messages, wrong_first_plan=self.wrong_first_plan)) is not None:
+            return answer
         if system.startswith("You plan"):
             return self._reason(messages)
         if "you are given a plan" in system:
