@@ -82,14 +82,15 @@ _SOCRATIC: dict[str, Setting] = {
     "revisions": 10,
 }
 
-_LOTA: dict[str, Setting] = {
+_LIKELIEST: dict[str, Setting] = {
     **_SAMPLING,
-    "max_tokens": 64,
-    "replanning": False,
     "examples": "made-up",
+    "embedder": "",
+    "search": "counts",
+    "max_tokens": 64,
     "choose": "stratified",
     "shots": 6,
-    "embedder": "",
+    "replanning": False,
 }
 
 
@@ -258,12 +259,12 @@ def _opex(parts: _Parts) -> Agent:
     return Opex(model, _controller(parts, "opex"), _chooser(parts), Sampling(*_sampling(parts)), playing)
 
 
-def _controller(parts: _Parts, agent: str) -> Controller:
+def _controller(parts: _Parts, agent: str, *, near: bool = False) -> Controller:
     """What carries skills out."""
     from agent.skills.believing import reader_of
     from agent.skills.controller import Controller
 
-    return Controller(reader_of(parts.world, agent), order=str(parts.settings["search"]))
+    return Controller(reader_of(parts.world, agent), order=str(parts.settings["search"]), near=near)
 
 
 def _chooser(parts: _Parts) -> Chooser:
@@ -292,16 +293,9 @@ def _saycan(parts: _Parts) -> Agent:
 
 def _likeliest(parts: _Parts, name: str, way: Way) -> Agent:
     from agent.agents.lota import Lota
-    from agent.examples import make_chooser
     from agent.roles.base import Sampling
-    from agent.skills.believing import reader_of
-    from agent.skills.controller import Controller
 
-    model, controller = _model(parts, name), Controller(reader_of(parts.world, name), near=True)
-    examples, choose, embedder = (str(parts.settings[key]) for key in ("examples", "choose", "embedder"))
-    chooser = make_chooser(
-        parts.world, examples=examples, choose=choose, shots=parts.number("shots"), embedder=embedder, seed=parts.seed
-    )
+    model, controller, chooser = _model(parts, name), _controller(parts, name, near=True), _chooser(parts)
     replanning = bool(parts.settings["replanning"])
     return Lota(model, controller, chooser, Sampling(*_sampling(parts)), way=way, replanning=replanning)
 
@@ -346,8 +340,8 @@ _AGENTS: dict[str, _Entry] = {
         True,
         _SAMPLING | _REPLANNING | _PET,
     ),
-    "lota": _Entry(_lota, "the likeliest of a fixed set of skills, one after the other", True, _LOTA | {"exact": False}),
-    "saycan": _Entry(_saycan, "every skill scored by itself, times whether it can be done", True, _LOTA),
+    "lota": _Entry(_lota, "the likeliest of a fixed set of skills, one after the other", True, _LIKELIEST | {"exact": False}),
+    "saycan": _Entry(_saycan, "every skill scored by itself, times whether it can be done", True, _LIKELIEST),
     "expert": _Entry(_expert, "the world's own player, without a language model", False, None, takes_rules=False),
     "human": _Entry(_human, "you, typing", False, {}, takes_rules=False),
 }

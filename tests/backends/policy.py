@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from tests.backends import prompts
 from tests.backends.actor import follow
-from tests.backends.opex import opex
 from tests.backends.lota import Lister
+from tests.backends.opex import opex
 from tests.backends.pet import PetPolicy
 from tests.backends.planners import Planners
 from tests.backends.server import Messages
@@ -39,7 +39,7 @@ class Solver:
         if (reply := self.pet.reply(messages)) is not None:
             return reply
         if system.startswith("Robot:"):
-            return Lister(hasty=self.wrong_first_plan)(messages)
+            return Lister()(messages)
         if system.startswith("You plan for someone"):
             return self._reason(messages)
         if "you are given a plan" in system:
