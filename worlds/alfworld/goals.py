@@ -130,7 +130,7 @@ _BOTH = frozenset(("two", "2", "both", "pair"))
 _AWAY = frozenset(("from", "off", "of"))
 _ARTICLES = frozenset(("the", "a", "an"))
 _LAMPS = frozenset(("desklamp", "floorlamp"))
-_ALSO = {
+SYNONYMS = {
     "bathtub": "bathtubbasin",
     "bin": "garbagecan",
     "chair": "armchair",
@@ -153,6 +153,7 @@ _ALSO = {
     "trashbin": "garbagecan",
     "trashcan": "garbagecan",
 }
+"""What people call things, by the name that the game has for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[s
     """
     words = re.findall(r"[a-z]+|[0-9]+", sentence[:_MAX_SENTENCE].lower())
     doing: list[Treatment] = [treatment for treatment, verbs in _DOING.items() if not verbs.isdisjoint(words)]
-    portable = set(objects).difference(receptacles, _LAMPS, _ALSO)
+    portable = set(objects).difference(receptacles, _LAMPS, SYNONYMS)
     named = _named(words, portable.union(receptacles, _LAMPS), receptacles)
     things = {mention.name for mention in named if mention.name in portable}
     if len(things) != 1 or len(doing) > 1:
@@ -191,7 +192,7 @@ def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[s
 def _named(words: Sequence[str], kinds: Collection[str], receptacles: Sequence[str]) -> list[_Mention]:
     """What ``words`` name, in up to three words each, but for receptacles that something is taken from."""
     tables = [name for name in receptacles if name.endswith("table")]
-    known = {name: name for name in kinds} | _ALSO | ({"table": tables[0]} if len(tables) == 1 else {})
+    known = {name: name for name in kinds} | SYNONYMS | ({"table": tables[0]} if len(tables) == 1 else {})
     found: list[_Mention] = []
     position = 0
     while position < len(words):

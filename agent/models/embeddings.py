@@ -1,0 +1,157 @@
+"""Texts as vectors, for choosing examples by likeness: through an OpenAI-compatible endpoint, or by a model on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from agent.models.keys import Endpoint, KeyRing, load_keys
+from agent.models.registry import parse_model
+from agent.models.wire import NotACompletion, encodable, printable
+from worlds.errors import ConfigurationError, ModelError, shown
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+FORMS = "openai:NAME, openai:NAME@http://HOST:PORT/v1 or local:FOLDER"
+BATCH = 8
+"""Texts a call: an answer with the longest vectors that are common stays well below what is read of one."""
+
+LONGEST_TEXT = 4_000
+
+Vector = tuple[float, ...]
+
+
+class Embedder(Protocol):
+    """Gives texts as vectors of one length; safe for many calls at once."""
+
+    @property
+    def name(self) -> str:
+        """The model as a person named it."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """A vector for each of ``texts``. Raises ``ModelError``."""
+        ...
+
+
+def make_embedder(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0) -> Embedder:
+    """Make the embedding model ``name``; nothing is called or loaded yet. Raises ``ConfigurationError``."""
+    kind, _, rest = name.partition(":")
+    if kind == "local" and rest.strip():
+        return LocalEmbedder(rest.strip())
+    if kind == "openai":
+        parsed = parse_model(name)
+        assert parsed.endpoint is not None
+        ring = load_keys() if keys is None else keys
+        return EndpointEmbedder(parsed.name, parsed.endpoint, name=str(parsed), key=ring.key(parsed.endpoint), timeout=timeout)
+    raise ConfigurationError(f"There is no embedding model {shown(name, 80)}. Name one as {FORMS}.")
+
+
+class EndpointEmbedder:
+    """An embedding model behind an OpenAI-compatible endpoint; ``timeout`` limits each call, in seconds."""
+
+    def __init__(self, model: str, endpoint: Endpoint, *, name: str, key: str, timeout: float) -> None:
+        self._model = model
+        self._endpoint = endpoint
+        self._key = key
+        self._timeout = timeout
+        self.name = name
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        from agent.models.connection import connect
+
+        client = await asyncio.to_thread(connect, self._endpoint, self._key, self._timeout)
+        try:
+            batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
+            vectors = [vector for batch in batches for vector in await self._batch(client, batch)]
+        finally:
+            await client.close()
+        return self._alike(vectors)
+
+    async def _batch(self, client: AsyncOpenAI, texts: Sequence[str]) -> list[Vector]:
+        import openai
+
+        given = [encodable(text[:LONGEST_TEXT]) or " " for text in texts]
+        try:
+            async with asyncio.timeout(self._timeout):
+                # Read by hand: the SDK believes the shape of what it is sent.
+                answer = await client.embeddings.with_raw_response.create(
+                    model=self._model, input=given, encoding_format="float"
+                )
+            return _vectors(answer.http_response.json(), len(texts))
+        except TimeoutError:
+            raise self._error(f"did not answer within {self._timeout:g} seconds") from None
+        except openai.APIStatusError as error:
+            raise self._error(f"answered {error.status_code}: {error.response.text}") from None
+        except openai.APIConnectionError as error:
+            raise self._error(f"cannot be reached ({error.__cause__ or error})") from None
+        except (NotACompletion, ValueError, RecursionError) as error:
+            raise self._error(f"answered with what are no vectors ({error})") from None
+
+    def _alike(self, vectors: Sequence[Vector]) -> Sequence[Vector]:
+        if len({len(vector) for vector in vectors}) > 1:
+            raise self._error("answered with vectors of different lengths")
+        return vectors
+
+    def _error(self, what: str) -> ModelError:
+        told = printable(what.replace(self._key, "[key]") if len(self._key) >= 16 else what, 300)
+        way_out = "Check the embedding model's name and address, or choose examples by bm25, which needs none."
+        return ModelError(f"{self.name}: {told}. {way_out}", recorded=f"The embedding model {told}. {way_out}")
+
+
+class LocalEmbedder:
+    """A static embedding model (model2vec) in a folder of this machine; nothing is downloaded. Needs the extra ``embed``."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._loaded: Any = None
+        self._loading = asyncio.Lock()
+        self.name = f"local:{folder}"
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        async with self._loading:
+            if self._loaded is None:
+                self._loaded = await asyncio.to_thread(self._load)
+            found = await asyncio.to_thread(self._loaded.encode, [encodable(text[:LONGEST_TEXT]) for text in texts])
+        return [tuple(map(float, vector)) for vector in found]
+
+    def _load(self) -> Any:
+        from agent.config import given_path
+
+        try:
+            from model2vec import StaticModel  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+        except ImportError as error:
+            raise ConfigurationError(
+                f'{self.name} needs model2vec ({error}); install it with pip install "housequest[embed]".'
+            ) from error
+        path = given_path(self._folder)
+        if not path.is_dir():
+            raise ConfigurationError(f"{self.name}: there is no such folder; give one with a model2vec model in it.")
+        try:
+            return cast("Any", StaticModel).from_pretrained(path)
+        except (OSError, ValueError, KeyError) as error:
+            raise ConfigurationError(f"{self.name}: this is no model2vec model: {shown(error)}") from error
+
+
+def _vectors(value: object, number: int) -> list[Vector]:
+    fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    data = fields.get("data")
+    entries = cast("list[object]", data) if isinstance(data, list) else []
+    found: dict[int, Vector] = {}
+    for place, entry in enumerate(entries):
+        one = cast("dict[str, object]", entry) if isinstance(entry, dict) else {}
+        index = one.get("index", place)
+        found[index if isinstance(index, int) else place] = _vector(one.get("embedding"))
+    if set(found) != set(range(number)):
+        raise ValueError(f"{len(entries)} for {number} texts")
+    return [found[place] for place in range(number)]
+
+
+def _vector(value: object) -> Vector:
+    numbers = cast("list[object]", value) if isinstance(value, list) else []
+    if not numbers or not all(isinstance(one, int | float) and math.isfinite(one) for one in numbers):
+        raise ValueError("an embedding is no list of numbers")
+    return tuple(float(cast("float", one)) for one in numbers)

@@ -1,0 +1,275 @@
+"""One decision about a running skill: whether it is done, why it cannot be, and which commands lead on, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent.skills.naming import matches
+from agent.skills.search import Search
+from agent.skills.skill import Skill
+from worlds.alfworld.belief import Belief, Item, Receptacle, kind
+from worlds.alfworld.counts import Counts
+from worlds.alfworld.diagnosis import KNIVES
+from worlds.alfworld.goals import APPLIANCES, Treatment
+
+_TREATMENTS: dict[str, Treatment] = {"heat": "heat", "cool": "cool", "clean": "clean"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """An object with a receptacle that is known to hold it."""
+
+    item: Item
+    where: Receptacle
+
+
+class Attempt:
+    """A skill, whose targets are named as the game names them, against one belief."""
+
+    def __init__(
+        self,
+        skill: Skill,
+        belief: Belief,
+        counts: Counts | None,
+        vain: frozenset[str],
+        placed: frozenset[str],
+        *,
+        near: bool,
+        accomplished: bool,
+    ) -> None:
+        self.skill = skill
+        self.belief = belief
+        self.vain = vain
+        self.placed = placed
+        self.near = near
+        self.accomplished = accomplished
+        self.search = Search(belief, counts, vain)
+        self.wanted = skill.object or ""
+        self.held = belief.item(belief.held)
+
+    def done(self) -> str | None:
+        """What came of the skill, once it is carried out."""
+        match self.skill.verb:
+            case "find":
+                return self._found()
+            case "go":
+                return next((f"you are at the {one.name}" for one in self._spots()[:1] if self._here(one)), None)
+            case "pick":
+                return f"you hold the {self.held.name}" if self.held and self._is(self.held) else None
+            case "open" | "close" as verb:
+                state = "open" if verb == "open" else "closed"
+                there = (one for one in self._spots()[:1] if self._here(one) and one.openness == state)
+                return next((f"the {one.name} is {state}" for one in there), None)
+            case "heat" | "cool" | "clean" as verb:
+                if self.held and self._is(self.held) and _treated(self.held, verb):
+                    return f"the {self.held.name} is {_treated_word(verb)}"
+                return None
+            case "use":
+                lit = (one for one in self._sights() if one.item.lit and self._here(one.where))
+                return next((f"the {one.item.name} is on" for one in lit), None)
+            case _:
+                return f"done: {self.skill}" if self.accomplished else None
+
+    def place(self) -> str | None:
+        """The receptacle of the skill's own that one stands at, once it is carried out."""
+        spots = self._spots() or self._spots_of(self.wanted) or [one.where for one in self._sights()]
+        return next((one.name for one in spots if self._here(one)), None)
+
+    def problem(self) -> str | None:
+        """Why the skill cannot be carried out as things stand, without any command having been tried."""
+        match self.skill.verb:
+            case "pick" if self.held:
+                return f"your hand is full: you hold the {self.held.name}"
+            case "pick" | "use" | "slice":
+                return self._unseen_or_far() or (self._no_knife() if self.skill.verb == "slice" else None)
+            case "put" | "heat" | "cool" | "clean":
+                return self._not_held() or self._no_spot()
+            case "examine" if not self._spots_of(self.wanted):
+                return self._not_held()
+            case "open" | "close":
+                best = next(iter(self._spots()), None)
+                if best and best.openness == "surface":
+                    return f"the {best.name} cannot be opened or closed"
+                return self._far(best) if best else None
+            case _:
+                return None
+
+    def commands(self) -> Iterator[str]:
+        """The commands that lead on, best first; those in ``vain`` may be among them."""
+        match self.skill.verb:
+            case "find":
+                yield from self._finding()
+            case "go":
+                yield from (f"go to {one.name}" for one in self._spots())
+            case "pick":
+                for one in self._sights(nearby=True):
+                    yield from self._at(one.where, f"take {one.item.name} from {one.where.name}", inside=True)
+            case "put":
+                yield from self._putting()
+            case "open" | "close" as verb:
+                for one in self._spots():
+                    yield from self._at(one, f"{verb} {one.name}")
+            case "heat" | "cool" | "clean" as verb:
+                for one in self._spots():
+                    yield from self._at(one, f"{verb} {self.belief.held} with {one.name}")
+            case "use":
+                for one in self._sights():
+                    yield from self._at(one.where, f"use {one.item.name}")
+            case "slice":
+                for one in self._sights(nearby=True):
+                    yield from self._at(one.where, f"slice {one.item.name} with {self.belief.held}", inside=True)
+            case "examine":
+                for one in self._spots_of(self.wanted):
+                    yield from self._at(one, f"examine {one.name}")
+                if self.held and self._is(self.held):
+                    yield f"examine {self.held.name}"
+            case "look":
+                yield "look"
+            case "explore":
+                for one in self.search.breadth():
+                    yield from self._look_into(one)
+
+    def nothing_left(self) -> str:
+        """Why no command leads on, where none was refused last."""
+        if self.skill.verb in {"find", "explore"}:
+            sought = f" and there is no {self.wanted} to be found" if self.wanted else ""
+            return f"every place was looked into{sought}"
+        return f"there is no way left to {self.skill}"
+
+    # Looking for things.
+
+    def _found(self) -> str | None:
+        spots = self._spots_of(self.wanted)
+        if spots:
+            return next((f"you are at the {one.name}" for one in spots[:1] if self._here(one)), None)
+        if self.held and self._is(self.held):
+            return f"you hold the {self.held.name}"
+        visible = (one for one in self._to_find() if self._here(one.where) and one.where.openness != "closed")
+        return next((f"the {one.item.name} is in or on the {one.where.name}, where you are" for one in visible), None)
+
+    def _finding(self) -> Iterator[str]:
+        yield from (f"go to {one.name}" for one in self._spots_of(self.wanted))
+        for one in self._to_find():
+            yield from self._at(one.where, f"open {one.where.name}")
+        for one in self.search.likeliest([self.wanted]):
+            yield from self._look_into(one)
+
+    def _to_find(self) -> list[Sight]:
+        """Known objects that are a find: one that was put down is none until everything else was looked into."""
+        seen = self._sights()
+        fresh = [one for one in seen if one.item.name not in self.placed or self.wanted == one.item.name]
+        return fresh if fresh or any(list(self._look_into(one)) for one in self.search.unseen()) else seen
+
+    def _look_into(self, one: Receptacle) -> Iterator[str]:
+        ways = (f"open {one.name}",) if one.openness == "closed" else (f"examine {one.name}",)
+        if self.search.shut_chance(one) > 0.5 and one.openness is None:
+            ways = (f"open {one.name}", f"examine {one.name}")
+        left = [command for command in ways if command not in self.vain]
+        if left and not self._here(one):
+            left = [f"go to {one.name}"] if f"go to {one.name}" not in self.vain else []
+        yield from left
+
+    def _sights(self, *, nearby: bool = False) -> list[Sight]:
+        """Known objects that are wanted and not held, nearest first; fresh ones first but, where ``nearby``, for those here."""
+        sights = [
+            Sight(item, holder)
+            for item in self.belief.items
+            if self._is(item) and item.name != self.belief.held
+            for holder in self.belief.holders(item.name)
+        ]
+        order = {one.name: at for at, one in enumerate(self.search.nearest(one.where for one in sights))}
+
+        def rank(one: Sight) -> tuple[bool, bool, int]:
+            return nearby and not self._here(one.where), one.item.name in self.placed, order[one.where.name]
+
+        return sorted(sights, key=rank)
+
+    # Places.
+
+    def _spots(self) -> list[Receptacle]:
+        """The receptacles that the skill may mean, best first."""
+        wanted = self.skill.receptacle
+        if wanted is None and self.skill.verb in _TREATMENTS:
+            wanted = APPLIANCES[_TREATMENTS[self.skill.verb]]
+        return self._spots_of(wanted or "")
+
+    def _spots_of(self, wanted: str) -> list[Receptacle]:
+        """The receptacles of a name or kind: the one where such a thing was put as is held now (two must lie together), then
+        what is here, then the nearest.
+        """
+        found = self.search.nearest(one for one in self.belief.receptacles if matches(one.name, wanted))
+        found = [one for one in found if self._here(one) or f"go to {one.name}" not in self.vain]
+        return sorted(found, key=lambda one: (not self._has_companion(one), not self._here(one)))
+
+    def _has_companion(self, one: Receptacle) -> bool:
+        held = self.held
+        return held is not None and any(
+            name in self.placed and kind(name) == held.kind for name in self.belief.inside(one) if name != held.name
+        )
+
+    def _putting(self) -> Iterator[str]:
+        spots = self._spots()
+        moves = {one.name: f"move {self.belief.held} to {one.name}" for one in spots}
+        if self.vain.intersection(moves.values()):
+            return  # what one of a kind does not take, none of them takes
+        for one in spots:
+            yield from self._at(one, moves[one.name], inside=True)
+
+    def _at(self, one: Receptacle, command: str, *, inside: bool = False) -> Iterator[str]:
+        """The way to ``command`` at a receptacle, an open one where it happens ``inside``; none where it was in vain."""
+        if command in self.vain:
+            return
+        if not self._here(one):
+            yield f"go to {one.name}"
+            return
+        if inside and self.search.shut_chance(one) > 0.5:
+            yield f"open {one.name}"
+            if one.openness == "closed":
+                return
+        yield command
+
+    def _here(self, one: Receptacle) -> bool:
+        return self.belief.is_here(one.name)
+
+    def _is(self, item: Item) -> bool:
+        return matches(item.name, self.wanted)
+
+    # What stands in the way.
+
+    def _unseen_or_far(self) -> str | None:
+        sights = self._sights(nearby=True)
+        if not sights:
+            return f"no {self.wanted} was seen yet that could be reached; find one first"
+        return self._far(sights[0].where, sights[0].item.name)
+
+    def _not_held(self) -> str | None:
+        if self.held is None:
+            return f"you do not hold the {self.wanted}; your hand is empty"
+        return None if self._is(self.held) else f"you do not hold the {self.wanted}; you hold the {self.held.name}"
+
+    def _no_spot(self) -> str | None:
+        spots = self._spots()
+        if spots or self.vain:
+            return self._far(spots[0]) if spots else None
+        if self.skill.verb == "put":
+            return "you stand nowhere in particular; say where to put it"
+        return f"there is nothing here to {self.skill.verb} it with"
+
+    def _no_knife(self) -> str | None:
+        if self.held and self.held.kind in KNIVES:
+            return None
+        return f"slicing takes a {' or a '.join(KNIVES)} in your hand"
+
+    def _far(self, one: Receptacle, what: str | None = None) -> str | None:
+        if not self.near or self._here(one):
+            return None
+        return f"you are not near the {what or one.name}; go there first"
+
+
+def _treated(item: Item, verb: str) -> bool:
+    return bool(item.clean) if verb == "clean" else item.heat == _treated_word(verb)
+
+
+def _treated_word(verb: str) -> str:
+    return {"heat": "hot", "cool": "cool", "clean": "clean"}[verb]

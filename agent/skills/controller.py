@@ -1,0 +1,244 @@
+"""Carries a skill out, one text command at a time, from belief alone.
+
+It keeps no list of commands to come: each is decided anew from what is believed, so that it does not matter who chose the one
+before. A person who overrules a command changes the belief, and the skill goes on from there; one who does what it was to
+do has completed it. Of its own past a skill remembers which of its commands taught nothing, and gives none of those again.
+
+    state = controller.begin(opening, goal)
+    state = controller.start(state, Skill("find", "mug"))
+    outcome, state = controller.next(state)               # Execute("go to shelf 1"), Done(...) or Failed(...)
+    state = controller.observe(state, turn.transitions)   # whatever was executed, whoever chose it
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from agent.skills.attempt import Attempt
+from agent.skills.naming import matches, resolve
+from agent.skills.skill import ALONE, AT_RECEPTACLE, Skill
+from worlds.alfworld.belief import Belief
+from worlds.alfworld.counts import Counts, load_counts
+from worlds.base import Observation, Transition
+from worlds.errors import ConfigurationError, nearest, shown
+from worlds.registry import BeliefReader
+
+ORDERS = ("counts", "name")
+MOST_COMMANDS = 100
+MOST_WORDS = 200
+MOST_PLACED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """Give this command next."""
+
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The skill is carried out, as far as belief tells; ``said`` says what came of it."""
+
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The skill cannot be carried out, or not any further; ``reason`` is in words of our own, for a planner to read."""
+
+    reason: str
+
+
+Outcome = Execute | Done | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Pursuit:
+    """What is known, and the skill that is being carried out, if any; immutable plain data.
+
+    ``placed`` are the objects that were put down and lie there still, which are no find when another of their kind is sought.
+    ``words`` are those of the goal sentence, which names things that a house may hold before any text has shown them.
+    ``vain`` are commands of this skill that taught nothing, ``issued`` is the last one given, ``given`` counts them.
+    ``problem`` is why the skill cannot even begin. ``before`` is the receptacle that a skill ended at last: of several
+    that share a location, the one that is meant.
+    """
+
+    belief: Belief
+    before: str | None = None
+    words: frozenset[str] = frozenset()
+    placed: frozenset[str] = frozenset()
+    skill: Skill | None = None
+    vain: frozenset[str] = frozenset()
+    issued: str | None = None
+    given: int = 0
+    accomplished: bool = False
+    explanation: str | None = None
+    problem: str | None = None
+
+
+class Controller:
+    """Skills to commands, for worlds whose texts ``reader`` puts into a belief (see ``believing.reader_of``).
+
+    It searches by the table counted over ``train``, or with ``order`` ``name`` by the names of places. With ``near``, what is
+    done to a thing fails unless one stands beside it, as LoTa-Bench has it (section 4); else the skill goes there first.
+    Raises ``ConfigurationError`` for another order.
+    """
+
+    def __init__(self, reader: BeliefReader, *, order: str = "counts", near: bool = False, most: int = MOST_COMMANDS) -> None:
+        if order not in ORDERS:
+            raise ConfigurationError(
+                f"Places are searched by {' or '.join(ORDERS)}, not {shown(order)}.{nearest(order, ORDERS)}"
+            )
+        self._reader = reader
+        self._counts: Counts | None = load_counts() if order == "counts" else None
+        self._near = near
+        self._most = most
+
+    def begin(self, opening: Observation, goal: str = "") -> Pursuit:
+        """The state before any skill."""
+        words = re.findall(r"[a-z]+", goal[:10_000].lower())[:MOST_WORDS]
+        return Pursuit(self._reader.begin(opening), words=frozenset(words))
+
+    def observe(self, state: Pursuit, transitions: Iterable[Transition]) -> Pursuit:
+        """The state after these commands were executed."""
+        for transition in transitions:
+            state = self._observed(state, transition)
+        return state
+
+    def start(self, state: Pursuit, skill: Skill) -> Pursuit:
+        """Take up ``skill`` in place of whatever was being carried out; its targets may be called as a model calls them."""
+        named, problem = self._named(state, skill)
+        return replace(
+            state,
+            skill=named,
+            vain=frozenset[str](),
+            issued=None,
+            given=0,
+            accomplished=False,
+            explanation=None,
+            problem=problem,
+        )
+
+    def next(self, state: Pursuit) -> tuple[Outcome, Pursuit]:
+        """What to do now; with `Done` and `Failed` the skill is over, and ``skill`` of the state None."""
+        over = replace(state, skill=None)
+        if state.skill is None:
+            return Failed("no skill is being carried out"), over
+        attempt = Attempt(
+            state.skill, state.belief, self._counts, state.vain, state.placed, near=self._near, accomplished=state.accomplished
+        )
+        if state.problem:
+            return Failed(state.problem), over
+        if said := attempt.done():
+            return Done(said), replace(over, before=attempt.place() or state.before)
+        if problem := attempt.problem():
+            return Failed(problem), over
+        if state.given >= self._most:
+            return Failed(f"could not {state.skill} within {self._most} commands"), over
+        command = next((command for command in attempt.commands() if command not in state.vain), None)
+        if command is None:
+            return Failed(self._refusal(state, attempt)), over
+        return Execute(command), replace(state, issued=command, given=state.given + 1)
+
+    def _observed(self, state: Pursuit, transition: Transition) -> Pursuit:
+        before, observation = state.belief, transition.observation
+        after = self._reader.update(before, transition.command, observation)
+        placed = state.placed - {after.held} if after.held else state.placed
+        if before.held and after.held is None and len(placed) < MOST_PLACED:
+            placed |= {before.held}
+        state = replace(state, belief=after, placed=placed)
+        if state.skill is None:
+            return state
+        if observation.accepted and _accomplished(state.skill, transition.command, before, after):
+            return replace(state, accomplished=True)
+        if transition.command == state.issued and after == before:
+            return replace(state, vain=state.vain | {transition.command}, explanation=observation.explanation)
+        return state
+
+    def _refusal(self, state: Pursuit, attempt: Attempt) -> str:
+        if state.issued is None or state.issued not in state.vain:
+            return attempt.nothing_left()
+        why = f" {state.explanation}" if state.explanation else ""
+        return f'could not {state.skill}: "{state.issued}" did nothing.{why}'
+
+    # What a planner's words mean in this house.
+
+    def _named(self, state: Pursuit, skill: Skill) -> tuple[Skill, str | None]:
+        if skill.verb in ALONE:
+            return Skill(skill.verb), None
+        if skill.verb == "go" and skill.receptacle is None:
+            skill = replace(skill, receptacle=skill.object, object=None)
+        place = self._place(state, skill.receptacle) if skill.receptacle else None
+        if skill.receptacle and place is None:
+            if skill.verb == "go" and self._thing(state, skill.receptacle):
+                return self._named(state, Skill("find", skill.receptacle))
+            return skill, _missing(skill.receptacle, "place", [one.kind for one in state.belief.receptacles])
+        if skill.verb in AT_RECEPTACLE:
+            if place is None and skill.object:
+                return self._named(state, Skill(skill.verb, receptacle=skill.object))
+            return (Skill(skill.verb, receptacle=place), None) if place else (skill, f"it was not said what to {skill.verb}")
+        if skill.verb == "put" and place is None:
+            place = state.before if state.before and state.belief.is_here(state.before) else state.belief.at
+        return self._with_object(state, replace(skill, receptacle=place))
+
+    def _with_object(self, state: Pursuit, skill: Skill) -> tuple[Skill, str | None]:
+        if skill.object is None:
+            if state.belief.held and skill.verb in {"put", "heat", "cool", "clean", "examine"}:
+                return replace(skill, object=state.belief.held), None
+            return skill, f"it was not said what to {skill.verb}, and you hold nothing"
+        thing = self._thing(state, skill.object)
+        place = self._place(state, skill.object) if skill.verb in {"find", "examine"} else None
+        named = place or thing
+        if named is None:
+            return skill, _missing(skill.object, "thing", [one.kind for one in state.belief.items])
+        return replace(skill, object=named), None
+
+    def _place(self, state: Pursuit, said: str) -> str | None:
+        places = state.belief.receptacles
+        found = resolve(said, {one.kind for one in places}, {one.name for one in places})
+        # All places are told at the start: a number that is none of theirs is a mistake.
+        return found if found and any(matches(one.name, found) for one in places) else None
+
+    def _thing(self, state: Pursuit, said: str) -> str | None:
+        items = state.belief.items
+        seen = {one.kind for one in items}
+        furniture = {one.kind for one in state.belief.receptacles}
+        return resolve(said, (seen | self._objects | state.words) - (furniture - seen), {one.name for one in items})
+
+    @cached_property
+    def _objects(self) -> frozenset[str]:
+        return frozenset(self._counts.objects()) if self._counts else frozenset()
+
+
+def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> bool:
+    """Whether this command was what the skill is about, for skills that leave no trace in belief."""
+    match skill.verb:
+        case "put":
+            put = before.held if after.held is None else None
+            item = after.item(put)
+            where = item.where if item else None
+            right_place = where is not None and (skill.receptacle is None or matches(where, skill.receptacle))
+            return put is not None and matches(put, skill.object or put) and right_place
+        case "slice":
+            uncut = {one.name for one in before.items if not one.sliced}
+            sliced = [one.name for one in after.items if one.sliced and (one.name in uncut or before.item(one.name) is None)]
+            return any(matches(name, skill.object or name) for name in sliced)
+        case "examine":
+            verb, _, name = command.partition(" ")
+            return verb == "examine" and matches(name, skill.object or name)
+        case "look":
+            return command.strip() == "look"
+        case "explore":
+            return sum(one.contents is None for one in after.receptacles) < sum(
+                one.contents is None for one in before.receptacles
+            )
+        case _:
+            return False
+
+
+def _missing(said: str, what: str, known: Iterable[str]) -> str:
+    return f"there is no {what} called {shown(said, 60)} here.{nearest(said.lower(), sorted(set(known)))}"

@@ -1,0 +1,52 @@
+"""What a planner calls a thing, read as the name or the kind that the game has for it.
+
+Models write ``SinkBasin``, ``the sink basin`` or ``AppleSliced`` for what the text calls ``sinkbasin 1`` and ``apple 1``; the
+papers' own examples do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from worlds.alfworld.belief import kind
+from worlds.alfworld.goals import SYNONYMS
+
+LONGEST_NAME = 80
+
+_NUMBERED = re.compile(r"(?P<words>.*?)[\s_]*(?P<number>\d{1,6})?", re.ASCII)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+", re.ASCII)
+_ARTICLES = frozenset({"a", "an", "the", "some", "another", "one", "any"})
+
+
+def resolve(said: str, kinds: Collection[str], names: Collection[str] = ()) -> str | None:
+    """The kind among ``kinds``, or with a number the name, that ``said`` means; None where it means none.
+
+    A name that is none of ``names`` is taken for one that may yet be found, as long as its kind is known.
+    """
+    bare = " ".join(said[:LONGEST_NAME].split())
+    if bare in names or bare in kinds:
+        return bare
+    found = _NUMBERED.fullmatch(bare)
+    if found is None:
+        return None
+    words = [word.lower() for word in _WORD.findall(found["words"])]
+    words = [word for word in words if word not in _ARTICLES and word != "sliced"]
+    known = {*kinds, *map(kind, names)}
+    # The longest ending that is a name: what stands before it are adjectives ("clean mug").
+    for start in range(len(words)):
+        named = _kind("".join(words[start:]), known)
+        if named is not None:
+            return f"{named} {int(found['number'])}" if found["number"] else named
+    return None
+
+
+def matches(name: str, wanted: str) -> bool:
+    """Whether the thing called ``name`` is ``wanted``, a name or a kind."""
+    return wanted in (name, kind(name))
+
+
+def _kind(joined: str, known: Collection[str]) -> str | None:
+    forms = (joined, joined.removesuffix("s"), joined.removesuffix("es"))
+    plain = next((form for form in forms if form in known), None)
+    return plain or next((SYNONYMS[form] for form in forms if SYNONYMS.get(form) in known), None)

@@ -1,0 +1,72 @@
+"""A skill as a value, with its words.
+
+The verbs are those that the planners of the papers share, fitted to a household in text: LLM-Planner's and LoTa-Bench's
+(section 4 of either) name the same few, and OPEx (section 3, "Skill Library") adds ``explore`` and ``look``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Verb = Literal[
+    "find", "go", "pick", "put", "open", "close", "heat", "cool", "clean", "use", "slice", "examine", "look", "explore"
+]
+VERBS: tuple[Verb, ...] = get_args(Verb)
+
+ALONE: frozenset[Verb] = frozenset({"look", "explore"})
+"""Verbs that are about nothing in particular."""
+
+AT_RECEPTACLE: frozenset[Verb] = frozenset({"go", "open", "close"})
+"""Verbs whose only target is a receptacle."""
+
+_WORDS: dict[Verb, str] = {
+    "find": "find {object}",
+    "go": "go to {receptacle}",
+    "pick": "pick up {object}",
+    "put": "put {object} in {receptacle}",
+    "open": "open {receptacle}",
+    "close": "close {receptacle}",
+    "heat": "heat {object} with {receptacle}",
+    "cool": "cool {object} with {receptacle}",
+    "clean": "clean {object} with {receptacle}",
+    "use": "turn on {object}",
+    "slice": "slice {object}",
+    "examine": "examine {object}",
+    "look": "look around",
+    "explore": "explore the room",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A verb with its targets, each a kind ("mug"), a name ("mug 1") or None where none is meant.
+
+    ``find`` and ``examine`` take either an object or a receptacle as their ``object``. Without a ``receptacle``, ``put`` means
+    the one that the last skill ended at, and ``heat``, ``cool`` and ``clean`` mean the appliance that does it.
+    """
+
+    verb: Verb
+    object: str | None = None
+    receptacle: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The skill in words, for prompts and people: "put the mug in the fridge 1"."""
+        pattern = _WORDS[self.verb]
+        if self.receptacle is None and self.verb not in AT_RECEPTACLE:
+            pattern = "put down {object}" if self.verb == "put" else pattern.partition(" with ")[0]
+        article = "a" if self.verb == "find" else "the"
+        thing = _with_article(self.object or "it", article)
+        return pattern.format(object=thing, receptacle=_with_article(self.receptacle or "it", "the"))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _with_article(name: str, article: str) -> str:
+    if name == "it":
+        return name
+    if article == "the" or name[-1].isdigit():
+        return f"the {name}"
+    return f"an {name}" if name[0] in "aeiou" else f"a {name}"

@@ -1,0 +1,247 @@
+"""In-context examples: tasks that were won, each with what was done, for prompts that show a model how it goes.
+
+There is one store for all agents. What ships was played by the expert in made-up houses (``scripts/make_examples.py``);
+``from_world`` makes another from the ``train`` split where its games are. How examples are chosen for a task is
+``knowledge.selection``'s.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from worlds.alfworld.belief import kind
+from worlds.alfworld.counts import load_counts
+from worlds.alfworld.goals import guess_goal, read_goal
+from worlds.base import Observation, Task, Trajectory, Transition, World
+from worlds.errors import KnowledgeError, TaskNotFound, shown
+
+SHIPPED = "examples.jsonl"
+MAX_FILE = 20_000_000
+MAX_EXAMPLES = 10_000
+MAX_STEPS = 200
+MAX_TEXT = 10_000
+TRAIN = "train"
+EACH = 10
+"""Examples of each task type that a store has unless more are asked for (OPEx, section 3, "Example Selector")."""
+
+Action = Literal["find", "pick", "go", "put", "open", "close", "heat", "cool", "clean", "use", "slice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subgoal:
+    """One thing that had to be done: an action with the kinds of object and of place that it was about."""
+
+    action: Action
+    object: str | None = None
+    place: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A task that was won, with what was executed. ``origin`` says where it comes from, and is told to nobody.
+
+    ``type`` is the world's own word, for choosing among examples; it is not shown unless that is granted.
+    """
+
+    origin: str
+    type: str
+    trajectory: Trajectory
+
+    @property
+    def goal(self) -> str:
+        """The task sentence."""
+        return self.trajectory.goal
+
+    def subgoals(self) -> tuple[Subgoal, ...]:
+        """What had to be done, without the looking about: what was taken, treated, used and put, each with the way there."""
+        return tuple(_subgoals(self.trajectory.transitions))
+
+
+def of_trajectory(trajectory: Trajectory, task_type: str, origin: str) -> Example:
+    """An example of a task that was won; commands that were refused are left out of it."""
+    taken = tuple(one for one in trajectory.transitions if one.observation.accepted)[:MAX_STEPS]
+    return Example(origin, task_type, Trajectory(trajectory.goal, trajectory.opening, taken))
+
+
+def played(world: World, task: Task, *, most: int = 50) -> Example | None:
+    """What the world's expert does in ``task``; None where it does not win within ``most`` commands."""
+    env, expert = world.open(task), world.expert()
+    try:
+        opening = env.reset().observation
+        memory = expert.begin(task.goal, opening)
+        transitions: list[Transition] = []
+        while len(transitions) < most:
+            command, _, memory = expert.decide(memory)
+            if command is None:
+                return None
+            step = env.step(command)
+            memory = expert.observe(memory, command, step.observation)
+            transitions.append(Transition(command, step.observation))
+            if step.won:
+                return of_trajectory(Trajectory(task.goal, opening, tuple(transitions)), task.type, task.reference)
+            if step.done:
+                return None
+    finally:
+        env.close()
+    return None
+
+
+def from_world(world: World, *, each: int = EACH, seed: int = 0, split: str = TRAIN) -> tuple[Example, ...]:
+    """``each`` examples of every task type, drawn from ``split`` by ``seed`` and played by the world's expert.
+
+    Raises ``KnowledgeError`` where the split is not there.
+    """
+    try:
+        tasks = world.tasks(split)
+    except TaskNotFound as error:
+        raise KnowledgeError(f"Examples are made from the split {split!r}, which is not there: {error}") from error
+    by_type: dict[str, list[Task]] = {}
+    for task in tasks:
+        by_type.setdefault(task.type, []).append(task)
+    found: list[Example] = []
+    for name, members in sorted(by_type.items()):
+        drawn = random.Random(f"{seed} {name}").sample(members, len(members))
+        found.extend(_first(each, (played(world, task) for task in drawn)))
+    if not found:
+        raise KnowledgeError(f"No task of the split {split!r} could be made into an example; check it with `housequest data`.")
+    return tuple(found)
+
+
+def _first(most: int, examples: Iterable[Example | None]) -> Iterator[Example]:
+    for example in examples:
+        if example is not None:
+            yield example
+            most -= 1
+        if most <= 0:
+            return
+
+
+def type_of(goal: str, receptacles: Iterable[str]) -> str | None:
+    """The task type that a goal sentence states, read off its wording; None where that does not tell.
+
+    ``receptacles`` are the kinds of place in the house. Nothing granted is asked: this is what the sentence itself says.
+    """
+    read = read_goal(goal) or guess_goal(goal, objects=load_counts().objects(), receptacles=sorted(set(receptacles)))
+    return read.type if read else None
+
+
+# A store as a file: a JSON object a line.
+
+
+def written(examples: Iterable[Example]) -> str:
+    """The text of a store."""
+    return "".join(json.dumps(_fields(example), ensure_ascii=True) + "\n" for example in examples)
+
+
+def shipped() -> tuple[Example, ...]:
+    """The examples that ship, from made-up houses."""
+    return _shipped()
+
+
+def load_examples(path: Path) -> tuple[Example, ...]:
+    """The examples in a file. Raises ``KnowledgeError`` with file and line."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE + 1)
+    except (OSError, ValueError) as error:
+        raise KnowledgeError(f"{shown(str(path))}: the examples cannot be read: {error}") from error
+    return parse_examples(content, str(path))
+
+
+def parse_examples(content: bytes, origin: str) -> tuple[Example, ...]:
+    """Read a store; ``origin`` names it in errors. Raises ``KnowledgeError``."""
+    way_out = "Make the file with scripts/make_examples.py."
+    if len(content) > MAX_FILE:
+        raise KnowledgeError(f"{shown(origin)}: a store of examples has at most {MAX_FILE:,} bytes. {way_out}")
+    lines = content.splitlines()
+    if len(lines) > MAX_EXAMPLES:
+        raise KnowledgeError(f"{shown(origin)}: a store has at most {MAX_EXAMPLES:,} examples. {way_out}")
+    found: list[Example] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(_example(json.loads(line)))
+        except (ValueError, RecursionError) as error:
+            raise KnowledgeError(f"{shown(origin)}:{number}: this is no example: {error} {way_out}") from error
+    if not found:
+        raise KnowledgeError(f"{shown(origin)}: there is no example in it. {way_out}")
+    return tuple(found)
+
+
+@cache
+def _shipped() -> tuple[Example, ...]:
+    from importlib.resources import files
+
+    return parse_examples(files("knowledge").joinpath(SHIPPED).read_bytes(), SHIPPED)
+
+
+def _fields(example: Example) -> dict[str, object]:
+    steps = [[one.command, one.observation.text] for one in example.trajectory.transitions]
+    return {
+        "origin": example.origin,
+        "type": example.type,
+        "goal": example.goal,
+        "opening": example.trajectory.opening.text,
+        "steps": steps,
+    }
+
+
+def _example(value: object) -> Example:
+    if not isinstance(value, dict):
+        raise ValueError("the line is no JSON object.")
+    fields = cast("dict[str, Any]", value)
+    steps: object = fields.get("steps")
+    if not isinstance(steps, list) or not 0 < len(cast("list[object]", steps)) <= MAX_STEPS:
+        raise ValueError(f"'steps' is no list of 1 to {MAX_STEPS} commands with their answers.")
+    transitions = tuple(_transition(step) for step in cast("list[object]", steps))
+    opening = Observation(_text(fields, "opening"))
+    return Example(_text(fields, "origin"), _text(fields, "type"), Trajectory(_text(fields, "goal"), opening, transitions))
+
+
+def _transition(value: object) -> Transition:
+    pair = cast("Sequence[object]", value) if isinstance(value, list) else ()
+    if len(pair) != 2:
+        raise ValueError("a step is no command with its answer.")
+    words = {"command": pair[0], "answer": pair[1]}
+    return Transition(_text(words, "command"), Observation(_text(words, "answer")))
+
+
+def _text(fields: Mapping[str, object], key: str) -> str:
+    value = fields.get(key)
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT:
+        raise ValueError(f"{key!r} is {shown(value, 60)}, not a text of at most {MAX_TEXT} characters.")
+    # A lone surrogate is no character: a prompt that holds one cannot be sent.
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+# From commands to subgoals.
+
+
+def _subgoals(transitions: Iterable[Transition]) -> Iterator[Subgoal]:
+    for transition in transitions:
+        verb, _, rest = transition.command.strip().partition(" ")
+        match verb:
+            case "take":
+                thing, _, place = rest.partition(" from ")
+                yield Subgoal("find", kind(thing))
+                yield Subgoal("pick", kind(thing), kind(place))
+            case "move":
+                thing, _, place = rest.partition(" to ")
+                yield Subgoal("go", place=kind(place))
+                yield Subgoal("put", kind(thing), kind(place))
+            case "heat" | "cool" | "clean" as treatment:
+                thing, _, place = rest.partition(" with ")
+                yield Subgoal("go", place=kind(place))
+                yield Subgoal(treatment, kind(thing), kind(place))
+            case "use":
+                yield Subgoal("find", kind(rest))
+                yield Subgoal("use", kind(rest))
+            case "slice":
+                yield Subgoal("slice", kind(rest.partition(" with ")[0]))
+            case _:
+                pass  # looking about: where something is differs from house to house

@@ -1,0 +1,102 @@
+"""Which examples are shown for a task: at random, by task type, some of each type, or the most similar ones.
+
+LLM-Planner draws a hundred stratified by task type and shows the nearest nine (sections 4.3 and 5.1); OPEx the nearest of ten
+of each type (section 3, "Example Selector"); LoTa-Bench compares random, task-specific and semantic choice (section 6.1). All
+of these are deterministic: the same task, store and seed give the same examples.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from knowledge.examples import Example
+
+Vector = Sequence[float]
+
+_WORD = re.compile(r"[a-z0-9]+")
+_SATURATION, _LENGTH = 1.5, 0.75
+"""The usual constants of Okapi BM25, k1 and b (Robertson and Zaragoza, 2009)."""
+
+
+def at_random(examples: Sequence[Example], most: int, seed: str) -> tuple[Example, ...]:
+    """``most`` of ``examples``, drawn by ``seed``."""
+    return tuple(random.Random(seed).sample(examples, min(most, len(examples))))
+
+
+def of_type(examples: Sequence[Example], task_type: str | None, most: int, seed: str) -> tuple[Example, ...]:
+    """``most`` examples of a task type, drawn by ``seed``; of all types where there are none of this one."""
+    alike = [example for example in examples if example.type == task_type]
+    return at_random(alike or examples, most, seed)
+
+
+def stratified(examples: Sequence[Example], most: int, seed: str) -> tuple[Example, ...]:
+    """``most`` examples, as many of each task type as of any other or one more, drawn by ``seed``."""
+    by_type: dict[str, list[Example]] = {}
+    for example in at_random(examples, len(examples), seed):
+        by_type.setdefault(example.type, []).append(example)
+    return tuple(_in_turn([by_type[name] for name in sorted(by_type)]))[:most]
+
+
+def _in_turn(lists: Sequence[Sequence[Example]]) -> Iterator[Example]:
+    for place in range(max(map(len, lists), default=0)):
+        yield from (members[place] for members in lists if place < len(members))
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """Okapi BM25 over short texts; nothing is downloaded and nothing kept but the counts of words."""
+
+    documents: tuple[Counter[str], ...]
+    rarity: dict[str, float]
+    average: float
+
+    @classmethod
+    def over(cls, texts: Iterable[str]) -> Bm25:
+        """An index of ``texts``."""
+        documents = tuple(Counter(_words(text)) for text in texts)
+        often = Counter(word for document in documents for word in document)
+        total = len(documents)
+        rarity = {word: math.log(1 + (total - number + 0.5) / (number + 0.5)) for word, number in often.items()}
+        average = sum(document.total() for document in documents) / total if total else 0.0
+        return cls(documents, rarity, average or 1.0)
+
+    def scores(self, query: str) -> list[float]:
+        """How similar each text is to ``query``."""
+        asked = _words(query)
+        return [sum(self._score(document, word) for word in asked) for document in self.documents]
+
+    def _score(self, document: Counter[str], word: str) -> float:
+        often = document[word]
+        length = 1 - _LENGTH + _LENGTH * document.total() / self.average
+        return self.rarity.get(word, 0.0) * often * (_SATURATION + 1) / (often + _SATURATION * length)
+
+
+def cosines(query: Vector, vectors: Iterable[Vector]) -> list[float]:
+    """The cosine similarity of ``query`` to each of ``vectors``; 0 where either is null or not finite."""
+    return [_cosine(query, vector) for vector in vectors]
+
+
+def best(examples: Sequence[Example], scores: Sequence[float], most: int) -> tuple[Example, ...]:
+    """The ``most`` examples of highest score, best first; equal ones in the store's order."""
+    ranked = sorted(range(len(examples)), key=lambda place: -scores[place])
+    return tuple(examples[place] for place in ranked[:most])
+
+
+def nearest(examples: Sequence[Example], goal: str, most: int) -> tuple[Example, ...]:
+    """The ``most`` examples whose goals are most similar to ``goal`` by BM25, best first."""
+    return best(examples, Bm25.over(example.goal for example in examples).scores(goal), most)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _cosine(one: Vector, other: Vector) -> float:
+    sizes = math.hypot(*one) * math.hypot(*other)
+    product = math.fsum(a * b for a, b in zip(one, other, strict=True)) if math.isfinite(sizes) and sizes else 0.0
+    return product / sizes if product else 0.0
