@@ -173,7 +173,7 @@ def episode_name(task: Selected) -> str:
     return f"{task.number:04d}-{slug(task.id)}"
 
 
-def differences(before: Manifest, now: Manifest) -> list[str]:
+def differences(before: BaseModel, now: BaseModel) -> list[str]:
     """What changed between two manifests, a line a change. Versions of what should not matter are not compared."""
     old, new = (_flat(manifest.model_dump(mode="json", exclude={"versions"})) for manifest in (before, now))
     changes = [
@@ -191,7 +191,7 @@ def _flat(value: Mapping[str, Any], above: str = "") -> dict[str, object]:
         if isinstance(item, dict):
             flat |= _flat(cast("dict[str, Any]", item), name)
         elif name == "tasks":
-            flat |= {name: len(item), "tasks' ids": " ".join(task["id"] for task in item)}
+            flat |= {name: len(item), "tasks' ids": " ".join(task if isinstance(task, str) else task["id"] for task in item)}
         else:
             flat[name] = item
     return flat

@@ -8,6 +8,7 @@ and placing count apart and once more together.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from worlds.alfred.state import Mark, State, Thing
 
@@ -21,6 +22,9 @@ TASK_TYPES = (
     "pick_and_place_with_movable_recep",
 )
 """The seven task types."""
+
+Level = Literal["easy", "normal", "hard"]
+LEVELS: tuple[Level, ...] = get_args(Level)
 
 _TREATED: dict[str, Mark] = {
     "pick_clean_then_place_in_recep": "clean",
@@ -81,12 +85,9 @@ class Goal:
         return bool(filled) + bool(placed) + bool(filled & placed)
 
 
-def level(length: int) -> str:
+def level(length: int) -> Level:
     """How hard a task is by the ``length`` of its annotated plan: ``easy`` up to 5, ``normal`` up to 10, else ``hard``.
 
     The Socratic Planner's levels (section 4.4, figure 4). ``NoOp`` does not count.
     """
     return "easy" if length <= 5 else "normal" if length <= 10 else "hard"
-
-
-LEVELS = ("easy", "normal", "hard")
