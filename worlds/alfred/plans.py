@@ -44,10 +44,16 @@ LONGEST_PLAN = 60
 LONGEST_TEXT = 20_000
 """Characters of a reply that are looked at."""
 
-_NAME = r"[A-Za-z][A-Za-z]{0,39}"
+_LONGEST_NAME = 40
+_NAME = rf"[A-Za-z]{{1,{_LONGEST_NAME}}}"
 _LINE = re.compile(rf"\s*(?:\d{{1,3}}\s?[.):]\s?)?({_NAME})((?:\s{{1,4}}{_NAME}){{0,4}})\s*", re.ASCII)
-_CALL = re.compile(rf"\b({_NAME})[ \t]{{0,3}}[(\[:]?[ \t]{{0,3}}({_NAME})(?:[ \t]{{0,3}}[, ][ \t]{{0,3}}({_NAME}))?", re.ASCII)
-_BY_FOLDED: dict[str, Action] = {action.casefold(): action for action in ARGUMENTS}
+_WORD = re.compile(r"[A-Za-z]+|\n", re.ASCII)
+_LITTLE = frozenset(
+    {"a", "an", "and", "from", "in", "into", "it", "on", "onto", "some", "the", "them", "then", "to", "up", "with"}
+)
+"""Words that stand in sentences and name nothing: who uses them writes prose."""
+
+_FULL: dict[str, Action] = {action.casefold(): action for action in ARGUMENTS}
 _SHORT: dict[str, Action] = {
     "goto": "GotoLocation",
     "navigation": "GotoLocation",
@@ -59,6 +65,7 @@ _SHORT: dict[str, Action] = {
     "cool": "CoolObject",
     "toggle": "ToggleObject",
 }
+_ACTIONS: dict[str, Action] = {**_FULL, **_SHORT}
 
 
 class PlanError(ValueError):
@@ -104,25 +111,29 @@ def read_plan(text: str) -> Plan:
 
 
 def read_loosely(text: str) -> Plan:
-    """The plan among the words of ``text``: calls, commas, marks, small letters and short names of actions are all taken.
+    """The plan among the words of ``text``: brackets, commas, marks, numbers, and short names of actions are all taken.
 
     What is no subgoal is passed over. Raises ``PlanError`` where nothing is left or too much.
     """
+    words: list[str] = [word.casefold() for word in _WORD.findall(_bounded(text))]
     plan: list[Subgoal] = []
-    for match in _CALL.finditer(_bounded(text)):
-        folded = match[1].casefold()
-        action = _BY_FOLDED.get(folded) or _SHORT.get(folded)
+    for place, word in enumerate(words, start=1):
+        action = _ACTIONS.get(word)
         if action is None:
             continue
-        names = [name.casefold() for name in (match[2], match[3]) if name]
-        if len(names) >= ARGUMENTS[action]:
-            plan.append(Subgoal(action, *names[: ARGUMENTS[action]]))
+        names = words[place : place + ARGUMENTS[action]]
+        if len(names) == ARGUMENTS[action] and all(_nameable(name) for name in names):
+            plan.append(Subgoal(action, *names))
     return _checked(plan)
+
+
+def _nameable(word: str) -> bool:
+    return word not in _ACTIONS and word not in _LITTLE and word != "\n" and len(word) <= _LONGEST_NAME
 
 
 def subgoal(action: str, names: list[str]) -> Subgoal:
     """The subgoal of these words. Raises ``PlanError`` for an unknown action or a wrong number of names."""
-    known = _BY_FOLDED.get(action.casefold())
+    known = _FULL.get(action.casefold())
     if known is None:
         raise PlanError(
             f"There is no action {shown(action)}; known: {', '.join(ARGUMENTS)}.{nearest(action, tuple(ARGUMENTS))}"
