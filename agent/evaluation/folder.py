@@ -26,6 +26,7 @@ from agent.evaluation.result import Result, Selected, result_of
 from agent.record import read_episode
 from worlds.errors import ConfigurationError, shown
 from worlds.paths import atomic_write
+from worlds.text import printable
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -34,9 +35,10 @@ LARGEST_INDEX = 256 << 20
 
 
 class _Edition(BaseModel):
-    """As much of a manifest as any housequest can read."""
+    """As much of a manifest as any housequest can read. ``family`` is that of a run that has no episodes."""
 
     schema_version: int = SCHEMA
+    family: str | None = None
 
 
 class RunFolder:
@@ -78,8 +80,14 @@ class RunFolder:
     def manifest(self) -> Manifest:
         """What the run is. Raises ``ConfigurationError`` where there is none, or a damaged one."""
         content = read(self.manifest_file, LARGEST_MANIFEST, f"{self.path} is no run's folder; it has no run.json.")
-        later = parsed(_Edition, content, str(self.manifest_file)).schema_version
-        if later > SCHEMA:
+        edition = parsed(_Edition, content, str(self.manifest_file))
+        if edition.family is not None:
+            family = printable(edition.family[:40])
+            raise ConfigurationError(
+                f"{self.path} is a run of {family}, which has no episodes; see it with `housequest report`."
+            )
+        if edition.schema_version > SCHEMA:
+            later = edition.schema_version
             raise ConfigurationError(f"{self.manifest_file} is of a later housequest (schema {later}); update this one.")
         return parsed(Manifest, content, str(self.manifest_file))
 

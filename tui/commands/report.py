@@ -53,6 +53,15 @@ def report(
         raise ConfigurationError("--json, --markdown and --csv - print one thing each, the last without --against; give one.")
     folders, prices = [RunFolder(given_path(run)) for run in runs], configure().settings.prices_of
     if len(folders) == 1 and begun(folders[0].path):
+        for name, given in {
+            "--markdown": markdown,
+            "--csv": csv,
+            "--against": against,
+            "--html": html,
+            "--inspect": inspect,
+        }.items():
+            if given:
+                raise ConfigurationError(f"{name} is for runs with episodes; a run of plans has its figures and --json.")
         report_plans(folders[0].path, as_json=as_json)
         return
     swept = len(folders) == 1 and SweepFolder(folders[0].path).begun
