@@ -21,6 +21,7 @@ PARTS = (
     "prompts",
     "planners",
     "lota",
+    "alfred_plans",
 )
 
 

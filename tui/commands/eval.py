@@ -65,6 +65,11 @@ def evaluate(
         play_sweep(given_path(sweep), place, flags, limits, retry=retry is not None, dry_run=dry_run, as_json=as_json)
         return
     configuration = configure(flags)
+    if configuration.settings.world == "alfred-plans":
+        from tui.commands.alfred_plans import evaluate_plans
+
+        evaluate_plans(configuration, place, limits, dry_run=dry_run, as_json=as_json)
+        return
     plan = make_plan(configuration)
     check_budget(limits, configuration.settings, plan)
     folder = place or plan.default_folder
