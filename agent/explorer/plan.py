@@ -108,9 +108,14 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
     return Exploration(run, learning, model, settings.prices_of(model) if model else None)
 
 
+def is_kept(split: str) -> bool:
+    """Whether agents are evaluated on this split, so that nothing may be learned from it."""
+    return split.startswith(_KEPT)
+
+
 def refuse_kept(split: str, flag: str) -> None:
     """Raise ``ConfigurationError`` for a split that agents are evaluated on."""
-    if split.startswith(_KEPT):
+    if is_kept(split):
         raise ConfigurationError(
             f"{flag}: {shown(split)} is for evaluation, and rules that were learned from it would spoil its figures; use train "
             "or generated."
