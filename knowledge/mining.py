@@ -79,10 +79,11 @@ def need_rule(need: Precondition, origin: Origin) -> Rule:
     verb = need.command.partition(" ")[0]
     named = f"kind of {need.fact.subject}" if need.fact.relation == "kind" else str(need.fact)
     words = "-".join(re.findall("[a-z]+", named))
-    counted = f"refused {need.refused} of {need.refused} times otherwise ({_percent(need.interval)} %)"
+    low = f"{need.interval.low * 100:.3g}"
+    counted = f"refused {need.refused:,} of {need.refused:,} times otherwise ({low}-100 %)"
     return Rule(
         id=f"{verb}-needs-{words}",
-        statement=f"`{need.command}` works only if {need.fact}: {counted}, taken {need.taken} times with it.",
+        statement=f"`{need.command}` works only if {need.fact}: {counted}, taken {need.taken:,} times with it.",
         kind="mechanic",
         status="candidate",
         origin=origin,

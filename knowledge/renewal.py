@@ -6,6 +6,7 @@ person has decided, is counting's own and may be renewed; any other is left as i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -13,8 +14,7 @@ from hashlib import sha256
 from knowledge.rulebook import Rulebook
 from knowledge.rules import Origin, Rule
 
-_MARK = " #"
-_DIGITS = 8
+_SEAL = re.compile(r"@[0-9a-f]{8}$", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,7 @@ def renew(book: Rulebook, counted: Iterable[Rule], *, accept: bool) -> Renewal:
 
 def sealed(rule: Rule) -> Rule:
     """``rule`` with the digest of what it says in its origin."""
-    name = rule.origin.name.partition(_MARK)[0]
-    return replace(rule, origin=Origin(rule.origin.source, f"{name}{_MARK}{_digest(rule)}"))
+    return replace(rule, origin=Origin(rule.origin.source, f"{_SEAL.sub('', rule.origin.name)}@{_digest(rule)}"))
 
 
 def is_counted(rule: Rule) -> bool:
@@ -76,4 +75,4 @@ def is_counted(rule: Rule) -> bool:
 
 def _digest(rule: Rule) -> str:
     says = (rule.id, rule.statement, rule.kind or "", str(rule.check or ""), *rule.types, "", *rule.objects)
-    return sha256("\n".join(says).encode("utf-8", "backslashreplace")).hexdigest()[:_DIGITS]
+    return sha256("\n".join(says).encode("utf-8", "backslashreplace")).hexdigest()[:8]
