@@ -157,7 +157,7 @@ def _tell_record(path: Path) -> None:
 def terms_of(game: Game) -> Terms:
     """On what terms ``game`` is played. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     settings = game.settings
-    rules = read_rules(settings.rules) if settings.rules else None
+    rules = read_rules(settings.rules, settings.rules_budget) if settings.rules else None
     model = settings.model if needs_model(game.agent) else None
     return Terms(
         engine=game.world.engine,
@@ -167,7 +167,7 @@ def terms_of(game: Game) -> Terms:
         model=placeless(model) if model else None,
         rules=rules.label if rules else None,
         habits=habits_label(settings.habits, game.world),
-        rule_statements=rules.statements if rules else (),
+        choice=rules.choice if rules else None,
         settings=resolve_settings(game.agent, settings.settings_of(game.agent)),
         inline=game.world.inline,
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from worlds.base import World
 from worlds.errors import ConfigurationError, nearest, shown
+from worlds.registry import belief_reader
 
 if TYPE_CHECKING:
     from agent.agents.base import Agent
@@ -41,6 +42,7 @@ class _Entry:
     needs_model: bool
     settings: Mapping[str, Setting] | None
     """The defaults; None where the world says what can be set."""
+    takes_rules: bool = True
 
 
 def _react(parts: _Parts) -> Agent:
@@ -60,7 +62,13 @@ def _reasoner_actor(parts: _Parts) -> Agent:
         hint=bool(parts.settings["on_hint"]),
         most=parts.number("revisions"),
     )
-    return ReasonerActor(_model(parts, "reasoner-actor"), parts.world.manual, Sampling(*_sampling(parts)), replanning)
+    return ReasonerActor(
+        _model(parts, "reasoner-actor"),
+        parts.world.manual,
+        Sampling(*_sampling(parts)),
+        replanning,
+        household=belief_reader(parts.world.name) is not None,
+    )
 
 
 def _expert(parts: _Parts) -> Agent:
@@ -92,8 +100,8 @@ def _sampling(parts: _Parts) -> tuple[int, float, int]:
 _AGENTS: dict[str, _Entry] = {
     "react": _Entry(_react, "one role that thinks and acts", True, _SAMPLING),
     "reasoner-actor": _Entry(_reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING),
-    "expert": _Entry(_expert, "the world's own player, without a language model", False, None),
-    "human": _Entry(_human, "you, typing", False, {}),
+    "expert": _Entry(_expert, "the world's own player, without a language model", False, None, takes_rules=False),
+    "human": _Entry(_human, "you, typing", False, {}, takes_rules=False),
 }
 
 
@@ -113,6 +121,11 @@ def about(name: str) -> str:
 def needs_model(name: str) -> bool:
     """Whether the agent needs a language model."""
     return _entry(name).needs_model
+
+
+def takes_rules(name: str) -> bool:
+    """Whether what the agent does can depend on the rules that it is told."""
+    return _entry(name).takes_rules
 
 
 def resolve_settings(name: str, given: Mapping[str, str | Setting]) -> dict[str, Setting]:

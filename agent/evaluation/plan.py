@@ -11,15 +11,20 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
-from agent.config import Configuration, Grant, Scalar, check_habits, given_path, world_of
+from agent.config import RULES_BUDGET, Configuration, Grant, Scalar, check_habits, given_path, world_of
 from agent.episode import Terms
 from agent.evaluation.result import Selected
 from agent.evaluation.selection import Selection, select
+from knowledge.rules import Kind
 from worlds.base import World
 from worlds.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from knowledge.choosing import Choice
 
 SCHEMA = 1
 
@@ -30,17 +35,55 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Listed(_Frozen):
+    """A rule that may be told, and by what it is chosen."""
+
+    id: str
+    statement: str
+    kind: Kind | None = None
+    types: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+
+
 class Rules(_Frozen):
-    """The rules that the agent is told: the file's name and digest, and what it said."""
+    """The rules that the agent may be told: the book's name and digest, its accepted rules, and how many tokens an episode has
+    for them. ``budget`` None is of a run from before there was one, where all were told at once.
+    """
 
     file: str
     sha256: str
-    statements: tuple[str, ...]
+    budget: int | None = None
+    rules: tuple[Listed, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _earlier(cls, value: object) -> object:
+        """A manifest from before rules were chosen has their statements alone."""
+        if not isinstance(value, dict) or "statements" not in value:
+            return cast("object", value)
+        fields = cast("dict[str, object]", value)
+        statements = cast("list[object]", fields["statements"]) if isinstance(fields["statements"], list) else []
+        rules = [{"id": f"rule-{number}", "statement": each} for number, each in enumerate(statements, 1)]
+        return {**{key: fields[key] for key in fields if key != "statements"}, "rules": rules}
 
     @property
     def label(self) -> str:
         """The rulebook in a word, for an episode's record."""
         return f"{self.file}@{self.sha256[:12]}"
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """What the rules say."""
+        return tuple(rule.statement for rule in self.rules)
+
+    @property
+    def choice(self) -> Choice:
+        """The same as what is chosen from."""
+        from knowledge.choosing import Choice
+        from knowledge.rules import Rule
+
+        chosen = (Rule(each.id, each.statement, each.kind, each.types, each.objects) for each in self.rules)
+        return Choice(tuple(chosen), self.budget or RULES_BUDGET)
 
 
 class RunConfig(_Frozen):
@@ -76,7 +119,7 @@ class RunConfig(_Frozen):
             seed=self.seed,
             model=self.model,
             rules=self.rules.label if self.rules else None,
-            rule_statements=self.rules.statements if self.rules else (),
+            choice=self.rules.choice if self.rules else None,
             habits=habits_label(self.habits, world),
             settings=self.settings,
             inline=world.inline,
@@ -133,7 +176,7 @@ def make_plan(configuration: Configuration, *, curiosity: float | None = None) -
 
     Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
-    from agent.agents.registry import needs_model, resolve_settings
+    from agent.agents.registry import needs_model, resolve_settings, takes_rules
     from agent.roles.base import prompt_hashes
 
     settings = configuration.settings
@@ -147,6 +190,7 @@ def make_plan(configuration: Configuration, *, curiosity: float | None = None) -
     check_habits(settings.habits, split)
     seed = settings.seed or 0
     selection = select(world, split, settings.type, settings.limit, settings.sample, seed)
+    rules = read_rules(settings.rules, settings.rules_budget) if settings.rules else None
     config = RunConfig(
         world=settings.world,
         engine=settings.engine,
@@ -161,7 +205,7 @@ def make_plan(configuration: Configuration, *, curiosity: float | None = None) -
         settings=resolve_settings(settings.agent, settings.settings_of(settings.agent)),
         model=placeless(model) if model else None,
         script_sha256=file_digest(model) if model else None,
-        rules=read_rules(settings.rules) if settings.rules else None,
+        rules=rules if takes_rules(settings.agent) else None,
         grants=tuple(sorted(set(settings.grant))),
         max_turns=settings.max_steps,
         curiosity=curiosity,
@@ -184,16 +228,19 @@ def default_split(world: World) -> str:
     return "valid_seen" if world.name == "alfworld" else world.splits()[0]
 
 
-def read_rules(file: str) -> Rules:
-    """The accepted rules of ``file``, or of the rulebook of that name. Raises ``KnowledgeError``."""
+def read_rules(name: str, budget: int = RULES_BUDGET) -> Rules:
+    """The accepted rules of the rulebook ``name``, one of the library's or a file. Raises ``KnowledgeError``."""
     from knowledge.library import library
     from knowledge.rulebook import load_rules, read_rulebook
     from knowledge.rules import accepted
 
-    path = library().find(file)
+    path = library().find(name)
     content = read_rulebook(path)
-    statements = tuple(rule.statement for rule in accepted(load_rules(path, content)))
-    return Rules(file=path.name, sha256=sha256(content).hexdigest(), statements=statements)
+    rules = (
+        Listed(id=rule.id, statement=rule.statement, kind=rule.kind, types=rule.types, objects=rule.objects)
+        for rule in accepted(load_rules(path, content))
+    )
+    return Rules(file=path.name, sha256=sha256(content).hexdigest(), budget=budget, rules=tuple(rules))
 
 
 def habits_label(file: str | None, world: World) -> str | None:
@@ -207,6 +254,8 @@ def placeless(model: str) -> str:
     from agent.models.registry import parse_model
 
     parsed = parse_model(model)
+    if not parsed.name:
+        return parsed.kind
     if parsed.kind == "llama":
         options = written(parsed.options, placeless=True)
         return f"llama:{Path(parsed.name).name}{'?' if options else ''}{options}"
@@ -214,10 +263,15 @@ def placeless(model: str) -> str:
 
 
 def file_digest(model: str) -> str | None:
-    """What tells a model's file from another: the sha256 of a script, `fingerprint` of weights; None of other models."""
+    """What tells a model's file from another: the sha256 of a script or of the built-in model's file, `fingerprint` of a GGUF
+    file's weights; None of other models."""
     from agent.models.registry import parse_model
 
     parsed = parse_model(model)
+    if parsed.kind == "builtin":
+        from agent.models.builtin_file import SHIPPED, digest
+
+        return digest(given_path(parsed.name) if parsed.name else SHIPPED)
     if parsed.kind == "llama":
         from agent.models.llama.gguf import fingerprint
 

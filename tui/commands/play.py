@@ -50,6 +50,7 @@ def play(
     model: options.Model = None,
     timeout: options.Timeout = None,
     rules: options.Rules = None,
+    rules_budget: options.RulesBudget = None,
     grant: options.Grant = None,
     max_steps: options.MaxSteps = None,
     speed: Annotated[float | None, typer.Option("--speed", metavar="N", help="Show at most N turns a second.")] = None,
