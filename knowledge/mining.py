@@ -20,6 +20,14 @@ FEWEST = 10
 PLACES = 3
 """Places that such a rule names, at most."""
 
+TYPES = {
+    "heat": ("pick_heat_then_place_in_recep",),
+    "cool": ("pick_cool_then_place_in_recep",),
+    "clean": ("pick_clean_then_place_in_recep",),
+    "use": ("look_at_obj_in_light",),
+}
+"""The types of task that the commands with these verbs are for; the others are for all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mined:
@@ -85,6 +93,7 @@ def need_rule(need: Precondition, origin: Origin) -> Rule:
         id=f"{verb}-needs-{words}",
         statement=f"`{need.command}` works only if {need.fact}: {counted}, taken {need.taken:,} times with it.",
         kind="mechanic",
+        types=TYPES.get(verb, ()),
         status="candidate",
         origin=origin,
         check=need.check,

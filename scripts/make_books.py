@@ -32,6 +32,7 @@ from agent.record import EpisodeRecorder
 from knowledge.evidence import examine
 from knowledge.library import SUFFIX, library
 from knowledge.mining import Mined, mine, mine_table
+from knowledge.preconditions import Precondition
 from knowledge.renewal import renew
 from knowledge.rulebook import Rulebook, parse_book, read_book, save
 from scripts.clumsy import Clumsy
@@ -111,7 +112,7 @@ def human(runs: Sequence[Path]) -> Rulebook:
 def learned(runs: Sequence[Path]) -> Rulebook:
     """What counting finds: the needs of commands, then the places of things, the most useful first."""
     table = load_counts()
-    needs = tuple(need for need in mine(lived(runs)).preconditions if need.fact.text != "known")
+    needs = tuple(need for need in mine(lived(runs)).preconditions if _is_useful(need))
     rules = Mined(preconditions=needs).rules("books-expert books-clumsy")
     asked = _asked(table)
     locations = [each for each in mine_table(table).locations if each.thing in asked]
@@ -121,6 +122,11 @@ def learned(runs: Sequence[Path]) -> Rulebook:
     present = read_book(path).read if path.exists() else None
     book = renew(parse_book(path, HEADER.encode()), (*rules, *places)[:MOST], accept=True).book
     return replace(book, read=present)
+
+
+def _is_useful(need: Precondition) -> bool:
+    """Whether a task may ever ask for the command, and the fact is more than that one has heard of the thing."""
+    return need.command.partition(" ")[0] not in {"close", "slice"} and need.fact.text != "known"
 
 
 def _asked(table: Counts) -> Counter[str]:
