@@ -62,7 +62,7 @@ def about_rules(plan: Plan) -> list[str]:
     return [
         f"Rules: {len(choice.rules)} accepted in {file}, about {choice.cost:,} tokens; an episode is told those that "
         f"matter, at most about {choice.budget:,} tokens.",
-        f"By the goals, {_spread(numbers)} of them at the beginning, about {_spread(costs)} tokens.",
+        f"By its goal an episode begins with {_spread(numbers)} of them, about {_spread(costs)} tokens.",
     ]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import platform
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
@@ -25,6 +26,8 @@ from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from knowledge.choosing import Choice
+    from knowledge.rulebook import Rulebook
+    from knowledge.rules import Rule
 
 SCHEMA = 1
 
@@ -47,11 +50,13 @@ class Listed(_Frozen):
 
 class Rules(_Frozen):
     """The rules that the agent may be told: the book's name and digest, its accepted rules, and how many tokens an episode has
-    for them. ``budget`` None is of a run from before there was one, where all were told at once.
+    for them. ``part`` says in a few words where others of its rules are meant. A run from before there was a ``budget`` has
+    None, and was told all at once.
     """
 
     file: str
     sha256: str
+    part: str = ""
     budget: int | None = None
     rules: tuple[Listed, ...]
 
@@ -69,7 +74,7 @@ class Rules(_Frozen):
     @property
     def label(self) -> str:
         """The rulebook in a word, for an episode's record."""
-        return f"{self.file}@{self.sha256[:12]}"
+        return f"{self.file}@{self.sha256[:12]} {self.part}".rstrip()
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -171,8 +176,9 @@ class Plan:
         return Path("runs") / "-".join(slug(part, 40) for part in parts if part)
 
 
-def make_plan(configuration: Configuration, *, curiosity: float | None = None) -> Plan:
-    """Make every choice that ``configuration`` leaves open; ``curiosity`` is an exploration's.
+def make_plan(configuration: Configuration, *, curiosity: float | None = None, rules: Rules | None = None) -> Plan:
+    """Make every choice that ``configuration`` leaves open; ``curiosity`` is an exploration's, and ``rules`` come before those
+    that are configured.
 
     Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
@@ -190,7 +196,8 @@ def make_plan(configuration: Configuration, *, curiosity: float | None = None) -
     check_habits(settings.habits, split)
     seed = settings.seed or 0
     selection = select(world, split, settings.type, settings.limit, settings.sample, seed)
-    rules = read_rules(settings.rules, settings.rules_budget) if settings.rules else None
+    if rules is None and settings.rules:
+        rules = read_rules(settings.rules, settings.rules_budget)
     config = RunConfig(
         world=settings.world,
         engine=settings.engine,
@@ -231,16 +238,16 @@ def default_split(world: World) -> str:
 def read_rules(name: str, budget: int = RULES_BUDGET) -> Rules:
     """The accepted rules of the rulebook ``name``, one of the library's or a file. Raises ``KnowledgeError``."""
     from knowledge.library import library
-    from knowledge.rulebook import load_rules, read_rulebook
     from knowledge.rules import accepted
 
-    path = library().find(name)
-    content = read_rulebook(path)
-    rules = (
-        Listed(id=rule.id, statement=rule.statement, kind=rule.kind, types=rule.types, objects=rule.objects)
-        for rule in accepted(load_rules(path, content))
-    )
-    return Rules(file=path.name, sha256=sha256(content).hexdigest(), budget=budget, rules=tuple(rules))
+    book = library().open(name)
+    return frozen_rules(book, accepted(book.rules), budget)
+
+
+def frozen_rules(book: Rulebook, rules: Iterable[Rule], budget: int, part: str = "") -> Rules:
+    """``rules`` of a ``book`` that was read, as a run keeps them."""
+    listed = (Listed(id=one.id, statement=one.statement, kind=one.kind, types=one.types, objects=one.objects) for one in rules)
+    return Rules(file=book.path.name, sha256=book.read or "", part=part, budget=budget, rules=tuple(listed))
 
 
 def habits_label(file: str | None, world: World) -> str | None:
