@@ -119,9 +119,14 @@ def _is_builtin(model: str) -> bool:
     return parse_model(model).kind == BUILTIN
 
 
+def is_kept(split: str) -> bool:
+    """Whether agents are evaluated on this split, so that nothing may be learned from it."""
+    return split.startswith(_KEPT)
+
+
 def refuse_kept(split: str, flag: str) -> None:
     """Raise ``ConfigurationError`` for a split that agents are evaluated on."""
-    if split.startswith(_KEPT):
+    if is_kept(split):
         raise ConfigurationError(
             f"{flag}: {shown(split)} is for evaluation, and rules that were learned from it would spoil its figures; use train "
             "or generated."

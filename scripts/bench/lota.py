@@ -47,6 +47,7 @@ class _Listing:
 
     prompts: list[Prompt] = field(default_factory=list[Prompt])
     texts: tuple[str, ...] = ()
+    brief: bool = False
     name: str = "bench"
 
     async def capabilities(self) -> Capabilities:
