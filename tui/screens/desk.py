@@ -86,8 +86,8 @@ class DeskScreen(LeavingScreen):
         #desk-note { height: auto; max-height: 4; padding: 0 1; }
         ContentSwitcher { height: 1fr; }
         #desk-list { height: 1fr; layout: vertical; }
-        #desk-list RuleList { height: 1fr; min-height: 5; }
-        #desk-list RuleView { height: 1fr; min-height: 8; }
+        #desk-list RuleList { height: 2fr; }
+        #desk-list RuleView { height: 3fr; }
         &.-wide #desk-list { layout: horizontal; }
         &.-wide #desk-list RuleList { width: 1fr; height: 1fr; }
         &.-wide #desk-list RuleView { width: 1fr; height: 1fr; }

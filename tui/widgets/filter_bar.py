@@ -37,7 +37,7 @@ class FilterBar(Horizontal):
     FilterBar {
         height: 1; padding: 0 1;
         & > .label { width: auto; padding-right: 1; }
-        & > Input { width: 1fr; min-width: 12; max-width: 32; background: $surface; color: $foreground; }
+        & > Input { width: 1fr; min-width: 10; max-width: 32; background: $surface; color: $foreground; }
         & > Input:focus { background: $panel; background-tint: $background 0%; }
         & > #filter-rest { width: auto; padding-left: 2; }
     }
@@ -60,8 +60,8 @@ class FilterBar(Horizontal):
 
     def compose(self) -> ComposeResult:
         """The line to type in, and what else is set."""
-        yield Static(_key("f", "words", on=False), classes="label")
-        yield Input(placeholder="any", compact=True, max_length=LONGEST, select_on_focus=False)
+        yield Static(Content.styled("f", "bold $goal"), classes="label")
+        yield Input(placeholder="words", compact=True, max_length=LONGEST, select_on_focus=False)
         yield Static(id="filter-rest")
 
     def on_mount(self) -> None:
@@ -75,7 +75,7 @@ class FilterBar(Horizontal):
             _key("s", wanted.status or "any status", on=wanted.status is not None),
             _key("k", wanted.kind or "any kind", on=wanted.kind is not None),
             _key("t", short_type(wanted.type) if wanted.type else "any task", on=wanted.type is not None),
-            _key("c", "contradicted", on=wanted.contradicted),
+            _key("c", "against", on=wanted.contradicted),
         ]
         self.query_one("#filter-rest", Static).update(Content("  ").join(told))
         # What is being typed is ahead of what has been looked for so far.

@@ -30,7 +30,8 @@ class RuleList(OptionList):
     DEFAULT_CSS = """
     RuleList {
         border: round $frame; padding: 0 1; background: transparent; scrollbar-size-vertical: 1;
-        border-title-color: $quiet; text-wrap: nowrap; text-overflow: ellipsis;
+        scrollbar-color: $frame; scrollbar-background: $background;
+        border-title-color: $quiet; border-subtitle-color: $quiet; text-wrap: nowrap; text-overflow: ellipsis;
         &:focus { border: round $foreground; border-title-color: $foreground; background-tint: transparent; }
         & > .option-list--option-highlighted, &:focus > .option-list--option-highlighted {
             background: $panel; color: $foreground; text-style: bold;
@@ -52,6 +53,7 @@ class RuleList(OptionList):
         self._rules: tuple[Rule, ...] = ()
         self._marked: frozenset[str] = frozenset()
         self.border_title = Content("Rules")
+        self.border_subtitle = Content("  ".join(f"{glyph} {status}" for status, glyph in GLYPHS.items()))
 
     def show(self, rules: Sequence[Rule], looked: Rule | None, marked: Collection[str]) -> None:
         """Show ``rules``, of which one is ``looked`` at; nothing is posted."""

@@ -23,7 +23,7 @@ class RulePair(Horizontal):
     DEFAULT_CSS = """
     RulePair {
         RuleView { width: 1fr; }
-        RuleView OptionList { height: 40%; max-height: 40%; }
+        RuleView OptionList { height: 45%; }
         RuleView.-chosen { VerticalScroll, OptionList { border: round $foreground; } }
     }
     """

@@ -16,8 +16,8 @@ from textual.widgets.option_list import Option
 
 from knowledge.rules import USUAL, Rule
 from tui.text import printable
-from tui.widgets.evidence import in_full
-from tui.widgets.lines import flat
+from tui.widgets.evidence import LABEL, in_full
+from tui.widgets.lines import flat, hung
 from tui.widgets.rule_list import GLYPHS
 from tui.witness import Seen, Witness
 from worlds.errors import HousequestError
@@ -33,13 +33,14 @@ class RuleView(Vertical):
     RuleView {
         VerticalScroll {
             height: 1fr; min-height: 4; padding: 0 1; border: round $frame; border-title-color: $quiet;
-            scrollbar-size-vertical: 1;
+            scrollbar-size-vertical: 1; scrollbar-color: $frame; scrollbar-background: $background;
             &:focus { border: round $foreground; border-title-color: $foreground; }
         }
         &.-chosen VerticalScroll { border-title-color: $goal; border-title-style: bold; }
         OptionList {
-            height: auto; min-height: 3; max-height: 12; border: round $frame; padding: 0 1; background: transparent;
-            scrollbar-size-vertical: 1; border-title-color: $quiet; border-subtitle-color: $quiet;
+            height: auto; min-height: 3; max-height: 45%; border: round $frame; padding: 0 1; background: transparent;
+            scrollbar-size-vertical: 1; scrollbar-color: $frame; scrollbar-background: $background;
+            border-title-color: $quiet; border-subtitle-color: $quiet;
             text-wrap: nowrap; text-overflow: ellipsis;
             &:focus { border: round $foreground; border-title-color: $foreground; background-tint: transparent; }
             & > .option-list--option-highlighted { background: transparent; color: $foreground; text-style: none; }
@@ -100,7 +101,11 @@ class RuleView(Vertical):
     def _draw(self) -> None:
         scroll, rule = self.query_one(VerticalScroll), self._rule
         scroll.border_title = Content(flat(rule.id) if rule else "Rule")
-        lines = list(_lines(rule, self._contraries, self.size.width - 6)) if rule else [Content.styled(self._nothing, "$quiet")]
+        lines = (
+            list(_lines(rule, self._contraries, max(20, self.size.width - 5)))
+            if rule
+            else [Content.styled(self._nothing, "$quiet")]
+        )
         self.query_one(Static).update(Content("\n").join(lines))
 
     def _look(self) -> None:
@@ -150,19 +155,28 @@ def _lines(rule: Rule, contraries: Sequence[Rule], width: int) -> Iterator[Conte
     yield Content.styled(printable(rule.statement), "bold")
     origin = rule.origin
     stated = f"stated by a {origin.source}{f' ({origin.name})' if origin.name else ''}"
-    parts = [f"{GLYPHS[rule.status]} {rule.status} by {rule.by}", *([rule.kind] if rule.kind else []), stated]
+    by = "a person" if rule.by == "person" else rule.by
+    parts = [
+        f"{GLYPHS[rule.status]} {rule.status}{'' if rule.status == 'candidate' else f' by {by}'}",
+        *([rule.kind] if rule.kind else []),
+        stated,
+    ]
     yield Content.styled(flat(" · ".join(parts)), "$quiet")
     for name, words in (("tasks", rule.types), ("things", rule.objects)):
         if words:
-            yield Content.assemble((f"{name:<8}  ", "$quiet"), flat(", ".join(words)))
+            yield from hung(_label(name), Content(flat(", ".join(words))), width)
     if rule.check:
-        yield Content.assemble((f"{'check':<8}  ", "$quiet"), flat(str(rule.check)))
+        yield from hung(_label("check"), Content(flat(str(rule.check))), width)
     yield from in_full(rule.evidence, rule.standing, usual=rule.kind in USUAL, width=width)
     for other in contraries:
         yield Content.assemble(("⇄ contradicts  ", "$fault"), (f"{flat(other.id)}: ", "bold"), flat(other.statement))
     for edit in reversed(rule.history):
         was = f": {flat(edit.was)}" if edit.was else ""
         yield Content.styled(f"{edit.did} by {edit.by}{was}", "$quiet")
+
+
+def _label(word: str) -> Content:
+    return Content.styled(f"{word:<{LABEL}}  ", "$quiet")
 
 
 def _witnessed(witness: Witness, supports: bool) -> Content:
