@@ -32,7 +32,7 @@ class RuleDialog(ModalScreen[bool]):
     """Asks for a rule, beginning with ``draft``; it answers whether one was saved.
 
     ``about`` stands above the fields. With ``books``, names of rulebooks, it asks for the book too; with ``reread``, a key
-    reads the file again where somebody else changed it, and what was typed stays.
+    reads the file again where somebody else changed it, and what was typed stays. ``check_like`` is an example of a check.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -69,6 +69,7 @@ class RuleDialog(ModalScreen[bool]):
         about: str = "",
         books: Sequence[str] | None = None,
         reread: Reread | None = None,
+        check_like: str = "",
     ) -> None:
         super().__init__()
         self._title = title
@@ -76,7 +77,7 @@ class RuleDialog(ModalScreen[bool]):
         self._submit = submit
         self._about = about
         self._reread = reread
-        self._form = RuleForm(draft, books)
+        self._form = RuleForm(draft, books, check_like)
         self._warned: Draft | None = None
         self._saving = False
 

@@ -149,6 +149,7 @@ class DeskScreen(LeavingScreen):
     def on_resize(self, event: events.Resize) -> None:
         """Put the rule beside the list, or below it."""
         self.set_class(event.size.width >= WIDE, "-wide")
+        self._show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether a key is one of what is shown."""
@@ -163,8 +164,12 @@ class DeskScreen(LeavingScreen):
         desk, rules, looked = self.desk, self.desk.rules, self.desk.rule
         told = f"{len(rules)} of {len(desk.book.rules)} rules" if desk.filter else _rules(len(rules))
         marked = f"  ·  {len(desk.marked)} marked" if desk.marked else ""
-        title = ("Desk", "bold $foreground"), f"  ·  {told}{marked}  ·  {flat(str(desk.book.path))}"
-        self.query_one("#desk-title", Static).update(Content.assemble(*title))
+        title = f"  ·  {told}{marked}  ·  "
+        path = flat(str(desk.book.path))
+        room = max(8, self.size.width - len("Desk") - len(title) - 2)
+        # The end of a path says more than its beginning.
+        path = path if len(path) <= room else f"…{path[1 - room :]}"
+        self.query_one("#desk-title", Static).update(Content.assemble(("Desk", "bold $foreground"), title, path))
         self.query_one(FilterBar).show(desk.filter, desk.types)
         self.query_one(RuleList).show(rules, looked, desk.chosen)
         self._look(looked)
@@ -286,9 +291,11 @@ class DeskScreen(LeavingScreen):
         if len(two) < 2:
             self._say("No rule contradicts this one; mark two with space to put them side by side.")
             return
-        self.query_one(RulePair).show(two[0], two[1])
         self._turn_to("desk-pair")
+        self.query_one(RulePair).show(*two)
         self.query_one(RulePair).action_side(0)
+        told = "These two contradict each other" if two[1] in self.desk.contraries(two[0]) else "The two that you marked"
+        self._say(f"{told}: ← → go from one to the other, w accepts the one that has the keys and rejects the other.")
 
     def _show_pair(self) -> None:
         """Bring the two up to the book; where one is gone, back to the list."""

@@ -42,7 +42,7 @@ def in_full(evidence: Evidence, standing: Standing, *, usual: bool, width: int) 
     lines = [Content.assemble((f"{'evidence':<{LABEL}}  ", "$quiet"), verdict, counts)]
     bar = gauge(evidence, cells)
     if not usual:
-        why = "" if not evidence.contradicts else "  one against is enough"
+        why = "" if not evidence.contradicts else "  one is enough"
         return [*lines, Content.assemble(" " * (LABEL + 2), bar, (why, "$quiet"))]
     ends = wilson(evidence.supports, trials)
     share = f"  {100 * evidence.supports / trials:.0f} %"

@@ -77,10 +77,11 @@ class RuleForm(VerticalScroll, can_focus=False):
     class Submitted(Message):
         """The person is done with the form."""
 
-    def __init__(self, draft: Draft, books: Sequence[str] | None = None) -> None:
+    def __init__(self, draft: Draft, books: Sequence[str] | None = None, check_like: str = "") -> None:
         super().__init__()
         self._draft = draft
         self._books = books
+        self._check_like = f"none; or such as: {check_like}" if check_like else HINTS["check"]
 
     def compose(self) -> ComposeResult:
         """A line for each field, with room for its fault."""
@@ -89,7 +90,7 @@ class RuleForm(VerticalScroll, can_focus=False):
         yield from self._field("kind", Choice(id="field-kind"))
         yield from self._field("types", _Line(draft.types, HINTS["types"], id="field-types"))
         yield from self._field("objects", _Line(draft.objects, HINTS["objects"], id="field-objects"))
-        yield from self._field("check", Prose(draft.check, HINTS["check"], id="field-check"))
+        yield from self._field("check", Prose(draft.check, self._check_like, id="field-check"))
         if self._books is not None:
             yield from self._field("book", _Line(draft.book, HINTS["book"], id="field-book", known=self._books))
 
@@ -102,9 +103,9 @@ class RuleForm(VerticalScroll, can_focus=False):
     def on_mount(self) -> None:
         """Offer the kinds, and begin with the statement."""
         self.query_one(Choice).offer((NO_KIND, *KINDS), self._draft.kind)
-        statement = self.query_one("#field-statement", Prose)
-        statement.move_cursor(statement.document.end)
-        statement.focus()
+        for text in self.query(Prose):
+            text.move_cursor(text.document.end)
+        self._prose("statement").focus()
 
     @property
     def draft(self) -> Draft:

@@ -39,8 +39,8 @@ class RulePair(Horizontal):
 
     def show(self, one: Rule, other: Rule) -> None:
         """Show the rules beside each other."""
-        self._sides[0].show(one, (other,))
-        self._sides[1].show(other, (one,))
+        self._sides[0].show(one)
+        self._sides[1].show(other)
 
     @property
     def rules(self) -> tuple[Rule | None, Rule | None]:
