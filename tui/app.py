@@ -65,7 +65,7 @@ class HousequestApp(App[None]):
                 run = partial(self.run_action, key.action, screen)
                 yield SystemCommand(key.description, f"key {self.get_key_display(key)}", run)
         if "rules" not in told and not self._curating():
-            yield SystemCommand("Rules", "Sit down at a rulebook", self.on_home_screen_open_rules)
+            yield SystemCommand("Rules: the curator's desk", "Sit down at a rulebook", self.on_home_screen_open_rules)
         yield SystemCommand("Light or dark", "Change the colours", self.action_lamp)
         yield SystemCommand("Keys", "Show or hide all keys", self._toggle_keys)
 

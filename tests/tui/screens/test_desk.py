@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ def begun(folder: Path, *rules: Rule) -> Rulebook:
 
 
 @asynccontextmanager
-async def at(book: Rulebook, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Pilot[Any]]:
+async def at(book: Rulebook, size: tuple[int, int] = (80, 24)) -> AsyncGenerator[Pilot[Any]]:
     """Sitting at ``book``, once it is shown."""
     app = showing(lambda: DeskScreen(book, book.path.parent / "runs"))
     async with app.run_test(size=size) as pilot:
