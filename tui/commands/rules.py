@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -35,7 +36,9 @@ rules_app.command()(mine)
 
 
 @rules_app.command()
-def desk(book: Book) -> None:
+def desk(
+    book: Annotated[str | None, typer.Argument(metavar="[BOOK]", help="A rulebook's name, or its file [choose one].")] = None,
+) -> None:
     """Curate a book on the screen: each rule beside its witnesses, which lead into the replay."""
     from pathlib import Path
 
@@ -45,11 +48,13 @@ def desk(book: Book) -> None:
     if not terminal.has_screen():
         raise ConfigurationError("The desk needs a terminal; without one, see `housequest rules list` and `rules show`.")
     from tui.app import HousequestApp
+    from tui.screens.books import BooksScreen
     from tui.screens.desk import DeskScreen
+    from tui.shelf import opened
 
-    shelf = _library()
-    current = shelf.editable(book)
-    app = HousequestApp(lambda: DeskScreen(current, Path("runs"), shipped=shelf.is_shipped(shelf.find(book))))
+    found = opened(book, new=False) if book is not None else None
+    start = partial(DeskScreen, found.book, Path("runs"), shipped=found.shipped) if found else BooksScreen
+    app = HousequestApp(start)
     app.run()
     if app.return_code:
         raise typer.Exit(app.return_code)

@@ -47,6 +47,7 @@ KEYS = (
     Binding("c", "place('unfinished')", "go on"),
     Binding("p", "place('played')", "replay"),
     Binding("u", "runs", "runs"),
+    Binding("k", "rules", "rules"),
     Binding("a", "agent", "next agent", show=False),
     Binding("m", "edit('model')", "name a model", show=False),
     Binding("b", "edit('rules')", "name a rulebook", show=False),
@@ -96,6 +97,9 @@ class HomeScreen(LeavingScreen):
 
     class OpenRuns(Message):
         """The runs are to be looked at."""
+
+    class OpenRules(Message):
+        """The rulebooks are to be looked at."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS]
     DEFAULT_CSS = """
@@ -382,6 +386,10 @@ class HomeScreen(LeavingScreen):
     def action_runs(self) -> None:
         """Look at the runs."""
         self.post_message(self.OpenRuns())
+
+    def action_rules(self) -> None:
+        """Look at the rulebooks."""
+        self.post_message(self.OpenRules())
 
     def action_agent(self) -> None:
         """Take the next agent."""

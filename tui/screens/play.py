@@ -21,6 +21,7 @@ from tui.looking import Look
 from tui.recent import recall
 from tui.situation import Situation
 from tui.status import PACES, Status, Waiting
+from tui.teaching import Teach, lesson_of
 from tui.text import printable
 from tui.widgets.keybar import KeyBar
 from tui.widgets.line import Line
@@ -249,6 +250,14 @@ class PlayScreen(Screen[None]):
     def action_race(self) -> None:
         """Play the same task oneself, beside the agent."""
         self.post_message(self.Race(self._look.game))
+
+    def action_teach(self) -> None:
+        """Make a rule of the moment that is looked at."""
+        lesson = lesson_of(self._look.moment, self.session.record)
+        if lesson is None:
+            self._say("No command was played by then; a rule is made of one.")
+        else:
+            self.post_message(Teach(lesson))
 
     def action_fold(self) -> None:
         """Open all thoughts, or fold them."""
