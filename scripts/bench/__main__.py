@@ -17,6 +17,7 @@ PARTS = (
     "houses",
     "screen",
     "rules",
+    "expert_rules",
     "batch",
     "prompts",
     "planners",

@@ -60,6 +60,7 @@ class Liking:
     second: str = ""
     can: Capabilities = field(default_factory=lambda: Capabilities(scoring=True, choices=True, deterministic=True))
     name: str = "liking"
+    brief: bool = False
     calls: int = 0
 
     async def capabilities(self) -> Capabilities:
