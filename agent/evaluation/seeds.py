@@ -32,7 +32,9 @@ class Seeded:
 
 def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watcher: Watcher | None = None) -> list[Seeded]:
     """The runs, by their seed. Raises ``ConfigurationError`` where they differ in more, or two have the same one."""
-    found = [Seeded(run.path.resolve().name, *read_run(run, prices, watcher)) for run in runs]
+    # Read first: what is no path at all is refused there.
+    results = [read_run(run, prices, watcher) for run in runs]
+    found = [Seeded(run.path.resolve().name, *result) for run, result in zip(runs, results, strict=True)]
     found.sort(key=lambda each: each.seed)
     for one, other in pairwise(found):
         if one.seed == other.seed:

@@ -297,16 +297,15 @@ def test_probability_decides_where_the_model_gives_it_and_a_record_goes_on_with_
 
 
 @pytest.mark.parametrize(
-    ("able", "settings", "way_out"),
+    ("model", "settings", "way_out"),
     [
-        (Capabilities(brief=True), {}, "name a chat model"),
-        (Capabilities(), {"scores": "probability"}, "leave that out"),
+        (Sure(brief=True), {}, "name a chat model"),
+        (Sure(Capabilities()), {"scores": "probability"}, "leave that out"),
     ],
 )
 def test_what_the_model_lacks_is_said_before_the_first_call(
-    world: World, able: Capabilities, settings: dict[str, str], way_out: str
+    world: World, model: Sure, settings: dict[str, str], way_out: str
 ) -> None:
-    model = Sure(able)
     agent = make_agent("pet", world=world, model=model, settings=settings)
     ended = asyncio.run(run_episode(world.open(world.task("example:1")), agent, Terms(world.engine), lambda _: None))
     assert (ended.outcome, ended.boundary) == ("error", "configuration")

@@ -184,15 +184,15 @@ def test_a_budget_stops_it_at_any_call_and_the_same_command_goes_on(call: Run, t
     assert learned > 4
     stops = [3, *range(calls - learned, calls)]
     for allowed in stops:
-        done = call(*play, *flags, "--out", "run", "--into", "run.yaml", "--budget", f"calls={allowed}")
+        done = call(*play, *flags, "--out", "again", "--into", "again.yaml", "--budget", f"calls={allowed}")
         assert done.returncode == 130, done.stderr
         assert f"budget of {allowed} calls is used up" in done.stderr
         assert len(server.requests) == allowed
-        assert not (tmp_path / "run.yaml").exists()
-    assert call(*play, *flags, "--out", "run", "--into", "run.yaml", "--budget", f"calls={calls}").returncode == 0
+        assert not (tmp_path / "again.yaml").exists()
+    assert call(*play, *flags, "--out", "again", "--into", "again.yaml", "--budget", f"calls={calls}").returncode == 0
     assert len(server.requests) == calls
-    told = (tmp_path / "whole.yaml").read_text().replace("over whole", "over run").replace("whole/", "run/")
-    assert (tmp_path / "run.yaml").read_text() == told
+    told = (tmp_path / "whole.yaml").read_text().replace("over whole", "over again").replace("whole/", "again/")
+    assert (tmp_path / "again.yaml").read_text() == told
 
 
 def test_any_number_of_workers_comes_to_the_same(call: Run, tmp_path: Path, server: Server) -> None:

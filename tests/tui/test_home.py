@@ -269,7 +269,7 @@ def test_letters_typed_into_a_line_do_nothing_else() -> None:
 def test_choices_are_kept_and_preselected() -> None:
     async def choose(app: House, pilot: Pilot[None]) -> None:
         await opened(app, pilot, "demo")
-        await pilot.press("down", "s", "a", "a", "m", *"openai:y", "enter", "enter")
+        await pilot.press("down", "s", *"aaaaaaaa", "m", *"openai:y", "enter", "enter")
         await until(pilot, lambda: app.chosen)
 
     async def see(app: House, pilot: Pilot[None]) -> None:

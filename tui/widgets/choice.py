@@ -16,6 +16,8 @@ from textual.widget import Widget
 from tui.text import printable
 
 GAP = 2
+BEFORE = "‹ "
+"""Stands for words that there was no room for."""
 
 
 class Choice(Widget, can_focus=True):
@@ -107,8 +109,8 @@ class Choice(Widget, can_focus=True):
 
     def on_click(self, click: events.Click) -> None:
         """Choose the word that was clicked."""
-        end = 0
-        for word in self._words:
+        end = len(BEFORE) if self._first else 0
+        for word in self._words[self._first :]:
             end += cell_len(self._label(word)) + GAP
             if click.x < end:
                 self.choose(word)
@@ -119,14 +121,29 @@ class Choice(Widget, can_focus=True):
         mark = ("✓ " if on else "· ") if self._several else ("● " if on else "")
         return f"{mark}{printable(word)}"
 
+    @property
+    def _first(self) -> int:
+        """The first word that is shown: where they do not all fit, those before it make room for the chosen one."""
+        room = self.region.width
+        if isinstance(self.parent, Widget) and self.parent.content_region.right > self.region.x:
+            room = min(room, self.parent.content_region.right - self.region.x)
+        widths = [cell_len(self._label(word)) + GAP for word in self._words[: self._cursor + 1]]
+        first = 0
+        while first < self._cursor and sum(widths[first:]) - GAP + (len(BEFORE) if first else 0) > room:
+            first += 1
+        return first
+
     def render(self) -> Content:
+        first = self._first
         parts: list[Content] = []
         for number, word in enumerate(self._words):
+            if number < first:
+                continue
             style = "bold $foreground" if word in self._chosen else "$quiet"
             if self._several and self.has_focus and number == self._cursor:
                 style = f"underline {style}"
             parts.append(Content.styled(self._label(word), style))
-        return Content(" " * GAP).join(parts)
+        return Content(BEFORE if first else "") + Content(" " * GAP).join(parts)
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         """As wide as its words."""
