@@ -197,8 +197,9 @@ class _Episode:
             from agent.counsel import Counsel
 
             with attributed("knowledge"):
-                self.counsel = Counsel(self.terms.choice, task.world, task.goal, self.grants.task_type)
-                self.stand.belief = self.counsel.begin(opening.observation)
+                granted = self.grants.task_type
+                self.counsel = Counsel(self.terms.choice, task.world, task.goal, granted, opening.observation)
+                self.stand.belief = self.counsel.opening
         _judge(opening)
 
     async def _play(self) -> NoReturn:

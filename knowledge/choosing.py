@@ -61,27 +61,52 @@ class Choice:
         """About how many tokens all of the rules would be."""
         return sum(tokens(rule.statement) for rule in self.rules)
 
-    def next(self, task: Concern, belief: Belief | None = None, told: Sequence[str] = ()) -> tuple[Rule, ...]:
-        """The rules to tell now, in the order of the book, to one who was ``told`` these statements before.
+    def about(self, task: Concern) -> Advice:
+        """Those that may matter in one episode: at once, the first first, and those that wait for what they are about."""
+        entries = [_Entry(place, rule.statement, tokens(rule.statement)) for place, rule in enumerate(self.rules)]
+        ranked = [(rank, entry) for entry in entries if (rank := _rank(self.rules[entry.place], task)) is not None]
+        ranked.sort(key=lambda found: (found[0], found[1].place))
+        waiting = [(_kinds(self.rules[entry.place]), entry) for entry in entries if _waits(self.rules[entry.place], task)]
+        return Advice(self.rules, self.budget, tuple(entry for _, entry in ranked), tuple(waiting))
 
-        Those about the task's type or the things it names come first, then those about all tasks; where the type cannot be
-        told, those about some type come last. A rule about other things waits until one of them is held or at hand, for which a
-        part of the budget is kept. Where things lie matters for what the task names alone. What no longer fits is passed over.
-        """
-        seen, left = set(told), self.budget - sum(map(tokens, told))
-        waiting = [rule for rule in self.rules if _waits(rule, task)]
-        kept = min(int(self.budget * KEPT), sum(tokens(rule.statement) for rule in waiting))
-        ranked = sorted((rank, place) for place, rule in enumerate(self.rules) if (rank := _rank(rule, task)) is not None)
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    place: int
+    statement: str
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What there is to tell in one episode; ``next`` is asked at each of its turns.
+
+    Rules about the task's type or the things it names come first, then those about all tasks; where the type cannot be told,
+    those about some type come last. A rule about other things waits until one of them is held or at hand, for which a part of
+    the budget is kept. Where things lie matters for what the task names alone. What no longer fits is passed over.
+    """
+
+    rules: tuple[Rule, ...]
+    budget: int
+    first: tuple[_Entry, ...]
+    waiting: tuple[tuple[frozenset[str], _Entry], ...]
+
+    @property
+    def kept(self) -> int:
+        """The tokens that are kept for rules which wait."""
+        return min(int(self.budget * KEPT), sum(entry.cost for _, entry in self.waiting))
+
+    def next(self, belief: Belief | None = None, told: Sequence[str] = ()) -> tuple[Rule, ...]:
+        """The rules to tell now, in the order of the book, to one who was ``told`` these statements before."""
+        seen, left, kept = set(told), self.budget - sum(map(tokens, told)), self.kept
         near = _at_hand(belief) if belief is not None else frozenset[str]()
-        now = [place for place, rule in enumerate(self.rules) if _waits(rule, task) and not near.isdisjoint(_kinds(rule))]
+        come_up = (entry for kinds, entry in self.waiting if not near.isdisjoint(kinds))
         chosen: list[int] = []
-        for place, least in (*((place, kept) for _, place in ranked), *((place, 0) for place in now)):
-            statement = self.rules[place].statement
-            cost = tokens(statement)
-            if statement not in seen and left - cost >= least:
-                chosen.append(place)
-                seen.add(statement)
-                left -= cost
+        for entry, least in (*((entry, kept) for entry in self.first), *((entry, 0) for entry in come_up)):
+            if entry.statement not in seen and left - entry.cost >= least:
+                chosen.append(entry.place)
+                seen.add(entry.statement)
+                left -= entry.cost
         return tuple(self.rules[place] for place in sorted(chosen))
 
 

@@ -11,7 +11,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Literal
 
-from agent.agents.registry import make_agent, model_for, needs_model, resolve_settings
+from agent.agents.registry import make_agent, model_for, needs_model, resolve_settings, takes_rules
 from agent.config import Settings
 from agent.episode import Listener, Terms, run_episode
 from agent.evaluation.plan import habits_label, placeless, read_rules, slug
@@ -24,7 +24,7 @@ from tui import terminal
 from tui.person import Person
 from tui.plain import Narrator
 from worlds.base import Task, World
-from worlds.errors import ConfigurationError
+from worlds.errors import ConfigurationError, shown
 from worlds.paths import state_folder
 
 HUMAN = "human"
@@ -76,6 +76,8 @@ def pause(speed: float) -> float:
 def play_game(game: Game) -> Ended:
     """Play ``game`` to its end. Raises what the world, the model and the configuration raise before it begins."""
     terms = terms_of(game)
+    if game.settings.rules and terms.choice is None:
+        terminal.note(f"The agent {game.agent!r} takes no rules; it plays without {shown(game.settings.rules)}.\n")
     path = record_file(game.task, game.agent) if game.record else None
     try:
         if game.agent != HUMAN:
@@ -163,6 +165,8 @@ def terms_of(game: Game) -> Terms:
     """On what terms ``game`` is played. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     settings = game.settings
     rules = read_rules(settings.rules, settings.rules_budget) if settings.rules else None
+    if not (takes_rules(game.agent) or game.agent == HUMAN):
+        rules = None
     model = game.model
     return Terms(
         engine=game.world.engine,

@@ -57,7 +57,9 @@ def about_rules(plan: Plan) -> list[str]:
     if plan.config.rules is None:
         return []
     file, choice, granted = plan.config.rules.file, plan.config.rules.choice, "type" in plan.config.grants
-    first = [choice.next(concern(task.goal, task.type if granted else None)) for task in plan.selection.tasks]
+    # Many tasks are about the same, and only the fewest and the most are told.
+    concerns = {concern(task.goal, task.type if granted else None) for task in plan.selection.tasks}
+    first = [choice.about(each).next() for each in concerns]
     numbers, costs = map(len, first), (sum(tokens(rule.statement) for rule in chosen) for chosen in first)
     return [
         f"Rules: {len(choice.rules)} accepted in {file}, about {choice.cost:,} tokens; an episode is told those that "

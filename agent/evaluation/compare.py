@@ -38,7 +38,8 @@ class Run:
     def label(self) -> str:
         """Who played, in a few words: agent, model, rules and seed."""
         config = self.manifest.configuration
-        parts = [config.agent, config.model or "", f"rules {config.rules.file}" if config.rules else "", *config.grants]
+        rules = f"rules {config.rules.file} {config.rules.part}".rstrip() if config.rules else ""
+        parts = [config.agent, config.model or "", rules, *config.grants]
         parts += [f"curiosity {config.curiosity:g}"] if config.curiosity else []
         return ", ".join(part for part in parts if part) + f", seed {config.seed}"
 

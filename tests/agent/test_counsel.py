@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ from agent.events import Consulted, Event, Started
 from agent.models.scripted import load_script
 from agent.record import read_episode
 from agent.resume import resume_episode
-from worlds.base import World
+from worlds.base import Env, Task, World
 from worlds.errors import ConfigurationError
+from worlds.limits import Wrapper
 from worlds.registry import make_world
 
 BOOK = """\
@@ -57,10 +59,22 @@ def script(folder: Path) -> Path:
     return folder / "script.yaml"
 
 
-def played(folder: Path, world: World, terms: Terms) -> list[Event]:
+class Called(Wrapper):
+    """A game under another task's name."""
+
+    def __init__(self, env: Env, task: Task) -> None:
+        super().__init__(env)
+        self._task = task
+
+    @property
+    def task(self) -> Task:
+        return self._task
+
+
+def played(folder: Path, world: World, terms: Terms, task: Task | None = None) -> list[Event]:
     told: list[Event] = []
     agent = make_agent("react", world=world, model=load_script(script(folder), name="scripted:x"))
-    env = world.open(world.task(HOUSE))
+    env = Called(world.open(world.task(HOUSE)), task or world.task(HOUSE))
     asyncio.run(run_episode(env, agent, terms, lambda event: told.append(event) if isinstance(event, Event) else None))
     return told
 
@@ -73,6 +87,20 @@ def test_the_choice_is_an_event_and_comes_when_it_matters(tmp_path: Path, world:
     started = events[0].body
     assert isinstance(started, Started)
     assert started.rules_budget == 500
+
+
+def test_the_type_counts_only_where_it_is_granted(tmp_path: Path, world: World) -> None:
+    heating, unreadable = terms(tmp_path, world), replace(world.task(HOUSE), goal="do it", wording="human:1")
+
+    def first(kind: str, *grants: str) -> tuple[str, ...]:
+        granted = replace(heating, grants=frozenset(grants))
+        events = played(tmp_path, world, granted, replace(unreadable, type=kind))
+        return next(event.body.ids for event in events if isinstance(event.body, Consulted))
+
+    heat, cool = "pick_heat_then_place_in_recep", "pick_cool_then_place_in_recep"
+    assert first(heat) == first(cool) == ("rule-1", "microwave", "fridge")
+    assert first(heat, "type") == ("rule-1", "microwave")
+    assert first(cool, "type") == ("rule-1", "fridge")
 
 
 def test_a_resumed_episode_is_told_the_same_and_a_changed_book_is_refused(tmp_path: Path, world: World) -> None:

@@ -38,22 +38,22 @@ def told(*rules: Rule) -> tuple[str, ...]:
 def test_at_the_beginning_those_for_the_task_are_told() -> None:
     task = concern(HOT_EGG)
     assert (task.type, {"egg", "garbagecan", "microwave"} <= task.kinds) == ("pick_heat_then_place_in_recep", True)
-    assert ids(Choice(BOOK, 1_000).next(task, KITCHEN)) == ["general", "heating", "eggs"]
+    assert ids(Choice(BOOK, 1_000).about(task).next(KITCHEN)) == ["general", "heating", "eggs"]
 
 
 def test_a_rule_waits_until_its_thing_is_at_hand() -> None:
     choice, task = Choice(BOOK, 1_000), concern(HOT_EGG)
-    before = told(*choice.next(task, KITCHEN))
-    assert choice.next(task, KITCHEN, before) == ()
+    before = told(*choice.about(task).next(KITCHEN))
+    assert choice.about(task).next(KITCHEN, before) == ()
     cabinet = update(KITCHEN, "go to cabinet 1", Observation("You arrive at cabinet 1. The cabinet 1 is closed."))
-    assert ids(choice.next(task, cabinet, before)) == ["cabinets"]
+    assert ids(choice.about(task).next(cabinet, before)) == ["cabinets"]
     opened = update(
         cabinet, "open cabinet 1", Observation("You open the cabinet 1. The cabinet 1 is open. In it, you see a mug 1.")
     )
     # Where mugs lie matters to nobody who seeks an egg.
-    assert choice.next(task, opened, (*before, CABINETS.statement)) == ()
+    assert choice.about(task).next(opened, (*before, CABINETS.statement)) == ()
     holding = replace(KITCHEN, held="butterknife 1")
-    assert ids(choice.next(task, holding, before)) == ["knives"]
+    assert ids(choice.about(task).next(holding, before)) == ["knives"]
 
 
 @pytest.mark.parametrize(
@@ -78,20 +78,20 @@ def test_a_people_s_sentence_names_things_too() -> None:
 
 def test_where_the_type_cannot_be_told_rules_about_types_come_last() -> None:
     task = concern("do something with the microwave")
-    assert ids(Choice(BOOK, 1_000).next(task)) == ["general", "heating", "cooling"]
+    assert ids(Choice(BOOK, 1_000).about(task).next()) == ["general", "heating", "cooling"]
     short = Choice(BOOK, tokens(GENERAL.statement) + 1)
-    assert ids(short.next(task)) == []  # a part is kept for what waits
-    assert ids(Choice((HEATING, GENERAL), tokens(GENERAL.statement)).next(task)) == ["general"]
+    assert ids(short.about(task).next()) == []  # a part is kept for what waits
+    assert ids(Choice((HEATING, GENERAL), tokens(GENERAL.statement)).about(task).next()) == ["general"]
 
 
 def test_a_part_of_the_budget_is_kept_for_what_comes_up() -> None:
     general = tuple(Rule(f"g{number}", f"General rule number {number} is this.") for number in range(30))
     choice = Choice((*general, CABINETS), 100)
-    first = choice.next(Concern(), KITCHEN)
+    first = choice.about(Concern()).next(KITCHEN)
     cost = sum(tokens(rule.statement) for rule in first)
     assert 100 - tokens(CABINETS.statement) - tokens(general[-1].statement) < cost <= 100 - tokens(CABINETS.statement)
     at = update(KITCHEN, "go to cabinet 1", Observation("You arrive at cabinet 1. The cabinet 1 is closed."))
-    assert choice.next(Concern(), at, told(*first)) == (CABINETS,)
+    assert choice.about(Concern()).next(at, told(*first)) == (CABINETS,)
 
 
 _WORDS = st.sampled_from(["egg", "mug", "cabinet", "fridge", "heat", "cool", ""])
@@ -116,8 +116,8 @@ def test_the_budget_holds_and_nothing_is_told_twice(
     choice, task = Choice(tuple(rules), budget), concern(goal)
     said: tuple[str, ...] = ()
     for belief in beliefs:
-        chosen = choice.next(task, belief, said)
-        assert chosen == choice.next(task, belief, said)
+        chosen = choice.about(task).next(belief, said)
+        assert chosen == choice.about(task).next(belief, said)
         said += told(*chosen)
     assert len(set(said)) == len(said)
     assert sum(map(tokens, said)) <= budget
