@@ -10,8 +10,8 @@ from typing import Literal, Protocol
 
 from agent import events
 from agent.models.base import Message, Model, Timing
+from agent.roles.alfred_plan import ALFRED_PLAN
 from agent.roles.base import Sampling, ask, load_prompt
-from agent.roles.subgoals import SUBGOALS
 from knowledge.selection import Bm25, at_random, best, stratified
 from worlds.alfred.plans import Plan, written
 from worlds.alfred.state import able, receptacles_of
@@ -119,7 +119,7 @@ class InContextPlanner:
                 called.append(body)
 
         system = Message("system", _system())
-        answer = await ask(SUBGOALS, self.model, (system,), self._question(instruction, without), listen, self.sampling)
+        answer = await ask(ALFRED_PLAN, self.model, (system,), self._question(instruction, without), listen, self.sampling)
         return Proposal(
             answer.value,
             answer.reason,
@@ -135,12 +135,12 @@ class InContextPlanner:
         else:
             # The most similar one last, nearest to the question.
             chosen = self.pool.nearest(text, self.shots, without=without)[::-1]
-        prompt = load_prompt("subgoals")
+        prompt = load_prompt("alfred_plan")
         shown = [f"{self._told(one.instruction)}\n{prompt.render('plan', plan=written(one.plan))}" for one in chosen]
         return "\n\n".join([*shown, f"{self._told(instruction)}\n{prompt.render('ask')}"])
 
     def _told(self, instruction: Instruction) -> str:
-        prompt = load_prompt("subgoals")
+        prompt = load_prompt("alfred_plan")
         if not self.stepwise:
             return prompt.render("task", goal=instruction.goal)
         return prompt.render("instructions", goal=instruction.goal, steps=" ".join(instruction.steps))
@@ -149,6 +149,6 @@ class InContextPlanner:
 @cache
 def _system() -> str:
     kinds = [kind for kind in load_counts().can if able(kind, "pickupable") or able(kind, "toggleable")]
-    return load_prompt("subgoals").render(
+    return load_prompt("alfred_plan").render(
         "system", objects=", ".join(sorted(kinds)), places=", ".join(sorted(receptacles_of(None)))
     )

@@ -151,7 +151,7 @@ def make_run(settings: Settings, data: Path | None = None) -> PlanRun:
         housequest=metadata.version("housequest") if _installed() else "0",
         configuration=config,
         data=_digest((*every, *(source if split != TRAIN else ()))),
-        prompts={"subgoals": prompt_hashes()["subgoals"], "again": prompt_hashes()["again"]} if model else {},
+        prompts={"alfred_plan": prompt_hashes()["alfred_plan"], "again": prompt_hashes()["again"]} if model else {},
         of=len(tasks),
         tasks=tuple(task.id for task in chosen),
         versions={"python": platform.python_version()},

@@ -138,7 +138,7 @@ def _planner(run: PlanRun, folder: Path, model: Model | None, purse: Purse, sitt
     ledger = Ledger(folder / "calls.jsonl")
     purse.add(ledger.used(sitting.prices))
     metered = MeteredModel(model, purse, sitting.prices)
-    remembered = RememberedModel(metered, run.config.model or "", "subgoals", ledger)
+    remembered = RememberedModel(metered, run.config.model or "", "alfred_plan", ledger)
     sampling = Sampling(own.max_tokens, own.temperature, run.config.seed)
     return InContextPlanner(remembered, run.pool, own.steps, own.shots, own.choose, sampling)
 

@@ -20,4 +20,4 @@ def _lenient(text: str) -> Plan:
         raise ReplyError(f"{error} Write one step a line, as in 'PutObject apple fridge'.") from error
 
 
-SUBGOALS: Role[Plan] = Role("subgoals", _strict, _lenient, stop=("\nTask:",))
+ALFRED_PLAN: Role[Plan] = Role("alfred_plan", _strict, _lenient, stop=("\nTask:",))
