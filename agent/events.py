@@ -86,7 +86,7 @@ class Message(_Body):
 
 
 class Candidate(_Body):
-    """A text that was given to a model to be scored, with its log-probability in nats."""
+    """A text that a model could have said, with its log-probability in nats."""
 
     text: str
     logprob: float
@@ -97,7 +97,8 @@ class Called(_Body):
 
     ``kept`` messages at the front are those of the role's previous call with its reply; ``added`` follow them, so the
     whole prompt can be put together again without being stored at every step. Where given texts were scored, ``reply`` is the
-    one that was selected, ``candidates`` are the best of them, and ``calls`` says how many calls it took if more than one.
+    one that was selected, ``candidates`` are the best of them, and ``calls`` says how many calls it took if more than one. Of a
+    verdict that is taken by probability, ``candidates`` are the ways in which the reply could have begun.
     """
 
     kind: Literal["called"] = "called"
@@ -204,10 +205,11 @@ class Stepped(_Body):
 
 
 class Spent(_Body):
-    """A turn passed without a command, because no reply could be read."""
+    """A turn passed without a command: no reply could be read, or what was decided on cannot be done, for a ``reason``."""
 
     kind: Literal["spent"] = "spent"
     turn: int
+    reason: str | None = None
 
 
 class Ended(_Body):

@@ -8,6 +8,7 @@ wherever that is, and the next call to the model is the one that would have been
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -213,7 +214,15 @@ class _RecordedModel:
                 raise await self._script.missing("a call to the model")
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
-        return await self._live.score(messages, continuations)
+        match self._script.next:
+            case None:
+                return await self._live.score(messages, continuations)
+            case events.Called(candidates=tuple() as candidates):
+                # What is not among the best was not selected, however it scored.
+                known = {candidate.text: candidate.logprob for candidate in candidates}
+                return [known.get(text, -math.inf) for text in continuations]
+            case _:
+                raise await self._script.missing("a call to the model")
 
     async def aclose(self) -> None:
         await self._live.aclose()

@@ -271,7 +271,7 @@ def _turned(moment: Moment, entry: Entry) -> Moment:
 def _called(effort: Effort, called: Called) -> Effort:
     return replace(
         effort,
-        calls=effort.calls + 1,
+        calls=effort.calls + (called.calls or 1),
         prompt_tokens=effort.prompt_tokens + (called.prompt_tokens or 0),
         completion_tokens=effort.completion_tokens + (called.completion_tokens or 0),
     )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agent.agents.base import Agent
     from agent.agents.following import Follower
     from agent.agents.human import Question
+    from agent.agents.lota import Way
     from agent.examples import Chooser
     from agent.models.base import Model
     from agent.skills.controller import Controller
@@ -71,6 +72,16 @@ _SOCRATIC: dict[str, Setting] = {
     "patience": 25,
     "retries": 1,
     "revisions": 10,
+}
+
+_LOTA: dict[str, Setting] = {
+    **_SAMPLING,
+    "max_tokens": 64,
+    "replanning": False,
+    "examples": "made-up",
+    "choose": "stratified",
+    "shots": 6,
+    "embedder": "",
 }
 
 
@@ -262,6 +273,26 @@ def _chooser(parts: _Parts) -> Chooser:
     )
 
 
+def _lota(parts: _Parts) -> Agent:
+    return _likeliest(parts, "lota", "exact" if parts.settings["exact"] else "greedy")
+
+
+def _saycan(parts: _Parts) -> Agent:
+    return _likeliest(parts, "saycan", "each")
+
+
+def _likeliest(parts: _Parts, name: str, way: Way) -> Agent:
+    from agent.agents.lota import Lota
+    from agent.roles.base import Sampling
+    from agent.skills.believing import reader_of
+    from agent.skills.controller import Controller
+
+    model, controller = _model(parts, name), Controller(reader_of(parts.world, name), near=True)
+    chooser = _chooser(parts)
+    replanning = bool(parts.settings["replanning"])
+    return Lota(model, controller, chooser, Sampling(*_sampling(parts)), way=way, replanning=replanning)
+
+
 def _expert(parts: _Parts) -> Agent:
     from agent.agents.expert import Expert
 
@@ -300,6 +331,8 @@ _AGENTS: dict[str, _Entry] = {
         True,
         _SAMPLING | _REPLANNING | _PET,
     ),
+    "lota": _Entry(_lota, "the likeliest of a fixed set of skills, one after the other", True, _LOTA | {"exact": False}),
+    "saycan": _Entry(_saycan, "every skill scored by itself, times whether it can be done", True, _LOTA),
     "expert": _Entry(_expert, "the world's own player, without a language model", False, None),
     "human": _Entry(_human, "you, typing", False, {}),
 }

@@ -38,7 +38,7 @@ ONE: Role[bool] = Role(NAME, verdict.strict, verdict.lenient)
 def question_all(target: str, names: Sequence[str], *, places: bool) -> str:
     """The question about ``names``, all of them places or all of them objects."""
     section = "places" if places else "objects"
-    return load_prompt(NAME).render(section, target=target, names="\n".join(names), first=names[0])
+    return load_prompt(NAME).render(section, target=target, names="\n".join(names))
 
 
 def question_one(target: str, name: str, *, place: bool) -> str:

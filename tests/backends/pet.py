@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from knowledge.subtasks import of_goal
 from tests.backends import prompts
 from tests.backends.actor import follow
-from tests.backends.policy import Solver
 from tests.backends.server import Messages
 from worlds.alfworld.belief import begin, kind
 from worlds.alfworld.counts import load_counts
@@ -18,6 +17,7 @@ from worlds.alfworld.goals import APPLIANCES, read_goal
 _TAKE = re.compile(r"take an? (?P<thing>\w+)")
 _TREAT = re.compile(r"(?P<verb>heat|cool|clean) the (?P<thing>\w+)")
 _LIGHT = re.compile(r"turn on the (?P<thing>\w+)")
+_SUBTASK = re.compile(r"take an? \w+|(?:heat|cool|clean) the \w+|turn on the \w+|put the \w+ in or on the \w+")
 _QUOTED = re.compile(r'"(?P<task>[^"]*)"')
 _DONE = {
     "take": "You pick up the {}",
@@ -32,31 +32,26 @@ LEAST = 0.02
 
 
 @dataclass(frozen=True)
-class PetSolver:
-    """Plays every role of PET. ``forgetful``: the tracker never notices that anything was done."""
+class PetPolicy:
+    """Answers every prompt of PET. ``forgetful``: the tracker never notices that anything was done."""
 
     forgetful: bool = False
 
-    def __call__(self, messages: Messages) -> str:
-        system, last = prompts.said_by(messages, "system")[0], messages[-1]["content"]
+    def reply(self, messages: Messages) -> str | None:
+        """The reply; None where the prompt is not PET's: the task itself is acted on by others."""
+        system = prompts.said_by(messages, "system")[0]
+        last = next(text for text in reversed(prompts.said_by(messages, "user")) if "could not be read" not in text)
         if system.startswith("You break household tasks"):
             return ", ".join(_plan(last))
         if system.startswith("You know where things are kept"):
             return _judge(last)
         if system.startswith("You watch somebody"):
             return "Yes" if not self.forgetful and _finished(last) else "No"
-        if system.startswith("You act in a household") and "you are given a plan" not in system:
-            return _act(messages)
-        return self._by_plan(messages)
-
-    def _by_plan(self, messages: Messages) -> str:
-        """What reasoner and actor say about a sub-task."""
-        if prompts.said_by(messages, "system")[0].startswith("You plan"):
-            if len(prompts.said_by(messages, "user")) > 1:
-                return "Thought: it goes well.\nPlan: keep"
-            steps = enumerate(_subtask_steps(messages), 1)
-            return "Thought: so it goes.\nPlan:\n" + "\n".join(f"{number}. {step}" for number, step in steps)
-        return Solver()(messages)
+        if not _SUBTASK.fullmatch(prompts.goal(messages)):
+            return None
+        if system.startswith("You plan for someone"):
+            return _reason(messages)
+        return None if "you are given a plan" in system else _act(messages)
 
 
 def _plan(text: str) -> tuple[str, ...]:
@@ -67,14 +62,11 @@ def _plan(text: str) -> tuple[str, ...]:
 
 def _judge(text: str) -> str:
     target = text.partition("What is to be done: ")[2].partition("\n")[0]
-    lines = text.splitlines()
-    if lines[-1] and ":" not in lines[-1]:
-        place = "place" in lines[-2]
-        return "Yes" if relevant(target, lines[-1], place=place) else "No"
-    start = next(number for number, line in enumerate(lines) if line.endswith((":",)) and number > 0)
-    names = lines[start + 1 : lines.index("", start)]
-    places = lines[start].startswith("Places")
-    return "\n".join(f"{name}: {0.9 if relevant(target, name, place=places) else 0.1}" for name in names)
+    question, *names = text.partition("\n\n")[2].splitlines()
+    place = "go there" in question
+    if question.startswith("How likely"):
+        return "\n".join(f"{name}: {0.9 if relevant(target, name, place=place) else 0.1}" for name in names)
+    return "Yes" if relevant(target, names[0], place=place) else "No"
 
 
 def relevant(target: str, name: str, *, place: bool) -> bool:
@@ -98,6 +90,14 @@ def _finished(text: str) -> bool:
     verb, *rest = work.split()
     done = _DONE[verb].format(rest[2] if verb == "turn" else rest[1])
     return any(line.startswith(done) for line in text.splitlines())
+
+
+def _reason(messages: Messages) -> str:
+    """What a reasoner says about a sub-task."""
+    if len(prompts.said_by(messages, "user")) > 1:
+        return "Thought: it goes well.\nPlan: keep"
+    steps = enumerate(_subtask_steps(messages), 1)
+    return "Thought: so it goes.\nPlan:\n" + "\n".join(f"{number}. {step}" for number, step in steps)
 
 
 def _act(messages: Messages) -> str:
