@@ -15,7 +15,16 @@ from agent.record import EpisodeRecorder, read_episode
 from tests.backends.server import Recorded, Server
 from worlds.base import Task, World
 
-AGENTS = ("react", "reasoner-actor")
+ANYWHERE = ("react", "reasoner-actor")
+"""Agents that play in any world; others need one whose texts are read into a belief."""
+
+AGENTS = (*ANYWHERE, "pet", "opex")
+"""Agents that call their model all along."""
+
+PLANNERS = ("llm-planner", "socratic")
+"""Agents whose model plans alone: most of their turns cost no call."""
+
+EVERY = (*AGENTS, *PLANNERS)
 
 
 @dataclass(frozen=True)

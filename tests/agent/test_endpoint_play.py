@@ -8,7 +8,7 @@ import pytest
 
 from agent import events
 from agent.roles.base import spoken
-from tests.agent.playing import AGENTS, Played, one_of_each_type, play
+from tests.agent.playing import AGENTS, EVERY, Played, one_of_each_type, play
 from tests.backends import server as backend
 from tests.backends.policy import Solver
 from tests.backends.server import Behaviour, Messages, Server
@@ -28,7 +28,7 @@ def plans(played: Played) -> list[events.Planned]:
     return [event.body for event in played.events if isinstance(event.body, events.Planned)]
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", EVERY)
 @pytest.mark.parametrize("house", HOUSES)
 def test_a_bundled_house_is_won(server: Server, world: World, tmp_path: Path, agent: str, house: str) -> None:
     played = play(server, world, world.task(house), agent, tmp_path / "e.jsonl")
@@ -38,7 +38,7 @@ def test_a_bundled_house_is_won(server: Server, world: World, tmp_path: Path, ag
 
 
 @pytest.mark.games
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", EVERY)
 def test_a_published_game_of_each_type_is_won(server: Server, alfworld_games: Path, tmp_path: Path, agent: str) -> None:
     world = make_world("alfworld", data=alfworld_games)
     tasks = one_of_each_type(world, "valid_seen")
@@ -84,7 +84,7 @@ def test_the_actor_sees_the_goal_and_follows_the_plan_alone(server: Server, worl
     assert not any("egg" in event.body.command for event in played.events if isinstance(event.body, events.Stepped))
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", [agent for agent in AGENTS if agent != "pet"])  # its prompts are rendered anew
 def test_a_roles_prompt_begins_with_all_that_was_said_before(server: Server, world: World, tmp_path: Path, agent: str) -> None:
     server.policy = Solver(wrong_first_plan=True)
     server.behave(backend.answer, backend.saying(""), backend.answer, backend.saying("let me\nsee"), backend.answer)
@@ -93,7 +93,9 @@ def test_a_roles_prompt_begins_with_all_that_was_said_before(server: Server, wor
     calls = [event.body for event in played.events if isinstance(event.body, events.Called)]
     said: dict[str, Messages] = {}
     for call, request in zip(calls, played.requests, strict=True):
-        before = said.get(call.role, [])
+        # The observer keeps nothing, and the executor nothing of another subtask: they begin anew, and say so in the record.
+        anew = call.role in {"observer", "executor"} and call.kept == 0
+        before = [] if anew else said.get(call.role, [])
         assert request.messages[: len(before)] == before
         assert call.kept == len(before)
         assert [(m.role, m.content) for m in call.added] == [(m["role"], m["content"]) for m in request.messages[call.kept :]]
@@ -103,7 +105,7 @@ def test_a_roles_prompt_begins_with_all_that_was_said_before(server: Server, wor
 CALM = "calm.jsonl"
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", EVERY)
 @pytest.mark.parametrize(
     "trouble",
     [
@@ -146,7 +148,9 @@ def test_lasting_trouble_ends_the_episode_as_the_models(
     server: Server, world: World, tmp_path: Path, agent: str, trouble: Behaviour, told: str
 ) -> None:
     server.behave(backend.answer, backend.answer, backend.answer, otherwise=trouble)
-    played = play(server, world, world.task("example:1"), agent, tmp_path / "e.jsonl", timeout=0.3, retries=1)
+    # Short where that is what is tried: a busy machine is slow enough by itself.
+    timeout = 0.3 if "0.3 seconds" in told else 20.0
+    played = play(server, world, world.task("example:1"), agent, tmp_path / "e.jsonl", timeout=timeout, retries=1)
     assert (played.ended.outcome, played.ended.boundary) == ("error", "model")
     assert told in (played.ended.message or "")
     assert played.kinds().count("called") == 3
@@ -155,7 +159,7 @@ def test_lasting_trouble_ends_the_episode_as_the_models(
 RUBBISH = ["", "\x00\x1b[2J" * 50, "\u202eenifed", "x" * 200_000, "Action:", "Plan:", "{" * 5_000, "🙂\n" * 100]
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", EVERY)
 @pytest.mark.parametrize("rubbish", RUBBISH, ids=range(len(RUBBISH)))
 def test_rubbish_spends_turns_and_the_episode_goes_on(
     server: Server, world: World, tmp_path: Path, agent: str, rubbish: str

@@ -86,7 +86,7 @@ def test_a_person_may_complete_the_skill(world: World) -> None:
     [
         (Skill("find", "unicorn"), "no thing called 'unicorn'"),
         (Skill("find", "refrigerator 9"), "no thing called"),
-        (Skill("go", receptacle="fridge 77"), "no place called 'fridge 77'"),
+        (Skill("go", receptacle="fridge 77"), "no place or thing called 'fridge 77'"),
         (Skill("go"), "not said"),
         (Skill("put", "egg", "fridge"), "your hand is empty"),
         (Skill("put"), "you hold nothing"),
@@ -109,6 +109,20 @@ def test_what_cannot_be_done_is_said_in_words(world: World, skill: Skill, reason
     assert len(outcome.reason) < 400
     assert outcome.reason.isprintable()
     assert house.state.skill is None
+
+
+def test_what_is_held_is_meant_where_a_place_alone_is_named(world: World) -> None:
+    house = enter(world, "example:1")
+    for skill in (Skill("find", "egg"), Skill("pick", "egg"), Skill("heat", "microwave"), Skill("go", receptacle="fridge")):
+        assert isinstance(house.carry_out(skill), Done), skill
+    held = house.state.belief.held
+    assert isinstance(house.carry_out(Skill("put")), Done)
+    assert house.played[-1].command == f"move {held} to fridge 1"
+    # What was just put down is here, so it is what is picked up again.
+    assert isinstance(house.carry_out(Skill("pick", "egg")), Done)
+    assert house.state.belief.held == held
+    assert house.carry_out(Skill("put", "diningtable")) is None
+    assert house.last.won
 
 
 def test_near_is_asked_for_where_it_is_set(world: World) -> None:
