@@ -33,6 +33,9 @@ def _scripted(habits: Path | None, **settings: Any) -> World:
 
 _WORLDS: dict[str, Callable[..., World]] = {"alfworld": _alfworld, "scripted": _scripted}
 
+PLANS = "alfred-plans"
+"""What ``housequest eval`` takes beside worlds: `worlds.alfred`, where nothing is played."""
+
 
 def world_names() -> tuple[str, ...]:
     """The worlds that can be made."""
@@ -53,11 +56,13 @@ def make_world(
     shown: ``template``, ``human``, ``human:N`` (annotator N) or ``human:seed=N``. ``habits`` is a file of habits for made-up
     houses (``worlds.alfworld.own_habits``). Raises ``ConfigurationError``.
     """
-    if name == "alfred-plans":
-        raise ConfigurationError("alfred-plans has plans to score and nothing to play; use `housequest eval` for it.")
+    if name == PLANS:
+        raise ConfigurationError(f"{PLANS} has plans to score and nothing to play; use `housequest eval --world {PLANS}`.")
     if name not in _WORLDS:
         known = ", ".join(_WORLDS)
-        raise ConfigurationError(f"There is no world named {shown(name)}; known: {known}.{nearest(name, world_names())}")
+        raise ConfigurationError(
+            f"There is no world named {shown(name)}; known: {known}.{nearest(name, (*world_names(), PLANS))}"
+        )
     own = None if habits is None else Path(habits)
     return _WORLDS[name](engine=engine, data=data, goals=goals, habits=own)
 

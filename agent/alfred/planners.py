@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -51,11 +52,11 @@ class Pool:
     def __init__(self, examples: Sequence[Worked]) -> None:
         self.examples = tuple(examples)
         self._index = Bm25.over(example.goal for example in examples)
+        self._origins = Counter(example.origin for example in examples)
 
     def nearest(self, text: str, most: int, *, without: str) -> tuple[Worked, ...]:
         """The ``most`` examples most similar to ``text``, best first, leaving out those of the demonstration ``without``."""
-        own = sum(example.origin == without for example in self.examples)
-        found = best(self.examples, self._index.scores(text), most + own)
+        found = best(self.examples, self._index.scores(text), most + self._origins[without])
         return tuple(example for example in found if example.origin != without)[:most]
 
     def random(self, text: str, most: int, seed: int, *, without: str) -> tuple[Worked, ...]:

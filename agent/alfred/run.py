@@ -21,8 +21,9 @@ from agent.roles.base import prompt_hashes
 from worlds.alfred.goals import TASK_TYPES
 from worlds.alfred.tasks import Demonstration, Instruction, read_split
 from worlds.errors import ConfigurationError, nearest, shown
+from worlds.registry import PLANS
 
-WORLD = "alfred-plans"
+WORLD = PLANS
 AGENTS = ("nearest", "in-context")
 TRAIN = "train"
 SCHEMA = 1
@@ -57,7 +58,7 @@ class PlannerSettings(Frozen):
 class PlanConfig(Frozen):
     """The configuration of a run, resolved. ``model`` is without its host or folder."""
 
-    world: Literal["alfred-plans"] = WORLD
+    world: Literal["alfred-plans"] = "alfred-plans"
     split: str
     types: tuple[str, ...]
     limit: int | None
@@ -73,7 +74,7 @@ class PlanManifest(Frozen):
     """A run's own record of itself. ``of`` is the size of the split; ``tasks`` are ids, ``.../trial#annotator``."""
 
     schema_version: int = SCHEMA
-    family: Literal["alfred-plans"] = WORLD
+    family: Literal["alfred-plans"] = "alfred-plans"
     housequest: str
     configuration: PlanConfig
     data: str

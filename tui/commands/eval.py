@@ -54,6 +54,7 @@ def evaluate(
     from tui import terminal
     from tui.running import Round, check_budget, play_round, remarks, unheard
     from worlds.errors import ConfigurationError, shown
+    from worlds.registry import PLANS
 
     flags = options.settings(locals())
     if retry not in (None, "errors"):
@@ -65,7 +66,7 @@ def evaluate(
         play_sweep(given_path(sweep), place, flags, limits, retry=retry is not None, dry_run=dry_run, as_json=as_json)
         return
     configuration = configure(flags)
-    if configuration.settings.world == "alfred-plans":
+    if configuration.settings.world == PLANS:
         from tui.commands.alfred_plans import evaluate_plans
 
         evaluate_plans(configuration, place, limits, dry_run=dry_run, as_json=as_json)
