@@ -10,6 +10,7 @@ import asyncio
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -113,11 +114,11 @@ def make_chooser(
     store: Sequence[Example] | None = None,
 ) -> Chooser:
     """The chooser of these settings; with a ``pool`` over so many examples of the store, stratified by task type.
-    A ``store`` that is given takes the place of the one that ``examples`` names.
 
     ``examples`` names the store: ``made-up`` (the one that ships), ``train`` (drawn from that split by ``seed`` and played by
     the world's expert, which takes seconds), a file that scripts/make_examples.py wrote, or a run's folder, of whose
-    episodes those are taken that were won in train or in made-up houses. Raises ``ConfigurationError`` and ``KnowledgeError``.
+    episodes those are taken that were won in train or in made-up houses. A ``store`` that is given takes its place. Raises
+    ``ConfigurationError`` and ``KnowledgeError``.
     """
     if choose not in STRATEGIES:
         known = ", ".join(STRATEGIES)
@@ -138,7 +139,7 @@ def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]
     if name == MADE_UP:
         return shipped()
     if name == TRAIN:
-        return from_world(world, each=each, seed=seed)
+        return _of_train(world, seed, each)
     from agent.config import given_path
 
     path = given_path(name)
@@ -147,6 +148,12 @@ def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]
     if not path.exists():
         raise ConfigurationError(f"There are no examples {shown(name)}: give {MADE_UP}, {TRAIN}, a file or a run's folder.")
     return load_examples(path)
+
+
+@lru_cache(maxsize=4)
+def _of_train(world: World, seed: int, each: int) -> tuple[Example, ...]:
+    """Kept, because an agent is made anew for every episode that is gone on with."""
+    return from_world(world, each=each, seed=seed)
 
 
 def recorded(folder: Path) -> tuple[Example, ...]:

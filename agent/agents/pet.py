@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from agent import events
-from agent.agents.base import Agent, Decision, Emitter, Grants, Memory, Turn, Unread
+from agent.agents.base import Agent, Decision, Emitter, Grants, Memory, Said, Turn, Unread
 from agent.examples import Chooser
-from agent.models.base import Message, Model
+from agent.models.base import Message, Model, Timing
 from agent.roles import eliminator, tracker, verdict
 from agent.roles.base import Answer, Role, Sampling, ask, load_prompt
-from agent.roles.story import additions
+from agent.roles.story import additions, numbered
 from agent.roles.subtasks import SUBTASKS, Shot, bare, question
 from knowledge.subtasks import subtasks
 from worlds.alfworld.belief import Belief
@@ -262,19 +262,20 @@ class Pet:
     async def _act(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PetMemory]:
         hidden = self.hidden(memory)
         if memory.began != memory.step:
-            goal = self._aim(memory)
-            opening = replace(memory.opening, text=masked(memory.opening.text.replace(memory.goal, goal), hidden))
-            memory = replace(memory, acting=self._acting.begin(goal, opening, memory.grants), began=memory.step)
+            memory = replace(memory, acting=self._begun(memory, hidden), began=memory.step)
             turn = replace(turn, transitions=memory.played, hints=memory.hints)
-        told = tuple(
-            replace(one, observation=replace(one.observation, text=masked(one.observation.text, hidden)))
-            for one in turn.transitions
-        )
+        told = tuple(replace(one, observation=_without(one.observation, hidden)) for one in turn.transitions)
         admissible = None if turn.admissible is None else possible(turn.admissible, hidden)
-        decision, acting = await self._acting.decide(
-            memory.acting, replace(turn, transitions=told, admissible=admissible), emit
-        )
+        turn = replace(turn, transitions=told, admissible=admissible)
+        decision, acting = await self._acting.decide(memory.acting, turn, _Beneath(emit) if memory.plan else emit)
         return decision, replace(memory, acting=acting)
+
+    def _begun(self, memory: PetMemory, hidden: frozenset[str]) -> Memory:
+        """The acting agent's memory at the beginning of what it is given now, which is no task of the granted type."""
+        goal = self._aim(memory)
+        opening = replace(memory.opening, text=memory.opening.text.replace(memory.goal, goal))
+        grants = memory.grants if goal == memory.goal else replace(memory.grants, task_type=None)
+        return self._acting.begin(goal, _without(opening, hidden), grants)
 
     def _aim(self, memory: PetMemory) -> str:
         """What the acting agent is given as its task."""
@@ -297,3 +298,23 @@ class Pet:
         if chance is not None:
             return chance
         return None if answer.value is None else float(answer.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beneath:
+    """Tells what an acting agent says: its own plan is a thought about a sub-task, since the plan is the list of those."""
+
+    emit: Emitter
+
+    def __call__(self, body: Said, timing: Timing | None = None) -> None:
+        match body:
+            case events.Planned(role=role, steps=steps):
+                self.emit(events.Thought(role=role, text=f"Plan:\n{numbered(steps)}"))
+            case events.Progressed():
+                pass
+            case _:
+                self.emit(body, timing)
+
+
+def _without(observation: Observation, hidden: frozenset[str]) -> Observation:
+    return replace(observation, text=masked(observation.text, hidden))

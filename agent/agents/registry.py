@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from agent.agents.lota import Way
     from agent.examples import Chooser
     from agent.models.base import Model
+    from agent.skills.controller import Controller
+    from knowledge.examples import Example
 
 Word = TypeVar("Word", bound=str)
 Setting = str | int | float | bool
@@ -38,6 +40,20 @@ _PET: dict[str, Setting] = {
 }
 
 _POOL: dict[str, Setting] = {"examples": "made-up", "pool": 100, "choose": "bm25", "embedder": ""}
+_OPEX: dict[str, Setting] = {
+    **_SAMPLING,
+    **_POOL,
+    "pool": 60,
+    "shots": 3,
+    "search": "counts",
+    "planner": True,
+    "observer": True,
+    "look_around": True,
+    "explore": True,
+    "revisions": 6,
+    "on_hint": True,
+    "tries": 8,
+}
 _LLM_PLANNER: dict[str, Setting] = {
     **_SAMPLING,
     **_POOL,
@@ -82,6 +98,13 @@ class _Parts:
 
     def number(self, key: str) -> int:
         return int(self.settings[key])
+
+    def between(self, key: str, least: int, most: int) -> int:
+        """A whole number with bounds of its own. Raises ``ConfigurationError``."""
+        number = self.number(key)
+        if not least <= number <= most:
+            raise ConfigurationError(f"The setting {key} must lie between {least} and {most}, not {number}.")
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +171,10 @@ def _pet(parts: _Parts) -> Agent:
 
 def _pet_examples(parts: _Parts) -> Chooser:
     """Chooses among all tasks of train where that is asked for: the planner is shown no trajectory, so none is played."""
-    from agent.examples import TRAIN, make_chooser
+    from agent.examples import TRAIN
     from knowledge.subtasks import tasks_of
 
-    store = tasks_of(parts.world, TRAIN) if parts.settings["examples"] == TRAIN else None
-    return make_chooser(
-        parts.world,
-        examples=str(parts.settings["examples"]),
-        choose=str(parts.settings["choose"]),
-        shots=parts.number("shots"),
-        embedder=str(parts.settings["embedder"]),
-        seed=parts.seed,
-        store=store,
-    )
+    return _chooser(parts, tasks_of(parts.world, TRAIN) if parts.settings["examples"] == TRAIN else None)
 
 
 def _choice(parts: _Parts, agent: str, key: str, choices: tuple[Word, ...]) -> Word:
@@ -202,20 +216,6 @@ def _socratic(parts: _Parts) -> Agent:
     return Socratic(_model(parts, "socratic"), _follower(parts, "socratic"), _chooser(parts), Sampling(*_sampling(parts)), use)
 
 
-def _chooser(parts: _Parts) -> Chooser:
-    from agent.examples import make_chooser
-
-    return make_chooser(
-        parts.world,
-        examples=str(parts.settings["examples"]),
-        choose=str(parts.settings["choose"]),
-        shots=parts.number("shots"),
-        embedder=str(parts.settings["embedder"]),
-        seed=parts.seed,
-        pool=parts.number("pool"),
-    )
-
-
 def _follower(parts: _Parts, agent: str) -> Follower:
     from agent.agents.following import Follower
     from agent.skills.believing import reader_of
@@ -248,6 +248,48 @@ def _likeliest(parts: _Parts, name: str, way: Way) -> Agent:
     return Lota(model, controller, chooser, Sampling(*_sampling(parts)), way=way, replanning=replanning)
 
 
+def _opex(parts: _Parts) -> Agent:
+    from agent.agents.opex import Opex, left_out
+    from agent.agents.opex import Parts as OpexParts
+    from agent.roles.base import Sampling
+
+    model, given = _model(parts, "opex"), parts.settings
+    playing = OpexParts(
+        planner=bool(given["planner"]),
+        observer=bool(given["observer"]),
+        left_out=left_out(look_around=bool(given["look_around"]), explore=bool(given["explore"])),
+        revisions=parts.number("revisions"),
+        on_hint=bool(given["on_hint"]),
+        tries=parts.between("tries", 1, 50),
+    )
+    return Opex(model, _controller(parts, "opex"), _chooser(parts), Sampling(*_sampling(parts)), playing)
+
+
+def _controller(parts: _Parts, agent: str) -> Controller:
+    """What carries skills out."""
+    from agent.skills.believing import reader_of
+    from agent.skills.controller import Controller
+
+    return Controller(reader_of(parts.world, agent), order=str(parts.settings["search"]))
+
+
+def _chooser(parts: _Parts, store: Sequence[Example] | None = None) -> Chooser:
+    """What chooses examples, from a ``store`` of the agent's own or the one that its settings name."""
+    from agent.examples import make_chooser
+
+    given = parts.settings
+    return make_chooser(
+        parts.world,
+        examples=str(given["examples"]),
+        choose=str(given["choose"]),
+        shots=parts.number("shots"),
+        embedder=str(given["embedder"]),
+        seed=parts.seed,
+        pool=parts.number("pool") if "pool" in given else None,
+        store=store,
+    )
+
+
 def _expert(parts: _Parts) -> Agent:
     from agent.agents.expert import Expert
 
@@ -277,6 +319,7 @@ def _sampling(parts: _Parts) -> tuple[int, float, int]:
 _AGENTS: dict[str, _Entry] = {
     "react": _Entry(_react, "one role that thinks and acts", True, _SAMPLING),
     "reasoner-actor": _Entry(_reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING),
+    "opex": _Entry(_opex, "a planner, an observer, and an executor with skills", True, _OPEX),
     "llm-planner": _Entry(_llm_planner, "few-shot plans of actions and objects, made anew when one fails", True, _LLM_PLANNER),
     "socratic": _Entry(_socratic, "plans from questions that the model asks itself", True, _SOCRATIC),
     "pet": _Entry(

@@ -6,12 +6,9 @@ import re
 from dataclasses import dataclass
 
 from agent.roles.base import ReplyError, Role
+from agent.roles.lists import bounded, items
 from agent.roles.reading import json_fields, labelled, thought
 
-LONGEST_STEP = 300
-MOST_STEPS = 20
-
-_ITEM = re.compile(r"^\s*(?:(?:step\s*)?\d{1,2}\s*[.):]|[-*•])\s*(?P<step>\S.*)$", re.IGNORECASE)
 _STRICT_ITEM = re.compile(r"^(\d{1,2})\. (\S.*)$")
 _KEEP = re.compile(r"[\W_]*keep\b.{0,60}", re.IGNORECASE)
 
@@ -24,14 +21,6 @@ class Plan:
     steps: tuple[str, ...] | None
 
 
-def _bounded(steps: list[str]) -> tuple[str, ...]:
-    if not steps:
-        raise ReplyError("the plan has no numbered steps.")
-    if len(steps) > MOST_STEPS:
-        raise ReplyError(f"the plan has more than {MOST_STEPS} steps.")
-    return tuple(" ".join(step.split())[:LONGEST_STEP] for step in steps)
-
-
 def _strict(text: str) -> Plan:
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     if len(lines) < 2 or not lines[0].startswith("Thought:"):
@@ -42,7 +31,7 @@ def _strict(text: str) -> Plan:
     items = [_STRICT_ITEM.match(line) for line in lines[2:]]
     if lines[1] != "Plan:" or not all(items):
         raise ReplyError('there is no line "Plan:" followed by numbered steps.')
-    return Plan(said, _bounded([item[2] for item in items if item]))
+    return Plan(said, bounded([item[2] for item in items if item]))
 
 
 def _lenient(text: str) -> Plan:
@@ -53,9 +42,7 @@ def _lenient(text: str) -> Plan:
     plan = re.split(r"(?im)^[\W_]*(?:general |revised |new )?plan\b[\s*_`]*:", text)
     if _KEEP.fullmatch(plan[-1].strip()):
         return Plan(said, None)
-    matches = (_ITEM.match(line) for line in plan[-1].splitlines())
-    steps = [match["step"].replace("**", "").strip(" *_`") for match in matches if match]
-    return Plan(said, _bounded([step for step in steps if step]))
+    return Plan(said, bounded(items(plan[-1])))
 
 
 REASONER: Role[Plan] = Role("reasoner", _strict, _lenient)

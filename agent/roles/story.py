@@ -21,8 +21,13 @@ def told(transitions: Sequence[Transition], *, own: str | None = None) -> str:
 
 
 def numbered(steps: Sequence[str]) -> str:
-    """A plan as numbered lines."""
-    return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+    """A plan as numbered lines, from 1."""
+    return numbered_from(steps, 1)
+
+
+def numbered_from(steps: Sequence[str], first: int) -> str:
+    """A plan as numbered lines, from ``first``."""
+    return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, first))
 
 
 def additions(turn: Turn, shown_rules: Sequence[str], grants: Grants, *, first: bool) -> str:

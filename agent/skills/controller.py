@@ -181,21 +181,27 @@ class Controller:
             if place is None and skill.object:
                 return self._named(state, Skill(skill.verb, receptacle=skill.object))
             return (Skill(skill.verb, receptacle=place), None) if place else (skill, f"it was not said what to {skill.verb}")
-        if skill.verb == "put" and place is None:
-            place = state.before if state.before and state.belief.is_here(state.before) else state.belief.at
         return self._with_object(state, replace(skill, receptacle=place))
 
     def _with_object(self, state: Pursuit, skill: Skill) -> tuple[Skill, str | None]:
         if skill.object is None:
             if state.belief.held and skill.verb in {"put", "heat", "cool", "clean", "examine"}:
-                return replace(skill, object=state.belief.held), None
+                return self._with_place(state, replace(skill, object=state.belief.held)), None
             return skill, f"it was not said what to {skill.verb}, and you hold nothing"
-        thing = self._thing(state, skill.object)
-        place = self._place(state, skill.object) if skill.verb in {"find", "examine"} else None
-        named = place or thing
+        thing, place = self._thing(state, skill.object), self._place(state, skill.object)
+        if thing is None and place and skill.receptacle is None and skill.verb in {"put", "heat", "cool", "clean"}:
+            # "put fridge": the place was named, and what is held is meant.
+            return self._with_object(state, Skill(skill.verb, receptacle=place))
+        named = place or thing if skill.verb in {"find", "examine"} else thing
         if named is None:
             return skill, _missing(skill.object, "thing", [one.kind for one in state.belief.items])
-        return replace(skill, object=named), None
+        return self._with_place(state, replace(skill, object=named)), None
+
+    def _with_place(self, state: Pursuit, skill: Skill) -> Skill:
+        if skill.verb != "put" or skill.receptacle:
+            return skill
+        stood = state.before if state.before and state.belief.is_here(state.before) else state.belief.at
+        return replace(skill, receptacle=stood)
 
     def _place(self, state: Pursuit, said: str) -> str | None:
         places = state.belief.receptacles

@@ -15,8 +15,11 @@ from agent.record import EpisodeRecorder, read_episode
 from tests.backends.server import Recorded, Server
 from worlds.base import Task, World
 
-AGENTS = ("react", "reasoner-actor", "pet")
-"""Agents that call their model at every turn."""
+ANYWHERE = ("react", "reasoner-actor")
+"""Agents that play in any world; others need one whose texts are read into a belief."""
+
+AGENTS = (*ANYWHERE, "opex", "pet")
+"""Agents that call their model all along."""
 
 PLANNERS = ("llm-planner", "socratic")
 """Agents whose model plans alone: most of their turns cost no call."""

@@ -61,8 +61,12 @@ def asked(call: events.Called) -> str:
 def test_a_bundled_house_is_won(server: Server, world: World, tmp_path: Path, acting: str, house: str) -> None:
     played = play(server, world, world.task(house), "pet", tmp_path / "e.jsonl", settings={"acting": acting})
     assert played.ended.outcome == "won"
-    (plan,) = [body for body in bodies(played.events, "planned") if body.role == "subtasks"]
-    tracked = [body.step for body in bodies(played.events, "progressed") if body.role == "tracker"]
+    # The plan is the list of sub-tasks throughout; what a reasoner plans for one of them is a thought.
+    (plan,) = bodies(played.events, "planned")
+    tracked = [body.step for body in bodies(played.events, "progressed")]
+    assert {body.role for body in bodies(played.events, "thought") if body.text.startswith("Plan:")} == (
+        {"reasoner"} if acting == "reasoner-actor" else set()
+    )
     # The last sub-task ends with the episode, so nobody is asked about it.
     assert tracked == list(range(1, len(plan.steps)))
     assert len(calls(played.events, "tracker")) == played.ended.turns - 1

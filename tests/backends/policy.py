@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from tests.backends import prompts
 from tests.backends.actor import follow
 from tests.backends.lota import Lister
+from tests.backends.opex import opex
 from tests.backends.pet import PetPolicy
 from tests.backends.planners import Planners
 from tests.backends.server import Messages
@@ -37,6 +38,8 @@ class Solver:
             return reply
         if system.startswith("Robot:"):
             return Lister(hasty=self.wrong_first_plan)(messages)
+        if (answer := opex(messages, wrong_first_plan=self.wrong_first_plan)) is not None:
+            return answer
         if system.startswith("You plan for someone"):
             return self._reason(messages)
         if "you are given a plan" in system:

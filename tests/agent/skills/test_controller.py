@@ -111,6 +111,20 @@ def test_what_cannot_be_done_is_said_in_words(world: World, skill: Skill, reason
     assert house.state.skill is None
 
 
+def test_what_is_held_is_meant_where_a_place_alone_is_named(world: World) -> None:
+    house = enter(world, "example:1")
+    for skill in (Skill("find", "egg"), Skill("pick", "egg"), Skill("heat", "microwave"), Skill("go", receptacle="fridge")):
+        assert isinstance(house.carry_out(skill), Done), skill
+    held = house.state.belief.held
+    assert isinstance(house.carry_out(Skill("put")), Done)
+    assert house.played[-1].command == f"move {held} to fridge 1"
+    # What was just put down is here, so it is what is picked up again.
+    assert isinstance(house.carry_out(Skill("pick", "egg")), Done)
+    assert house.state.belief.held == held
+    assert house.carry_out(Skill("put", "diningtable")) is None
+    assert house.last.won
+
+
 def test_near_is_asked_for_where_it_is_set(world: World) -> None:
     house = enter(world, "example:1", near=True)
     assert isinstance(house.carry_out(Skill("find", "egg")), Done)
