@@ -1,7 +1,7 @@
 """PET: a plan of sub-tasks, an observation without what does not matter, and a watch on progress, round any acting agent.
 
-Plan, Eliminate and Track (Wu et al., 2023, section 3) teach an agent that acts; they do not act themselves. Here that agent is
-any other of ours. The paper's is trained by imitation, and reads pixels nowhere: it plays ALFWorld's text, as we do.
+Plan, Eliminate and Track (Wu et al., 2023, section 3) teach an agent that acts; they do not act themselves. The paper's acting
+agent is a network trained by imitation, over the same texts; here it is any other agent, told what is left for it.
 
 What the acting agent is told is rendered anew whenever the sub-task changes: its task is then the sub-task, and all that
 happened so far is told again without what does not matter now. Within a sub-task its prompts only grow. So a prefix cache is
@@ -103,8 +103,9 @@ class Pet:
     A plan that cannot be read spends the turn, and the task itself takes its place. A name whose score cannot be read is
     shown. A verdict that cannot be read is a no. Without Track nothing tells sub-tasks apart, so the acting agent is given the
     task with the whole list, and relevance is judged against the task; without Plan there is nothing to track. What is held,
-    and where one stands, is never masked: the text names it in other words. ``reader`` None (a world whose texts belief does
-    not read) leaves Eliminate nothing to judge.
+    and where one stands, is never masked: the text names it in other words. As in the paper, what was masked in error stays so,
+    and a sub-task that was finished in error is not gone back to. ``reader`` None (a world whose texts belief does not read)
+    leaves Eliminate nothing to judge.
     """
 
     name = "pet"
@@ -273,7 +274,8 @@ class Pet:
     def _begun(self, memory: PetMemory, hidden: frozenset[str]) -> Memory:
         """The acting agent's memory at the beginning of what it is given now, which is no task of the granted type."""
         goal = self._aim(memory)
-        opening = replace(memory.opening, text=memory.opening.text.replace(memory.goal, goal))
+        # The game's opening ends with the task.
+        opening = replace(memory.opening, text=memory.opening.text.replace(memory.goal or goal, goal))
         grants = memory.grants if goal == memory.goal else replace(memory.grants, task_type=None)
         return self._acting.begin(goal, _without(opening, hidden), grants)
 
