@@ -224,30 +224,6 @@ def _follower(parts: _Parts, agent: str) -> Follower:
     return Follower(Controller(reader_of(parts.world, agent)), parts.number("patience"))
 
 
-def _lota(parts: _Parts) -> Agent:
-    return _likeliest(parts, "lota", "exact" if parts.settings["exact"] else "greedy")
-
-
-def _saycan(parts: _Parts) -> Agent:
-    return _likeliest(parts, "saycan", "each")
-
-
-def _likeliest(parts: _Parts, name: str, way: Way) -> Agent:
-    from agent.agents.lota import Lota
-    from agent.examples import make_chooser
-    from agent.roles.base import Sampling
-    from agent.skills.believing import reader_of
-    from agent.skills.controller import Controller
-
-    model, controller = _model(parts, name), Controller(reader_of(parts.world, name), near=True)
-    examples, choose, embedder = (str(parts.settings[key]) for key in ("examples", "choose", "embedder"))
-    chooser = make_chooser(
-        parts.world, examples=examples, choose=choose, shots=parts.number("shots"), embedder=embedder, seed=parts.seed
-    )
-    replanning = bool(parts.settings["replanning"])
-    return Lota(model, controller, chooser, Sampling(*_sampling(parts)), way=way, replanning=replanning)
-
-
 def _opex(parts: _Parts) -> Agent:
     from agent.agents.opex import Opex, left_out
     from agent.agents.opex import Parts as OpexParts
@@ -288,6 +264,26 @@ def _chooser(parts: _Parts, store: Sequence[Example] | None = None) -> Chooser:
         pool=parts.number("pool") if "pool" in given else None,
         store=store,
     )
+
+
+def _lota(parts: _Parts) -> Agent:
+    return _likeliest(parts, "lota", "exact" if parts.settings["exact"] else "greedy")
+
+
+def _saycan(parts: _Parts) -> Agent:
+    return _likeliest(parts, "saycan", "each")
+
+
+def _likeliest(parts: _Parts, name: str, way: Way) -> Agent:
+    from agent.agents.lota import Lota
+    from agent.roles.base import Sampling
+    from agent.skills.believing import reader_of
+    from agent.skills.controller import Controller
+
+    model, controller = _model(parts, name), Controller(reader_of(parts.world, name), near=True)
+    chooser = _chooser(parts)
+    replanning = bool(parts.settings["replanning"])
+    return Lota(model, controller, chooser, Sampling(*_sampling(parts)), way=way, replanning=replanning)
 
 
 def _expert(parts: _Parts) -> Agent:

@@ -39,6 +39,7 @@ class Scene:
 
 
 SCENES = (
+    Scene("opex", settings={"shots": "1"}),
     Scene("llm-planner", settings={"shots": "2"}),
     Scene("socratic", settings={"shots": "1"}),
     Scene("pet", house="example:1", settings={"shots": "2"}),

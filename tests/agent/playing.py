@@ -18,7 +18,7 @@ from worlds.base import Task, World
 ANYWHERE = ("react", "reasoner-actor")
 """Agents that play in any world; others need one whose texts are read into a belief."""
 
-AGENTS = (*ANYWHERE, "opex", "pet")
+AGENTS = (*ANYWHERE, "pet", "opex")
 """Agents that call their model all along."""
 
 PLANNERS = ("llm-planner", "socratic")

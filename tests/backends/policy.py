@@ -34,12 +34,12 @@ class Solver:
 
     def __call__(self, messages: Messages) -> str:
         system = prompts.said_by(messages, "system")[0]
+        if (answer := opex(messages, wrong_first_plan=self.wrong_first_plan)) is not None:
+            return answer
         if (reply := self.pet.reply(messages)) is not None:
             return reply
         if system.startswith("Robot:"):
             return Lister(hasty=self.wrong_first_plan)(messages)
-        if (answer := opex(messages, wrong_first_plan=self.wrong_first_plan)) is not None:
-            return answer
         if system.startswith("You plan for someone"):
             return self._reason(messages)
         if "you are given a plan" in system:
