@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agent.examples import Chooser
     from agent.models.base import Model
     from agent.skills.controller import Controller
+    from knowledge.examples import Example
 
 Word = TypeVar("Word", bound=str)
 Setting = str | int | float | bool
@@ -99,19 +100,10 @@ def pet(parts: Parts) -> Agent:
 
 def _pet_examples(parts: Parts) -> Chooser:
     """Chooses among all tasks of train where that is asked for: the planner is shown no trajectory, so none is played."""
-    from agent.examples import TRAIN, make_chooser
+    from agent.examples import TRAIN
     from knowledge.subtasks import tasks_of
 
-    store = tasks_of(parts.world, TRAIN) if parts.settings["examples"] == TRAIN else None
-    return make_chooser(
-        parts.world,
-        examples=str(parts.settings["examples"]),
-        choose=str(parts.settings["choose"]),
-        shots=parts.number("shots"),
-        embedder=str(parts.settings["embedder"]),
-        seed=parts.seed,
-        store=store,
-    )
+    return _chooser(parts, tasks_of(parts.world, TRAIN) if parts.settings["examples"] == TRAIN else None)
 
 
 def _choice(parts: Parts, agent: str, key: str, choices: tuple[Word, ...]) -> Word:
@@ -184,8 +176,8 @@ def _controller(parts: Parts, agent: str, *, near: bool = False) -> Controller:
     return Controller(reader_of(parts.world, agent), order=str(parts.settings["search"]), near=near)
 
 
-def _chooser(parts: Parts) -> Chooser:
-    """What chooses examples."""
+def _chooser(parts: Parts, store: Sequence[Example] | None = None) -> Chooser:
+    """What chooses examples, from a ``store`` of the agent's own or the one that its settings name."""
     from agent.examples import make_chooser
 
     given = parts.settings
@@ -197,6 +189,7 @@ def _chooser(parts: Parts) -> Chooser:
         embedder=str(given["embedder"]),
         seed=parts.seed,
         pool=parts.number("pool") if "pool" in given else None,
+        store=store,
     )
 
 

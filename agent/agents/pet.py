@@ -1,7 +1,7 @@
 """PET: a plan of sub-tasks, an observation without what does not matter, and a watch on progress, round any acting agent.
 
-Plan, Eliminate and Track (Wu et al., 2023, section 3) teach an agent that acts; they do not act themselves. Here that agent is
-any other of ours. The paper's is trained by imitation, and reads pixels nowhere: it plays ALFWorld's text, as we do.
+Plan, Eliminate and Track (Wu et al., 2023, section 3) teach an agent that acts; they do not act themselves. The paper's acting
+agent is a network trained by imitation, over the same texts; here it is any other agent, told what is left for it.
 
 What the acting agent is told is rendered anew whenever the sub-task changes: its task is then the sub-task, and all that
 happened so far is told again without what does not matter now. Within a sub-task its prompts only grow. So a prefix cache is
@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from agent import events
-from agent.agents.base import Agent, Decision, Emitter, Grants, Memory, Turn, Unread
+from agent.agents.base import Agent, Decision, Emitter, Grants, Memory, Said, Turn, Unread
 from agent.examples import Chooser
-from agent.models.base import Message, Model
+from agent.models.base import Message, Model, Timing
 from agent.roles import eliminator, tracker, verdict
 from agent.roles.base import Answer, Role, Sampling, ask, load_prompt
-from agent.roles.story import additions
+from agent.roles.story import additions, numbered
 from agent.roles.subtasks import SUBTASKS, Shot, bare, question
 from knowledge.subtasks import subtasks
 from worlds.alfworld.belief import Belief
@@ -103,8 +103,9 @@ class Pet:
     A plan that cannot be read spends the turn, and the task itself takes its place. A name whose score cannot be read is
     shown. A verdict that cannot be read is a no. Without Track nothing tells sub-tasks apart, so the acting agent is given the
     task with the whole list, and relevance is judged against the task; without Plan there is nothing to track. What is held,
-    and where one stands, is never masked: the text names it in other words. ``reader`` None (a world whose texts belief does
-    not read) leaves Eliminate nothing to judge.
+    and where one stands, is never masked: the text names it in other words. As in the paper, what was masked in error stays so,
+    and a sub-task that was finished in error is not gone back to. ``reader`` None (a world whose texts belief does not read)
+    leaves Eliminate nothing to judge.
     """
 
     name = "pet"
@@ -262,19 +263,21 @@ class Pet:
     async def _act(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PetMemory]:
         hidden = self.hidden(memory)
         if memory.began != memory.step:
-            goal = self._aim(memory)
-            opening = replace(memory.opening, text=masked(memory.opening.text.replace(memory.goal, goal), hidden))
-            memory = replace(memory, acting=self._acting.begin(goal, opening, memory.grants), began=memory.step)
+            memory = replace(memory, acting=self._begun(memory, hidden), began=memory.step)
             turn = replace(turn, transitions=memory.played, hints=memory.hints)
-        told = tuple(
-            replace(one, observation=replace(one.observation, text=masked(one.observation.text, hidden)))
-            for one in turn.transitions
-        )
+        told = tuple(replace(one, observation=_without(one.observation, hidden)) for one in turn.transitions)
         admissible = None if turn.admissible is None else possible(turn.admissible, hidden)
-        decision, acting = await self._acting.decide(
-            memory.acting, replace(turn, transitions=told, admissible=admissible), emit
-        )
+        turn = replace(turn, transitions=told, admissible=admissible)
+        decision, acting = await self._acting.decide(memory.acting, turn, _Beneath(emit) if memory.plan else emit)
         return decision, replace(memory, acting=acting)
+
+    def _begun(self, memory: PetMemory, hidden: frozenset[str]) -> Memory:
+        """The acting agent's memory at the beginning of what it is given now, which is no task of the granted type."""
+        goal = self._aim(memory)
+        # The game's opening ends with the task.
+        opening = replace(memory.opening, text=memory.opening.text.replace(memory.goal or goal, goal))
+        grants = memory.grants if goal == memory.goal else replace(memory.grants, task_type=None)
+        return self._acting.begin(goal, _without(opening, hidden), grants)
 
     def _aim(self, memory: PetMemory) -> str:
         """What the acting agent is given as its task."""
@@ -297,3 +300,23 @@ class Pet:
         if chance is not None:
             return chance
         return None if answer.value is None else float(answer.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beneath:
+    """Tells what an acting agent says: its own plan is a thought about a sub-task, since the plan is the list of those."""
+
+    emit: Emitter
+
+    def __call__(self, body: Said, timing: Timing | None = None) -> None:
+        match body:
+            case events.Planned(role=role, steps=steps):
+                self.emit(events.Thought(role=role, text=f"Plan:\n{numbered(steps)}"))
+            case events.Progressed():
+                pass
+            case _:
+                self.emit(body, timing)
+
+
+def _without(observation: Observation, hidden: frozenset[str]) -> Observation:
+    return replace(observation, text=masked(observation.text, hidden))

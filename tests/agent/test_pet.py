@@ -24,16 +24,14 @@ from agent.record import EpisodeRecorder, read_episode
 from agent.resume import resume_episode
 from agent.roles import eliminator, verdict
 from agent.roles.base import ReplyError
-from agent.roles.subtasks import MOST_SUBTASKS, SUBTASKS
-from tests.agent.playing import one_of_each_type, play
+from agent.roles.subtasks import MOST_SUBTASKS, SUBTASKS, bare
+from tests.agent.playing import play
 from tests.backends.pet import PetPolicy
 from tests.backends.policy import Solver
 from tests.backends.server import Server
 from worlds.base import World
 from worlds.errors import ConfigurationError
 from worlds.registry import make_world
-
-HOUSES = ("example:1", "example:2", "example:3")
 
 
 @pytest.fixture(scope="module")
@@ -56,24 +54,35 @@ def asked(call: events.Called) -> str:
 # Whole games.
 
 
-@pytest.mark.parametrize("acting", ["react", "reasoner-actor"])
-@pytest.mark.parametrize("house", HOUSES)
+@pytest.mark.parametrize(
+    ("acting", "house"), [("react", "example:1"), ("reasoner-actor", "example:2"), ("reasoner-actor", "example:3")]
+)
 def test_a_bundled_house_is_won(server: Server, world: World, tmp_path: Path, acting: str, house: str) -> None:
     played = play(server, world, world.task(house), "pet", tmp_path / "e.jsonl", settings={"acting": acting})
     assert played.ended.outcome == "won"
-    (plan,) = [body for body in bodies(played.events, "planned") if body.role == "subtasks"]
-    tracked = [body.step for body in bodies(played.events, "progressed") if body.role == "tracker"]
+    # The plan is the list of sub-tasks throughout; what a reasoner plans for one of them is a thought.
+    (plan,) = bodies(played.events, "planned")
+    tracked = [body.step for body in bodies(played.events, "progressed")]
+    assert {body.role for body in bodies(played.events, "thought") if body.text.startswith("Plan:")} == (
+        {"reasoner"} if acting == "reasoner-actor" else set()
+    )
     # The last sub-task ends with the episode, so nobody is asked about it.
     assert tracked == list(range(1, len(plan.steps)))
     assert len(calls(played.events, "tracker")) == played.ended.turns - 1
 
 
 @pytest.mark.games
-def test_a_published_game_of_each_type_is_won(server: Server, alfworld_games: Path, tmp_path: Path) -> None:
+def test_examples_are_the_nearest_tasks_of_train(server: Server, alfworld_games: Path, tmp_path: Path) -> None:
     world = make_world("alfworld", data=alfworld_games)
-    for task in one_of_each_type(world, "valid_seen"):
-        played = play(server, world, task, "pet", tmp_path / "e.jsonl", settings={"examples": "train"})
-        assert played.ended.outcome == "won", task.type
+    task = world.task("valid_seen:1")
+    played = play(server, world, task, "pet", tmp_path / "e.jsonl", settings={"examples": "train", "shots": 5})
+    assert played.ended.outcome == "won"
+    (call,) = calls(played.events, "subtasks")
+    shown = [line for line in asked(call).splitlines() if line.startswith("What has to be done")]
+    assert len(shown) == 6
+    assert len(set(shown[:-1])) == 5
+    goals = {bare(each.goal) for each in world.tasks("train")}
+    assert all(line.split('"')[1] in goals for line in shown[:-1])
 
 
 def test_what_is_masked_is_neither_shown_nor_possible(server: Server, world: World, tmp_path: Path) -> None:
