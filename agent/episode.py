@@ -15,7 +15,7 @@ from functools import partial
 from typing import NoReturn, TypeVar
 
 from agent import events, whim
-from agent.agents.base import Act, Agent, Decision, GiveUp, Grants, Leave, Memory, Turn, Unread
+from agent.agents.base import Act, Agent, Decision, GiveUp, Grants, Idle, Leave, Memory, Turn, Unread
 from agent.attribution import Over, attributed
 from agent.checkpoints import Checkpoints, Stand
 from agent.events import Clocked, Event
@@ -349,6 +349,9 @@ class _Episode:
             case Unread():
                 stand.turn = number
                 self.anchor = self.teller.tell(events.Spent(turn=number))
+            case Idle(reason=reason):
+                stand.turn = number
+                self.anchor = self.teller.tell(events.Spent(turn=number, reason=clean(reason)))
             case Act(command=command):
                 await self._execute(command, decided.by)
 

@@ -85,11 +85,20 @@ class Message(_Body):
     content: str
 
 
+class Candidate(_Body):
+    """A text that a model could have said, with its log-probability in nats."""
+
+    text: str
+    logprob: float
+
+
 class Called(_Body):
     """A role called its model.
 
     ``kept`` messages at the front are those of the role's previous call with its reply; ``added`` follow them, so the
-    whole prompt can be put together again without being stored at every step.
+    whole prompt can be put together again without being stored at every step. Where given texts were scored, ``reply`` is the
+    one that was selected, ``candidates`` are the best of them, and ``calls`` says how many calls it took if more than one. Of a
+    verdict that is taken by probability, ``candidates`` are the ways in which the reply could have begun.
     """
 
     kind: Literal["called"] = "called"
@@ -100,6 +109,8 @@ class Called(_Body):
     finish: str
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    candidates: tuple[Candidate, ...] | None = None
+    calls: int | None = None
 
 
 class Unreadable(_Body):
@@ -110,6 +121,33 @@ class Unreadable(_Body):
     reply: str
     reason: str
     final: bool
+
+
+class Relevance(_Body):
+    """How relevant one thing is: a ``place`` is a receptacle, anything else an object.
+
+    ``score`` lies between 0 and 1; None where none could be read, which masks nothing.
+    """
+
+    name: str
+    place: bool
+    masked: bool
+    score: float | None = None
+
+
+class Judged(_Body):
+    """A role judged how relevant things are to ``target``, a task or sub-task; who acts is not told of what is masked."""
+
+    kind: Literal["judged"] = "judged"
+    role: str
+    target: str
+    things: tuple[Relevance, ...]
+
+    @property
+    def words(self) -> str:
+        """What came of it, for people."""
+        masked = [thing.name for thing in self.things if thing.masked]
+        return f"for \u201c{self.target}\u201d it leaves out {', '.join(masked) or f'none of {len(self.things)}'}"
 
 
 class Proposed(_Body):
@@ -167,10 +205,11 @@ class Stepped(_Body):
 
 
 class Spent(_Body):
-    """A turn passed without a command, because no reply could be read."""
+    """A turn passed without a command: no reply could be read, or what was decided on cannot be done, for a ``reason``."""
 
     kind: Literal["spent"] = "spent"
     turn: int
+    reason: str | None = None
 
 
 class Ended(_Body):
@@ -195,6 +234,7 @@ Body = Annotated[
     | Progressed
     | Called
     | Unreadable
+    | Judged
     | Proposed
     | Failed
     | Intervened

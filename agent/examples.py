@@ -103,13 +103,22 @@ class Chooser:
 
 
 def make_chooser(
-    world: World, *, examples: str, choose: str, shots: int, embedder: str, seed: int, pool: int | None = None
+    world: World,
+    *,
+    examples: str,
+    choose: str,
+    shots: int,
+    embedder: str,
+    seed: int,
+    pool: int | None = None,
+    store: Sequence[Example] | None = None,
 ) -> Chooser:
     """The chooser of these settings; with a ``pool`` over so many examples of the store, stratified by task type.
 
     ``examples`` names the store: ``made-up`` (the one that ships), ``train`` (drawn from that split by ``seed`` and played by
     the world's expert, which takes seconds), a file that scripts/make_examples.py wrote, or a run's folder, of whose
-    episodes those are taken that were won in train or in made-up houses. Raises ``ConfigurationError`` and ``KnowledgeError``.
+    episodes those are taken that were won in train or in made-up houses. A ``store`` that is given takes its place. Raises
+    ``ConfigurationError`` and ``KnowledgeError``.
     """
     if choose not in STRATEGIES:
         known = ", ".join(STRATEGIES)
@@ -118,7 +127,9 @@ def make_chooser(
         )
     if not 0 <= shots <= MOST_SHOTS:
         raise ConfigurationError(f"From 0 to {MOST_SHOTS} examples can be shown, not {shots}; set shots.")
-    store = () if shots == 0 else _store(world, examples, seed, EACH if pool is None else math.ceil(pool / len(TASK_TYPES)))
+    if store is None:
+        each = EACH if pool is None else math.ceil(pool / len(TASK_TYPES))
+        store = () if shots == 0 else _store(world, examples, seed, each)
     if pool is not None:
         store = stratified(store, pool, f"{seed} pool")
     return Chooser(store, Choice(choose, shots, seed), make_embedder(embedder) if embedder else None)
@@ -128,7 +139,7 @@ def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]
     if name == MADE_UP:
         return shipped()
     if name == TRAIN:
-        return _of_train(world, each, seed)
+        return _of_train(world, seed, each)
     from agent.config import given_path
 
     path = given_path(name)
@@ -140,7 +151,7 @@ def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]
 
 
 @lru_cache(maxsize=4)
-def _of_train(world: World, each: int, seed: int) -> tuple[Example, ...]:
+def _of_train(world: World, seed: int, each: int) -> tuple[Example, ...]:
     """Kept, because an agent is made anew for every episode that is gone on with."""
     return from_world(world, each=each, seed=seed)
 

@@ -8,6 +8,7 @@ wherever that is, and the next call to the model is the one that would have been
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from agent.agents.human import Question
 from agent.attribution import Over
 from agent.episode import Terms, run_episode
 from agent.events import Clocked, Ended, Event
-from agent.models.base import Bias, Capabilities, Completion, Message, Model, Usage
+from agent.models.base import Bias, Capabilities, Completion, Message, Model, TokenChoice, Usage
 from agent.overseer import Accept, Again, Before, Change, Overseer, Play, Proceed, Replace, Rewind, Stop, Unattended, Verdict
 from agent.telling import Listener
 from worlds.base import Env, Step
@@ -208,15 +209,30 @@ class _RecordedModel:
                     bias=bias,
                 )
             case events.Called() as called:
-                return Completion(called.reply, called.finish, Usage(called.prompt_tokens, called.completion_tokens))
+                return _again(called)
             case _:
                 raise await self._script.missing("a call to the model")
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
-        return await self._live.score(messages, continuations)
+        match self._script.next:
+            case None:
+                return await self._live.score(messages, continuations)
+            case events.Called(candidates=tuple() as candidates):
+                # What is not among the best was not selected, however it scored.
+                known = {candidate.text: candidate.logprob for candidate in candidates}
+                return [known.get(text, -math.inf) for text in continuations]
+            case _:
+                raise await self._script.missing("a call to the model")
 
     async def aclose(self) -> None:
         await self._live.aclose()
+
+
+def _again(called: events.Called) -> Completion:
+    """The completion that was recorded, as far as it was."""
+    begun = tuple((one.text, one.logprob) for one in called.candidates or ())
+    tokens = (TokenChoice(*begun[0], begun),) if begun else ()
+    return Completion(called.reply, called.finish, Usage(called.prompt_tokens, called.completion_tokens), tokens=tokens)
 
 
 def _recorded_question(script: _Script, live: Question) -> Question:

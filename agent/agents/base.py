@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from agent.events import Called, Planned, Progressed, Thought, Unreadable
+from agent.events import Called, Judged, Planned, Progressed, Thought, Unreadable
 from agent.models.base import Timing
 from worlds.base import Observation, Transition
 
 Memory = Any
 """What an agent remembers: immutable plain data of its own, kept with every step so that an episode can be rewound."""
 
-Said = Thought | Planned | Progressed | Called | Unreadable
+Said = Thought | Planned | Progressed | Judged | Called | Unreadable
 """What an agent may tell while it decides."""
 
 
@@ -84,7 +84,23 @@ class Leave:
     reason: str
 
 
-Decision = Act | Unread | GiveUp | Leave
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Execute nothing: what was decided on cannot be done, for this reason; the turn is spent."""
+
+    reason: str
+
+
+Decision = Act | Unread | Idle | GiveUp | Leave
+
+
+@runtime_checkable
+class Particular(Protocol):
+    """An agent that needs of its model more than a chat."""
+
+    async def check(self) -> None:
+        """Raise ``Unsupported`` where the model cannot do what the agent needs; before anything is played."""
+        ...
 
 
 class Agent(Protocol):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from agent.agents.base import Agent
+from agent.agents.base import Agent, Particular
 from agent.config import Prices
 from agent.episode import Terms, run_episode
 from agent.evaluation.budget import Halt, Purse, Stopped, used_before
@@ -87,6 +87,8 @@ async def run_batch(plan: Plan, folder: Path, sitting: Sitting | None = None, pu
     try:
         metered = None if model is None else MeteredModel(model, purse, sitting.prices)
         batch = _Batch(run, plan, metered, sitting, purse)
+        if isinstance(batch.agent, Particular):
+            await batch.agent.check()
         with run.locked():
             run.begin(plan.manifest)
             standing = _standing(run, tasks)
@@ -137,7 +139,7 @@ class _Batch:
         self._run = run
         self._plan = plan
         self._model = model
-        self._agent = _make_agent(plan, model)
+        self.agent = _make_agent(plan, model)
         self._world = plan.world
         self._terms = plan.config.terms(plan.world)
         self._sitting = sitting
@@ -214,7 +216,7 @@ class _Batch:
                         env, lambda model, _: _make_agent(self._plan, model), self._terms, recorded, listen, model=self._model
                     )
                 else:
-                    await run_episode(env, self._agent, self._terms, listen)
+                    await run_episode(env, self.agent, self._terms, listen)
             finally:
                 env.close()
                 self._run.clock(selected, time.monotonic() - begun, resumed=bool(recorded))

@@ -225,7 +225,7 @@ def used_before(run: RunFolder, tasks: Sequence[Selected], results: Iterable[Res
             tokens = Tokens(
                 sum(call.prompt_tokens or 0 for call in calls), sum(call.completion_tokens or 0 for call in calls), cached
             )
-            used += _priced(len(calls), tokens, prices)
+            used += _priced(sum(call.calls or 1 for call in calls), tokens, prices)
     return used
 
 

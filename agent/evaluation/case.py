@@ -42,8 +42,9 @@ class Case:
         self.ended = ended
         self.started = next((event.body for event in played if isinstance(event.body, Started)), None)
         self.steps = [event.body for event in played if isinstance(event.body, Stepped)]
-        self.spent = [event.body.turn for event in played if isinstance(event.body, Spent)]
-        self.last = max((ended.turns, *(step.turn for step in self.steps), *self.spent))
+        spent = [event.body for event in played if isinstance(event.body, Spent)]
+        self.unread = [body.turn for body in spent if body.reason is None]
+        self.last = max((ended.turns, *(step.turn for step in self.steps), *(body.turn for body in spent)))
         self.beliefs = list(self._believed())
         self.belief = self.beliefs[-1] if self.beliefs else Belief()
         self.goal, self.guessed = self._goal()

@@ -132,9 +132,9 @@ def _stopped(case: Case) -> Failure | None:
 
 
 def _unreadable(case: Case) -> Failure | None:
-    if not case.spent or 2 * len(case.spent) < case.last:
+    if not case.unread or 2 * len(case.unread) < case.last:
         return None
-    return Failure("unreadable", case.spent[0], f"No reply could be read in {len(case.spent)} of the {_turns(case.last)}.")
+    return Failure("unreadable", case.unread[0], f"No reply could be read in {len(case.unread)} of the {_turns(case.last)}.")
 
 
 def _inconsistent(case: Case) -> Failure | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from agent.config import Prices
@@ -54,21 +55,43 @@ class MeteredModel:
         schema: Mapping[str, Any] | None = None,
         bias: Bias | None = None,
     ) -> Completion:
-        self._purse.begin()
         completion: Completion | None = None
+        self._purse.begin()
         try:
-            completion = await self._model.complete(
-                messages,
-                stop=stop,
-                max_tokens=max_tokens,
-                temperature=temperature,
-                seed=seed,
-                top_logprobs=top_logprobs,
-                choices=choices,
-                schema=schema,
-                bias=bias,
-            )
-            return completion
+            with self._halting():
+                completion = await self._model.complete(
+                    messages,
+                    stop=stop,
+                    max_tokens=max_tokens,
+                    temperature=temperature,
+                    seed=seed,
+                    top_logprobs=top_logprobs,
+                    choices=choices,
+                    schema=schema,
+                    bias=bias,
+                )
+                return completion
+        finally:
+            self._purse.end(completion, self._prices)
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+        uncounted: Completion | None = None
+        self._purse.begin()
+        try:
+            with self._halting():
+                scores = await self._model.score(messages, continuations)
+                uncounted = Completion("")
+                return scores
+        finally:
+            self._purse.end(uncounted, self._prices)
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+    @contextmanager
+    def _halting(self) -> Generator[None]:
+        try:
+            yield
         except ModelError as error:
             if not error.hopeless:
                 raise
@@ -77,14 +100,6 @@ class MeteredModel:
         except ConfigurationError as error:
             self._purse.stop(error)
             raise Halt from error
-        finally:
-            self._purse.end(completion, self._prices)
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
-        return await self._model.score(messages, continuations)
-
-    async def aclose(self) -> None:
-        await self._model.aclose()
 
     def _dismiss(self) -> None:
         if isinstance(self._model, Gated):

@@ -108,7 +108,7 @@ def result_of(task: Selected, events: Sequence[Event]) -> Result | None:
         repeated=repeats(steps),
         met=steps[-1].met if steps else None,
         conditions=steps[-1].conditions if steps else None,
-        calls=len(calls),
+        calls=sum(call.calls or 1 for call in calls),
         unreadable=sum(isinstance(body, Unreadable) for body in played),
         prompt_tokens=total(call.prompt_tokens for call in calls),
         completion_tokens=total(call.completion_tokens for call in calls),

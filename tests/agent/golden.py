@@ -38,7 +38,12 @@ class Scene:
         return FOLDER / f"{self.agent}.txt"
 
 
-SCENES = (Scene("llm-planner", settings={"shots": "2"}), Scene("socratic", settings={"shots": "1"}))
+SCENES = (
+    Scene("opex", settings={"shots": "1"}),
+    Scene("llm-planner", settings={"shots": "2"}),
+    Scene("socratic", settings={"shots": "1"}),
+    Scene("pet", house="example:1", settings={"shots": "2"}),
+)
 
 
 @dataclass

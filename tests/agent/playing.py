@@ -18,8 +18,8 @@ from worlds.base import Task, World
 ANYWHERE = ("react", "reasoner-actor")
 """Agents that play in any world; others need one whose texts are read into a belief."""
 
-AGENTS = (*ANYWHERE, "opex")
-"""Agents that call their model at every turn, or nearly so."""
+AGENTS = (*ANYWHERE, "pet", "opex")
+"""Agents that call their model all along."""
 
 PLANNERS = ("llm-planner", "socratic")
 """Agents whose model plans alone: most of their turns cost no call."""

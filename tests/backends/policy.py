@@ -8,11 +8,13 @@ the plan says, so that a wrong plan loses.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tests.backends import prompts
 from tests.backends.actor import follow
+from tests.backends.lota import Lister
 from tests.backends.opex import opex
+from tests.backends.pet import PetPolicy
 from tests.backends.planners import Planners
 from tests.backends.server import Messages
 from worlds.alfworld.belief import begin
@@ -28,11 +30,16 @@ class Solver:
     """
 
     wrong_first_plan: bool = False
+    pet: PetPolicy = field(default_factory=PetPolicy)
 
     def __call__(self, messages: Messages) -> str:
         system = prompts.said_by(messages, "system")[0]
         if (answer := opex(messages, wrong_first_plan=self.wrong_first_plan)) is not None:
             return answer
+        if (reply := self.pet.reply(messages)) is not None:
+            return reply
+        if system.startswith("Robot:"):
+            return Lister(hasty=self.wrong_first_plan)(messages)
         if system.startswith("You plan for someone"):
             return self._reason(messages)
         if "you are given a plan" in system:

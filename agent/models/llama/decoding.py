@@ -59,6 +59,7 @@ class Decoder:
         self._waiting: list[_Work] = []
         self._clock = 0
         self._turn = 0
+        self._found = 0
         self._batch: Any = lib.llama_batch_init(library.batch, 0, 1)
 
     @property
@@ -76,9 +77,14 @@ class Decoder:
         self._waiting.append(work)
 
     def score(self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], answer: Future[Answered]) -> None:
-        """The log-probability (nats) of each continuation after ``prompt``, into ``answer``, while all else waits."""
+        """The log-probability (nats) of each continuation after ``prompt``, into ``answer``, while all else waits.
+
+        Its ``completion`` counts the tokens of continuations that were evaluated: all but the last of each.
+        """
         try:
-            answer.set_result(Answered(prompt=len(prompt), scores=tuple(self._scores(prompt, continuations))))
+            scores = tuple(self._scores(prompt, continuations))
+            read = sum(max(len(tokens) - 1, 0) for tokens in continuations)
+            answer.set_result(Answered(prompt=len(prompt), completion=read, cached=self._found, scores=scores))
         except Refused as refused:
             answer.set_exception(refused)
 
@@ -224,6 +230,7 @@ class Decoder:
             raise _too_long(len(prompt) + longest, library.context_size)
         slot = self._free_slot()
         self._keep(slot, self._best(slot, prompt))
+        self._found = len(slot.held)
         # What follows the last token of the prompt is the first of every continuation: it must be among this batch's.
         self._fill(slot, prompt[len(slot.held) :])
         first = _log_softmax(library.logits(self._turn))

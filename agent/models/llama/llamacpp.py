@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from agent.models.llama.grammar import grammar_of
 from agent.models.llama.protocol import Answered, Asked, Cancelled, Load, Ready, Refused
 
 if TYPE_CHECKING:
@@ -56,8 +57,6 @@ class LlamaCpp:
         self._thread.join()
 
     def _grammar(self, asked: Asked) -> str | None:
-        from agent.models.llama.xllama import grammar_of
-
         if asked.choices is not None:
             return grammar_of(asked.choices)
         if asked.schema is None:

@@ -7,12 +7,12 @@ It has no call that scores a given text: ``echo`` is not looked at, and log-prob
 from __future__ import annotations
 
 import importlib
-import json
 import secrets
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, cast
 
+from agent.models.llama.grammar import grammar_of
 from agent.models.llama.protocol import Answered, Asked, Cancelled, Load, Ready, Refused, Token
 from agent.models.llama.templates import template_of
 
@@ -116,11 +116,6 @@ def body_of(asked: Asked) -> dict[str, object]:
     if asked.bias:
         body["logit_bias"] = [[token, bias] for token, bias in asked.bias]
     return body
-
-
-def grammar_of(choices: Sequence[str]) -> str:
-    """The grammar (GBNF) of one of the given texts. JSON's escapes are its own."""
-    return "root ::= " + " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
 
 
 class _Reply:
