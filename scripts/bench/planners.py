@@ -30,9 +30,10 @@ GAMES = 20
 
 @dataclass(frozen=True, slots=True)
 class _Episode:
-    """What one episode came to."""
+    """What one episode came to; ``error`` is what broke in it."""
 
     won: bool
+    error: str | None
     steps: int
     calls: int
     tokens: int
@@ -65,21 +66,30 @@ def _games(world: World, split: str) -> list[Task]:
 
 
 async def _row(agent: str, world: World, tasks: Sequence[Task], server: Server, count: Callable[[str], int]) -> str:
-    row, won = f"{agent:<16}", 0
+    row = f"{agent:<16}"
     model = make_model(server.model())
     try:
         for wrong in (False, True):
             server.policy = Solver(wrong_first_plan=wrong)
             episodes = [await _played(agent, world, task, model, server, count) for task in tasks]
-            calls, tokens, steps = (mean(getattr(each, part) for each in episodes) for part in ("calls", "tokens", "steps"))
-            row += f"{calls:>9.1f}{tokens:>15,.0f}{steps:>10.1f}"
-            won += sum(each.won for each in episodes)
+            error = next((each.error for each in episodes if each.error), None)
+            if error:
+                return f"{row} not measured: {error}"
+            row += _figures(episodes)
     except HousequestError as error:
-        return f"{agent:<16} not measured: {error}"
+        return f"{row} not measured: {error}"
     finally:
         await model.aclose()
-    # An episode that the policy loses was not played as meant, and its figures say nothing.
-    return row if won == 2 * len(tasks) else f"{row}  ({2 * len(tasks) - won} LOST BY THE POLICY)"
+    return row
+
+
+def _figures(episodes: Sequence[_Episode]) -> str:
+    lost = sum(not each.won for each in episodes)
+    if lost:
+        # An episode that the policy loses breaks off early or late: its cost is not that of a task done.
+        return f"{f'lost {lost} of {len(episodes)}':>34}"
+    calls, tokens, steps = (mean(getattr(each, part) for each in episodes) for part in ("calls", "tokens", "steps"))
+    return f"{calls:>9.1f}{tokens:>15,.0f}{steps:>10.1f}"
 
 
 async def _played(agent: str, world: World, task: Task, model: Model, server: Server, count: Callable[[str], int]) -> _Episode:
@@ -91,7 +101,7 @@ async def _played(agent: str, world: World, task: Task, model: Model, server: Se
     finally:
         env.close()
     tokens = sum(_size(request, count) for request in server.requests)
-    return _Episode(ended.outcome == "won", ended.steps, len(server.requests), tokens)
+    return _Episode(ended.outcome == "won", ended.message, ended.steps, len(server.requests), tokens)
 
 
 def _size(request: Recorded, count: Callable[[str], int]) -> int:
