@@ -86,7 +86,7 @@ class Message(_Body):
 
 
 class Candidate(_Body):
-    """A text that was given to a model to be scored, with its log-probability in nats."""
+    """A text that a model could have said, with its log-probability in nats."""
 
     text: str
     logprob: float
@@ -97,7 +97,8 @@ class Called(_Body):
 
     ``kept`` messages at the front are those of the role's previous call with its reply; ``added`` follow them, so the
     whole prompt can be put together again without being stored at every step. Where given texts were scored, ``reply`` is the
-    one that was selected, ``candidates`` are the best of them, and ``calls`` says how many calls it took if more than one.
+    one that was selected, ``candidates`` are the best of them, and ``calls`` says how many calls it took if more than one. Of a
+    verdict that is taken by probability, ``candidates`` are the ways in which the reply could have begun.
     """
 
     kind: Literal["called"] = "called"
@@ -120,6 +121,33 @@ class Unreadable(_Body):
     reply: str
     reason: str
     final: bool
+
+
+class Relevance(_Body):
+    """How relevant one thing is: a ``place`` is a receptacle, anything else an object.
+
+    ``score`` lies between 0 and 1; None where none could be read, which masks nothing.
+    """
+
+    name: str
+    place: bool
+    masked: bool
+    score: float | None = None
+
+
+class Judged(_Body):
+    """A role judged how relevant things are to ``target``, a task or sub-task; who acts is not told of what is masked."""
+
+    kind: Literal["judged"] = "judged"
+    role: str
+    target: str
+    things: tuple[Relevance, ...]
+
+    @property
+    def words(self) -> str:
+        """What came of it, for people."""
+        masked = [thing.name for thing in self.things if thing.masked]
+        return f"for \u201c{self.target}\u201d it leaves out {', '.join(masked) or f'none of {len(self.things)}'}"
 
 
 class Proposed(_Body):
@@ -206,6 +234,7 @@ Body = Annotated[
     | Progressed
     | Called
     | Unreadable
+    | Judged
     | Proposed
     | Failed
     | Intervened

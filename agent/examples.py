@@ -7,6 +7,7 @@ and ``embedder`` (the model of the strategy ``embeddings``).
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,8 +18,9 @@ from agent.events import Started, Stepped, branch
 from agent.lived import records
 from agent.models.embeddings import Embedder, Vector, make_embedder
 from agent.record import read_episode
-from knowledge.examples import Example, from_world, load_examples, of_trajectory, shipped, type_of
+from knowledge.examples import EACH, Example, from_world, load_examples, of_trajectory, shipped, type_of
 from knowledge.selection import at_random, best, cosines, nearest, of_type, stratified
+from worlds.alfworld.tasks import TASK_TYPES
 from worlds.base import Observation, Trajectory, Transition, World
 from worlds.errors import ConfigurationError, KnowledgeError, ModelError, shown
 from worlds.errors import nearest as nearest_word
@@ -100,12 +102,23 @@ class Chooser:
         return self._vectors
 
 
-def make_chooser(world: World, *, examples: str, choose: str, shots: int, embedder: str, seed: int) -> Chooser:
-    """The chooser of these settings.
+def make_chooser(
+    world: World,
+    *,
+    examples: str,
+    choose: str,
+    shots: int,
+    embedder: str,
+    seed: int,
+    pool: int | None = None,
+    store: Sequence[Example] | None = None,
+) -> Chooser:
+    """The chooser of these settings; with a ``pool`` over so many examples of the store, stratified by task type.
 
     ``examples`` names the store: ``made-up`` (the one that ships), ``train`` (drawn from that split by ``seed`` and played by
     the world's expert, which takes seconds), a file that scripts/make_examples.py wrote, or a run's folder, of whose
-    episodes those are taken that were won in train or in made-up houses. Raises ``ConfigurationError`` and ``KnowledgeError``.
+    episodes those are taken that were won in train or in made-up houses. A ``store`` that is given takes its place. Raises
+    ``ConfigurationError`` and ``KnowledgeError``.
     """
     if choose not in STRATEGIES:
         known = ", ".join(STRATEGIES)
@@ -114,15 +127,19 @@ def make_chooser(world: World, *, examples: str, choose: str, shots: int, embedd
         )
     if not 0 <= shots <= MOST_SHOTS:
         raise ConfigurationError(f"From 0 to {MOST_SHOTS} examples can be shown, not {shots}; set shots.")
-    store = () if shots == 0 else _store(world, examples, seed)
+    if store is None:
+        each = EACH if pool is None else math.ceil(pool / len(TASK_TYPES))
+        store = () if shots == 0 else _store(world, examples, seed, each)
+    if pool is not None:
+        store = stratified(store, pool, f"{seed} pool")
     return Chooser(store, Choice(choose, shots, seed), make_embedder(embedder) if embedder else None)
 
 
-def _store(world: World, name: str, seed: int) -> tuple[Example, ...]:
+def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]:
     if name == MADE_UP:
         return shipped()
     if name == TRAIN:
-        return _of_train(world, seed)
+        return _of_train(world, seed, each)
     from agent.config import given_path
 
     path = given_path(name)
@@ -134,9 +151,9 @@ def _store(world: World, name: str, seed: int) -> tuple[Example, ...]:
 
 
 @lru_cache(maxsize=4)
-def _of_train(world: World, seed: int) -> tuple[Example, ...]:
+def _of_train(world: World, seed: int, each: int) -> tuple[Example, ...]:
     """Kept, because an agent is made anew for every episode that is gone on with."""
-    return from_world(world, seed=seed)
+    return from_world(world, each=each, seed=seed)
 
 
 def recorded(folder: Path) -> tuple[Example, ...]:

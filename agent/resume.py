@@ -18,7 +18,7 @@ from agent.agents.human import Question
 from agent.attribution import Over
 from agent.episode import Terms, run_episode
 from agent.events import Clocked, Ended, Event
-from agent.models.base import Capabilities, Completion, Message, Model, Usage
+from agent.models.base import Capabilities, Completion, Message, Model, TokenChoice, Usage
 from agent.overseer import Accept, Again, Before, Change, Overseer, Play, Proceed, Replace, Rewind, Stop, Unattended, Verdict
 from agent.telling import Listener
 from worlds.base import Env, Step
@@ -209,7 +209,7 @@ class _RecordedModel:
                     bias=bias,
                 )
             case events.Called() as called:
-                return Completion(called.reply, called.finish, Usage(called.prompt_tokens, called.completion_tokens))
+                return _again(called)
             case _:
                 raise await self._script.missing("a call to the model")
 
@@ -226,6 +226,13 @@ class _RecordedModel:
 
     async def aclose(self) -> None:
         await self._live.aclose()
+
+
+def _again(called: events.Called) -> Completion:
+    """The completion that was recorded, as far as it was."""
+    begun = tuple((one.text, one.logprob) for one in called.candidates or ())
+    tokens = (TokenChoice(*begun[0], begun),) if begun else ()
+    return Completion(called.reply, called.finish, Usage(called.prompt_tokens, called.completion_tokens), tokens=tokens)
 
 
 def _recorded_question(script: _Script, live: Question) -> Question:

@@ -45,7 +45,8 @@ def test_the_command_alone_loads_no_pydantic_either(argument: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "name", ["play", "eval", "report", "compare", "replay", "runs", "serve", "models", "rules", "data", "mcp", "explore"]
+    "name",
+    ["play", "eval", "report", "compare", "replay", "runs", "serve", "models", "rules", "data", "mcp", "explore", "modules"],
 )
 def test_the_help_of_a_command_loads_nothing_heavy(name: str, tmp_path: Path) -> None:
     assert loaded(command(name, "--help"), tmp_path) & {*HEAVY, "rich", "asyncio"} == set()

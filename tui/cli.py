@@ -16,6 +16,7 @@ from tui.commands.eval import evaluate
 from tui.commands.explore import explore
 from tui.commands.mcp import mcp
 from tui.commands.models import models_app
+from tui.commands.modules import modules
 from tui.commands.play import play
 from tui.commands.replay import replay
 from tui.commands.report import report
@@ -40,6 +41,7 @@ app.command("report")(report)
 app.command("compare")(compare)
 app.command("replay")(replay)
 app.command("explore")(explore)
+app.command("modules")(modules)
 app.command("runs")(runs)
 app.command("serve")(serve)
 app.command("mcp")(mcp)

@@ -10,6 +10,7 @@ from agent.events import (
     Event,
     Failed,
     Intervened,
+    Judged,
     Planned,
     Progressed,
     Spent,
@@ -45,6 +46,8 @@ class Narrator:
                 yield from self._aside("rules", f"the agent is shown {_many(len(rules), 'rule')}")
             case Thought(role=role, text=text):
                 yield from self._aside(role, cut(text, LONGEST_THOUGHT))
+            case Judged(role=role) as judged:
+                yield from self._aside(role, cut(judged.words, LONGEST_THOUGHT))
             case Planned() as planned:
                 yield from self._planned(planned)
             case Progressed(step=step) if step < len(self._plan):

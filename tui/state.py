@@ -20,6 +20,7 @@ from agent.events import (
     Event,
     Failed,
     Intervened,
+    Judged,
     Planned,
     Player,
     Progressed,
@@ -206,6 +207,8 @@ def _after(moment: Moment, event: Event) -> Moment:
             return replace(moment, rules=rules)
         case Thought(role=role, text=text):
             return _aside(moment, Aside("thought", role, text))
+        case Judged(role=role) as judged:
+            return _aside(moment, Aside("thought", role, judged.words))
         case Planned() as planned:
             words = "plan" if not planned.revision else f"plan revised: {planned.reason}"
             moment = replace(moment, plan=planned.steps, step=0, revision=planned.revision)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from agent.events import Called, Planned, Progressed, Thought, Unreadable
+from agent.events import Called, Judged, Planned, Progressed, Thought, Unreadable
 from agent.models.base import Timing
 from worlds.base import Observation, Transition
 
 Memory = Any
 """What an agent remembers: immutable plain data of its own, kept with every step so that an episode can be rewound."""
 
-Said = Thought | Planned | Progressed | Called | Unreadable
+Said = Thought | Planned | Progressed | Judged | Called | Unreadable
 """What an agent may tell while it decides."""
 
 

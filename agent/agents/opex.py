@@ -7,7 +7,8 @@ each of which is a turn without a call. The planner is asked again when the exec
 and the task is not, and when a person gives a hint.
 
 The paper's agent sees pixels, and its skills turn into motions; here the observations' text stands in for what was detected,
-and commands for motions. Of ALFWorld the paper has one line in table 2, and leaves open how skills were fitted to it.
+and commands for motions. The paper's planner is told the task alone; this one also the kinds of place that the opening lists.
+Of ALFWorld the paper has four lines in table 2, and leaves open how its skills were fitted to it.
 """
 
 from __future__ import annotations
@@ -182,7 +183,7 @@ class Opex:
     async def _task(self, memory: OpexMemory) -> str:
         prompt, belief = load_prompt("opex_planner"), memory.state.belief
         chosen = await self._chooser.choose(memory.goal, (one.kind for one in belief.receptacles))
-        examples = prompt.render("examples", examples="\n\n".join(map(_shown, chosen))) + "\n\n" if chosen else ""
+        examples = prompt.render("examples", examples="\n\n".join(map(_shown, chosen))) + "\n" if chosen else ""
         text = prompt.render("opening", examples=examples, places=facts.places(belief), goal=memory.goal)
         return f"{text}\n\n{told(memory.unplanned)}" if memory.unplanned else text
 
@@ -252,7 +253,14 @@ def left_out(*, look_around: bool, explore: bool) -> frozenset[str]:
 
 def _shown(example: Example) -> str:
     """An example as the planner would have answered it."""
-    steps = [skill.text for skill in skills_of(example) if skill.verb != "go"]
+    steps: list[str] = []
+    for skill in skills_of(example):
+        text = (
+            skill.text.replace(skill.text.split()[1], "another", 1)
+            if skill.text in steps and skill.verb == "find"
+            else skill.text
+        )
+        steps += [] if skill.verb == "go" else [text]
     return load_prompt("opex_planner").render(
         "example",
         goal=example.goal,

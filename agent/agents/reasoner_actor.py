@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 
 from agent import events
 from agent.agents.base import Act, Decision, Emitter, Grants, Turn, Unread
+from agent.agents.talk import Brief, Chat, Minds, PlanMemory, Talk
 from agent.models.base import Message, Model
 from agent.roles.actor import ACTOR, Grounding
-from agent.roles.base import Answer, Conversation, Sampling, ask, load_prompt
+from agent.roles.base import Sampling, load_prompt
 from agent.roles.reasoner import REASONER
-from agent.roles.story import additions, numbered, rules_after, told
 from worlds.base import Observation, Transition
+from worlds.errors import Unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,44 +35,19 @@ class Replanning:
     most: int = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Minds:
-    """One role's side of the memory: its conversation, and the rules it was shown."""
-
-    conversation: Conversation
-    shown_rules: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PlanMemory:
-    """What reasoner and actor remember.
-
-    ``unreviewed`` are the transitions that the reasoner has not been told, ``recent`` the latest few since the plan was last
-    looked at, ``asked`` how often the reasoner was asked again.
-    """
-
-    goal: str
-    opening: Observation
-    grants: Grants
-    reasoner: Minds
-    actor: Minds
-    plan: tuple[str, ...] = ()
-    step: int = 0
-    moved_on: bool = False
-    asked: int = 0
-    revision: int = -1
-    unreviewed: tuple[Transition, ...] = ()
-    recent: tuple[Transition, ...] = ()
-    last: str | None = None
-
-
 class ReasonerActor:
-    """Plays by a plan. Calls a step: 1, and 1 more where the plan is made or looked at again; needs a chat model."""
+    """Plays by a plan. Calls a step: 1, and 1 more where the plan is made or looked at again.
+
+    ``household``: the world's texts are those that belief reads, without which there are no short prompts.
+    """
 
     name = "reasoner-actor"
 
-    def __init__(self, model: Model, manual: str, sampling: Sampling, replanning: Replanning) -> None:
+    def __init__(
+        self, model: Model, manual: str, sampling: Sampling, replanning: Replanning, *, household: bool = True
+    ) -> None:
         self._model = model
+        self._brief = household
         self._sampling = sampling
         self._when = replanning
         self._systems = {
@@ -83,38 +59,37 @@ class ReasonerActor:
         return PlanMemory(goal, observation, grants, minds["reasoner"], minds["actor"])
 
     async def decide(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PlanMemory]:
-        memory = replace(
-            memory,
-            unreviewed=memory.unreviewed + turn.transitions,
-            recent=memory.recent + turn.transitions,
-        )
-        reason = self._trigger(memory, turn)
+        talk = await self._talk()
+        memory = talk.hear(memory, turn.transitions)
+        reason = self._trigger(memory, turn, reviews=talk.reviews)
         revised = False
         if reason:
             before = memory.revision
-            failure, memory = await self._plan(memory, turn, reason, emit)
+            failure, memory = await self._plan(talk, memory, turn, reason, emit)
             if failure is not None:
                 return failure, memory
             revised = memory.revision != before
-        answer, memory = await self._act(memory, turn, emit, revised=revised, again=False)
+        answer, memory = await talk.act(memory, turn, emit, revised=revised, again=False)
         if answer.value is not None and answer.value.command is None and self._may_ask(memory) and self._when.stuck_after:
             why = f"the actor is stuck: {answer.value.thought or 'it did not say why'}"
             before = memory.revision
-            failure, memory = await self._plan(memory, replace(turn, hints=()), why, emit)
+            failure, memory = await self._plan(talk, memory, replace(turn, hints=()), why, emit)
             if failure is not None:
                 return failure, memory
-            answer, memory = await self._act(memory, turn, emit, revised=memory.revision != before, again=True)
+            answer, memory = await talk.act(memory, turn, emit, revised=memory.revision != before, again=True)
         if answer.value is None:
             return Unread(ACTOR.name, answer.reason), memory
         return self._grounded(answer.value, memory, emit)
 
-    def _trigger(self, memory: PlanMemory, turn: Turn) -> str | None:
+    def _trigger(self, memory: PlanMemory, turn: Turn, *, reviews: bool) -> str | None:
         if memory.revision < 0:
             return "the episode begins"
         if not self._may_ask(memory):
             return None
         if turn.hints and self._when.hint:
             return "the person beside you gave a hint"
+        if not reviews:
+            return None
         if _stuck(memory.recent, self._when.stuck_after):
             return f"the last {self._when.stuck_after} commands led nowhere"
         if memory.moved_on and self._when.subgoal:
@@ -124,21 +99,22 @@ class ReasonerActor:
     def _may_ask(self, memory: PlanMemory) -> bool:
         return memory.asked < self._when.most
 
-    async def _plan(self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter) -> tuple[Unread | None, PlanMemory]:
-        prompt = load_prompt("reasoner")
-        first = len(memory.reasoner.conversation) == 1
-        if first:
-            text = prompt.render("opening", observation=memory.opening.text, goal=memory.goal)
-            if memory.unreviewed:
-                text += "\n\n" + told(memory.unreviewed)
-        else:
-            plan = numbered(memory.plan) or "There is none yet."
-            text = prompt.render("review", story=told(memory.unreviewed), plan=plan, reason=reason)
-        text += additions(replace(turn, admissible=None), memory.reasoner.shown_rules, memory.grants, first=first)
-        answer = await ask(REASONER, self._model, memory.reasoner.conversation, text, emit, self._sampling)
+    async def _talk(self) -> Talk:
+        """The way to speak to the model."""
+        if not (await self._model.capabilities()).brief:
+            return Chat(self._model, self._sampling)
+        if not self._brief:
+            raise Unsupported(
+                f"{self._model.name} reads households alone; name another model for this world, such as openai:NAME."
+            )
+        return Brief(self._model, self._sampling)
+
+    async def _plan(
+        self, talk: Talk, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
+    ) -> tuple[Unread | None, PlanMemory]:
+        answer, memory = await talk.plan(memory, turn, reason, emit)
         memory = replace(
             memory,
-            reasoner=Minds(answer.conversation, rules_after(turn, memory.reasoner.shown_rules)),
             asked=memory.asked + (memory.revision >= 0),
             unreviewed=(),
             recent=(),
@@ -156,31 +132,6 @@ class ReasonerActor:
             memory = replace(memory, plan=steps, step=0, revision=memory.revision + 1)
             emit(events.Planned(role=REASONER.name, steps=steps, revision=memory.revision, reason=reason))
         return None, memory
-
-    async def _act(
-        self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
-    ) -> tuple[Answer[Grounding], PlanMemory]:
-        prompt = load_prompt("actor")
-        first = len(memory.actor.conversation) == 1
-        parts: list[str] = []
-        if first:
-            parts.append(
-                prompt.render("opening", observation=memory.opening.text, goal=memory.goal, plan=numbered(memory.plan))
-            )
-            if turn.transitions:
-                parts.append(told(turn.transitions))
-        elif not again:
-            parts.append(prompt.render("turn", observation=told(turn.transitions, own=memory.last)))
-        if revised and not first:
-            parts.append(prompt.render("revised", plan=numbered(memory.plan)))
-        elif again:
-            parts.append(prompt.render("kept", plan=numbered(memory.plan)))
-        text = "\n\n".join(parts)
-        if not again:
-            text += additions(turn, memory.actor.shown_rules, memory.grants, first=first)
-        answer = await ask(ACTOR, self._model, memory.actor.conversation, text, emit, self._sampling)
-        minds = Minds(answer.conversation, rules_after(turn, memory.actor.shown_rules))
-        return answer, replace(memory, actor=minds, last=None)
 
     def _grounded(self, grounding: Grounding, memory: PlanMemory, emit: Emitter) -> tuple[Decision, PlanMemory]:
         if grounding.thought:

@@ -4,26 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from worlds.base import World
 from worlds.errors import ConfigurationError, nearest, shown
+from worlds.registry import belief_reader
 
 if TYPE_CHECKING:
     from agent.agents.base import Agent
+    from agent.agents.following import Follower
     from agent.agents.human import Question
     from agent.agents.lota import Way
     from agent.examples import Chooser
     from agent.models.base import Model
     from agent.skills.controller import Controller
 
+Word = TypeVar("Word", bound=str)
 Setting = str | int | float | bool
 
 _SAMPLING: dict[str, Setting] = {"max_tokens": 512, "temperature": 0.0}
 _REPLANNING: dict[str, Setting] = {"on_subgoal": True, "stuck_after": 3, "on_hint": True, "revisions": 12}
-_EXAMPLES: dict[str, Setting] = {"examples": "made-up", "choose": "bm25", "shots": 3, "embedder": ""}
-_SKILLS: dict[str, Setting] = {"search": "counts"}
+_PET: dict[str, Setting] = {
+    "acting": "react",
+    "plan": True,
+    "eliminate": True,
+    "track": True,
+    "examples": "made-up",
+    "choose": "bm25",
+    "shots": 5,
+    "embedder": "",
+    "threshold": 0.4,
+    "judged": "subtask",
+    "scores": "auto",
+}
+
+_POOL: dict[str, Setting] = {"examples": "made-up", "pool": 100, "choose": "bm25", "embedder": ""}
 _OPEX: dict[str, Setting] = {
+    **_SAMPLING,
+    **_POOL,
+    "pool": 60,
+    "shots": 3,
+    "search": "counts",
     "planner": True,
     "observer": True,
     "look_around": True,
@@ -32,8 +53,36 @@ _OPEX: dict[str, Setting] = {
     "on_hint": True,
     "tries": 8,
 }
-
-_LIKELIEST = _SAMPLING | _EXAMPLES | _SKILLS | {"max_tokens": 64, "choose": "stratified", "shots": 6, "replanning": False}
+_LLM_PLANNER: dict[str, Setting] = {
+    **_SAMPLING,
+    **_POOL,
+    "shots": 9,
+    "wording": "pairs",
+    "replanning": True,
+    "patience": 10,
+    "revisions": 10,
+}
+_SOCRATIC: dict[str, Setting] = {
+    **_SAMPLING,
+    **_POOL,
+    "shots": 0,
+    "max_tokens": 1_024,
+    "questions": True,
+    "replanning": True,
+    "patience": 25,
+    "retries": 1,
+    "revisions": 10,
+}
+_LOTA: dict[str, Setting] = {
+    **_SAMPLING,
+    "max_tokens": 64,
+    "examples": "made-up",
+    "choose": "stratified",
+    "shots": 6,
+    "embedder": "",
+    "search": "counts",
+    "replanning": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +132,104 @@ def _reasoner_actor(parts: _Parts) -> Agent:
         hint=bool(parts.settings["on_hint"]),
         most=parts.number("revisions"),
     )
-    return ReasonerActor(_model(parts, "reasoner-actor"), parts.world.manual, Sampling(*_sampling(parts)), replanning)
+    return ReasonerActor(
+        _model(parts, "reasoner-actor"),
+        parts.world.manual,
+        Sampling(*_sampling(parts)),
+        replanning,
+        household=belief_reader(parts.world.name) is not None,
+    )
+
+
+def _pet(parts: _Parts) -> Agent:
+    from agent.agents.pet import Modules, Pet
+    from agent.examples import Choice, Chooser
+    from agent.roles.base import Sampling
+
+    acting = _choice(parts, "pet", "acting", ("react", "reasoner-actor"))
+    threshold = float(parts.settings["threshold"])
+    if threshold > 1:
+        raise ConfigurationError(f"The setting threshold of 'pet' must lie between 0 and 1, not {threshold:g}.")
+    modules = Modules(
+        plan=bool(parts.settings["plan"]),
+        eliminate=bool(parts.settings["eliminate"]),
+        track=bool(parts.settings["track"]),
+        threshold=threshold,
+        judged=_choice(parts, "pet", "judged", ("subtask", "task")),
+        scores=_choice(parts, "pet", "scores", ("auto", "probability", "answer")),
+    )
+    return Pet(
+        _model(parts, "pet"),
+        _AGENTS[acting].make(parts),
+        Sampling(*_sampling(parts)),
+        modules,
+        chooser=_pet_examples(parts) if modules.plan else Chooser((), Choice(shots=0)),
+        reader=belief_reader(parts.world.name),
+    )
+
+
+def _pet_examples(parts: _Parts) -> Chooser:
+    """Chooses among all tasks of train where that is asked for: the planner is shown no trajectory, so none is played."""
+    from agent.examples import TRAIN, make_chooser
+    from knowledge.subtasks import tasks_of
+
+    store = tasks_of(parts.world, TRAIN) if parts.settings["examples"] == TRAIN else None
+    return make_chooser(
+        parts.world,
+        examples=str(parts.settings["examples"]),
+        choose=str(parts.settings["choose"]),
+        shots=parts.number("shots"),
+        embedder=str(parts.settings["embedder"]),
+        seed=parts.seed,
+        store=store,
+    )
+
+
+def _choice(parts: _Parts, agent: str, key: str, choices: tuple[Word, ...]) -> Word:
+    """The setting ``key``, one of ``choices``. Raises ``ConfigurationError``."""
+    given = str(parts.settings[key])
+    if given not in choices:
+        known = ", ".join(choices)
+        raise ConfigurationError(
+            f"The setting {key} of {agent!r} must be one of {known}, not {shown(given)}.{nearest(given, choices)}"
+        )
+    return choices[choices.index(given)]
+
+
+def _llm_planner(parts: _Parts) -> Agent:
+    from agent.agents.llm_planner import Grounding, LlmPlanner
+    from agent.roles.base import Sampling
+    from agent.roles.llm_planner import wording_named
+
+    return LlmPlanner(
+        _model(parts, "llm-planner"),
+        _follower(parts, "llm-planner"),
+        _chooser(parts),
+        Sampling(*_sampling(parts)),
+        Grounding(dynamic=bool(parts.settings["replanning"]), most=parts.number("revisions")),
+        wording_named(str(parts.settings["wording"])),
+    )
+
+
+def _socratic(parts: _Parts) -> Agent:
+    from agent.agents.socratic import Socratic, Socratics
+    from agent.roles.base import Sampling
+
+    use = Socratics(
+        questions=bool(parts.settings["questions"]),
+        replanning=bool(parts.settings["replanning"]),
+        retries=parts.number("retries"),
+        most=parts.number("revisions"),
+    )
+    return Socratic(_model(parts, "socratic"), _follower(parts, "socratic"), _chooser(parts), Sampling(*_sampling(parts)), use)
+
+
+def _follower(parts: _Parts, agent: str) -> Follower:
+    from agent.agents.following import Follower
+    from agent.skills.believing import reader_of
+    from agent.skills.controller import Controller
+
+    return Follower(Controller(reader_of(parts.world, agent)), parts.number("patience"))
 
 
 def _opex(parts: _Parts) -> Agent:
@@ -103,6 +249,30 @@ def _opex(parts: _Parts) -> Agent:
     return Opex(model, _controller(parts, "opex"), _chooser(parts), Sampling(*_sampling(parts)), playing)
 
 
+def _controller(parts: _Parts, agent: str, *, near: bool = False) -> Controller:
+    """What carries skills out."""
+    from agent.skills.believing import reader_of
+    from agent.skills.controller import Controller
+
+    return Controller(reader_of(parts.world, agent), order=str(parts.settings["search"]), near=near)
+
+
+def _chooser(parts: _Parts) -> Chooser:
+    """What chooses examples."""
+    from agent.examples import make_chooser
+
+    given = parts.settings
+    return make_chooser(
+        parts.world,
+        examples=str(given["examples"]),
+        choose=str(given["choose"]),
+        shots=parts.number("shots"),
+        embedder=str(given["embedder"]),
+        seed=parts.seed,
+        pool=parts.number("pool") if "pool" in given else None,
+    )
+
+
 def _lota(parts: _Parts) -> Agent:
     return _likeliest(parts, "lota", "exact" if parts.settings["exact"] else "greedy")
 
@@ -118,29 +288,6 @@ def _likeliest(parts: _Parts, name: str, way: Way) -> Agent:
     model, controller, chooser = _model(parts, name), _controller(parts, name, near=True), _chooser(parts)
     replanning = bool(parts.settings["replanning"])
     return Lota(model, controller, chooser, Sampling(*_sampling(parts)), way=way, replanning=replanning)
-
-
-def _controller(parts: _Parts, agent: str, *, near: bool = False) -> Controller:
-    """What carries skills out, by the settings `_SKILLS`."""
-    from agent.skills.believing import reader_of
-    from agent.skills.controller import Controller
-
-    return Controller(reader_of(parts.world, agent), order=str(parts.settings["search"]), near=near)
-
-
-def _chooser(parts: _Parts) -> Chooser:
-    """What chooses examples, by the settings `_EXAMPLES`."""
-    from agent.examples import make_chooser
-
-    given = parts.settings
-    return make_chooser(
-        parts.world,
-        examples=str(given["examples"]),
-        choose=str(given["choose"]),
-        shots=parts.number("shots"),
-        embedder=str(given["embedder"]),
-        seed=parts.seed,
-    )
 
 
 def _expert(parts: _Parts) -> Agent:
@@ -172,9 +319,17 @@ def _sampling(parts: _Parts) -> tuple[int, float, int]:
 _AGENTS: dict[str, _Entry] = {
     "react": _Entry(_react, "one role that thinks and acts", True, _SAMPLING),
     "reasoner-actor": _Entry(_reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING),
-    "opex": _Entry(_opex, "a planner, an observer, and an executor with skills", True, _SAMPLING | _EXAMPLES | _SKILLS | _OPEX),
-    "lota": _Entry(_lota, "the likeliest of a fixed set of skills, one after the other", True, _LIKELIEST | {"exact": False}),
-    "saycan": _Entry(_saycan, "every skill scored by itself, times whether it can be done", True, _LIKELIEST),
+    "opex": _Entry(_opex, "a planner, an observer, and an executor with skills", True, _OPEX),
+    "llm-planner": _Entry(_llm_planner, "few-shot plans of actions and objects, made anew when one fails", True, _LLM_PLANNER),
+    "socratic": _Entry(_socratic, "plans from questions that the model asks itself", True, _SOCRATIC),
+    "pet": _Entry(
+        _pet,
+        "plans, leaves out what does not matter, and watches progress, round an acting agent",
+        True,
+        _SAMPLING | _REPLANNING | _PET,
+    ),
+    "lota": _Entry(_lota, "the likeliest of a fixed set of skills, one after the other", True, _LOTA | {"exact": False}),
+    "saycan": _Entry(_saycan, "every skill scored by itself, times whether it can be done", True, _LOTA),
     "expert": _Entry(_expert, "the world's own player, without a language model", False, None),
     "human": _Entry(_human, "you, typing", False, {}),
 }

@@ -207,6 +207,8 @@ def placeless(model: str) -> str:
     from agent.models.registry import parse_model
 
     parsed = parse_model(model)
+    if not parsed.name:
+        return parsed.kind
     if parsed.kind == "llama":
         options = written(parsed.options, placeless=True)
         return f"llama:{Path(parsed.name).name}{'?' if options else ''}{options}"
@@ -214,10 +216,15 @@ def placeless(model: str) -> str:
 
 
 def file_digest(model: str) -> str | None:
-    """What tells a model's file from another: the sha256 of a script, `fingerprint` of weights; None of other models."""
+    """What tells a model's file from another: the sha256 of a script or of the built-in model's file, `fingerprint` of a GGUF
+    file's weights; None of other models."""
     from agent.models.registry import parse_model
 
     parsed = parse_model(model)
+    if parsed.kind == "builtin":
+        from agent.models.builtin_file import SHIPPED, digest
+
+        return digest(given_path(parsed.name) if parsed.name else SHIPPED)
     if parsed.kind == "llama":
         from agent.models.llama.gguf import fingerprint
 

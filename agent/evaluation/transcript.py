@@ -14,6 +14,7 @@ from agent.events import (
     Event,
     Failed,
     Intervened,
+    Judged,
     Planned,
     Player,
     Progressed,
@@ -100,6 +101,8 @@ def transcribe(events: Iterable[Event]) -> Transcript:
                 before.append(called)
             case Thought(role=role, text=text):
                 before.append(Aside("thought", role, text))
+            case Judged(role=role) as judged:
+                before.append(Aside("thought", role, judged.words))
             case Planned(role=role, steps=steps):
                 plan = steps
                 before.append(Aside("plan", role, "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))))

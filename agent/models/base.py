@@ -56,7 +56,10 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do beyond completing a chat; an agent that needs more says so before its first call."""
+    """What a model can do beyond completing a chat; an agent that needs more says so before its first call.
+
+    ``brief``: it is no chat model, but was trained on the short prompts of ``agent/roles/brief.py`` and reads no others.
+    """
 
     log_probabilities: bool = False
     scoring: bool = False
@@ -65,6 +68,7 @@ class Capabilities:
     bias: bool = False
     images: bool = False
     deterministic: bool = False
+    brief: bool = False
 
 
 class Model(Protocol):

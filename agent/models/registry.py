@@ -12,12 +12,8 @@ from agent.models.keys import OFFICIAL_URL, Endpoint, KeyRing, load_keys, parse_
 from agent.models.llama.options import LlamaOptions, parse_options, split_name, written
 from worlds.errors import ConfigurationError, nearest, shown
 
-FORMS = "openai:NAME, openai:NAME@http://HOST:PORT/v1, llama:FILE.gguf or scripted:FILE"
+FORMS = "builtin, openai:NAME, openai:NAME@http://HOST:PORT/v1, llama:FILE.gguf or scripted:FILE"
 LONGEST_NAME = 200
-
-_LATER = {
-    "builtin": "a built-in model is not in this version",
-}
 _FORGOTTEN_SCHEME = re.compile(r"@(localhost|\[[0-9a-f:.]+\]|[\w.-]+:\d+)", re.IGNORECASE)
 
 
@@ -25,12 +21,14 @@ _FORGOTTEN_SCHEME = re.compile(r"@(localhost|\[[0-9a-f:.]+\]|[\w.-]+:\d+)", re.I
 class ModelName:
     """A model's name, read: ``name`` is the endpoint's word for it, or the file of the script or of the weights."""
 
-    kind: Literal["openai", "llama", "scripted"]
+    kind: Literal["builtin", "openai", "llama", "scripted"]
     name: str
     endpoint: Endpoint | None = None
     options: LlamaOptions = field(default_factory=LlamaOptions)
 
     def __str__(self) -> str:
+        if self.kind == "builtin" and not self.name:
+            return self.kind
         if self.kind == "llama":
             chosen = written(self.options)
             return f"llama:{self.name}{'?' if chosen else ''}{chosen}"
@@ -42,12 +40,12 @@ def parse_model(name: str) -> ModelName:
     """Read a model's name without opening anything. Raises ``ConfigurationError``, never repeating an address."""
     kind, colon, rest = name.partition(":")
     kind = kind.strip()
-    if kind in _LATER:
-        raise ConfigurationError(f"{kind}: {_LATER[kind]}. Name a model as {FORMS}.")
-    if kind == "scripted" and rest.strip():
+    if kind == "builtin" and not colon:
+        return ModelName("builtin", "")
+    if kind in {"builtin", "scripted"} and rest.strip():
         if "\0" in rest:
             raise ConfigurationError(f"{shown(rest)} is not the name of a file. Name a model as {FORMS}.")
-        return ModelName("scripted", rest.strip())
+        return ModelName("builtin" if kind == "builtin" else "scripted", rest.strip())
     if kind == "llama" and rest.strip():
         path, query = split_name(rest.strip())
         if not path or "\0" in path:
@@ -55,9 +53,9 @@ def parse_model(name: str) -> ModelName:
         return ModelName("llama", path, options=parse_options(query))
     if kind == "openai" and rest.strip():
         return _openai(rest.strip())
-    if kind in {"openai", "llama", "scripted"}:
+    if kind in {"builtin", "openai", "llama", "scripted"}:
         raise ConfigurationError(f"{kind}{colon} names nothing. Name a model as {FORMS}.")
-    suggestion = nearest(kind, ("openai", "llama", "scripted", *_LATER))
+    suggestion = nearest(kind, ("builtin", "openai", "llama", "scripted"))
     raise ConfigurationError(f"There is no kind of model {shown(kind, 40)}.{suggestion} Name a model as {FORMS}.")
 
 
@@ -91,6 +89,11 @@ def make_model(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0,
         from agent.models.llama.model import LlamaModel
 
         return LlamaModel(given_path(parsed.name), parsed.options, name=str(parsed), timeout=timeout)
+    if parsed.kind == "builtin":
+        from agent.config import given_path
+        from agent.models.builtin import load_builtin
+
+        return load_builtin(given_path(parsed.name) if parsed.name else None, name=str(parsed))
     if parsed.endpoint is None:
         from agent.config import given_path
         from agent.models.scripted import load_script

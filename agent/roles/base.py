@@ -6,6 +6,7 @@ server's prefix cache holds over the whole episode.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -99,11 +100,15 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """What came of asking: ``value``, or None with the ``reason``; and the conversation with all that was said."""
+    """What came of asking: ``value``, or None with the ``reason``; and the conversation with all that was said.
+
+    ``alternatives`` are the ways in which the reply could have begun, with their log-probabilities (nats), if asked for.
+    """
 
     value: T | None
     reason: str
     conversation: Conversation
+    alternatives: tuple[tuple[str, float], ...] = ()
 
 
 def clean(text: str) -> str:
@@ -130,14 +135,32 @@ def called(role: str, conversation: Conversation, completion: Completion) -> eve
     )
 
 
+def beginnings(completion: Completion) -> tuple[tuple[str, float], ...]:
+    """The first word of a reply and what could have stood in its place, with their log-probabilities (nats); none but finite
+    ones, since a record has no infinity.
+    """
+    first = next((one for one in completion.tokens if one.token.strip()), None)
+    words = {} if first is None else {first.token: first.logprob} | dict(first.alternatives)
+    return tuple((clean(word), logprob) for word, logprob in words.items() if math.isfinite(logprob))
+
+
 async def ask(
-    role: Role[T], model: Model, conversation: Conversation, text: str, emit: Emitter, sampling: Sampling
+    role: Role[T],
+    model: Model,
+    conversation: Conversation,
+    text: str,
+    emit: Emitter,
+    sampling: Sampling,
+    *,
+    alternatives: int = 0,
 ) -> Answer[T]:
     """Say ``text`` to the role's model and read its reply, asking once more where it cannot be read.
 
-    ``conversation`` is what was said before, beginning with the system message. Raises ``ModelError`` when the model fails.
+    ``conversation`` is what was said before, beginning with the system message. ``alternatives`` asks for so many ways to begin
+    the reply, which are recorded with it. Raises ``ModelError`` when the model fails.
     """
     reason = ""
+    begun: tuple[tuple[str, float], ...] = ()
     for final in (False, True):
         conversation = (*conversation, Message("user", clean(text)))
         completion = await model.complete(
@@ -146,16 +169,21 @@ async def ask(
             max_tokens=sampling.max_tokens,
             temperature=sampling.temperature,
             seed=sampling.seed,
+            top_logprobs=alternatives,
         )
         call = called(role.name, conversation, completion)
+        begun = beginnings(completion) if alternatives else ()
+        if begun:
+            noted = tuple(events.Candidate(text=word, logprob=logprob) for word, logprob in begun)
+            call = call.model_copy(update={"candidates": noted})
         reply = call.reply
         emit(call, completion.timing)
         conversation = (*conversation, spoken(reply))
         try:
-            return Answer(role.read(reply), "", conversation)
+            return Answer(role.read(reply), "", conversation, begun)
         except ReplyError as error:
             cut = completion.finish == "length"
             reason = f"{error} It was cut off after {sampling.max_tokens} tokens." if cut else str(error)
         emit(events.Unreadable(role=role.name, reply=reply, reason=reason, final=final))
         text = load_prompt("again").render("user", reason=reason)
-    return Answer(None, reason, conversation)
+    return Answer(None, reason, conversation, begun)

@@ -143,7 +143,7 @@ def _order(said: str, head: str, rest: str) -> Order:
     if head.lower() == "finish":
         return Order(said, "finish", done=not rest.strip().lower().startswith(("no", "fail", "false")))
     name, _, targets = rest.partition(",")
-    known = _NAMES.get(re.sub(r"[\s_'\"]", "", name).lower().removesuffix("object"))
+    known = _NAMES.get(re.sub(r"[\s_'\"]|object", "", name.lower()))
     if known is None:
         raise ReplyError(f"there is no skill called {name.strip()[:40]!r}; the skills are {', '.join(SKILLS)}.")
     if known == "RequireReplan":

@@ -176,7 +176,8 @@ class Controller:
         if skill.receptacle and place is None:
             if skill.verb == "go" and self._thing(state, skill.receptacle):
                 return self._named(state, Skill("find", skill.receptacle))
-            return skill, _missing(skill.receptacle, "place", [one.kind for one in state.belief.receptacles])
+            what = "place or thing" if skill.verb == "go" else "place"
+            return skill, _missing(skill.receptacle, what, [one.kind for one in state.belief.receptacles])
         if skill.verb in AT_RECEPTACLE:
             if place is None and skill.object:
                 return self._named(state, Skill(skill.verb, receptacle=skill.object))

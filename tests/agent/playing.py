@@ -18,7 +18,13 @@ from worlds.base import Task, World
 ANYWHERE = ("react", "reasoner-actor")
 """Agents that play in any world; others need one whose texts are read into a belief."""
 
-AGENTS = (*ANYWHERE, "opex", "lota")
+AGENTS = (*ANYWHERE, "pet", "opex", "lota")
+"""Agents that call their model all along."""
+
+PLANNERS = ("llm-planner", "socratic")
+"""Agents whose model plans alone: most of their turns cost no call."""
+
+EVERY = (*AGENTS, *PLANNERS)
 
 
 @dataclass(frozen=True)

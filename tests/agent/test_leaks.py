@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from agent import events
-from tests.agent.playing import AGENTS, Played, one_of_each_type, play
+from tests.agent.playing import EVERY, Played, one_of_each_type, play
 from tests.backends.policy import Solver
 from tests.backends.server import Recorded, Server
 from worlds.alfworld.game import load_game
@@ -119,7 +119,7 @@ def world() -> World:
     return make_world("alfworld")
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", EVERY)
 @pytest.mark.parametrize("house", HOUSES)
 def test_a_prompt_holds_what_was_told_and_nothing_else(
     server: Server, world: World, tmp_path: Path, agent: str, house: str
@@ -130,7 +130,7 @@ def test_a_prompt_holds_what_was_told_and_nothing_else(
 
 
 @pytest.mark.games
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", EVERY)
 def test_published_games_do_not_leak(server: Server, alfworld_games: Path, tmp_path: Path, agent: str) -> None:
     world = make_world("alfworld", data=alfworld_games)
     server.policy = Solver(wrong_first_plan=True)
@@ -146,7 +146,7 @@ def test_the_check_finds_a_leak(server: Server, world: World, tmp_path: Path) ->
             check(world, task, played)
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", EVERY)
 def test_grants_show_what_they_say_alone(server: Server, world: World, tmp_path: Path, agent: str) -> None:
     task = world.task("example:1")
     grants = frozenset({"admissible", "type", "diagnosis"})
@@ -159,7 +159,7 @@ def test_grants_show_what_they_say_alone(server: Server, world: World, tmp_path:
         assert names(exchange.written) <= names(exchange.told)
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", EVERY)
 def test_the_system_message_knows_no_task(server: Server, world: World, tmp_path: Path, agent: str) -> None:
     systems = [
         {request.messages[0]["content"] for request in play(server, world, world.task(house), agent, tmp_path / "e").requests}
@@ -183,7 +183,7 @@ def prompts(played: Played) -> list[object]:
     return [request.body for request in played.requests]
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", EVERY)
 @pytest.mark.parametrize("house", HOUSES)
 def test_what_was_not_told_makes_no_difference(server: Server, world: World, tmp_path: Path, agent: str, house: str) -> None:
     task = world.task(house)
@@ -205,7 +205,7 @@ def test_what_was_not_told_makes_no_difference(server: Server, world: World, tmp
     assert copy.ended.outcome == "won"
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", EVERY)
 @pytest.mark.parametrize("house", HOUSES)
 def test_what_wins_makes_no_difference(server: Server, world: World, tmp_path: Path, agent: str, house: str) -> None:
     def unwinnable(pddl: str) -> str:

@@ -20,7 +20,7 @@ from agent.overseer import Again, Play, Proceed, Replace, Stop
 from agent.record import EpisodeRecorder, read_episode
 from agent.resume import resume_episode
 from tests.agent.attending import Back, Moody, Other, Person
-from tests.agent.playing import AGENTS, ANYWHERE
+from tests.agent.playing import AGENTS, ANYWHERE, EVERY
 from tests.agent.test_agents import FIRST, KEEP, WON, planned, react_script
 from tests.agent.test_episode import Reciter
 from tests.backends.policy import Solver
@@ -200,7 +200,7 @@ BUSY = Person(
 )
 
 
-@pytest.mark.parametrize("name", [*AGENTS, "expert"])
+@pytest.mark.parametrize("name", [*EVERY, "expert"])
 @pytest.mark.parametrize("copied", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_person_who_does_everything(house: World, name: str, copied: bool) -> None:
     person = replace(
@@ -297,7 +297,7 @@ def test_a_fault_in_the_agent(scripted: World) -> None:
     assert lived.ended.boundary == "agent"
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("attended", [False, True])
 def test_over_a_connection_each_request_is_made_once_and_byte_for_byte(
     server: Server, house: World, name: str, attended: bool

@@ -149,9 +149,7 @@ def test_what_is_filled_in_is_never_a_template() -> None:
 
 
 def test_prompts_hold_sections_that_are_templates() -> None:
-    assert {"react", "reasoner", "actor", "opex_planner", "opex_observer", "opex_executor", "additions", "again"} <= set(
-        prompt_hashes()
-    )
+    assert {"react", "reasoner", "actor", "additions", "again"} <= set(prompt_hashes())
     assert set(prompt_hashes(learning=True)) == {"distiller", "judge"}
     for name in prompt_hashes():
         sections = load_prompt(name).sections

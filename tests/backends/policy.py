@@ -8,12 +8,14 @@ the plan says, so that a wrong plan loses.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tests.backends import prompts
 from tests.backends.actor import follow
 from tests.backends.lota import Lister
 from tests.backends.opex import opex
+from tests.backends.pet import PetPolicy
+from tests.backends.planners import Planners
 from tests.backends.server import Messages
 from worlds.alfworld.belief import begin
 from worlds.alfworld.counts import load_counts
@@ -28,18 +30,21 @@ class Solver:
     """
 
     wrong_first_plan: bool = False
+    pet: PetPolicy = field(default_factory=PetPolicy)
 
     def __call__(self, messages: Messages) -> str:
         system = prompts.said_by(messages, "system")[0]
-        if system.startswith("Robot:"):
-            return Lister()(messages)
         if (answer := opex(messages, wrong_first_plan=self.wrong_first_plan)) is not None:
             return answer
-        if system.startswith("You plan"):
+        if (reply := self.pet.reply(messages)) is not None:
+            return reply
+        if system.startswith("Robot:"):
+            return Lister()(messages)
+        if system.startswith("You plan for someone"):
             return self._reason(messages)
         if "you are given a plan" in system:
             return act(messages)
-        return react(messages)
+        return Planners(self.wrong_first_plan).reply(messages) or react(messages)
 
     def _reason(self, messages: Messages) -> str:
         asked = prompts.said_by(messages, "user")

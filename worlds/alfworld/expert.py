@@ -30,7 +30,8 @@ class ExpertMemory:
 
     ``goal`` is None where the sentence could not be read, and ``guessed`` where it was read leniently. ``room`` is the kind of
     room by the counted table, if there is one. ``chosen`` is the last command that the expert decided on, whether or not it was
-    executed, and ``failed`` those of them that were refused.
+    executed, and ``failed`` those of them that were refused. ``first`` and ``last`` are receptacles, by name or by kind, that
+    are searched before and after all others whatever was counted: what somebody said of this house.
     """
 
     goal: Goal | None
@@ -39,6 +40,8 @@ class ExpertMemory:
     belief: Belief
     failed: frozenset[str] = frozenset()
     chosen: str | None = None
+    first: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,7 @@ class _Decision:
     def _search(self, goal: Goal, wanted: list[str]) -> Iterator[Move]:
         sought = " or ".join(_a(name) for name in wanted)
         unseen = [one for one in self.belief.receptacles if one.contents is None]
-        for one in sorted(unseen, key=lambda one: self._delay(one, goal, wanted)):
+        for one in sorted(unseen, key=lambda one: (self._told(one), self._delay(one, goal, wanted))):
             if one.name in self.here:
                 yield Move(
                     f"{'open' if self._shut(one) else 'examine'} {one.name}", f"see whether {sought} is in the {one.name}"
@@ -170,6 +173,13 @@ class _Decision:
             else:
                 yield Move(f"go to {one.name}", f"the {one.name} is next by name; look there for {sought}")
         yield Move("look", f"every place was searched and there is no {' or '.join(wanted)} to take; look again")
+
+    def _told(self, one: Receptacle) -> int:
+        """The rank of a receptacle by what was said of it."""
+        first = self.memory.first
+        named = [rank for rank, told in enumerate(first) if told in {one.name, one.kind}]
+        later = one.name in self.memory.last or one.kind in self.memory.last
+        return len(first) + 1 if later else named[0] if named else len(first)
 
     def _delay(self, one: Receptacle, goal: Goal, wanted: list[str]) -> tuple[float, str, int]:
         """The order of searching: cost over chance, plus what is still to be walked if it is found there."""

@@ -86,7 +86,7 @@ def test_a_person_may_complete_the_skill(world: World) -> None:
     [
         (Skill("find", "unicorn"), "no thing called 'unicorn'"),
         (Skill("find", "refrigerator 9"), "no thing called"),
-        (Skill("go", receptacle="fridge 77"), "no place called 'fridge 77'"),
+        (Skill("go", receptacle="fridge 77"), "no place or thing called 'fridge 77'"),
         (Skill("go"), "not said"),
         (Skill("put", "egg", "fridge"), "your hand is empty"),
         (Skill("put"), "you hold nothing"),

@@ -1,0 +1,230 @@
+"""High-level plans: sequences of subgoals, as LLM-Planner (section 1) and the Socratic Planner (section 3.1) write them.
+
+A subgoal is an action with its object, and where the planner says so a receptacle. Text worlds heat, cool and clean in one
+command, so these are actions of their own, as they are in ALFRED's ground-truth plans.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from agent.roles.base import ReplyError
+from worlds.errors import shown
+
+Action = Literal["navigate", "pick", "put", "open", "close", "toggle", "slice", "heat", "cool", "clean"]
+
+MOST_SUBGOALS = 40
+"""The longest ground-truth plan of ALFRED's train split has fewer."""
+
+LONGEST_NAME = 60
+
+PAIR_NAMES: dict[Action, str] = {
+    "navigate": "Navigation",
+    "pick": "PickupObject",
+    "put": "PutObject",
+    "open": "OpenObject",
+    "close": "CloseObject",
+    "toggle": "ToggleObject",
+    "slice": "SliceObject",
+    "heat": "HeatObject",
+    "cool": "CoolObject",
+    "clean": "CleanObject",
+}
+"""The actions as LLM-Planner's prompts name them."""
+
+TRIPLE_NAMES: dict[Action, str] = {
+    "pick": "Pickup",
+    "put": "Put",
+    "open": "Open",
+    "close": "Close",
+    "toggle": "Toggle",
+    "slice": "Slice",
+    "heat": "Heat",
+    "cool": "Cool",
+    "clean": "Clean",
+}
+"""The actions as the Socratic Planner's prompts name them; going somewhere is the controller's, so it is none of them."""
+
+_WORDS: dict[str, Action] = {
+    **{name.lower(): action for action, name in (*PAIR_NAMES.items(), *TRIPLE_NAMES.items())},
+    "navigate": "navigate",
+    "navigateto": "navigate",
+    "goto": "navigate",
+    "gotolocation": "navigate",
+    "goto location": "navigate",
+    "find": "navigate",
+    "go": "navigate",
+    "pick": "pick",
+    "pickup": "pick",
+    "take": "pick",
+    "grab": "pick",
+    "put": "put",
+    "putdown": "put",
+    "place": "put",
+    "move": "put",
+    "toggleon": "toggle",
+    "toggleobjecton": "toggle",
+    "turnon": "toggle",
+    "switchon": "toggle",
+    "use": "toggle",
+    "cut": "slice",
+    "chill": "cool",
+    "wash": "clean",
+    "rinse": "clean",
+}
+
+_LABEL = re.compile(r"(?im)^[\W_]*(?:(?:next|high-level|revised|new|detailed|the)\s+)*plan\b[\s*_`]*:")
+_ITEM = re.compile(r"(?im)^\s*(?:(?:step|subgoal)?\s*\d{1,3}\s*[.):]|[-*•>])\s*")
+_BREAK = re.compile(r"[;\n)\]]|->|→")
+_COMMA = re.compile(r"[,(\[]")
+_WORD = re.compile(r"[A-Za-z][\w'-]*|\d{1,6}")
+_SMALL = frozenset({"the", "a", "an", "to", "up", "down", "some", "of"})
+_INTO = frozenset({"in", "into", "on", "onto", "to", "inside", "with", "using", "from"})
+
+
+@dataclass(frozen=True, slots=True)
+class Subgoal:
+    """An action with its object and, where it was said, a receptacle, both in the planner's own words.
+
+    ``object`` of a ``put`` without a receptacle is where to put what is held, as in LLM-Planner's pairs.
+    """
+
+    action: Action
+    object: str
+    receptacle: str | None = None
+
+    @property
+    def place(self) -> str:
+        """The thing that the agent has to be at for this."""
+        return self.receptacle or self.object
+
+
+def as_pair(subgoal: Subgoal) -> str:
+    """``PickupObject potato``; a receptacle that is not the place of a ``put`` is left out."""
+    return f"{PAIR_NAMES[subgoal.action]} {subgoal.place if subgoal.action == 'put' else subgoal.object}"
+
+
+def as_triple(subgoal: Subgoal) -> str:
+    """``(Put, pan, fridge)``."""
+    name = TRIPLE_NAMES.get(subgoal.action, "Find")
+    return f"({', '.join((name, subgoal.object, *([subgoal.receptacle] if subgoal.receptacle else [])))})"
+
+
+def read_plan(text: str, names: Sequence[str]) -> tuple[Subgoal, ...]:
+    """The subgoals that ``text`` lists, in whatever dress: pairs, parentheses, numbered lines, JSON.
+
+    What comes before the last label "plan:" or before the first subgoal is talk, and so is what follows an empty line and is no
+    subgoal. ``names`` are the allowed actions, for the message. Raises ``ReplyError`` where there is no plan, where it is
+    endless, or where something in it is no subgoal.
+    """
+    body = _LABEL.split(text)[-1]
+    found: list[Subgoal] = []
+    for paragraph in (_json_lines(body) or body).split("\n\n"):
+        for at, (subgoal, words) in enumerate(_pieces(paragraph)):
+            if subgoal is not None:
+                found.append(subgoal)
+            elif found and at:
+                raise ReplyError(f"{shown(words, 60)} is no subgoal; the allowed actions are {', '.join(names)}.")
+            elif found:
+                break
+        if len(found) > MOST_SUBGOALS:
+            raise ReplyError(f"the plan has more than {MOST_SUBGOALS} subgoals.")
+    if not found:
+        raise ReplyError(f"there is no plan of subgoals; the allowed actions are {', '.join(names)}.")
+    return tuple(found)
+
+
+def name_of(words: str) -> str:
+    """A name as it was said, without articles, marks and stray spaces: "Desk Lamp 2" of "the `Desk Lamp` 2."."""
+    return " ".join(word for word in _WORD.findall(words) if word.lower() not in _SMALL)[:LONGEST_NAME]
+
+
+def same_plan(one: Sequence[Subgoal], other: Sequence[Subgoal]) -> bool:
+    """Whether both plans say the same to the letter, however names are spaced and capitalised: an exact match."""
+    return [_plain(each) for each in one] == [_plain(each) for each in other]
+
+
+def _plain(subgoal: Subgoal) -> tuple[str, ...]:
+    parts = (subgoal.action, subgoal.place if subgoal.action == "put" else subgoal.object)
+    return tuple(part.lower().replace(" ", "") for part in parts)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A subgoal of which the parts are still being read; ``bare``: its action stood alone, before a comma."""
+
+    action: Action
+    names: list[str]
+    bare: bool
+
+    def takes(self, action: Action | None) -> bool:
+        """Whether a piece that begins with ``action`` is another part of this one."""
+        return self.bare and (not self.names or (action is None and len(self.names) < 2))
+
+    def finished(self) -> Subgoal | None:
+        names = [name for name in self.names if name]
+        return Subgoal(self.action, names[0], names[1] if len(names) > 1 else None) if names else None
+
+
+def _pieces(text: str) -> Iterator[tuple[Subgoal | None, str]]:
+    """What ``text`` lists, one after the other, with its words; None for what is no subgoal."""
+    for segment in _BREAK.split(_ITEM.sub("", text)):
+        reading: _Reading | None = None
+        for piece in _COMMA.split(segment):
+            words = _WORD.findall(piece)
+            if not words:
+                continue
+            action, rest = _action(words)
+            if reading is not None and reading.takes(action):
+                reading.names.append(name_of(piece))
+                continue
+            if reading is not None:
+                yield reading.finished(), segment.strip()
+                reading = None
+            if action is None:
+                yield None, piece.strip()
+            else:
+                reading = _Reading(action, _parted(rest), bare=not rest)
+        if reading is not None:
+            yield reading.finished(), segment.strip()
+
+
+def _action(words: list[str]) -> tuple[Action | None, list[str]]:
+    for size in (2, 1):
+        action = _WORDS.get("".join(words[:size]).lower())
+        if action is not None:
+            return action, words[size:]
+    return None, words
+
+
+def _parted(words: list[str]) -> list[str]:
+    """Object and receptacle out of the words behind an action: "the pan in the fridge"."""
+    lowered = [word.lower() for word in words]
+    at = next((at for at, word in enumerate(lowered) if at and word in _INTO), len(words))
+    first = [word for word in words[:at] if word.lower() not in _INTO]
+    return [name for name in (name_of(" ".join(first)), name_of(" ".join(words[at + 1 :]))) if name]
+
+
+def _json_lines(text: str) -> str:
+    """The entries of the JSON list in ``text``, each a line; empty where there is none."""
+    start, end = text.find("["), text.rfind("]")
+    if start < 0 or end < start:
+        return ""
+    try:
+        value: object = json.loads(text[start : end + 1])
+    except (ValueError, RecursionError):
+        return ""
+    return "\n".join(_entry(entry) for entry in cast("list[object]", value)) if isinstance(value, list) else ""
+
+
+def _entry(entry: object) -> str:
+    """One entry: a text, a list of texts, or an object whose values are texts."""
+    if isinstance(entry, dict):
+        entry = list(cast("dict[object, object]", entry).values())
+    if isinstance(entry, list):
+        return ", ".join(part for part in cast("list[object]", entry) if isinstance(part, str))
+    return entry if isinstance(entry, str) else ""

@@ -1,0 +1,226 @@
+"""The training data: samples of actor and reasoner as tokens, drawn with a seed and kept in one file each part.
+
+The games are those of ``train`` and made-up houses below seed 1,000,000; those from there on are for evaluation.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.models.vocabulary import Vocabulary
+from agent.training import wordings
+from agent.training.demonstrations import Player, Sample, plans, play
+from agent.training.teacher import Teacher
+from worlds.alfworld.annotations import sentences_of
+from worlds.alfworld.counts import load_counts
+from worlds.alfworld.engine import NativeEnv
+from worlds.alfworld.expert import make_expert
+from worlds.alfworld.goals import Goal, read_goal, sentences
+from worlds.alfworld.habits import Habits, counted
+from worlds.alfworld.household import make_house
+from worlds.alfworld.tasks import GENERATED, TRAJECTORY_FILE
+from worlds.alfworld.world import AlfworldWorld
+from worlds.base import Env, Task
+from worlds.errors import ConfigurationError
+
+EVALUATION_SEEDS = 1_000_000
+"""Made-up houses from this seed on are never trained on."""
+NUMBERS = {"object": 12, "receptacle": 30}
+_PROMPT_LABELS = ("goal", "places", "rule", "hint", "failed", "plan", "holding", "here", "found", "unseen", "tried")
+LABELS = tuple(f"{label}:" for label in (*_PROMPT_LABELS, "thought", "step", "action"))
+_OVERSAMPLED = ("pick_two_obj_and_place", "look_at_obj_in_light")
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is played: ``passes`` over the games of ``train``, so many made-up ``houses`` from ``first`` on."""
+
+    passes: int = 2
+    houses: int = 3000
+    first: int = 0
+    games: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Samples as tokens: ``tokens`` of all one after the other, and where each sample and its reply begin."""
+
+    tokens: NDArray[np.uint16]
+    starts: NDArray[np.int64]
+    replies: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def save(self, file: Path) -> None:
+        np.savez(file, tokens=self.tokens, starts=self.starts, replies=self.replies)
+
+    @classmethod
+    def load(cls, file: Path) -> Part:
+        with np.load(file, allow_pickle=False) as content:
+            return cls(content["tokens"], content["starts"], content["replies"])
+
+
+def encoded(samples: Iterable[Sample], vocabulary: Vocabulary) -> Part:
+    """The samples as tokens: a user's message, a reply, and an end."""
+    tokens: list[int] = []
+    starts: list[int] = [0]
+    replies: list[int] = []
+    for sample in samples:
+        tokens += (vocabulary.user, *vocabulary.encode(sample.prompt), vocabulary.reply)
+        replies.append(len(tokens))
+        tokens += (*vocabulary.encode(sample.reply), vocabulary.end)
+        starts.append(len(tokens))
+    return Part(np.array(tokens, np.uint16), np.array(starts, np.int64), np.array(replies, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """A game to learn from: its goal as it is meant, and what people wrote of it."""
+
+    env: Env
+    goal: Goal
+    human: tuple[str, ...] = ()
+
+
+def train_games(data: Path | None, limit: int | None = None) -> Iterator[Game]:
+    """The games of ``train``."""
+    world = AlfworldWorld(data=data)
+    tasks = world.tasks("train")
+    for task in tasks[:: max(1, len(tasks) // limit)] if limit else tasks:
+        goal = read_goal(task.goal)
+        if goal is not None and task.source is not None:
+            human = sentences_of(task.source.with_name(TRAJECTORY_FILE))
+            yield Game(world.open(task), goal, tuple(sentence for sentence in human if sentence))
+
+
+def made_up_games(first: int, number: int, seed: int) -> Iterator[Game]:
+    """Made-up houses, every third of other habits: a kind or two of things lie where they never lay in ``train``."""
+    if first + number > EVALUATION_SEEDS:
+        raise ConfigurationError(
+            f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; {first:,} and {number:,} more go beyond."
+        )
+    habits = counted()
+    for at in range(first, first + number):
+        own = altered(habits, Random(f"habits {seed} {at}")) if at % 3 == 0 else habits
+        house = make_house(at, own)
+        task = Task(f"{GENERATED}/{at}", "alfworld", GENERATED, at, house.goal.type, house.sentence)
+        yield Game(NativeEnv(task, house.game), house.goal)
+
+
+def altered(habits: Habits, random: Random) -> Habits:
+    """Habits by which two kinds of things lie in places of their own."""
+    kinds = sorted({thing for room in habits.rooms.values() for goal, _ in room.goals for thing in (goal.object,)})
+    known = {place for room in habits.rooms.values() for place in room.places}
+    for thing in random.sample([kind for kind in kinds if kind in known], 6):
+        places = random.sample(sorted(habits.accepts), random.randint(1, 2))
+        habits = habits.placing(thing, {place: random.randint(1, 3) for place in places})
+    return habits
+
+
+def actor_samples(
+    games: Iterable[Game], passes: int, seed: int, player: Player | None = None, *, oversampled: bool = True
+) -> Iterator[Sample]:
+    """Each game ``passes`` times, tasks of two kinds twice as often."""
+    teacher = Teacher(make_expert())
+    for number, game in enumerate(games):
+        times = passes * (2 if oversampled and game.goal.type in _OVERSAMPLED else 1)
+        for time in range(times):
+            yield from play(game.env, game.goal, teacher, Random(f"{seed} {number} {time}"), player)
+
+
+def reasoner_samples(games: Iterable[Game], passes: int, seed: int) -> Iterator[Sample]:
+    """Each goal in the template's words and in people's, ``passes`` times."""
+    sayings = tuple(_sayings(Random(f"sayings {seed}")))
+    for number, game in enumerate(games):
+        random = Random(f"plans {seed} {number}")
+        opening = game.env.reset().observation
+        for _ in range(passes):
+            said = random.choice(sentences(game.goal))
+            for sentence in (said, *game.human):
+                yield plans(game.goal, sentence, opening, random, sayings)
+
+
+def _sayings(random: Random) -> Iterator[str]:
+    things = sorted(set(load_counts().objects()))
+    places = sorted(wordings.SYNONYMS)
+    for _ in range(400):
+        yield wordings.rule(random, random.choice(things), random.sample(places, random.randint(1, 3))).text
+
+
+def make_vocabulary(data: Path | None) -> Vocabulary:
+    """The words of the templates, names with their numbers, and what annotators of ``train`` wrote at least twice."""
+    counts = load_counts()
+    receptacles = sorted({kind for room in counts.rooms.values() for kind in room.receptacles})
+    names = [f"{kind} {number}" for kind in receptacles for number in range(1, NUMBERS["receptacle"] + 1)]
+    names += [f"{kind} {number}" for kind in counts.objects() for number in range(1, NUMBERS["object"] + 1)]
+    kinds = [*receptacles, *counts.objects()]
+    seen: Counter[str] = Counter()
+    world = AlfworldWorld(data=data)
+    for task in world.tasks("train"):
+        if task.source is not None:
+            for sentence in sentences_of(task.source.with_name(TRAJECTORY_FILE)):
+                seen.update(re.findall(r"[a-z]+(?:'[a-z]+)?", sentence.lower()))
+    people = sorted(word for word, times in seen.items() if times > 1)
+    spoken = chain.from_iterable(re.findall(r"[a-z]+(?:'[a-z]+)?", text.lower()) for text in _template_texts())
+    numerals = [str(number) for number in range(100)]
+    return Vocabulary([*LABELS, *numerals, *kinds, *sorted(set(spoken)), *people, *names])
+
+
+def _template_texts() -> Iterator[str]:
+    yield from (name for names in wordings.SYNONYMS.values() for name in names)
+    yield from wordings.texts()
+    yield "surface open closed empty unseen nothing hot cool clean on in stuck look inventory go to take from move use heat"
+    yield "with slice examine close find and another too it put the a an first last or some two under look at see by light"
+    yield "of is not needed down all steps are done but task over every place was searched in vain that led nowhere try"
+    yield "something else for whether"
+
+
+def composition(vocabulary: Vocabulary) -> tuple[list[int], list[int]]:
+    """For each token the word that it is made of (itself where it has no number) and its number, 0 for none."""
+    base: list[int] = []
+    number: list[int] = []
+    for id, token in enumerate(vocabulary.tokens):
+        stem, _, digits = token.rpartition(" ")
+        whole = bool(stem) and digits.isdigit()
+        base.append(vocabulary.id(stem) if whole else id)
+        number.append(int(digits) if whole else 0)
+    return base, number
+
+
+def make_corpus(folder: Path, data: Path | None, seed: int, extent: Extent) -> dict[str, Any]:
+    """Play all games, write the vocabulary and the parts, and return what was counted."""
+    folder.mkdir(parents=True, exist_ok=True)
+    vocabulary = make_vocabulary(data)
+    (folder / "vocabulary.json").write_text(json.dumps(vocabulary.tokens), "utf-8")
+    train = list(train_games(data, extent.games))
+    made_up = list(made_up_games(extent.first, extent.houses, seed))
+    parts = {
+        "actor-train": actor_samples(train, extent.passes, seed),
+        "actor-made-up": actor_samples(made_up, 1, seed + 1),
+        "reasoner-train": reasoner_samples(train, extent.passes, seed + 2),
+        "reasoner-made-up": reasoner_samples(made_up, 1, seed + 3),
+    }
+    counted: dict[str, Any] = {"seed": seed, "vocabulary": len(vocabulary), "games": len(train), "houses": len(made_up)}
+    for name, samples in parts.items():
+        part = encoded(samples, vocabulary)
+        part.save(folder / f"{name}.npz")
+        counted[name] = {"samples": len(part), "tokens": len(part.tokens)}
+    (folder / "counts.json").write_text(json.dumps(counted, indent=1), "utf-8")
+    return counted
+
+
+def load_vocabulary(folder: Path) -> Vocabulary:
+    """The vocabulary of a folder of training data."""
+    return Vocabulary(cast("Sequence[str]", json.loads((folder / "vocabulary.json").read_text("utf-8"))))

@@ -1,0 +1,123 @@
+# pyright: basic, reportMissingImports=false
+"""The network while it is trained: a small transformer of the llama architecture, in PyTorch.
+
+Root mean square norms before each part (Zhang and Sennrich, 2019), rotary positions (Su et al., 2021), gated feed-forward
+layers (Shazeer, 2020), output weights tied to the embeddings (Press and Wolf, 2017). What is particular is the embedding: that
+of a name with its number is the sum of its word's and its number's, so that ``mug 7`` is known when ``mug 2`` is. What is
+exported is the table that comes of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from agent.models.network import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """For each token the token of its word, and its number; 0 for none."""
+
+    base: tuple[int, ...]
+    number: tuple[int, ...]
+
+
+class Layer(nn.Module):
+    """Attention, then a gated feed-forward part."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        width = shape.width
+        self.heads = shape.heads
+        self.attention_norm = nn.Parameter(torch.ones(width))
+        self.forward_norm = nn.Parameter(torch.ones(width))
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        self.gate_up = nn.Linear(width, 2 * shape.hidden, bias=False)
+        self.down = nn.Linear(shape.hidden, width, bias=False)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        batch, length, width = x.shape
+        qkv = self.qkv(_normed(x, self.attention_norm)).view(batch, length, 3, self.heads, -1)
+        q, k, v = (part.transpose(1, 2) for part in qkv.unbind(2))
+        mixed = functional.scaled_dot_product_attention(_rotated(q, cos, sin), _rotated(k, cos, sin), v, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+        gate, up = self.gate_up(_normed(x, self.forward_norm)).chunk(2, -1)
+        return x + self.down(functional.silu(gate) * up)
+
+
+class Network(nn.Module):
+    """Tokens to logits."""
+
+    def __init__(self, shape: Shape, composition: Composition) -> None:
+        super().__init__()
+        self.shape = shape
+        words = len(composition.base)
+        self.word = nn.Embedding(words, shape.width)
+        self.number = nn.Embedding(max(composition.number) + 1, shape.width)
+        self.register_buffer("base", torch.tensor(composition.base), persistent=False)
+        self.register_buffer("numbers", torch.tensor(composition.number), persistent=False)
+        self.register_buffer("numbered", (torch.tensor(composition.number) > 0).float()[:, None], persistent=False)
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
+        self.norm = nn.Parameter(torch.ones(shape.width))
+        cos, sin = rotary(shape)
+        self.register_buffer("cos", cos, persistent=False)
+        self.register_buffer("sin", sin, persistent=False)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 2:
+                scale = 0.02 if "out" not in name and "down" not in name else 0.02 / (2 * shape.layers) ** 0.5
+                nn.init.normal_(parameter, std=scale)
+
+    def table(self) -> Tensor:
+        """The embedding of every token, (tokens, width)."""
+        return self.word(self.base) + self.numbered * self.number(self.numbers)
+
+    def forward(self, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
+        """Logits, (batch, length, tokens); with ``wanted``, a mask of (batch, length), those of its places alone."""
+        table = self.table()
+        x = functional.embedding(tokens, table)
+        length = tokens.shape[1]
+        for layer in self.layers:
+            x = layer(x, self.cos[:length], self.sin[:length])
+        x = _normed(x, self.norm)
+        return (x if wanted is None else x[wanted]) @ table.T
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights by the names of the runtime."""
+        found = {"embedding": self.table(), "norm": self.norm}
+        for at, layer in enumerate(self.layers):
+            found |= {
+                f"{at}.attention_norm": layer.attention_norm,
+                f"{at}.qkv": layer.qkv.weight,
+                f"{at}.out": layer.out.weight,
+                f"{at}.forward_norm": layer.forward_norm,
+                f"{at}.gate_up": layer.gate_up.weight,
+                f"{at}.down": layer.down.weight,
+            }
+        return {name: value.detach() for name, value in found.items()}
+
+
+def rotary(shape: Shape) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of the rotary positions, (context, head / 2) each."""
+    half = shape.width // shape.heads // 2
+    angle = torch.outer(torch.arange(shape.context).float(), shape.base ** (-torch.arange(half).float() / half))
+    return angle.cos(), angle.sin()
+
+
+def _normed(x: Tensor, weight: Tensor) -> Tensor:
+    return functional.rms_norm(x, (x.shape[-1],), weight, 1e-5)
+
+
+def _rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    first, second = x.chunk(2, -1)
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), -1)
+
+
+def settings(shape: Shape) -> dict[str, Any]:
+    """The shape as plain data."""
+    return asdict(shape)

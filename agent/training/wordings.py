@@ -1,0 +1,196 @@
+"""Rules and hints in many words, each with what it tells: made-up sentences to learn reading from.
+
+The sentences that following hints is measured by (``held_out``) share no wording with these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from agent.training.teacher import Told
+
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "armchair": ("armchair", "arm chair", "chair"),
+    "bathtubbasin": ("bathtubbasin", "bathtub", "tub"),
+    "bed": ("bed",),
+    "cabinet": ("cabinet", "cupboard"),
+    "cart": ("cart", "trolley"),
+    "coffeemachine": ("coffeemachine", "coffee maker", "coffee machine"),
+    "coffeetable": ("coffeetable", "coffee table"),
+    "countertop": ("countertop", "counter", "kitchen counter", "counter top"),
+    "desk": ("desk",),
+    "diningtable": ("diningtable", "dining table", "table"),
+    "drawer": ("drawer",),
+    "dresser": ("dresser", "chest of drawers"),
+    "fridge": ("fridge", "refrigerator"),
+    "garbagecan": ("garbagecan", "bin", "trash can", "garbage can", "trash"),
+    "handtowelholder": ("handtowelholder", "towel rack"),
+    "laundryhamper": ("laundryhamper", "hamper", "laundry basket"),
+    "microwave": ("microwave",),
+    "ottoman": ("ottoman", "footrest"),
+    "safe": ("safe",),
+    "shelf": ("shelf", "rack"),
+    "sidetable": ("sidetable", "side table", "nightstand", "night stand", "bedside table", "end table"),
+    "sinkbasin": ("sinkbasin", "sink", "basin"),
+    "sofa": ("sofa", "couch"),
+    "stoveburner": ("stoveburner", "stove", "burner", "stove burner"),
+    "toaster": ("toaster",),
+    "toilet": ("toilet", "back of the toilet"),
+    "toiletpaperhanger": ("toiletpaperhanger", "toilet paper holder"),
+    "towelholder": ("towelholder", "towel bar"),
+    "tvstand": ("tvstand", "tv stand", "television stand"),
+}
+"""What people call the kinds of furniture."""
+
+_RULES = (
+    "{A} {x} is most often in {list}, n={n}.",
+    "{A} {x} is most often in {list}.",
+    "{A} {x} is usually in {or}.",
+    "{A} {x} lies in {or}.",
+    "{A} {x} is kept in {or}.",
+    "{X}s are kept in {or}.",
+    "{X}s are usually found in {or}.",
+    "In this house {a} {x} lies in {or}.",
+    "Here people keep their {x}s in {or}.",
+    "Look for {a} {x} in {or} first.",
+    "Every {x} is in {or}.",
+    "If you need {a} {x}, go to {or}.",
+    "You will find {a} {x} in {or}.",
+)
+_NOT_RULES = ("There is never {a} {x} in {or}.", "{A} {x} is not kept in {or}.", "{X}s are never in {or}.")
+_HINTS = (
+    "look in {or}",
+    "look in {or} first",
+    "try {or}",
+    "it is in {or}",
+    "it's in {or}",
+    "the {x} is in {or}",
+    "the {x} is on {or}",
+    "there is one in {or}",
+    "there's {a} {x} on {or}",
+    "i saw {a} {x} in {or}",
+    "check {or}",
+    "go to {or}",
+    "have a look at {or}",
+    "i think it is in {or}",
+    "maybe in {or}",
+    "{or}",
+    "you should search {or}",
+    "the {x} should be in {or}",
+    "why not open {or}",
+    "someone left the {x} on {or}",
+    "go and see {or}",
+    "start with {or}",
+    "please look into {or} now",
+    "you have not looked in {or} yet",
+    "my {x} is always on {or}",
+    "search {or} before anything else",
+    "what about {or}?",
+    "inside {or}",
+    "on {or}",
+    "in {or}!",
+)
+_NOT_HINTS = (
+    "it is not in {or}",
+    "do not look in {or}",
+    "don't bother with {or}",
+    "leave out {or}",
+    "there is nothing in {or}",
+    "skip {or}",
+    "not {or}",
+    "stay away from {or}",
+    "never mind {or}",
+)
+_FILLERS = tuple(
+    word
+    for line in (
+        "a about all always and around at be before best better but by can could do everything feel for from get give go have",
+        "head here hide how i if in inside is it its just keep know last left let like look lying maybe me my near next now of",
+        "often on once one over perhaps place please put quickly really right saw say search see seems should so some someone",
+        "something start stored sure take that the their them then there these they thing think this those to toward trust try",
+        "turn under up us use usually visit walk want was we well were what where which while why will with would you your",
+    )
+    for word in line.split(" ")
+)
+_IDLE = ("good luck", "you can do it", "hurry up", "think about it", "well done", "be careful", "hello", "what are you doing?")
+
+
+_NOTHING = Told()
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A rule or a hint in words, and what it tells; nothing, where it speaks of something else."""
+
+    text: str
+    told: Told = _NOTHING
+
+
+def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
+    """A rule on where ``thing`` lies: in ``places``, which are kinds; one in eight says that it does not."""
+    if random.random() < 0.125:
+        return Sentence(_filled(random, random.choice(_NOT_RULES), thing, places), Told((), tuple(places), lamp))
+    return Sentence(_filled(random, random.choice(_RULES), thing, places), Told(tuple(places), (), lamp))
+
+
+def hint(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
+    """A hint on where to look: in ``places``, kinds or names; some say where not to, and some say nothing."""
+    draw = random.random()
+    if draw < 0.06:
+        return Sentence(random.choice(_IDLE) if random.random() < 0.5 else _chatted(random, ()))
+    if draw < 0.2 and not lamp:
+        return Sentence(_filled(random, random.choice(_NOT_HINTS), thing, places), Told((), tuple(places)))
+    if draw < 0.5 and not lamp:
+        return Sentence(_chatted(random, places), Told(tuple(places)))
+    # What is said of the lamp has to name it.
+    texts = [text for text in _HINTS if "{x}" in text] if lamp else _HINTS
+    return Sentence(_filled(random, random.choice(texts), thing, places), Told(tuple(places), (), lamp))
+
+
+def _chatted(random: Random, places: Sequence[str]) -> str:
+    """Places among words that say nothing, some of them unheard of: people do not speak by template."""
+    before, after = (
+        [random.choice(_FILLERS) if random.random() < 0.85 else _unheard_of(random) for _ in range(random.randint(0, most))]
+        for most in (6, 4)
+    )
+    named = random.choice((" or ", ", ", " and then ")).join(_spoken(random, place) for place in places)
+    return " ".join((*before, named, *after)) + random.choice(("", "", ".", "!", "?"))
+
+
+def _unheard_of(random: Random) -> str:
+    return "".join(random.choice("aaeeiioubcdfghklmnprstvw") for _ in range(random.randint(2, 9)))
+
+
+def _filled(random: Random, text: str, thing: str, places: Sequence[str]) -> str:
+    spoken = [_spoken(random, place) for place in places]
+    counted = ", ".join(
+        f"{place} {random.randint(5, 95)} % ({random.randint(1, 50)}–{random.randint(50, 99)})" for place in places
+    )
+    article = "an" if thing[0] in "aeiou" else "a"
+    return text.format(
+        a=article,
+        A=article.capitalize(),
+        x=thing,
+        X=thing.capitalize(),
+        n=random.randint(10, 900),
+        list=counted,
+        **{"or": random.choice((" or ", " or ", " and ", ", ")).join(spoken)},
+    )
+
+
+def _spoken(random: Random, place: str) -> str:
+    stem, _, number = place.rpartition(" ")
+    if stem:
+        word = random.choice(SYNONYMS.get(stem, (stem,))) if random.random() < 0.4 else stem
+        return random.choice((f"{word} {number}", f"the {word} {number}", f"{word} number {number}"))
+    word = random.choice(SYNONYMS.get(place, (place,))) if random.random() < 0.5 else place
+    return random.choice((f"the {word}", f"the {word}", word, f"one of the {word}s", f"the {word}s", f"a {word}"))
+
+
+def texts() -> tuple[str, ...]:
+    """All wordings, for their words."""
+    return tuple(
+        text.replace("{or}", "").replace("{x}", "") for text in (*_RULES, *_NOT_RULES, *_HINTS, *_NOT_HINTS, *_IDLE, *_FILLERS)
+    )

@@ -1,0 +1,89 @@
+"""Golden prompts: what an agent's roles are told and answer over a whole short episode, to be compared to the letter.
+
+``python -m scripts.record_golden prompts`` writes them; a change of a prompt shows as a difference of these files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agent.agents.registry import make_agent
+from agent.episode import Terms, run_episode
+from agent.events import Called, Clocked, Ended, Event
+from agent.models.base import Capabilities, Completion, Message
+from tests.backends.policy import Solver
+from tests.backends.server import Policy
+from worlds.registry import make_world
+
+FOLDER = Path(__file__).parent / "golden"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """An episode to be written down: an agent in one of the houses that ship, and the policy behind it."""
+
+    agent: str
+    house: str = "example:2"
+    policy: Policy = field(default_factory=lambda: Solver(wrong_first_plan=True))
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    rules: tuple[str, ...] = ("A closed place is opened before anything is taken from it.",)
+
+    @property
+    def path(self) -> Path:
+        """Where its prompts are kept."""
+        return FOLDER / f"{self.agent}.txt"
+
+
+SCENES = (
+    Scene("opex", settings={"shots": "1"}),
+    Scene("llm-planner", settings={"shots": "2"}),
+    Scene("socratic", settings={"shots": "1"}),
+    Scene("pet", house="example:1", settings={"shots": "2"}),
+)
+
+
+@dataclass
+class Answering:
+    """A model in this process that answers by a policy."""
+
+    policy: Policy
+    name: str = "answering"
+
+    async def capabilities(self) -> Capabilities:
+        return Capabilities()
+
+    async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
+        return Completion(self.policy([{"role": message.role, "content": message.content} for message in messages]))
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+        raise NotImplementedError(messages, continuations)
+
+    async def aclose(self) -> None:
+        return
+
+
+def conversation(scene: Scene) -> str:
+    """All that was said in the episode: of each call what is new in its prompt, and the reply."""
+    world = make_world("alfworld")
+    player = make_agent(scene.agent, world=world, model=Answering(scene.policy), settings=scene.settings)
+    told: list[Called | Ended] = []
+
+    def listen(event: Event | Clocked) -> None:
+        if isinstance(event, Event) and isinstance(event.body, Called | Ended):
+            told.append(event.body)
+
+    terms = Terms(world.engine, frozenset({"type"}), rule_statements=scene.rules)
+    asyncio.run(run_episode(world.open(world.task(scene.house)), player, terms, listen))
+    return "\n".join(_written(body) for body in told)
+
+
+def _written(body: Called | Ended) -> str:
+    if isinstance(body, Ended):
+        return f"##### {body.outcome} after {body.steps} steps\n"
+    parts = [f"##### {body.role}, after {body.kept} messages"]
+    parts += [f"# {message.role}\n{message.content}" for message in body.added]
+    return "\n".join([*parts, f"# reply\n{body.reply}", ""])

@@ -1,0 +1,113 @@
+"""What the built-in model learns from, without PyTorch."""
+
+from __future__ import annotations
+
+from itertools import islice
+from random import Random
+
+import pytest
+
+np = pytest.importorskip("numpy")
+
+from agent.models.vocabulary import Vocabulary  # noqa: E402
+from agent.roles.actor import ACTOR  # noqa: E402
+from agent.roles.reasoner import REASONER  # noqa: E402
+from agent.training import wordings  # noqa: E402
+from agent.training.corpus import EVALUATION_SEEDS, Part, actor_samples, encoded, made_up_games, reasoner_samples  # noqa: E402
+from agent.training.demonstrations import Sample, wrong_goal  # noqa: E402
+from agent.training.held_out import HINTS  # noqa: E402
+from agent.training.teacher import STUCK, Told, plan_of  # noqa: E402
+from worlds.alfworld.belief import begin  # noqa: E402
+from worlds.alfworld.goals import Goal  # noqa: E402
+from worlds.base import Observation  # noqa: E402
+from worlds.errors import ConfigurationError  # noqa: E402
+
+
+def acted(houses: int = 8) -> list[Sample]:
+    return list(actor_samples(made_up_games(0, houses, 1), 1, 1))
+
+
+def test_a_seed_gives_the_same_samples() -> None:
+    assert acted(3) == acted(3)
+
+
+def test_each_reply_is_one_that_its_role_reads_strictly() -> None:
+    commands = [ACTOR.strict(sample.reply).command for sample in acted()]
+    assert len(commands) > 40
+    for sample in reasoner_samples(made_up_games(0, 8, 1), 2, 1):
+        assert REASONER.strict(sample.reply).steps
+
+
+def test_what_was_tried_is_not_taught_again() -> None:
+    samples = [sample for sample in acted(30) if "Tried: " in sample.prompt]
+    assert samples
+    for sample in samples:
+        tried = sample.prompt.rpartition("Tried: ")[2].split("; ")
+        assert (ACTOR.strict(sample.reply).command or STUCK) not in tried
+
+
+def test_houses_for_evaluation_are_not_trained_on() -> None:
+    with pytest.raises(ConfigurationError, match="for evaluation"):
+        next(iter(made_up_games(EVALUATION_SEEDS - 1, 2, 1)))
+
+
+@pytest.mark.parametrize(
+    ("goal", "plan"),
+    [
+        (
+            Goal("pick_heat_then_place_in_recep", "egg", "desk"),
+            ("find and take an egg, first in the safe or the drawer 3", "heat it with the microwave", "put it in the desk"),
+        ),
+        (
+            Goal("pick_two_obj_and_place", "mug", "desk", count=2),
+            (
+                "find and take a mug, first in the safe or the drawer 3",
+                "put it in the desk",
+                "find and take another mug",
+                "put it in the desk too",
+            ),
+        ),
+        (
+            Goal("look_at_obj_in_light", "pen", lamp="desklamp"),
+            ("find and take a pen, first in the safe or the drawer 3", "find a desklamp and use it"),
+        ),
+    ],
+)
+def test_a_plan_says_what_was_told_of_the_house(goal: Goal, plan: tuple[str, ...]) -> None:
+    assert plan_of(goal, Told(("safe", "drawer 3"))) == plan
+
+
+def test_a_goal_is_misread_as_another() -> None:
+    opening = Observation("You are in the middle of a room. Looking quickly around you, you see a desk 1, and a shelf 1.")
+    goal = Goal("pick_and_place_simple", "mug", "desk")
+    wrong = {wrong_goal(Random(seed), goal, begin(opening)) for seed in range(30)}
+    assert goal not in wrong
+    assert len(wrong) > 3
+
+
+def test_hints_and_rules_tell_where() -> None:
+    random = Random(1)
+    hints = [wordings.hint(random, "mug", ("drawer 3", "shelf")) for _ in range(200)]
+    assert {hint.told for hint in hints} == {Told(), Told(("drawer 3", "shelf")), Told((), ("drawer 3", "shelf"))}
+    assert all("{" not in one.text for one in (*hints, *(wordings.rule(random, "mug", ("safe",)) for _ in range(50))))
+
+
+def test_held_out_hints_are_none_of_those_trained_on() -> None:
+    trained = {text.lower().strip(" .!?") for text in wordings.texts() if len(text.split()) > 1}
+    assert len(HINTS) == 40
+    assert all(hint.format(place="").lower().strip(" .!?,") not in trained for hint in HINTS)
+
+
+def test_tokens_are_kept_and_read_again(tmp_path_factory: pytest.TempPathFactory) -> None:
+    samples = list(islice(acted(2), 5))
+    known = Vocabulary(["action:"])
+    part = encoded(samples, known)
+    file = tmp_path_factory.mktemp("parts") / "part.npz"
+    part.save(file)
+    again = Part.load(file)
+    assert len(again) == 5
+    assert np.array_equal(again.tokens, part.tokens)
+    first = again.tokens[: int(again.starts[1])].tolist()
+    assert first[0] == known.user
+    assert first[int(again.replies[0]) - 1] == known.reply
+    assert first[-1] == known.end

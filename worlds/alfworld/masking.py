@@ -1,0 +1,41 @@
+"""Observations and commands without some of the things that they name, as PET's Eliminate leaves them out (section 3.2).
+
+Only lists are shortened ("you see a mug 1, and a pen 2."): what a sentence says was done to something stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+_NAME = re.compile(r"[A-Za-z][\w-]{0,59} [0-9]{1,6}", re.ASCII)
+_SEEN = re.compile(r"(?<=you see )a [^.\n]*(?=\.)")
+
+
+def masked(text: str, hidden: Collection[str]) -> str:
+    """``text`` with the ``hidden`` names taken out of what it lists; a list that is left empty reads "nothing"."""
+    return _SEEN.sub(lambda found: _shortened(found[0], hidden), text) if hidden else text
+
+
+def possible(commands: Iterable[str], hidden: Collection[str]) -> tuple[str, ...]:
+    """Those ``commands`` that name nothing ``hidden``."""
+    return tuple(command for command in commands if hidden_free(command, hidden))
+
+
+def hidden_free(command: str, hidden: Collection[str]) -> bool:
+    """Whether ``command`` names nothing ``hidden``."""
+    return not any(name in hidden for name in names(command))
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The numbered names in ``text``, each once, in order."""
+    found: Mapping[str, None] = dict.fromkeys(_NAME.findall(text))
+    return tuple(found)
+
+
+def _shortened(listed: str, hidden: Collection[str]) -> str:
+    every = names(listed)
+    left = [f"a {name}" for name in every if name not in hidden]
+    if len(left) == len(every):
+        return listed
+    return ", and ".join((", ".join(left[:-1]), left[-1])) if len(left) > 1 else left[0] if left else "nothing"
