@@ -123,7 +123,7 @@ class Scored:
                 "calls": len(asked) if self.each else None,
             }
         )
-        emit(call, Timing(seconds, attempts=call.calls or 1))
+        emit(call, Timing(seconds))
         return Answer(best, "", (*conversation, spoken(call.reply)))
 
     async def _scores(self, conversation: Conversation, texts: Sequence[str]) -> Sequence[float]:

@@ -15,6 +15,7 @@ from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
 from agent.events import Called, Clocked, Ended, Event
 from agent.models.base import Capabilities, Completion, Message
+from tests.backends.lota import Lister
 from tests.backends.policy import Solver
 from tests.backends.server import Policy
 from worlds.registry import make_world
@@ -31,6 +32,7 @@ class Scene:
     policy: Policy = field(default_factory=lambda: Solver(wrong_first_plan=True))
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     rules: tuple[str, ...] = ("A closed place is opened before anything is taken from it.",)
+    can: Capabilities = field(default_factory=Capabilities)
 
     @property
     def path(self) -> Path:
@@ -43,6 +45,8 @@ SCENES = (
     Scene("llm-planner", settings={"shots": "2"}),
     Scene("socratic", settings={"shots": "1"}),
     Scene("pet", house="example:1", settings={"shots": "2"}),
+    Scene("lota", house="example:1", policy=Lister(hasty=True), settings={"shots": "1", "replanning": "on"}),
+    Scene("saycan", house="example:1", policy=Lister(), can=Capabilities(scoring=True)),
 )
 
 
@@ -51,17 +55,19 @@ class Answering:
     """A model in this process that answers by a policy."""
 
     policy: Policy
+    can: Capabilities = field(default_factory=Capabilities)
     name: str = "answering"
     brief: bool = False
 
     async def capabilities(self) -> Capabilities:
-        return Capabilities()
+        return self.can
 
     async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
         return Completion(self.policy([{"role": message.role, "content": message.content} for message in messages]))
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
-        raise NotImplementedError(messages, continuations)
+        likeliest = (await self.complete(messages)).text
+        return [0.0 if text == likeliest else -9.0 for text in continuations]
 
     async def aclose(self) -> None:
         return
@@ -70,7 +76,7 @@ class Answering:
 def conversation(scene: Scene) -> str:
     """All that was said in the episode: of each call what is new in its prompt, and the reply."""
     world = make_world("alfworld")
-    player = make_agent(scene.agent, world=world, model=Answering(scene.policy), settings=scene.settings)
+    player = make_agent(scene.agent, world=world, model=Answering(scene.policy, scene.can), settings=scene.settings)
     told: list[Called | Ended] = []
 
     def listen(event: Event | Clocked) -> None:

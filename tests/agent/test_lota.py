@@ -19,7 +19,8 @@ from agent.agents.base import Agent
 from agent.agents.registry import make_agent
 from agent.config import configure
 from agent.episode import Terms, run_episode
-from agent.evaluation.batch import run_batch
+from agent.evaluation.batch import Sitting, run_batch
+from agent.evaluation.budget import Budget, Purse, Stopped
 from agent.evaluation.plan import make_plan
 from agent.events import Clocked, Event
 from agent.models.base import Capabilities, Completion, Message, Model
@@ -371,3 +372,16 @@ async def _resumed(world: World, model: Model, agent: str, settings: dict[str, b
     env = world.open(world.task(HOUSES[0]))
     await resume_episode(env, make, Terms(world.engine), recorded, told.append, model=model)
     return [event for event in told if isinstance(event, Event)]
+
+
+def test_a_budget_counts_every_score(tmp_path: Path) -> None:
+    flags = {"split": "example", "limit": 1, "agent": "saycan", "model": "openai:liking@http://127.0.0.1:9/v1"}
+    plan, model = make_plan(configure(flags, tmp_path)), Liking()
+    each = len(SKILLS) + 1
+    with pytest.raises(Stopped, match="budget of 300 calls"):
+        asyncio.run(run_batch(plan, tmp_path / "run", Sitting(model=model), Purse(Budget(calls=300))))
+    assert each < model.calls == 300
+    purse = Purse(Budget(calls=100 * each))
+    summary = asyncio.run(run_batch(plan, tmp_path / "run", Sitting(model=model), purse))
+    assert (summary.overall.won, summary.overall.errors) == (1, 0)
+    assert purse.used.calls == summary.calls == 6 * each
