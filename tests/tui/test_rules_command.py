@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,51 @@ def test_what_cannot_be_done_is_told(arguments: tuple[str, ...], reason: str, bo
     assert "\x1b" not in done.stderr
     assert book.read_text("utf-8") == BOOK
     assert done.returncode == 2
+
+
+BOMB = "\n".join(["- &a0 [x, x]", *(f"- &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 40))])
+
+
+@pytest.mark.parametrize("command", [("accept", "book.yaml", "one"), ("mine", "--counts", "--into", "book.yaml")], ids=range(2))
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("- {id: one, statement: a}\n- {id: one, statement: b}\n", "book.yaml:2: .*two rules with the id 'one': line 1"),
+        ("- {id: one, statment: a}\n", "book.yaml:1: .*unknown field 'statment'. Did you mean 'statement'"),
+        ("- !!python/object/apply:os.system [ls]\n", "book.yaml:1: .*the tag"),
+        (BOMB, "book.yaml:1: .*anchors and aliases are not read"),
+        ("- a\n" * 2_500_000, "too large: at most 1,000,000 bytes are read; split it"),
+        ("- {id: one, statement: a, status: [}\n", "book.yaml:1: .*not valid YAML"),
+    ],
+    ids=["ids", "fields", "tags", "aliases", "size", "YAML"],
+)
+def test_a_hostile_book_is_left_as_it_is(command: tuple[str, ...], text: str, reason: str, call: Run, tmp_path: Path) -> None:
+    path = tmp_path / "book.yaml"
+    path.write_text(text, "utf-8")
+    done = call("rules", *command)
+    assert done.returncode == 2
+    assert re.search(reason, done.stderr)
+    assert "Traceback" not in done.stderr
+    assert path.read_text("utf-8") == text
+    assert [file.name for file in tmp_path.iterdir()] == ["book.yaml"]
+
+
+@pytest.mark.parametrize("command", [("reject", "book.yaml", "one"), ("mine", "--counts", "--into", "book.yaml")], ids=range(2))
+def test_a_read_only_book_is_left_as_it_is(command: tuple[str, ...], book: Path, call: Run) -> None:
+    book.chmod(0o444)
+    done = call("rules", *command)
+    assert done.returncode == 2
+    assert "is read-only, so nothing was written. Allow writing, or save a copy of it." in done.stderr
+    assert book.read_text("utf-8") == BOOK
+
+
+def test_the_books_that_ship_are_arms_of_the_example(call: Run) -> None:
+    sweep = str(Path(__file__).parents[2] / "examples" / "sweeps" / "opex-table-2.yaml")
+    model = "openai:any@http://127.0.0.1:9/v1"
+    done = call("eval", "--sweep", sweep, "--split", "generated", "--limit", "2", "--model", model, "--dry-run")
+    assert done.returncode == 0
+    assert "learned.yaml" in done.stdout
+    assert "human.yaml" in done.stdout
 
 
 def test_an_agent_is_told_accepted_rules_alone(book: Path) -> None:
