@@ -163,6 +163,7 @@ class DeskScreen(LeavingScreen):
     def _show(self) -> None:
         desk, rules, looked = self.desk, self.desk.rules, self.desk.rule
         told = f"{len(rules)} of {len(desk.book.rules)} rules" if desk.filter else _rules(len(rules))
+        told = "two rules side by side" if self._paired else told
         marked = f"  ·  {len(desk.marked)} marked" if desk.marked else ""
         title = f"  ·  {told}{marked}  ·  "
         path = flat(str(desk.book.path))
@@ -316,6 +317,7 @@ class DeskScreen(LeavingScreen):
         if view == "desk-list":
             self.query_one(RuleList).focus()
         self.query_one(FilterBar).display = view == "desk-list"
+        self._show()
         self.refresh_bindings()
 
     def action_check(self) -> None:

@@ -7,6 +7,7 @@ from textual.content import Content
 from knowledge.rules import Evidence, Standing
 from knowledge.statistics import wilson
 from tui.rules import MARKS, figures
+from tui.widgets.lines import hung
 
 FOR, AGAINST, LINE, MIDDLE = "━", "╌", "─", "┼"
 STYLES: dict[Standing, str] = {"supported": "$won", "contradicted": "$fault", "undecided": "$quiet"}
@@ -34,12 +35,12 @@ def in_full(evidence: Evidence, standing: Standing, *, usual: bool, width: int) 
     if not evidence:
         named = len(evidence.witnesses) + len(evidence.against)
         told = f"{named} named, none counted: v checks a rule that has a check." if named else "none yet; v checks the rules."
-        return [Content.assemble((f"{'evidence':<{LABEL}}  ", "$quiet"), (told, "$quiet"))]
+        return hung(Content.styled(f"{'evidence':<{LABEL}}  ", "$quiet"), Content.styled(told, "$quiet"), width)
     cells = max(8, min(24, width - LABEL - 2))
     trials = evidence.supports + evidence.contradicts
     verdict = Content.assemble((f"{MARKS[standing]} {standing}", f"bold {STYLES[standing]}"))
     counts = f"  {evidence.supports:,} for · {evidence.contradicts:,} against"
-    lines = [Content.assemble((f"{'evidence':<{LABEL}}  ", "$quiet"), verdict, counts)]
+    lines = hung(Content.styled(f"{'evidence':<{LABEL}}  ", "$quiet"), verdict + Content(counts), width)
     bar = gauge(evidence, cells)
     if not usual:
         why = "" if not evidence.contradicts else "  one is enough"
