@@ -296,7 +296,7 @@ class DeskScreen(LeavingScreen):
         self.query_one(RulePair).show(*two)
         self.query_one(RulePair).action_side(0)
         told = "These two contradict each other" if two[1] in self.desk.contraries(two[0]) else "The two that you marked"
-        self._say(f"{told}: ← → go from one to the other, w accepts the one that has the keys and rejects the other.")
+        self._say(f"{told}: ← → change sides, w accepts the one with the keys and rejects the other.")
 
     def _show_pair(self) -> None:
         """Bring the two up to the book; where one is gone, back to the list."""

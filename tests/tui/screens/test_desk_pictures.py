@@ -89,6 +89,7 @@ def after(keys: tuple[str, ...], text: str, look: str = DARK) -> Callable[[Pilot
         for key in keys:
             await pilot.press(key)
             await pilot.app.workers.wait_for_complete()
+            await pilot.pause()
         await until(pilot, lambda: text in screen_text(pilot.app))
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
@@ -124,8 +125,15 @@ def test_a_rule_that_is_edited(size: tuple[int, int], book: Rulebook, snap_compa
 def test_a_rule_that_is_taught(book: Rulebook, snap_compare: Compare) -> None:
     del book
     record = next(Path("runs/houses/episodes").glob("0002-*.jsonl"))
-    app = showing(lambda: ReplayScreen(record))
-    assert snap_compare(app, terminal_size=SIZES[0], run_before=after(("right", "k"), "witness houses/"))
+
+    async def taught(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: "opening of" in screen_text(pilot.app))
+        await pilot.press("right")
+        await until(pilot, lambda: "turn 1 of" in screen_text(pilot.app))
+        await pilot.press("k")
+        await until(pilot, lambda: "witness houses/" in screen_text(pilot.app) and "turn 1 of" in screen_text(pilot.app))
+
+    assert snap_compare(showing(lambda: ReplayScreen(record)), terminal_size=SIZES[0], run_before=taught)
 
 
 @pytest.mark.parametrize("size", SIZES[:2])
