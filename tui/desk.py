@@ -71,9 +71,13 @@ class Desk:
 
     @property
     def rule(self) -> Rule | None:
-        """The rule that is looked at; the first, where that one is filtered out or gone."""
-        rules = self.rules
-        return next((rule for rule in rules if rule.id == self.at), rules[0] if rules else None)
+        """The rule that is looked at; where that one is filtered out, as one that was just judged may be, the next one."""
+        shown = self.rules
+        ids = [rule.id for rule in self.book.rules]
+        if not shown or self.at not in ids:
+            return shown[0] if shown else None
+        after = set(ids[ids.index(self.at) :])
+        return next((rule for rule in shown if rule.id in after), shown[-1])
 
     @property
     def types(self) -> tuple[str, ...]:

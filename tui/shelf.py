@@ -47,7 +47,7 @@ def _book(name: str) -> Book:
     try:
         found = Counter(rule.status for rule in books.open(name).rules)
     except KnowledgeError as error:
-        return Book(name, path, shipped, fault=str(error))
+        return Book(name, path, shipped, fault=str(error).replace(str(path), path.name))
     return Book(name, path, shipped, found["accepted"], found["candidate"], found["rejected"])
 
 

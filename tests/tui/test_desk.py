@@ -135,6 +135,14 @@ def test_what_was_found_goes_only_to_rules_that_still_have_that_check() -> None:
     assert taught.checked([Finding(rule, Evidence())]) is taught
 
 
+def test_where_a_judged_rule_is_filtered_out_the_next_is_looked_at() -> None:
+    now = desk().filtered(Filter(status="candidate")).looking("open-first").judged("accepted")
+    assert now.rule == RULES[3]
+    now = now.looking("mugs-too").judged("rejected")
+    assert now.rule is None
+    assert desk().filtered(Filter(kind="mechanic")).looking("mugs-too").rule == RULES[2]
+
+
 def test_merging_keeps_the_first_that_was_chosen() -> None:
     with pytest.raises(ConfigurationError, match="two rules"):
         desk().toggled("mugs").merged()

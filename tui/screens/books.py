@@ -158,6 +158,6 @@ def _row(book: Book, width: int) -> Content:
     name = f"{flat(book.name):<{width}}  "
     if book.fault:
         return Content.assemble((name, "bold"), ("! ", "$fault"), (flat(book.fault), "$fault"))
-    counts = f"{book.accepted:>4} accepted  {book.candidates:>4} candidates  {book.rejected:>4} rejected   "
+    counts = f"{book.accepted:>4} accepted  {book.candidates:>4} to judge  {book.rejected:>4} rejected   "
     where = "ships; what you change becomes your copy" if book.shipped else "yours"
     return Content.assemble((name, "bold"), counts, (where, "$quiet"))

@@ -163,6 +163,7 @@ class DeskScreen(LeavingScreen):
     def _show(self) -> None:
         desk, rules, looked = self.desk, self.desk.rules, self.desk.rule
         told = f"{len(rules)} of {len(desk.book.rules)} rules" if desk.filter else _rules(len(rules))
+        told = "two rules side by side" if self._paired else told
         marked = f"  ·  {len(desk.marked)} marked" if desk.marked else ""
         title = f"  ·  {told}{marked}  ·  "
         path = flat(str(desk.book.path))
@@ -295,7 +296,7 @@ class DeskScreen(LeavingScreen):
         self.query_one(RulePair).show(*two)
         self.query_one(RulePair).action_side(0)
         told = "These two contradict each other" if two[1] in self.desk.contraries(two[0]) else "The two that you marked"
-        self._say(f"{told}: ← → go from one to the other, w accepts the one that has the keys and rejects the other.")
+        self._say(f"{told}: ← → change sides, w accepts the one with the keys and rejects the other.")
 
     def _show_pair(self) -> None:
         """Bring the two up to the book; where one is gone, back to the list."""
@@ -316,6 +317,7 @@ class DeskScreen(LeavingScreen):
         if view == "desk-list":
             self.query_one(RuleList).focus()
         self.query_one(FilterBar).display = view == "desk-list"
+        self._show()
         self.refresh_bindings()
 
     def action_check(self) -> None:

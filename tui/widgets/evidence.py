@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from knowledge.rules import Evidence, Standing
+from knowledge.rules import USUAL, Evidence, Rule, Standing
 from knowledge.statistics import wilson
 from tui.rules import MARKS, figures
+from tui.widgets.lines import hung
 
 FOR, AGAINST, LINE, MIDDLE = "━", "╌", "─", "┼"
 STYLES: dict[Standing, str] = {"supported": "$won", "contradicted": "$fault", "undecided": "$quiet"}
@@ -29,19 +30,19 @@ def glance(evidence: Evidence, standing: Standing, width: int) -> Content:
     return Content.assemble((f"{MARKS[standing]} ", STYLES[standing]), gauge(evidence, 6), (f" {numbers}", STYLES[standing]))
 
 
-def in_full(evidence: Evidence, standing: Standing, *, usual: bool, width: int) -> list[Content]:
-    """What was found, in lines of about ``width`` columns; for a rule of what is ``usual``, with the 95 % interval."""
+def in_full(rule: Rule, width: int) -> list[Content]:
+    """What was found for ``rule``, in lines of about ``width`` columns; with the 95 % interval where that decides."""
+    evidence, standing = rule.evidence, rule.standing
     if not evidence:
-        named = len(evidence.witnesses) + len(evidence.against)
-        told = f"{named} named, none counted: v checks a rule that has a check." if named else "none yet; v checks the rules."
-        return [Content.assemble((f"{'evidence':<{LABEL}}  ", "$quiet"), (told, "$quiet"))]
+        told = "none counted; v checks it." if rule.check else "none counted; e gives it a check that can be."
+        return hung(Content.styled(f"{'evidence':<{LABEL}}  ", "$quiet"), Content.styled(told, "$quiet"), width)
     cells = max(8, min(24, width - LABEL - 2))
     trials = evidence.supports + evidence.contradicts
     verdict = Content.assemble((f"{MARKS[standing]} {standing}", f"bold {STYLES[standing]}"))
     counts = f"  {evidence.supports:,} for · {evidence.contradicts:,} against"
-    lines = [Content.assemble((f"{'evidence':<{LABEL}}  ", "$quiet"), verdict, counts)]
+    lines = hung(Content.styled(f"{'evidence':<{LABEL}}  ", "$quiet"), verdict + Content(counts), width)
     bar = gauge(evidence, cells)
-    if not usual:
+    if rule.kind not in USUAL:
         why = "" if not evidence.contradicts else "  one is enough"
         return [*lines, Content.assemble(" " * (LABEL + 2), bar, (why, "$quiet"))]
     ends = wilson(evidence.supports, trials)

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from knowledge.rules import USUAL, Rule
+from knowledge.rules import Rule
 from tui.text import printable
 from tui.widgets.evidence import LABEL, in_full
 from tui.widgets.lines import flat, hung
@@ -137,7 +137,9 @@ class RuleView(Vertical):
     def _moved(self, message: OptionList.OptionHighlighted) -> None:
         message.stop()
         if message.option_index < len(self._witnesses):
-            self._list.border_subtitle = Content(f"{flat(self._witnesses[message.option_index].origin)} · enter replays it")
+            witness = self._witnesses[message.option_index]
+            does = "enter replays it" if isinstance(witness, Seen) else "enter says why"
+            self._list.border_subtitle = Content(f"{flat(witness.origin)} · {does}")
 
     @on(OptionList.OptionSelected)
     def _chosen(self, message: OptionList.OptionSelected) -> None:
@@ -167,7 +169,7 @@ def _lines(rule: Rule, contraries: Sequence[Rule], width: int) -> Iterator[Conte
             yield from hung(_label(name), Content(flat(", ".join(words))), width)
     if rule.check:
         yield from hung(_label("check"), Content(flat(str(rule.check))), width)
-    yield from in_full(rule.evidence, rule.standing, usual=rule.kind in USUAL, width=width)
+    yield from in_full(rule, width)
     for other in contraries:
         yield Content.assemble(("⇄ contradicts  ", "$fault"), (f"{flat(other.id)}: ", "bold"), flat(other.statement))
     for edit in reversed(rule.history):

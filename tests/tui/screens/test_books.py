@@ -64,7 +64,7 @@ async def test_a_book_is_begun_and_opened_again(tmp_path: Path) -> None:
         await type_in(pilot, "One walks.")
         await until(pilot, lambda: "Written" in screen_text(app))
         await press(pilot, "q")
-        await until(pilot, lambda: "ours" in screen_text(app) and "1 candidates" in screen_text(app))
+        await until(pilot, lambda: "ours" in screen_text(app) and "1 to judge" in screen_text(app))
         await press(pilot, "o")
         await type_in(pilot, "bad.yaml")
         await until(pilot, lambda: "bad.yaml:1" in screen_text(app))

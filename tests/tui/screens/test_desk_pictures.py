@@ -1,0 +1,143 @@
+"""How the desk, its dialog, the books and teaching look: pictures that are kept, the same on every run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from agent.lived import lived
+from knowledge.evidence import examine
+from knowledge.language import parse_check
+from knowledge.library import library
+from knowledge.rulebook import Rulebook, save
+from knowledge.rules import Evidence, Origin, Rule
+from tests.tui.recorded import play
+from tests.tui.screen import SIZES, screen_text, showing, until
+from tui.screens.books import BooksScreen
+from tui.screens.desk import DeskScreen
+from tui.screens.replay import ReplayScreen
+from tui.theme import DARK, LIGHT
+
+Compare = Callable[..., bool]
+
+RULES = (
+    Rule(
+        "arrive",
+        "Going to a receptacle always brings you there.",
+        "mechanic",
+        check=parse_check('go to {receptacle}; then says "You arrive at {receptacle}. ..."'),
+    ),
+    Rule(
+        "one-hand",
+        "Only one thing can be carried at a time: put it down before taking another.",
+        "mechanic",
+        status="candidate",
+        check=parse_check("take {object} from {receptacle}; when holding something; then refused"),
+    ),
+    Rule(
+        "no-key",
+        "Nothing can be opened without a key.",
+        "mechanic",
+        status="candidate",
+        origin=Origin("model", "openai:NAME"),
+        check=parse_check("open {receptacle}; then refused"),
+    ),
+    Rule(
+        "opens",
+        "Whatever is closed can be opened by hand.",
+        "affordance",
+        status="candidate",
+        check=parse_check("open {receptacle}; then accepted"),
+    ),
+    Rule(
+        "mugs",
+        "A mug is more often in a cabinet than elsewhere.",
+        "location",
+        types=("pick_heat_then_place_in_recep",),
+        objects=("mug", "cabinet"),
+        status="candidate",
+        origin=Origin("run", "train"),
+        evidence=Evidence(41, 22, ("train/0017/5",), ("train/0003/8",)),
+    ),
+    Rule("plan", "Look in the likeliest place first, and remember what you saw on the way.", "strategy"),
+    Rule("sinks", "[i]Sinks[/i] are dirty.", status="rejected"),
+)
+
+
+@pytest.fixture
+def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rulebook:
+    """A book in a folder whose name is always the same, checked against a run beside it."""
+    monkeypatch.setenv("HOUSEQUEST_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    run = play(Path("runs") / "houses", limit=6)
+    found = examine([rule for rule in RULES if rule.check], lived([run]))
+    checked = {each.rule.id: replace(each.rule, evidence=each.evidence) for each in found}
+    return save(Rulebook(Path("book.yaml")).put([checked.get(rule.id, rule) for rule in RULES]))
+
+
+def after(keys: tuple[str, ...], text: str, look: str = DARK) -> Callable[[Pilot[Any]], Any]:
+    """Presses ``keys`` once all is read, and waits until ``text`` stands there."""
+
+    async def there(pilot: Pilot[Any]) -> None:
+        pilot.app.theme = look
+        await pilot.app.workers.wait_for_complete()
+        for key in keys:
+            await pilot.press(key)
+            await pilot.app.workers.wait_for_complete()
+            await pilot.pause()
+        await until(pilot, lambda: text in screen_text(pilot.app))
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+
+    return there
+
+
+VIEWS = {
+    "list": (("down",) * 4, "41 for"),
+    "pair": (("down", "down", "p"), "These two contradict"),
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("view", ["list", "pair"])
+def test_the_desk(view: str, size: tuple[int, int], book: Rulebook, snap_compare: Compare) -> None:
+    app = showing(lambda: DeskScreen(book, Path("runs")))
+    assert snap_compare(app, terminal_size=size, run_before=after(*VIEWS[view]))
+
+
+def test_the_desk_in_the_light(book: Rulebook, snap_compare: Compare) -> None:
+    app = showing(lambda: DeskScreen(book, Path("runs")))
+    assert snap_compare(app, terminal_size=SIZES[1], run_before=after((*VIEWS["list"][0], "s", "s"), "of 7 rules", LIGHT))
+
+
+@pytest.mark.parametrize("size", SIZES[:2])
+def test_a_rule_that_is_edited(size: tuple[int, int], book: Rulebook, snap_compare: Compare) -> None:
+    keys = (*("down",) * 4, "e", "tab", "tab", "x", "tab", "tab", *"look", "enter")
+    app = showing(lambda: DeskScreen(book, Path("runs")))
+    assert snap_compare(app, terminal_size=size, run_before=after(keys, "a check is COMMAND"))
+
+
+def test_a_rule_that_is_taught(book: Rulebook, snap_compare: Compare) -> None:
+    del book
+    record = next(Path("runs/houses/episodes").glob("0002-*.jsonl"))
+
+    async def taught(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: "opening of" in screen_text(pilot.app))
+        await pilot.press("right")
+        await until(pilot, lambda: "turn 1 of" in screen_text(pilot.app))
+        await pilot.press("k")
+        await until(pilot, lambda: "witness houses/" in screen_text(pilot.app) and "turn 1 of" in screen_text(pilot.app))
+
+    assert snap_compare(showing(lambda: ReplayScreen(record)), terminal_size=SIZES[0], run_before=taught)
+
+
+@pytest.mark.parametrize("size", SIZES[:2])
+def test_the_books(size: tuple[int, int], book: Rulebook, snap_compare: Compare) -> None:
+    save(library().writable("mine").put(book.rules))
+    (library().own / "damaged.yaml").write_text("- [")
+    assert snap_compare(showing(BooksScreen), terminal_size=size, run_before=after((), "to judge"))
