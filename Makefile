@@ -59,7 +59,7 @@ $(VENV)/.dev: $(VENV)/.test
 	@touch $@
 
 $(VENV)/.extras: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[alfworld,inspect,llama]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[alfworld,inspect,llama,train]'
 	@touch $@
 
 clean:

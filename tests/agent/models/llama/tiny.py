@@ -21,11 +21,12 @@ _ALIGNMENT = 32
 
 @dataclass(frozen=True)
 class Kind:
-    """What is odd about a file: which parts it lacks."""
+    """What is odd about a file: which parts it lacks; ``tied``: it has no output matrix beside its embeddings."""
 
     template: bool = True
     weights: bool = True
     vocabulary: bool = True
+    tied: bool = False
 
 
 def write_tiny(path: Path, kind: Kind | None = None, *, seed: int = 0) -> Path:
@@ -64,7 +65,7 @@ def write_tiny(path: Path, kind: Kind | None = None, *, seed: int = 0) -> Path:
         ]
     if kind.template:
         entries.append(_string("tokenizer.chat_template", TEMPLATE))
-    tensors = _tensors(len(tokens), random.Random(seed)) if kind.weights else []
+    tensors = tensors_of(len(tokens), seed, tied=kind.tied) if kind.weights else ()
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + b"".join(entries)
     offset = 0
     for name, shape, values in tensors:
@@ -81,11 +82,13 @@ def token_of(character: str) -> int:
     return 3 + 256 + 1 + ord(character) - 33
 
 
-def _tensors(vocabulary: int, chance: random.Random) -> Sequence[tuple[str, tuple[int, ...], array[float]]]:
+def tensors_of(vocabulary: int, seed: int, *, tied: bool) -> Sequence[tuple[str, tuple[int, ...], array[float]]]:
+    """The weights by name, each with its shape and its values, the last dimension innermost."""
+    chance = random.Random(seed)
     square, up, down = (WIDTH, WIDTH), (HIDDEN, WIDTH), (WIDTH, HIDDEN)
     layer = {"attn_q": square, "attn_k": square, "attn_v": square, "attn_output": square}
     layer |= {"ffn_gate": up, "ffn_up": up, "ffn_down": down}
-    shapes = {"token_embd": (vocabulary, WIDTH), "output": (vocabulary, WIDTH)}
+    shapes = {"token_embd": (vocabulary, WIDTH)} | ({} if tied else {"output": (vocabulary, WIDTH)})
     shapes |= {f"blk.{number}.{name}": shape for number in range(LAYERS) for name, shape in layer.items()}
     found = [
         (f"{name}.weight", shape, array("f", (chance.gauss(0, 0.3) for _ in range(shape[0] * shape[1]))))
