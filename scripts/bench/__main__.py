@@ -22,6 +22,8 @@ PARTS = (
     "prompts",
     "planners",
     "lota",
+    "builtin",
+    "llama",
     "alfred_plans",
 )
 

@@ -1,0 +1,65 @@
+"""The model that ships: seconds a game and milliseconds a call at 1 and at 8 workers, and how soon its first command comes.
+
+How well it plays is measured by ``python -m agent.training evaluate`` (docs/builtin.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from agent.config import configure
+from agent.evaluation.batch import Sitting, run_batch
+from agent.evaluation.budget import Budget, Purse
+from agent.evaluation.plan import make_plan
+
+GAMES = 60
+RUNS = 5
+_PLAY = "from tui.cli import main; import sys; sys.argv = ['housequest', 'play', '--plain', '--no-record']; main()"
+
+
+def run(data: Path | None) -> list[str]:
+    """A line for each number of workers, and one for the start. Lines to print."""
+    split = "valid_seen" if data is not None else "generated"
+    lines = [_played(split, workers) for workers in (1, 8)]
+    waits = [_first_command() for _ in range(RUNS)]
+    return [
+        *lines,
+        f"from the command line to the first command: {median(waits):.2f} s, the median of {RUNS} (fastest {min(waits):.2f})",
+    ]
+
+
+def _played(split: str, workers: int) -> str:
+    plan = make_plan(configure({"agent": "reasoner-actor", "model": "builtin", "split": split, "limit": GAMES}))
+    with TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        summary = asyncio.run(run_batch(plan, Path(folder), Sitting(workers=workers), Purse(Budget()))).overall
+        seconds = time.perf_counter() - began
+    won = f"{summary.won} of {summary.finished} won"
+    each = f"{seconds / GAMES:.2f} s a game, {1000 * seconds / max(1, summary.calls):.1f} ms a call with all that is around it"
+    return f"{GAMES} games of {split}, {workers} worker{'s' if workers > 1 else ''}: {each}; {won}"
+
+
+def _first_command() -> float:
+    began = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-u", "-c", _PLAY],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith(" 1 > "):
+                seconds = time.perf_counter() - began
+                process.kill()
+                return seconds
+    raise RuntimeError("the game ended before its first command")
