@@ -18,7 +18,7 @@ from agent.agents.human import Question
 from agent.attribution import Over
 from agent.episode import Terms, run_episode
 from agent.events import Clocked, Ended, Event
-from agent.models.base import Capabilities, Completion, Message, Model, TokenChoice, Usage
+from agent.models.base import Bias, Capabilities, Completion, Message, Model, TokenChoice, Usage
 from agent.overseer import Accept, Again, Before, Change, Overseer, Play, Proceed, Replace, Rewind, Stop, Unattended, Verdict
 from agent.telling import Listener
 from worlds.base import Env, Step
@@ -179,6 +179,10 @@ class _RecordedModel:
     def name(self) -> str:
         return self._live.name
 
+    @property
+    def brief(self) -> bool:
+        return self._live.brief
+
     async def capabilities(self) -> Capabilities:
         return await self._live.capabilities()
 
@@ -193,7 +197,7 @@ class _RecordedModel:
         top_logprobs: int = 0,
         choices: Sequence[str] | None = None,
         schema: Mapping[str, Any] | None = None,
-        bias: Mapping[int, float] | None = None,
+        bias: Bias | None = None,
     ) -> Completion:
         match self._script.next:
             case None:

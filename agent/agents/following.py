@@ -94,7 +94,7 @@ class Follower:
             if course.ahead is None:
                 course = self._begun(replace(course, steps=0), skills_of(subgoal))
             if not course.ahead:
-                course = replace(_turned(course, course.at + 1), completed=(*course.completed, subgoal)[-MOST_COMPLETED:])
+                course = _turned(_completed(course, subgoal), course.at + 1)
                 continue
             outcome, pursuit = self._controller.next(course.pursuit)
             if isinstance(outcome, Failed):
@@ -134,6 +134,13 @@ def seen_kinds(belief: Belief) -> tuple[str, ...]:
 def was_seen(belief: Belief, said: str) -> bool:
     """Whether something that ``said`` can mean was seen."""
     return resolve(said, seen_kinds(belief), [one.name for one in (*belief.receptacles, *belief.items)]) is not None
+
+
+def _completed(course: Course, subgoal: Subgoal) -> Course:
+    # What was completed last and is so again brought nothing: a planner that is told of it twice learns nothing either.
+    if course.completed[-1:] == (subgoal,):
+        return course
+    return replace(course, completed=(*course.completed, subgoal)[-MOST_COMPLETED:])
 
 
 def _turned(course: Course, at: int) -> Course:

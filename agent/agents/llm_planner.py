@@ -19,7 +19,7 @@ from agent.roles.base import Sampling, ask
 from agent.roles.llm_planner import LLM_PLANNER, Wording, request_text, system_text, written
 from agent.roles.shots import Shot, shot_of
 from agent.roles.story import additions
-from agent.roles.subgoals import as_pair
+from agent.roles.subgoals import PAIR_NAMES, as_pair
 from agent.skills.controller import Execute
 from worlds.alfworld.belief import Belief
 from worlds.base import Observation
@@ -27,10 +27,15 @@ from worlds.base import Observation
 
 @dataclass(frozen=True, slots=True)
 class Grounding:
-    """Whether there is grounded re-planning, and how often in one episode at most; the paper sets no bound."""
+    """What ties plans to the house.
+
+    ``dynamic``: there is re-planning, at most ``most`` times in an episode, for which the paper sets no bound. ``bias`` is what
+    the tokens of allowed actions and seen objects are favoured by, in nats (section 5.3: 0.1), where the model takes one.
+    """
 
     dynamic: bool = True
     most: int = 10
+    bias: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +59,8 @@ class PlannerMemory:
 class LlmPlanner:
     """Calls an episode: 1, and 1 more whenever the plan is made anew; needs a chat model.
 
-    Where the model takes a bias, tokens of allowed actions and seen objects are favoured (section 5.3); elsewhere they are not,
-    and nothing else changes. The prompt is rendered anew at each call, as in the paper: only its last lines differ, so that a
+    Where the model takes a bias, the tokens of allowed actions and seen objects are favoured; elsewhere they are not, and
+    nothing else changes. The prompt is rendered anew at each call, as in the paper: only its last lines differ, so that a
     prefix cache still serves the rest. The diagnosis of refused commands and the list of admissible ones are not for it.
     """
 
@@ -79,8 +84,9 @@ class LlmPlanner:
         memory = replace(memory, course=self._follower.told(memory.course, turn.transitions))
         failure: Decision | None = None
         if memory.revision < 0:
-            chosen = await self._chooser.choose(memory.goal, seen_kinds(memory.course.belief))
-            memory = replace(memory, shots=tuple(map(shot_of, chosen)))
+            if not memory.shots:
+                chosen = await self._chooser.choose(memory.goal, seen_kinds(memory.course.belief))
+                memory = replace(memory, shots=tuple(map(shot_of, chosen)))
             failure, memory = await self._plan(memory, turn, "the episode begins", emit)
         elif turn.hints and self._grounding.dynamic and memory.asked < self._grounding.most:
             failure, memory = await self._plan(memory, turn, "the person beside you gave a hint", emit)
@@ -125,7 +131,8 @@ class LlmPlanner:
         """Another plan; or what comes of there being none."""
         again = memory.revision >= 0
         request = self._request(memory, turn)
-        answer = await ask(LLM_PLANNER, self._model, (self._system,), request, emit, self._sampling)
+        sampling = replace(self._sampling, bias=await self._bias(memory))
+        answer = await ask(LLM_PLANNER, self._model, (self._system,), request, emit, sampling)
         memory = replace(memory, asked=memory.asked + again)
         if answer.value is None:
             return Unread(LLM_PLANNER.name, answer.reason), memory
@@ -139,6 +146,13 @@ class LlmPlanner:
         steps = tuple(as_pair(subgoal) for subgoal in answer.value)
         emit(events.Planned(role=LLM_PLANNER.name, steps=steps, revision=memory.revision, reason=reason))
         return None, memory
+
+    async def _bias(self, memory: PlannerMemory) -> tuple[tuple[str, float], ...]:
+        if not (self._grounding.bias and (await self._model.capabilities()).bias):
+            return ()
+        # Within a plan, a name stands behind a space, which many vocabularies make part of its first token.
+        objects = (f" {name}" for name in seen_kinds(memory.course.belief)) if self._grounding.dynamic else ()
+        return tuple((text, self._grounding.bias) for text in (*PAIR_NAMES.values(), *objects))
 
     def _request(self, memory: PlannerMemory, turn: Turn) -> str:
         added = additions(replace(turn, admissible=None), (), memory.grants, first=True).strip()

@@ -132,8 +132,9 @@ class Socratic:
             if answer.value is None:
                 return Unread(QUESTIONER.name, answer.reason), memory
             emit(events.Thought(role=QUESTIONER.name, text=told_dialogue(answer.value)))
-        chosen = await self._chooser.choose(memory.goal, seen_kinds(memory.course.belief))
-        memory = replace(memory, shots=tuple(map(shot_of, chosen)))
+        if not memory.shots:
+            chosen = await self._chooser.choose(memory.goal, seen_kinds(memory.course.belief))
+            memory = replace(memory, shots=tuple(map(shot_of, chosen)))
         return await self._plan(memory, turn, self._opening(memory), "the episode begins", emit)
 
     def _opening(self, memory: SocraticMemory) -> str:

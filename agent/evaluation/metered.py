@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.config import Prices
 from agent.evaluation.budget import Halt, Purse, Stopped
-from agent.models.base import Capabilities, Completion, Message, Model
+from agent.models.base import Bias, Capabilities, Completion, Message, Model
 from agent.models.gate import Gated
 from worlds.errors import ConfigurationError, ModelError
 
@@ -39,6 +39,10 @@ class MeteredModel:
         """How many calls the endpoint takes at once; None while nothing has said so."""
         return self._model.gate.limit if isinstance(self._model, Gated) else None
 
+    @property
+    def brief(self) -> bool:
+        return self._model.brief
+
     async def capabilities(self) -> Capabilities:
         return await self._model.capabilities()
 
@@ -53,7 +57,7 @@ class MeteredModel:
         top_logprobs: int = 0,
         choices: Sequence[str] | None = None,
         schema: Mapping[str, Any] | None = None,
-        bias: Mapping[int, float] | None = None,
+        bias: Bias | None = None,
     ) -> Completion:
         completion: Completion | None = None
         self._purse.begin()

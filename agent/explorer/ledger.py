@@ -15,7 +15,7 @@ from agent.cost import Tokens, cost
 from agent.evaluation.budget import Used
 from agent.evaluation.folder import parsed, read
 from agent.events import Message as Said
-from agent.models.base import Capabilities, Completion, Message, Model, Usage
+from agent.models.base import Bias, Capabilities, Completion, Message, Model, Usage
 from agent.record import cut_off_end
 from agent.roles.base import clean
 
@@ -89,6 +89,10 @@ class RememberedModel:
     def name(self) -> str:
         return self._model.name
 
+    @property
+    def brief(self) -> bool:
+        return self._model.brief
+
     async def capabilities(self) -> Capabilities:
         return await self._model.capabilities()
 
@@ -103,7 +107,7 @@ class RememberedModel:
         top_logprobs: int = 0,
         choices: Sequence[str] | None = None,
         schema: Mapping[str, Any] | None = None,
-        bias: Mapping[int, float] | None = None,
+        bias: Bias | None = None,
     ) -> Completion:
         said = tuple(Said(role=message.role, content=message.content) for message in messages)
         asked = [self._name, [(each.role, each.content) for each in said], tuple(stop), max_tokens, temperature, seed]

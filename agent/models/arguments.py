@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent.models.base import Capabilities
+from agent.models.base import Bias, Capabilities
 from worlds.errors import Unsupported
 
 
@@ -16,7 +16,7 @@ def refuse_unsupported(
     top_logprobs: int = 0,
     choices: Sequence[str] | None = None,
     schema: Mapping[str, Any] | None = None,
-    bias: Mapping[int, float] | None = None,
+    bias: Bias | None = None,
 ) -> None:
     """Raise ``Unsupported`` when an argument of ``complete`` asks for what ``capabilities`` denies."""
     asked = {

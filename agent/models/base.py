@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+Bias = Mapping[int | str, float]
+"""What is added to logits, in nats: by the number of a token, or by a text for each of its tokens."""
+
 Speaker = Literal["system", "user", "assistant"]
 
 
@@ -56,10 +59,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do beyond completing a chat; an agent that needs more says so before its first call.
-
-    ``brief``: it is no chat model, but was trained on the short prompts of ``agent/roles/brief.py`` and reads no others.
-    """
+    """What a model can do beyond completing a chat; an agent that needs more says so before its first call."""
 
     log_probabilities: bool = False
     scoring: bool = False
@@ -68,7 +68,6 @@ class Capabilities:
     bias: bool = False
     images: bool = False
     deterministic: bool = False
-    brief: bool = False
 
 
 class Model(Protocol):
@@ -81,6 +80,11 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """The model as a person named it, without any secret."""
+        ...
+
+    @property
+    def brief(self) -> bool:
+        """Whether it is no chat model, but reads the short prompts of ``agent.roles.brief``, and no others."""
         ...
 
     async def capabilities(self) -> Capabilities:
@@ -98,7 +102,7 @@ class Model(Protocol):
         top_logprobs: int = 0,
         choices: Sequence[str] | None = None,
         schema: Mapping[str, Any] | None = None,
-        bias: Mapping[int, float] | None = None,
+        bias: Bias | None = None,
     ) -> Completion:
         """Continue the conversation ``messages`` with one reply of at most ``max_tokens`` tokens."""
         ...

@@ -21,13 +21,13 @@ from zlib import crc32
 import numpy as np
 
 from agent.models.arguments import refuse_unsupported
-from agent.models.base import Capabilities, Completion, Message, Timing, TokenChoice, Usage
+from agent.models.base import Bias, Capabilities, Completion, Message, Timing, TokenChoice, Usage
 from agent.models.builtin_file import SHIPPED, BuiltinFile, read_builtin
 from agent.models.network import Cache, Floats
 from agent.roles.brief import is_brief
 from worlds.errors import ModelError, Unsupported
 
-_CAPABILITIES = Capabilities(log_probabilities=True, scoring=True, choices=True, deterministic=True, brief=True)
+_CAPABILITIES = Capabilities(log_probabilities=True, scoring=True, choices=True, deterministic=True)
 _BLOCK = 32
 _CACHES = 8
 _MOST_TOKENS = 512
@@ -63,6 +63,10 @@ class BuiltinModel:
     def name(self) -> str:
         return self._name
 
+    @property
+    def brief(self) -> bool:
+        return True
+
     async def capabilities(self) -> Capabilities:
         return _CAPABILITIES
 
@@ -77,7 +81,7 @@ class BuiltinModel:
         top_logprobs: int = 0,
         choices: Sequence[str] | None = None,
         schema: Mapping[str, Any] | None = None,
-        bias: Mapping[int, float] | None = None,
+        bias: Bias | None = None,
     ) -> Completion:
         refuse_unsupported(self._name, _CAPABILITIES, schema=schema, bias=bias)
         asked = _Asked(

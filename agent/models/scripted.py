@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from agent.models.arguments import refuse_unsupported
-from agent.models.base import Capabilities, Completion, Message, Usage
+from agent.models.base import Bias, Capabilities, Completion, Message, Usage
 from worlds.errors import ConfigurationError, ModelError, Unsupported, nearest, shown
 
 LARGEST_FILE = 1 << 18
@@ -80,6 +80,10 @@ class ScriptedModel:
     def name(self) -> str:
         return self._name
 
+    @property
+    def brief(self) -> bool:
+        return False
+
     async def capabilities(self) -> Capabilities:
         return _CAPABILITIES
 
@@ -94,7 +98,7 @@ class ScriptedModel:
         top_logprobs: int = 0,
         choices: Sequence[str] | None = None,
         schema: Mapping[str, Any] | None = None,
-        bias: Mapping[int, float] | None = None,
+        bias: Bias | None = None,
     ) -> Completion:
         refuse_unsupported(self._name, _CAPABILITIES, top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
         system = "\n".join(message.content for message in messages if message.role == "system")

@@ -91,11 +91,12 @@ class Role(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a role's model is asked."""
+    """How a role's model is asked; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`)."""
 
     max_tokens: int = 512
     temperature: float = 0.0
     seed: int | None = None
+    bias: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,7 @@ async def ask(
             temperature=sampling.temperature,
             seed=sampling.seed,
             top_logprobs=alternatives,
+            bias=dict[int | str, float](sampling.bias) or None,
         )
         call = called(role.name, conversation, completion)
         begun = beginnings(completion) if alternatives else ()

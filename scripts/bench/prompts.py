@@ -40,6 +40,7 @@ Count = Callable[[str], int]
 class _Heard:
     """A model that plays by a policy, and keeps every prompt of the episode at hand, role by role (by their system message)."""
 
+    brief: bool = False
     name: str = "bench"
     prompts: dict[str, list[Conversation]] = field(default_factory=dict[str, list[Conversation]])
     policy: Solver = field(default_factory=lambda: Solver(wrong_first_plan=True))
@@ -73,7 +74,7 @@ class _Episode:
 
 def run(data: Path | None) -> list[str]:
     """For each agent, how many prompts keep the one before as a prefix, and their tokens. Lines to print."""
-    counted = _counter()
+    counted = counter()
     if counted is None:
         return ["not measured: this needs a tokenizer (pip install mistral-common)"]
     count, name = counted
@@ -131,7 +132,8 @@ def _shared(one: Conversation, other: Conversation) -> int:
     )
 
 
-def _counter() -> tuple[Count, str] | None:
+def counter() -> tuple[Count, str] | None:
+    """Counts the tokens of a text, with the name of the vocabulary; None where there is no tokenizer."""
     try:
         package: Any = import_module("mistral_common")
         tekken: Any = import_module("mistral_common.tokens.tokenizers.tekken")

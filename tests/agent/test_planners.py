@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +16,10 @@ from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
 from agent.evaluation.failures import why
 from agent.events import Event
+from agent.models.base import Capabilities, Completion, Message
 from agent.models.registry import make_model
 from agent.overseer import Proceed, Unattended
-from tests.agent.golden import SCENES, Scene, conversation
+from tests.agent.golden import SCENES, Answering, Scene, conversation
 from tests.agent.playing import PLANNERS, Played, play
 from tests.agent.test_agents import ended, plans, prompts, steps
 from tests.backends import server as backend
@@ -183,6 +186,13 @@ def test_what_nobody_has_seen_is_passed_over_without_asking_the_same_again(world
     assert (failure.kind, steps(told)) == ("gave_up", [])
 
 
+def test_a_plan_that_is_completed_without_a_command_is_no_reason_to_ask_again(world: World, tmp_path: Path) -> None:
+    model = replies(tmp_path, ("", "", "Navigation fridge, PickupObject unicorn"))
+    told = episode(world, "llm-planner", model)
+    assert len(prompts(told, "planner")) == 2, "at the beginning, and when the fridge had been gone to"
+    assert steps(told) == ["go to fridge 1"]
+
+
 def test_a_model_that_varies_is_asked_again_so_often_and_no_more(world: World, tmp_path: Path) -> None:
     model = replies(tmp_path, ("", "", "Navigation unicorn"))
     told = episode(world, "llm-planner", model, settings={**ZERO, "temperature": "0.7", "revisions": "3"})
@@ -205,6 +215,39 @@ def test_an_endless_plan_is_no_plan(world: World, tmp_path: Path) -> None:
     assert failure is not None
     assert (failure.kind, ended(told).turns) == ("unreadable", 3)
     assert "more than 40 subgoals" in next(e.body.reason for e in told if isinstance(e.body, events.Unreadable))
+
+
+@dataclass
+class Biased(Answering):
+    """Takes a bias and keeps it."""
+
+    biases: list[dict[str, float]] = field(default_factory=list[dict[str, float]])
+
+    async def capabilities(self) -> Capabilities:
+        return Capabilities(bias=True)
+
+    async def complete(self, messages: Sequence[Message], **given: Any) -> Completion:
+        self.biases.append(given["bias"])
+        return await super().complete(messages)
+
+
+@pytest.mark.parametrize(("settings", "favoured"), [({}, True), ({"replanning": "off"}, False)])
+def test_allowed_actions_and_seen_objects_are_favoured(world: World, settings: Mapping[str, str], favoured: bool) -> None:
+    model = Biased(Solver(wrong_first_plan=True))
+    agent = make_agent("llm-planner", world=world, model=model, settings=settings)
+    asyncio.run(run_episode(world.open(world.task("example:2")), agent, Terms(world.engine), lambda _: None))
+    first, last = model.biases[0], model.biases[-1]
+    assert first["PickupObject"] == 0.1
+    assert (" cabinet" in first) is favoured
+    assert " soapbar" not in first, "it was not seen yet"
+    assert (" soapbar" in last) is favoured
+
+
+def test_without_a_bias_none_is_asked_for(world: World) -> None:
+    model = Biased(Solver())
+    agent = make_agent("llm-planner", world=world, model=model, settings={"bias": "0"})
+    asyncio.run(run_episode(world.open(world.task("example:2")), agent, Terms(world.engine), lambda _: None))
+    assert model.biases == [None]
 
 
 def test_a_hint_asks_for_another_plan(world: World, tmp_path: Path) -> None:

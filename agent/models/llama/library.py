@@ -117,8 +117,9 @@ class Library:
         """What chooses the next token: the bias, the grammar, then the likeliest, or by chance where it is warm."""
         chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
         if asked.bias:
-            biases = (lib.llama_logit_bias * len(asked.bias))(*(lib.llama_logit_bias(*each) for each in asked.bias))
-            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_logit_bias(self.size, len(asked.bias), biases))
+            pairs = [(token, bias) for wanted, bias in asked.bias for token in self._meant(wanted)]
+            biases = (lib.llama_logit_bias * len(pairs))(*(lib.llama_logit_bias(*pair) for pair in pairs))
+            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_logit_bias(self.size, len(pairs), biases))
         if grammar is not None:
             rules = lib.llama_sampler_init_grammar(self.vocabulary, grammar.encode(), b"root")
             if not rules:
@@ -132,6 +133,9 @@ class Library:
         else:
             lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_greedy())
         return chain
+
+    def _meant(self, wanted: int | str) -> tuple[int, ...]:
+        return self.tokens(wanted, special=False) if isinstance(wanted, str) else (wanted,)
 
     def sample(self, sampler: Any, place: int) -> int:
         """The next token after the one at ``place`` of the last batch."""

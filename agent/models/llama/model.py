@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.models.arguments import refuse_unsupported
-from agent.models.base import Capabilities, Completion, Message, Timing, TokenChoice, Usage
+from agent.models.base import Bias, Capabilities, Completion, Message, Timing, TokenChoice, Usage
 from agent.models.llama.gguf import Header, read_header
 from agent.models.llama.options import CONTEXT, LlamaOptions, RuntimeName
 from agent.models.llama.process import Died, ModelProcess
@@ -82,6 +82,10 @@ class LlamaModel:
     def name(self) -> str:
         return self._name
 
+    @property
+    def brief(self) -> bool:
+        return False
+
     async def capabilities(self) -> Capabilities:
         return capabilities_of(self._options)
 
@@ -119,7 +123,7 @@ class LlamaModel:
         top_logprobs: int = 0,
         choices: Sequence[str] | None = None,
         schema: Mapping[str, Any] | None = None,
-        bias: Mapping[int, float] | None = None,
+        bias: Bias | None = None,
     ) -> Completion:
         offered = await self.capabilities()
         refuse_unsupported(self._name, offered, top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
@@ -132,7 +136,7 @@ class LlamaModel:
             top_logprobs,
             None if choices is None else tuple(encodable(choice) for choice in choices),
             schema,
-            tuple((bias or {}).items()),
+            tuple((encodable(each) if isinstance(each, str) else each, by) for each, by in (bias or {}).items()),
         )
         started = time.perf_counter()
         answered = await self._ask(asked)

@@ -35,7 +35,10 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One call, as `Model.complete` or, with ``continuations``, `Model.score` has it. ``bias`` has pairs of token and bias."""
+    """One call, as `Model.complete` or, with ``continuations``, `Model.score` has it.
+
+    ``bias`` has pairs of a token, or a text for all of its tokens, and what is added to their logits.
+    """
 
     messages: tuple[tuple[str, str], ...]
     stop: tuple[str, ...] = ()
@@ -45,7 +48,7 @@ class Asked:
     top_logprobs: int = 0
     choices: tuple[str, ...] | None = None
     schema: Mapping[str, Any] | None = None
-    bias: tuple[tuple[int, float], ...] = ()
+    bias: tuple[tuple[int | str, float], ...] = ()
     continuations: tuple[str, ...] | None = None
 
 

@@ -75,6 +75,7 @@ def test_a_reply_with_all_that_can_be_asked_of_it(tiny: Path, runtime: str) -> N
             assert len(token.alternatives) == 3
             assert sum(math.exp(logprob) for _, logprob in token.alternatives) < 1
         assert (await model.complete(HELLO, max_tokens=3, bias={token_of("A"): 100.0})).text == "AAA"
+        assert (await model.complete(HELLO, max_tokens=3, bias={"B": 100.0, token_of("C"): 50.0})).text == "BBB"
 
         warm = [await model.complete(HELLO, max_tokens=12, temperature=1.5, seed=seed) for seed in (1, 1, 2)]
         assert warm[0].text == warm[1].text != warm[2].text

@@ -1,0 +1,102 @@
+"""What an episode costs with each agent: calls and prompt tokens on the same games, with one policy behind a local endpoint.
+
+The policy reads each agent's prompts, answers in its format and knows what the task takes: the figures are those of an agent
+whose model plans well, and say nothing of how well a model does. They are given again with a first plan that is wrong, so that
+it is made anew. Tokens are those of Mistral's Tekken where mistral-common is installed, else words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from agent.agents.registry import agent_names, make_agent, needs_model
+from agent.episode import Terms, run_episode
+from agent.models.base import Model
+from agent.models.registry import make_model
+from scripts.bench.prompts import counter
+from tests.backends.policy import Solver
+from tests.backends.server import Recorded, Server, serve
+from worlds.alfworld.tasks import LAYOUT
+from worlds.base import Task, World
+from worlds.errors import HousequestError
+from worlds.registry import make_world
+
+GAMES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Episode:
+    """What one episode came to."""
+
+    won: bool
+    steps: int
+    calls: int
+    tokens: int
+
+
+def run(data: Path | None) -> list[str]:
+    """A table with a row for each agent that needs a model. Lines to print."""
+    count, name = counter() or (lambda text: len(text.split()), "words")
+    split = "valid_seen" if data is not None and (data / LAYOUT / "valid_seen").is_dir() else "generated"
+    world = make_world("alfworld", data=data)
+    tasks = _games(world, split)
+    figures = f"{'calls':>9}{'prompt tokens':>15}{'commands':>10}"
+    lines = [
+        f"{len(tasks)} games of {split}, an episode in the mean; tokens by {name}",
+        f"{'':<16}{'':>34}{'with a wrong first plan':>34}",
+        f"{'agent':<16}{figures}{figures}",
+    ]
+    with serve() as server:
+        for agent in agent_names():
+            if needs_model(agent):
+                lines.append(asyncio.run(_row(agent, world, tasks, server, count)))
+    return lines
+
+
+def _games(world: World, split: str) -> list[Task]:
+    if split == "generated":
+        return [world.task(f"{split}:{seed}") for seed in range(GAMES)]
+    tasks = world.tasks(split)
+    return [tasks[place * len(tasks) // GAMES] for place in range(GAMES)]
+
+
+async def _row(agent: str, world: World, tasks: Sequence[Task], server: Server, count: Callable[[str], int]) -> str:
+    row, won = f"{agent:<16}", 0
+    model = make_model(server.model())
+    try:
+        for wrong in (False, True):
+            server.policy = Solver(wrong_first_plan=wrong)
+            episodes = [await _played(agent, world, task, model, server, count) for task in tasks]
+            calls, tokens, steps = (mean(getattr(each, part) for each in episodes) for part in ("calls", "tokens", "steps"))
+            row += f"{calls:>9.1f}{tokens:>15,.0f}{steps:>10.1f}"
+            won += sum(each.won for each in episodes)
+    except HousequestError as error:
+        return f"{agent:<16} not measured: {error}"
+    finally:
+        await model.aclose()
+    # An episode that the policy loses was not played as meant, and its figures say nothing.
+    return row if won == 2 * len(tasks) else f"{row}  ({2 * len(tasks) - won} LOST BY THE POLICY)"
+
+
+async def _played(agent: str, world: World, task: Task, model: Model, server: Server, count: Callable[[str], int]) -> _Episode:
+    server.requests.clear()
+    player = make_agent(agent, world=world, model=model)
+    env = world.open(task)
+    try:
+        ended = await run_episode(env, player, Terms(world.engine), _unheard)
+    finally:
+        env.close()
+    tokens = sum(_size(request, count) for request in server.requests)
+    return _Episode(ended.outcome == "won", ended.steps, len(server.requests), tokens)
+
+
+def _size(request: Recorded, count: Callable[[str], int]) -> int:
+    return sum(count(message["content"]) for message in request.messages)
+
+
+def _unheard(event: object) -> None:
+    """Nobody looks at the events."""

@@ -1,0 +1,99 @@
+"""Scores choices about LLM-Planner's prompt on the examples that it shows: how many, how they are chosen, how plans are worded.
+
+    python -m scripts.leave_one_out --model openai:NAME@http://127.0.0.1:8000/v1
+    python -m scripts.leave_one_out --model llama:FILE.gguf --examples train --goals human:seed=0 --shots 1,3,5,9
+
+Every combination of ``--shots``, ``--choose`` and ``--wording`` is an arm; each example is planned for with the others to
+choose from. With ``--examples train`` and ``--goals human`` the sentences are people's, which is what the paper plans for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from itertools import product
+
+from agent.evaluation.leave_one_out import Arm, Score, leave_one_out
+from agent.examples import MADE_UP, STRATEGIES, Chooser, make_chooser
+from agent.models.registry import make_model
+from agent.roles.base import Sampling
+from agent.roles.llm_planner import WORDINGS, Wording, wording_named
+from worlds.errors import HousequestError
+from worlds.registry import make_world
+
+
+def table(scores: Sequence[Score]) -> list[str]:
+    """The arms as lines, the best first."""
+    lines = [f"{'choose':<12}{'shots':>6}  {'wording':<8}{'exact':>9}{'%':>7}  {'95 % interval':<16}{'unread':>7}{'tokens':>9}"]
+    for score in sorted(scores, key=lambda one: -one.accuracy):
+        arm, interval = score.arm, score.interval
+        exact = f"{score.right}/{len(score.verdicts)}"
+        span = f"{100 * interval.low:.1f} to {100 * interval.high:.1f}"
+        tokens = "-" if score.tokens is None else f"{score.tokens:,.0f}"
+        lines.append(
+            f"{arm.choose:<12}{arm.shots:>6}  {arm.wording:<8}{exact:>9}{100 * score.accuracy:>7.1f}  {span:<16}"
+            f"{score.unreadable:>7}{tokens:>9}"
+        )
+    return lines
+
+
+async def scored(given: argparse.Namespace) -> tuple[Score, ...]:
+    """Score every arm that the arguments name."""
+    world = make_world("alfworld", goals=given.goals)
+
+    def chooser(choose: str, shots: int) -> Chooser:
+        return make_chooser(
+            world,
+            examples=given.examples,
+            choose=choose,
+            shots=shots,
+            embedder=given.embedder,
+            seed=given.seed,
+            pool=given.pool,
+        )
+
+    examples = chooser("random", 1).store[: given.limit]
+    wordings: list[Wording] = [wording_named(name) for name in given.wording.split(",")]
+    arms = [
+        Arm(choose, int(shots), wording)
+        for choose, shots, wording in product(given.choose.split(","), given.shots.split(","), wordings)
+    ]
+    model = make_model(given.model)
+    sampling = Sampling(max_tokens=given.max_tokens, seed=given.seed)
+    try:
+        return await leave_one_out(
+            model, examples, arms, lambda arm: chooser(arm.choose, arm.shots), sampling, workers=given.workers
+        )
+    finally:
+        await model.aclose()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Score and print; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True, help="any model, named as for `housequest eval`")
+    parser.add_argument("--examples", default=MADE_UP, help="made-up, train, a file or a run's folder (default %(default)s)")
+    parser.add_argument("--goals", default="template", help="whose sentences the examples of train have (default %(default)s)")
+    parser.add_argument("--pool", type=int, default=100, help="examples, stratified by task type (default %(default)s)")
+    parser.add_argument("--limit", type=int, help="plan for so many of them only")
+    parser.add_argument("--shots", default="1,3,5,9", help="examples in a prompt (default %(default)s)")
+    parser.add_argument("--choose", default="bm25,random", help=f"of {', '.join(STRATEGIES)} (default %(default)s)")
+    parser.add_argument("--wording", default="pairs", help=f"of {', '.join(WORDINGS)} (default %(default)s)")
+    parser.add_argument("--embedder", default="", help="an embedding model, for --choose embeddings")
+    parser.add_argument("--max-tokens", type=int, default=512)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments)
+    try:
+        scores = asyncio.run(scored(given))
+    except (HousequestError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print("\n".join(table(scores)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
