@@ -1,8 +1,8 @@
 """GGUF models on this machine: what prefix reuse saves over an episode, and 16 workers against 1.
 
-The model is a tiny one of random weights whose tokens are bytes, or the one that ``HOUSEQUEST_GGUF`` names, and what it says is
-passed over: one thread decodes, and each episode goes by the policy of the tests, whose conversations are put to the model as they grow. A run with
-workers has a slot for each.
+The model is a tiny one of random weights whose tokens are bytes, or the one that ``HOUSEQUEST_GGUF`` names, and what it says
+is passed over: one thread decodes, and each episode goes by the policy of the tests, whose conversations are put to the model
+as they grow. A run with workers has a slot for each.
 """
 
 from __future__ import annotations

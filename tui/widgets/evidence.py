@@ -47,7 +47,7 @@ def in_full(rule: Rule, width: int) -> list[Content]:
         return [*lines, Content.assemble(" " * (LABEL + 2), bar, (why, "$quiet"))]
     ends = wilson(evidence.supports, trials)
     share = f"  {100 * evidence.supports / trials:.0f} %"
-    interval = f"  {100 * ends.low:.0f}-{100 * ends.high:.0f} %, a half decides"
+    interval = f"  {100 * ends.low:.0f}-{100 * ends.high:.0f} % ({MIDDLE} half)"
     scale = [LINE] * cells
     scale[cells // 2] = MIDDLE
     for cell in range(_cell(ends.low, cells), _cell(ends.high, cells) + 1):
