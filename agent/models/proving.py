@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from agent.models.base import Capabilities, Completion, Message, Model
-from agent.models.wishes import QUESTION
 from worlds.errors import HousequestError
 
+_CHAT = "Say hello in one word."
 _BRIEF = (
     "Goal: put a mug in cabinet.\nPlaces: cabinet coffeemachine countertop diningtable drawer fridge garbagecan microwave "
     "sinkbasin stoveburner toaster\nRule: A mug is usually in the sinkbasin."
@@ -43,7 +43,7 @@ class Proof:
 
 async def prove(model: Model) -> Proof:
     """Ask ``model`` for a reply, and for all that it offers. Raises what the plain call raises."""
-    messages = [Message("user", _BRIEF if model.brief else QUESTION)]
+    messages = [Message("user", _BRIEF if model.brief else _CHAT)]
     reply = await model.complete(messages, max_tokens=64)
     again = await model.complete(messages, max_tokens=64)
     offered = await model.capabilities()

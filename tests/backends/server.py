@@ -22,6 +22,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from agent.models.wishes import QUESTION
+
 Messages = list[dict[str, str]]
 Policy = Callable[[Messages], str]
 """From the conversation, and nothing else, to the reply."""
@@ -168,7 +170,10 @@ class Server:
 
     policy: Policy
     otherwise: Behaviour = answer
+    probing: Behaviour = field(default_factory=lambda: saying("ready"))
+    """Answers the calls by which a client finds out what the endpoint does besides chatting; ``probes`` are these."""
     requests: list[Recorded] = field(default_factory=list)
+    probes: list[Recorded] = field(default_factory=list)
     port: int = 0
     _queued: deque[Behaviour] = field(default_factory=deque)
 
@@ -188,6 +193,7 @@ class Server:
     def reset(self) -> None:
         """Forget what was asked and what was queued, and answer as it should."""
         self.requests.clear()
+        self.probes.clear()
         self._queued.clear()
         self.otherwise = answer
 
@@ -200,6 +206,9 @@ class Server:
         async def chat(request: Request) -> Response:
             raw = await request.body()
             recorded = Recorded(request.url.path, dict(request.headers), json.loads(raw), raw)
+            if recorded.messages[-1]["content"] == QUESTION:
+                self.probes.append(recorded)
+                return await self.probing(recorded, self.policy)
             self.requests.append(recorded)
             behaviour = self._queued.popleft() if self._queued else self.otherwise
             return await behaviour(recorded, self.policy)

@@ -50,20 +50,20 @@ def model(server: Server) -> OpenAIModel:
 
 
 def test_a_server_that_does_more_is_found_out_once_and_used(server: Server) -> None:
-    server.behave(otherwise=able)
+    server.probing, server.otherwise = able, able
 
     async def run() -> None:
         asked = model(server)
         both = await asyncio.gather(asked.capabilities(), asked.capabilities())
         assert set(both) == {Capabilities(log_probabilities=True, choices=True, schema=True, bias=True)}
-        assert len(server.requests) == 3
+        assert (len(server.probes), len(server.requests)) == (3, 0)
         likely = await asked.complete(HELLO, top_logprobs=2)
         assert likely.tokens[0].alternatives == (("ready", -0.1), ("no", -2.5))
         assert (await asked.complete(HELLO, choices=["go to fridge 1", "look"])).text == "look"
         form = {"type": "object", "properties": {"n": {"enum": [3]}}}
         assert json.loads((await asked.complete(HELLO, schema=form)).text) == {"n": 3}
         assert "mug" in (await asked.complete(HELLO, bias={"mug": 2.0})).text
-        assert len(server.requests) == 7
+        assert (len(server.probes), len(server.requests)) == (3, 4)
         await asked.aclose()
 
     asyncio.run(run())
@@ -75,14 +75,14 @@ def test_a_server_that_does_more_is_found_out_once_and_used(server: Server) -> N
     ids=["passes over them", "refuses", "breaks", "says nothing"],
 )
 def test_a_server_that_only_chats_is_promised_nothing(server: Server, otherwise: backend.Behaviour) -> None:
-    server.behave(otherwise=otherwise)
+    server.probing = otherwise
 
     async def run() -> None:
         asked = model(server)
         assert await asked.capabilities() == Capabilities()
         with pytest.raises(Unsupported, match="a choice among given texts"):
             await asked.complete(HELLO, choices=["a"])
-        assert len(server.requests) == 3
+        assert (len(server.probes), len(server.requests)) == (3, 0)
         await asked.aclose()
 
     asyncio.run(run())
@@ -92,7 +92,7 @@ def test_chatting_probes_nothing(server: Server) -> None:
     async def run() -> None:
         asked = model(server)
         await asked.complete(HELLO)
-        assert len(server.requests) == 1
+        assert (len(server.probes), len(server.requests)) == (0, 1)
         await asked.aclose()
 
     asyncio.run(run())
@@ -111,7 +111,8 @@ def test_one_that_cannot_be_reached_is_said_to_be_so(server: Server) -> None:
 
 
 def test_a_choice_that_was_not_given_is_an_error(server: Server) -> None:
-    server.behave(able, able, able, backend.saying('{"choice": "jump"}'))
+    server.probing = able
+    server.behave(backend.saying('{"choice": "jump"}'))
 
     async def run() -> None:
         asked = model(server)

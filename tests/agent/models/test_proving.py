@@ -38,7 +38,7 @@ def test_an_endpoint_that_chats_alone() -> None:
 
 def test_an_endpoint_that_does_more() -> None:
     with serve(lambda messages: "ready") as server:
-        server.behave(otherwise=able)
+        server.probing, server.otherwise = able, able
         proof = proved(server.model())
     more = {"log-probabilities", "choice among texts", "bias on words"}
     assert works(proof) >= more
