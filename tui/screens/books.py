@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -29,7 +30,7 @@ TEACHING = (
 
 
 class BooksScreen(LeavingScreen):
-    """Lists the rulebooks; one that is chosen is read and posted."""
+    """Lists what ``books`` finds, those of the library unless told otherwise; one that is chosen is read and posted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Open"),
@@ -70,8 +71,9 @@ class BooksScreen(LeavingScreen):
     class Left(Message):
         """The person is done here."""
 
-    def __init__(self) -> None:
+    def __init__(self, books: Callable[[], Sequence[Book]] = shelf) -> None:
         super().__init__()
+        self._there = books
         self._books: tuple[Book, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -93,7 +95,7 @@ class BooksScreen(LeavingScreen):
     async def _look(self) -> None:
         listed = self.query_one(OptionList)
         try:
-            self._books = await aside(shelf)
+            self._books = tuple(await aside(self._there))
         except (HousequestError, OSError) as error:
             self._say(str(error))
             return

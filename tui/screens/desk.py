@@ -117,6 +117,7 @@ class DeskScreen(LeavingScreen):
         self._runs = runs
         self._shipped = shipped
         self._check: Check | None = None
+        self._paired = False
 
     @property
     def desk(self) -> Desk:
@@ -155,10 +156,6 @@ class DeskScreen(LeavingScreen):
         """Whether a key is one of what is shown."""
         del parameters
         return action not in (_LISTED if self._paired else _PAIRED)
-
-    @property
-    def _paired(self) -> bool:
-        return self.query_one(ContentSwitcher).current == "desk-pair"
 
     def _show(self) -> None:
         desk, rules, looked = self.desk, self.desk.rules, self.desk.rule
@@ -292,7 +289,7 @@ class DeskScreen(LeavingScreen):
         if len(two) < 2:
             self._say("No rule contradicts this one; mark two with space to put them side by side.")
             return
-        self._turn_to("desk-pair")
+        self._turn_to(pair=True)
         self.query_one(RulePair).show(*two)
         self.query_one(RulePair).action_side(0)
         told = "These two contradict each other" if two[1] in self.desk.contraries(two[0]) else "The two that you marked"
@@ -309,14 +306,15 @@ class DeskScreen(LeavingScreen):
             case [Rule() as one, Rule() as other]:
                 pair.show(one, other)
             case _:
-                self._turn_to("desk-list")
+                self._turn_to(pair=False)
 
-    def _turn_to(self, view: str) -> None:
-        self.query_one(ContentSwitcher).current = view
+    def _turn_to(self, *, pair: bool) -> None:
+        self._paired = pair
+        self.query_one(ContentSwitcher).current = "desk-pair" if pair else "desk-list"
+        self.query_one(FilterBar).display = not pair
         self._say("")
-        if view == "desk-list":
+        if not pair:
             self.query_one(RuleList).focus()
-        self.query_one(FilterBar).display = view == "desk-list"
         self._show()
         self.refresh_bindings()
 
@@ -411,7 +409,7 @@ class DeskScreen(LeavingScreen):
         if self._check is not None:
             self._check.call_off()
         elif self._paired:
-            self._turn_to("desk-list")
+            self._turn_to(pair=False)
         else:
             self.post_message(self.Left())
 

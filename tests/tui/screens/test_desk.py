@@ -11,6 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from knowledge.language import parse_check
+from knowledge.library import Library
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import Evidence, Rule
 from tests.tui.recorded import play, rewound, write
@@ -194,6 +195,22 @@ async def test_a_first_rule_is_written_marked_and_merged(tmp_path: Path) -> None
         await until(pilot, lambda: told(pilot, "Merged"))
         await press(pilot, "u")
         await until(pilot, lambda: read_book(book).rule("one-walks").status == "candidate")
+
+
+async def test_a_book_that_ships_is_copied_by_the_first_change(tmp_path: Path) -> None:
+    shelf = Library(tmp_path / "own", tmp_path / "shipped")
+    ships = save(Rulebook(shelf.shipped / "human.yaml").put([WALK]))
+    book = shelf.editable("human")
+    app = showing(lambda: DeskScreen(book, tmp_path / "runs", shipped=True))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: told(pilot, "ships and is read-only"))
+        await press(pilot, "space", "space")
+        assert not book.path.exists()
+        await press(pilot, "a")
+        await until(pilot, lambda: told(pilot, "u undoes it"))
+        assert read_book(book.path).rule("walk").status == "accepted"
+        assert read_book(ships.path) == ships
+        assert shelf.find("human") == book.path
 
 
 async def test_two_rules_side_by_side_are_settled_at_once(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from textual.pilot import Pilot
 from agent.lived import lived
 from knowledge.evidence import examine
 from knowledge.language import parse_check
-from knowledge.library import library
 from knowledge.rulebook import Rulebook, save
 from knowledge.rules import Evidence, Origin, Rule
 from tests.tui.recorded import play
@@ -21,6 +20,7 @@ from tests.tui.screen import SIZES, screen_text, showing, until
 from tui.screens.books import BooksScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.replay import ReplayScreen
+from tui.shelf import Book
 from tui.theme import DARK, LIGHT
 
 Compare = Callable[..., bool]
@@ -137,7 +137,12 @@ def test_a_rule_that_is_taught(book: Rulebook, snap_compare: Compare) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES[:2])
-def test_the_books(size: tuple[int, int], book: Rulebook, snap_compare: Compare) -> None:
-    save(library().writable("mine").put(book.rules))
-    (library().own / "damaged.yaml").write_text("- [")
-    assert snap_compare(showing(BooksScreen), terminal_size=size, run_before=after((), "to judge"))
+def test_the_books(size: tuple[int, int], snap_compare: Compare) -> None:
+    books = (
+        Book("human", Path("human.yaml"), shipped=True, accepted=24),
+        Book("learned", Path("learned.yaml"), shipped=True, accepted=118),
+        Book("mine", Path("mine.yaml"), shipped=False, accepted=2, candidates=4, rejected=1),
+        Book("spoilt", Path("spoilt.yaml"), shipped=False, fault="spoilt.yaml:1: this is not valid YAML."),
+    )
+    app = showing(lambda: BooksScreen(lambda: books))
+    assert snap_compare(app, terminal_size=size, run_before=after((), "to judge"))
