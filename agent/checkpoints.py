@@ -6,18 +6,22 @@ import asyncio
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agent.agents.base import Memory
 from worlds.base import Env, Transition
 from worlds.errors import Unsupported, WorldError, shown
+
+if TYPE_CHECKING:
+    from worlds.alfworld.belief import Belief
 
 
 @dataclass(slots=True)
 class Stand:
     """Where an episode stands. It changes as the episode is played; what it holds is immutable, so a copy stays as it is.
 
-    ``hints`` and ``untold`` are what the agent has yet to be told, ``rules`` those that it was shown last, ``played`` every
-    command that was executed, with its answer.
+    ``hints`` and ``untold`` are what the agent has yet to be told, ``rules`` all that it was shown, ``played`` every command
+    that was executed, with its answer, and ``belief`` what is known by then, where rules are chosen by it.
     """
 
     memory: Memory = None
@@ -28,6 +32,7 @@ class Stand:
     untold: tuple[Transition, ...] = ()
     rules: tuple[str, ...] = ()
     played: tuple[Transition, ...] = ()
+    belief: Belief | None = None
 
 
 @dataclass(frozen=True, slots=True)

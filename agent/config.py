@@ -34,6 +34,12 @@ RESERVED = ("HOUSEQUEST_HOME",)
 USERS_OWN = "endpoints"
 """The table that only the user's own file may hold: which key goes to which host (``agent.models.keys`` reads it)."""
 
+NO_RULES = "none"
+"""What is said in place of a rulebook to have none, whatever a configuration file says."""
+
+RULES_BUDGET = 1_000
+"""Tokens of rules that an agent is told in an episode, unless another number is given."""
+
 Scalar = str | int | float | bool
 
 
@@ -45,6 +51,10 @@ def _plain(value: str) -> str:
     if not value.isprintable():
         raise ValueError("it holds characters that cannot be printed")
     return value
+
+
+def _none(value: object) -> object:
+    return None if value == NO_RULES else value
 
 
 def _no_truth(value: object) -> object:
@@ -79,6 +89,7 @@ class Prices(BaseModel):
 class Settings(BaseModel):
     """Everything that can be configured. ``None`` leaves the choice to the command.
 
+    ``rules`` is a rulebook's name or file, of which an episode is told at most about ``rules_budget`` tokens.
     ``timeout`` limits one attempt at a model's call, in seconds. ``agents`` holds the settings of each agent by its name;
     ``set`` those given on the spot, for the agent at hand. ``prices`` are those of each model by its name::
 
@@ -102,7 +113,8 @@ class Settings(BaseModel):
     agent: Text | None = None
     model: Text | None = None
     timeout: Annotated[float, BeforeValidator(_no_truth), Field(gt=0, le=86_400, allow_inf_nan=False)] = 60.0
-    rules: Text | None = None
+    rules: Annotated[Text | None, BeforeValidator(_none)] = None
+    rules_budget: Count = RULES_BUDGET
     grant: tuple[Grant, ...] = ()
     max_steps: Count = 50
     workers: Annotated[int, BeforeValidator(_no_truth), Field(ge=1, le=512)] = 1
@@ -115,8 +127,12 @@ class Settings(BaseModel):
         return {**self.agents.get(agent, {}), **self.set}
 
     def prices_of(self, model: str) -> Prices | None:
-        """The prices of ``model``: those of its whole name, else of its name without an address; None where none are set."""
-        return self.prices.get(model) or self.prices.get(_ADDRESS.sub("", model))
+        """The prices of ``model``: those of its whole name, else of its name without an address; None where none are set.
+
+        The built-in model costs nothing.
+        """
+        free = Prices(input=0, output=0) if model.partition(":")[0] == "builtin" else None
+        return self.prices.get(model) or self.prices.get(_ADDRESS.sub("", model)) or free
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +201,13 @@ def configure(
 
 
 def _beside(source: _Source, key: str, value: str) -> str:
-    """The path of a file that a configuration file names; one of a folder names files of that folder alone."""
+    """The path of a file that a configuration file names; one of a folder names files of that folder alone.
+
+    Rules may also be those of a book of the library, which has a name and no path.
+    """
     assert source.folder is not None
+    if key == "rules" and _is_book(value) and not (source.folder / value).exists():
+        return value  # a book of the library, or none at all
     path = (source.folder / value).resolve()
     if not source.own and not path.is_relative_to(source.folder.resolve()):
         raise ConfigurationError(
@@ -194,6 +215,12 @@ def _beside(source: _Source, key: str, value: str) -> str:
             f"--{key}, or in your own configuration."
         )
     return str(path)
+
+
+def _is_book(name: str) -> bool:
+    from knowledge.library import named
+
+    return named(name)
 
 
 def _joined(before: object, after: object) -> object:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from agent import events, whim
 from agent.agents.base import Act, Agent, Decision, GiveUp, Grants, Idle, Leave, Memory, Turn, Unread
@@ -39,6 +39,10 @@ from agent.telling import Listener, Teller, Unheard
 from worlds.base import Env, Step, Task, Transition, World
 from worlds.errors import ModelError
 
+if TYPE_CHECKING:
+    from agent.counsel import Counsel
+    from knowledge.choosing import Choice
+
 R = TypeVar("R")
 
 
@@ -49,6 +53,7 @@ class Terms:
     ``max_turns``: an executed command and an unreadable reply spend one each. ``inline``: the env is quick enough to be
     stepped in the event loop. The grants ``admissible``, ``type`` and ``diagnosis`` show the agent more than text; the
     diagnosis itself is the env's, made with it. With the probability ``curiosity`` a turn is chance's instead of the agent's.
+    The agent is told the ``rule_statements`` at once, and of the rules in ``choice`` those that matter, once they do.
     """
 
     engine: str
@@ -59,6 +64,7 @@ class Terms:
     rules: str | None = None
     habits: str | None = None
     rule_statements: tuple[str, ...] = ()
+    choice: Choice | None = None
     settings: Mapping[str, str | int | float | bool] = field(default_factory=dict[str, str | int | float | bool])
     inline: bool = True
     curiosity: float | None = None
@@ -127,6 +133,7 @@ class _Episode:
         self.teller = Teller(listener)
         self.overseer = overseer
         self.grants = Grants()
+        self.counsel: Counsel | None = None
         self.stand = Stand()
         self.checkpoints = Checkpoints()
         self.anchor = 0
@@ -175,6 +182,7 @@ class _Episode:
                 settings=dict(self.terms.settings),
                 model=self.terms.model,
                 rules=self.terms.rules,
+                rules_budget=self.terms.choice.budget if self.terms.choice else None,
                 habits=self.terms.habits,
                 curiosity=self.terms.curiosity,
                 grants=tuple(sorted(self.terms.grants)),
@@ -185,6 +193,12 @@ class _Episode:
         )
         with attributed("agent"):
             self.stand = Stand(self.agent.begin(task.goal, opening.observation, self.grants))
+        if self.terms.choice is not None:
+            from agent.counsel import Counsel
+
+            with attributed("knowledge"):
+                self.counsel = Counsel(self.terms.choice, task.world, task.goal, self.grants.task_type)
+                self.stand.belief = self.counsel.begin(opening.observation)
         _judge(opening)
 
     async def _play(self) -> NoReturn:
@@ -273,7 +287,7 @@ class _Episode:
                 left=self.terms.max_turns - self.stand.turn,
                 transitions=self.stand.untold,
                 hints=self.stand.hints,
-                rules=self.terms.rule_statements,
+                rules=self.stand.rules,
                 admissible=possible if self.grants.admissible else None,
             )
             asking = partial(self._ask, turn)
@@ -365,6 +379,9 @@ class _Episode:
         transition = Transition(command, step.observation)
         stand.untold += (transition,)
         stand.played += (transition,)
+        if self.counsel is not None:
+            with attributed("knowledge"):
+                stand.belief = self.counsel.update(stand.belief, command, step.observation)
         self.anchor = self.teller.tell(
             events.Stepped(
                 turn=stand.turn,
@@ -396,10 +413,19 @@ class _Episode:
             return whim.choose(possible, self.terms.seed, self.env.task.id, number)
 
     def _consult(self) -> None:
-        rules = self.terms.rule_statements
-        if rules and rules != self.stand.rules:
-            self.stand.rules = rules
-            self.teller.tell(events.Consulted(rules=rules))
+        """Tell what rules the agent is shown now that it was not shown before."""
+        stand = self.stand
+        if given := tuple(rule for rule in self.terms.rule_statements if rule not in stand.rules):
+            stand.rules += given
+            self.teller.tell(events.Consulted(rules=given))
+        if self.counsel is None:
+            return
+        with attributed("knowledge"):
+            chosen = self.counsel.rules(stand.belief, stand.rules)
+        if chosen:
+            statements = tuple(rule.statement for rule in chosen)
+            stand.rules += statements
+            self.teller.tell(events.Consulted(rules=statements, ids=tuple(rule.id for rule in chosen)))
 
     def _hint(self, action: events.Action, hint: str) -> None:
         self.teller.intervene(action, hint)

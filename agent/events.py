@@ -44,6 +44,7 @@ class Started(_Body):
     settings: dict[str, str | int | float | bool | None] = {}
     model: str | None = None
     rules: str | None = None
+    rules_budget: int | None = None
     habits: str | None = None
     curiosity: float | None = None
     grants: tuple[str, ...] = ()
@@ -159,10 +160,14 @@ class Proposed(_Body):
 
 
 class Consulted(_Body):
-    """The rules of the world that the agent is shown from this turn on."""
+    """Rules of the world that the agent is shown from this turn on, besides those before.
+
+    ``ids`` names each of them in its rulebook; there are none where they come from no book.
+    """
 
     kind: Literal["consulted"] = "consulted"
     rules: tuple[str, ...]
+    ids: tuple[str, ...] = ()
 
 
 class Failed(_Body):

@@ -98,6 +98,15 @@ def _run_of(file: Path) -> tuple[str, Path]:
     return PLAYED, file.parent
 
 
+def split_of(record: Record) -> str:
+    """The split of the task that was played; none where the record is damaged at its beginning."""
+    try:
+        first = next(read_episode(record.path), None)
+    except ConfigurationError:
+        return ""
+    return first.body.split if first is not None and isinstance(first.body, Started) else ""
+
+
 def moments(events: Iterable[Event], run: str, task: str) -> Iterator[Moment]:
     """The executed commands of an episode, on all its branches, each with the belief that its own branch had come to."""
     beliefs: dict[int, Belief] = {}

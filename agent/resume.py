@@ -179,6 +179,10 @@ class _RecordedModel:
     def name(self) -> str:
         return self._live.name
 
+    @property
+    def brief(self) -> bool:
+        return self._live.brief
+
     async def capabilities(self) -> Capabilities:
         return await self._live.capabilities()
 

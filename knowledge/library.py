@@ -79,6 +79,11 @@ class Library:
         return (folder / f"{name}{SUFFIX}" for folder in (self.own, self.shipped))
 
 
+def named(text: str) -> bool:
+    """Whether ``text`` can be the name of a rulebook; other texts are files."""
+    return _NAME.fullmatch(text) is not None
+
+
 def library() -> Library:
     """The rulebooks of this user."""
     with as_file(files("knowledge")) as folder:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from knowledge.judging import Scene, pair
@@ -19,6 +20,14 @@ FEWEST = 10
 PLACES = 3
 """Places that such a rule names, at most."""
 
+TYPES = {
+    "heat": ("pick_heat_then_place_in_recep",),
+    "cool": ("pick_cool_then_place_in_recep",),
+    "clean": ("pick_clean_then_place_in_recep",),
+    "use": ("look_at_obj_in_light",),
+}
+"""The types of task that the commands with these verbs are for; the others are for all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mined:
@@ -31,7 +40,7 @@ class Mined:
         """All of it as candidates, found in what is called ``name``."""
         origin = Origin("run", name)
         lying = (place_rule(each, origin) for each in self.locations if each.number >= FEWEST)
-        return (*lying, *(need_rule(each, origin) for each in numbered(self.preconditions)))
+        return (*lying, *(need_rule(each, origin) for each in self.preconditions))
 
 
 def mine(moments: Iterable[Moment], least: int = 5) -> Mined:
@@ -49,22 +58,6 @@ def mine(moments: Iterable[Moment], least: int = 5) -> Mined:
 def mine_table(counts: Counts) -> Mined:
     """The same over a table of counts, which knows of places alone."""
     return Mined(locations=tabled(counts))
-
-
-@dataclass(frozen=True, slots=True)
-class Numbered:
-    """A precondition with its number among those of its command, counted from 1."""
-
-    number: int
-    need: Precondition
-
-
-def numbered(needs: Sequence[Precondition]) -> Iterable[Numbered]:
-    """Number the preconditions of each command, which makes their rules' ids."""
-    seen: dict[str, int] = {}
-    for need in needs:
-        seen[need.command] = seen.get(need.command, 0) + 1
-        yield Numbered(seen[need.command], need)
 
 
 def place_rule(location: Location, origin: Origin) -> Rule:
@@ -89,15 +82,18 @@ def place_rule(location: Location, origin: Origin) -> Rule:
     )
 
 
-def need_rule(found: Numbered, origin: Origin) -> Rule:
-    """A precondition as a rule, which can be checked."""
-    need = found.need
+def need_rule(need: Precondition, origin: Origin) -> Rule:
+    """A precondition as a rule, which can be checked. Its id comes from the fact, so that counting again finds it again."""
     verb = need.command.partition(" ")[0]
-    counted = f"refused {need.refused} of {need.refused} times otherwise ({_percent(need.interval)} %)"
+    named = f"kind of {need.fact.subject}" if need.fact.relation == "kind" else str(need.fact)
+    words = "-".join(re.findall("[a-z]+", named))
+    low = f"{need.interval.low * 100:.3g}"
+    counted = f"refused {need.refused:,} of {need.refused:,} times otherwise ({low}-100 %)"
     return Rule(
-        id=f"{verb}-needs-{found.number}",
-        statement=f"`{need.command}` works only if {need.fact}: {counted}, taken {need.taken} times with it.",
+        id=f"{verb}-needs-{words}",
+        statement=f"`{need.command}` works only if {need.fact}: {counted}, taken {need.taken:,} times with it.",
         kind="mechanic",
+        types=TYPES.get(verb, ()),
         status="candidate",
         origin=origin,
         check=need.check,

@@ -11,10 +11,23 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
+from typing import Protocol, TypeVar
 
-from knowledge.examples import Example
+
+class Choosable(Protocol):
+    """What can be chosen as an example: it has a goal in words, and a task type."""
+
+    @property
+    def goal(self) -> str: ...
+
+    @property
+    def type(self) -> str: ...
+
+
+E = TypeVar("E", bound=Choosable)
 
 Vector = Sequence[float]
 
@@ -23,26 +36,26 @@ _SATURATION, _LENGTH = 1.5, 0.75
 """The usual constants of Okapi BM25, k1 and b (Robertson and Zaragoza, 2009)."""
 
 
-def at_random(examples: Sequence[Example], most: int, seed: str) -> tuple[Example, ...]:
+def at_random(examples: Sequence[E], most: int, seed: str) -> tuple[E, ...]:
     """``most`` of ``examples``, drawn by ``seed``."""
     return tuple(random.Random(seed).sample(examples, min(most, len(examples))))
 
 
-def of_type(examples: Sequence[Example], task_type: str | None, most: int, seed: str) -> tuple[Example, ...]:
+def of_type(examples: Sequence[E], task_type: str | None, most: int, seed: str) -> tuple[E, ...]:
     """``most`` examples of a task type, drawn by ``seed``; of all types where there are none of this one."""
     alike = [example for example in examples if example.type == task_type]
     return at_random(alike or examples, most, seed)
 
 
-def stratified(examples: Sequence[Example], most: int, seed: str) -> tuple[Example, ...]:
+def stratified(examples: Sequence[E], most: int, seed: str) -> tuple[E, ...]:
     """``most`` examples, as many of each task type as of any other or one more, drawn by ``seed``."""
-    by_type: dict[str, list[Example]] = {}
+    by_type: dict[str, list[E]] = {}
     for example in at_random(examples, len(examples), seed):
         by_type.setdefault(example.type, []).append(example)
     return tuple(_in_turn([by_type[name] for name in sorted(by_type)]))[:most]
 
 
-def _in_turn(lists: Sequence[Sequence[Example]]) -> Iterator[Example]:
+def _in_turn(lists: Sequence[Sequence[E]]) -> Iterator[E]:
     for place in range(max(map(len, lists), default=0)):
         yield from (members[place] for members in lists if place < len(members))
 
@@ -51,29 +64,32 @@ def _in_turn(lists: Sequence[Sequence[Example]]) -> Iterator[Example]:
 class Bm25:
     """Okapi BM25 over short texts; nothing is downloaded and nothing kept but the counts of words."""
 
-    documents: tuple[Counter[str], ...]
-    rarity: dict[str, float]
-    average: float
+    size: int
+    weights: Mapping[str, Sequence[tuple[int, float]]]
+    """For each word the texts that have it, by place, with what it counts there."""
 
     @classmethod
     def over(cls, texts: Iterable[str]) -> Bm25:
         """An index of ``texts``."""
-        documents = tuple(Counter(_words(text)) for text in texts)
-        often = Counter(word for document in documents for word in document)
-        total = len(documents)
-        rarity = {word: math.log(1 + (total - number + 0.5) / (number + 0.5)) for word, number in often.items()}
-        average = sum(document.total() for document in documents) / total if total else 0.0
-        return cls(documents, rarity, average or 1.0)
+        documents = [Counter(_words(text)) for text in texts]
+        size = len(documents)
+        average = (sum(document.total() for document in documents) / size if size else 0.0) or 1.0
+        having = Counter(word for document in documents for word in document)
+        rarity = {word: math.log(1 + (size - number + 0.5) / (number + 0.5)) for word, number in having.items()}
+        weights: dict[str, list[tuple[int, float]]] = {word: [] for word in having}
+        for place, document in enumerate(documents):
+            length = _SATURATION * (1 - _LENGTH + _LENGTH * document.total() / average)
+            for word, often in document.items():
+                weights[word].append((place, rarity[word] * often * (_SATURATION + 1) / (often + length)))
+        return cls(size, weights)
 
     def scores(self, query: str) -> list[float]:
         """How similar each text is to ``query``."""
-        asked = _words(query)
-        return [sum(self._score(document, word) for word in asked) for document in self.documents]
-
-    def _score(self, document: Counter[str], word: str) -> float:
-        often = document[word]
-        length = 1 - _LENGTH + _LENGTH * document.total() / self.average
-        return self.rarity.get(word, 0.0) * often * (_SATURATION + 1) / (often + _SATURATION * length)
+        scores = [0.0] * self.size
+        for word, asked in Counter(_words(query)).items():
+            for place, weight in self.weights.get(word, ()):
+                scores[place] += asked * weight
+        return scores
 
 
 def cosines(query: Vector, vectors: Iterable[Vector]) -> list[float]:
@@ -81,13 +97,13 @@ def cosines(query: Vector, vectors: Iterable[Vector]) -> list[float]:
     return [_cosine(query, vector) for vector in vectors]
 
 
-def best(examples: Sequence[Example], scores: Sequence[float], most: int) -> tuple[Example, ...]:
+def best(examples: Sequence[E], scores: Sequence[float], most: int) -> tuple[E, ...]:
     """The ``most`` examples of highest score, best first; equal ones in the store's order."""
-    ranked = sorted(range(len(examples)), key=lambda place: -scores[place])
-    return tuple(examples[place] for place in ranked[:most])
+    ranked = nsmallest(most, range(len(examples)), key=lambda place: -scores[place])
+    return tuple(examples[place] for place in ranked)
 
 
-def nearest(examples: Sequence[Example], goal: str, most: int) -> tuple[Example, ...]:
+def nearest(examples: Sequence[E], goal: str, most: int) -> tuple[E, ...]:
     """The ``most`` examples whose goals are most similar to ``goal`` by BM25, best first."""
     return best(examples, Bm25.over(example.goal for example in examples).scores(goal), most)
 

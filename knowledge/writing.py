@@ -101,7 +101,8 @@ def _round_trip() -> Any:
 def _dumped(items: Any) -> str:
     stream = io.StringIO()
     _round_trip().dump(items, stream)
-    return stream.getvalue()
+    # Where ruamel folds a line it may leave the space there, which says nothing.
+    return "\n".join(line.rstrip(" ") for line in stream.getvalue().split("\n"))
 
 
 def _fresh(rule: Rule) -> Any:
@@ -136,7 +137,7 @@ def _plain(value: Any) -> object:
 
 
 def _styled(value: object) -> Any:
-    """A value to be written: short lists and mappings in brackets, a history a line each."""
+    """A value to be written: short lists and mappings in brackets; a history, and what is long, a line each."""
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
     if isinstance(value, dict):
@@ -147,7 +148,8 @@ def _styled(value: object) -> Any:
     if isinstance(value, list):
         entries = cast("list[object]", value)
         listed: Any = CommentedSeq([_styled(each) for each in entries])
-        (listed.fa.set_block_style if any(isinstance(each, dict) for each in entries) else listed.fa.set_flow_style)()
+        long = any(isinstance(each, dict) for each in entries) or sum(len(str(each)) for each in entries) > WIDTH
+        (listed.fa.set_block_style if long else listed.fa.set_flow_style)()
         return listed
     if isinstance(value, str) and value.startswith(("?", "-", ":")):
         # Left plain by ruamel where a word follows at once, which between brackets it cannot read again.

@@ -50,7 +50,7 @@ def test_there_are_commands_to_check() -> None:
 @pytest.mark.parametrize("command", commands())
 def test_commands_and_options_are_there(tmp_path: Path, command: str) -> None:
     words = command.split()
-    path = [words[0], *(word for word in words[1:2] if words[0] in {"data", "models"})]
+    path = [words[0], *(word for word in words[1:2] if words[0] in {"data", "models", "rules"})]
     text = housequest(tmp_path, *path, "--help")
     for option in re.findall(r"--[a-z-]+", command):
         assert option in text

@@ -19,11 +19,13 @@ from worlds.errors import HousequestError
 
 if TYPE_CHECKING:
     from tui.game import Game, Mode
+    from tui.screens.books import BooksScreen
     from tui.screens.desk import DeskScreen
     from tui.screens.home import HomeScreen
     from tui.screens.play import PlayScreen
     from tui.screens.race import RaceScreen
     from tui.screens.runs import RunsScreen
+    from tui.teaching import Lesson, Teach
 
 Start = Callable[[], Screen[Any]]
 
@@ -62,8 +64,16 @@ class HousequestApp(App[None]):
                 told.add(key.action)
                 run = partial(self.run_action, key.action, screen)
                 yield SystemCommand(key.description, f"key {self.get_key_display(key)}", run)
+        if "rules" not in told and not self._curating():
+            yield SystemCommand("Rules: the curator's desk", "Sit down at a rulebook", self.on_home_screen_open_rules)
         yield SystemCommand("Light or dark", "Change the colours", self.action_lamp)
         yield SystemCommand("Keys", "Show or hide all keys", self._toggle_keys)
+
+    def _curating(self) -> bool:
+        from tui.screens.books import BooksScreen
+        from tui.screens.desk import DeskScreen
+
+        return any(isinstance(screen, BooksScreen | DeskScreen) for screen in self.screen_stack)
 
     def action_lamp(self) -> None:
         """Change between light and dark."""
@@ -82,6 +92,30 @@ class HousequestApp(App[None]):
         from tui.screens.runs import RunsScreen
 
         self.push_screen(RunsScreen(RUNS))
+
+    def on_home_screen_open_rules(self) -> None:
+        """Show the rulebooks."""
+        from tui.screens.books import BooksScreen
+
+        self.push_screen(BooksScreen())
+
+    def on_runs_screen_open_rules(self) -> None:
+        """Show the rulebooks."""
+        self.on_home_screen_open_rules()
+
+    def on_books_screen_chosen(self, message: BooksScreen.Chosen) -> None:
+        """Curate a rulebook."""
+        from tui.screens.desk import DeskScreen
+
+        self.push_screen(DeskScreen(message.opened.book, RUNS, shipped=message.opened.shipped))
+
+    def on_books_screen_left(self) -> None:
+        """Leave the rulebooks."""
+        self._leave()
+
+    def on_teach(self, message: Teach) -> None:
+        """Make a rule of what happened in a game."""
+        self.run_worker(self._teach(message.lesson), group="teach", exclusive=True)
 
     def on_play_screen_open_replay(self, message: PlayScreen.OpenReplay) -> None:
         """Show the game again."""
@@ -140,6 +174,18 @@ class HousequestApp(App[None]):
         from tui.screens.replay import ReplayScreen
 
         self.push_screen(ReplayScreen(path, at=at))
+
+    async def _teach(self, lesson: Lesson) -> None:
+        from tui.teaching import dialog_for
+
+        def told(saved: bool | None) -> None:
+            if saved:
+                self.notify("Saved as a candidate, for you to judge at the desk.", title="Taught", markup=False)
+
+        try:
+            self.push_screen(await dialog_for(lesson, RUNS), told)
+        except (HousequestError, OSError) as error:
+            self.notify(str(error), severity="warning", markup=False)
 
     async def _next(self, another: Callable[[], Game], mode: Mode) -> None:
         try:

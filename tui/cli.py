@@ -15,6 +15,7 @@ from tui.commands.data import data_app
 from tui.commands.eval import evaluate
 from tui.commands.explore import explore
 from tui.commands.mcp import mcp
+from tui.commands.measure import measure
 from tui.commands.models import models_app
 from tui.commands.modules import modules
 from tui.commands.play import play
@@ -45,6 +46,7 @@ app.command("modules")(modules)
 app.command("runs")(runs)
 app.command("serve")(serve)
 app.command("mcp")(mcp)
+rules_app.command("measure")(measure)
 app.add_typer(models_app, name="models")
 app.add_typer(rules_app, name="rules")
 app.add_typer(data_app, name="data")

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from agent.explorer.likeness import exclude
+from knowledge.evidence import Finding
 from knowledge.rulebook import Rulebook
 from knowledge.rules import Kind, Rule, Status, Verdict
+from worlds.alfworld.tasks import TASK_TYPES
 from worlds.errors import ConfigurationError
 
 
@@ -18,11 +21,13 @@ from worlds.errors import ConfigurationError
 class Filter:
     """Which rules are looked at; a rule must fit all that is set.
 
-    ``words`` are sought in its id, statement, types and objects.
+    ``type`` is a task type: rules that name none concern it too. ``words`` are sought in a rule's id, statement, types and
+    objects.
     """
 
     status: Status | None = None
     kind: Kind | None = None
+    type: str | None = None
     words: str = ""
     contradicted: bool = False
 
@@ -32,6 +37,8 @@ class Filter:
     def fits(self, rule: Rule) -> bool:
         """Whether ``rule`` is looked at."""
         if self.status not in {None, rule.status} or self.kind not in {None, rule.kind}:
+            return False
+        if self.type is not None and rule.types and self.type not in rule.types:
             return False
         if self.contradicted and not rule.evidence.contradicts:
             return False
@@ -69,6 +76,18 @@ class Desk:
         return next((rule for rule in rules if rule.id == self.at), rules[0] if rules else None)
 
     @property
+    def types(self) -> tuple[str, ...]:
+        """The types of task that rules can concern: those of the games, and others that the book names."""
+        return tuple(dict.fromkeys((*TASK_TYPES, *(name for rule in self.book.rules for name in rule.types))))
+
+    @property
+    def opposed(self) -> tuple[Rule, ...]:
+        """Two rules to be put side by side: those marked, or the one looked at and one that contradicts it; else fewer."""
+        if len(self.marked) == 2:
+            return self.marked
+        return (self.rule, *self.contraries(self.rule))[:2] if self.rule else ()
+
+    @property
     def marked(self) -> tuple[Rule, ...]:
         """The chosen rules, in the order in which they were chosen; a filter does not hide them."""
         by_id = {rule.id: rule for rule in self.book.rules}
@@ -82,15 +101,42 @@ class Desk:
         """The desk with another rule looked at."""
         return replace(self, at=name)
 
+    def contraries(self, rule: Rule) -> tuple[Rule, ...]:
+        """The rules that cannot be true together with ``rule``: one of the two says so, or their checks exclude each other."""
+        return tuple(
+            other
+            for other in self.book.rules
+            if other.id != rule.id and (_disputes(rule, other) or _disputes(other, rule) or exclude(rule.check, other.check))
+        )
+
     def toggled(self, name: str) -> Desk:
         """The desk with a rule chosen, or no longer."""
         rest = tuple(each for each in self.chosen if each != name)
         return replace(self, chosen=rest if len(rest) < len(self.chosen) else (*rest, self.book.rule(name).id))
 
-    def judged(self, status: Verdict) -> Desk:
-        """The desk with the chosen rules, or the one looked at, accepted or rejected."""
-        rules = self.marked or ((self.rule,) if self.rule else ())
+    def judged(self, status: Verdict, *names: str) -> Desk:
+        """The desk with the rules of these ids accepted or rejected; none given, the chosen ones, or the one looked at."""
+        rules = tuple(self.book.rule(name) for name in names) or self.marked or ((self.rule,) if self.rule else ())
         return self.put(status, [rule.judged(status) for rule in rules])
+
+    def settled(self, kept: str, dropped: str) -> Desk:
+        """The desk with the rule ``kept`` accepted and ``dropped`` rejected, as one deed."""
+        rules = [self.book.rule(kept).judged("accepted"), self.book.rule(dropped).judged("rejected")]
+        return self.put(f"{kept} kept, {dropped} rejected", rules)
+
+    def checked(self, findings: Sequence[Finding]) -> Desk:
+        """The desk with what was found for its rules as their evidence.
+
+        A rule whose check has changed since, or that is gone, is left as it is; so are the witnesses that a person named where
+        nothing was found.
+        """
+        by_id = {rule.id: rule for rule in self.book.rules}
+        found: list[Rule] = []
+        for finding in findings:
+            rule = by_id.get(finding.rule.id)
+            if rule is not None and rule.check == finding.rule.check and (finding.evidence or rule.evidence):
+                found.append(replace(rule, evidence=finding.evidence))
+        return self.put("checked", found)
 
     def merged(self, statement: str | None = None) -> Desk:
         """The desk with the chosen rules as one, the first, which says ``statement`` from now on.
@@ -127,3 +173,8 @@ class Desk:
     def reloaded(self, book: Rulebook) -> Desk:
         """The desk over the file as somebody else left it. What was done before is not undone over their changes."""
         return replace(self, book=book, done=())
+
+
+def _disputes(one: Rule, other: Rule) -> bool:
+    """Whether ``one`` has a note that it and ``other`` exclude each other."""
+    return any(edit.did == "disputed" and edit.was == other.id for edit in one.history)

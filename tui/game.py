@@ -11,7 +11,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Literal
 
-from agent.agents.registry import make_agent, needs_model, resolve_settings
+from agent.agents.registry import make_agent, model_for, needs_model, resolve_settings
 from agent.config import Settings
 from agent.episode import Listener, Terms, run_episode
 from agent.evaluation.plan import habits_label, placeless, read_rules, slug
@@ -46,6 +46,11 @@ class Game:
     settings: Settings
     record: bool = True
     speed: float | None = None
+
+    @property
+    def model(self) -> str | None:
+        """The model that the agent plays with; None where it needs none. Raises ``ConfigurationError`` where there is none."""
+        return model_for(self.agent, self.settings.model, self.world.name)
 
 
 class Paced(Unattended):
@@ -157,8 +162,8 @@ def _tell_record(path: Path) -> None:
 def terms_of(game: Game) -> Terms:
     """On what terms ``game`` is played. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     settings = game.settings
-    rules = read_rules(settings.rules) if settings.rules else None
-    model = settings.model if needs_model(game.agent) else None
+    rules = read_rules(settings.rules, settings.rules_budget) if settings.rules else None
+    model = game.model
     return Terms(
         engine=game.world.engine,
         grants=frozenset(settings.grant),
@@ -167,7 +172,7 @@ def terms_of(game: Game) -> Terms:
         model=placeless(model) if model else None,
         rules=rules.label if rules else None,
         habits=habits_label(settings.habits, game.world),
-        rule_statements=rules.statements if rules else (),
+        choice=rules.choice if rules else None,
         settings=resolve_settings(game.agent, settings.settings_of(game.agent)),
         inline=game.world.inline,
     )
@@ -175,8 +180,10 @@ def terms_of(game: Game) -> Terms:
 
 def model_of(game: Game, name: str | None = None) -> Model | None:
     """The model named ``name``, else the configured one; None where the agent needs none. Raises ``ConfigurationError``."""
-    name = name or game.settings.model
-    return make_model(name, timeout=game.settings.timeout) if name and needs_model(game.agent) else None
+    if not needs_model(game.agent):
+        return None
+    name = model_for(game.agent, name or game.settings.model, game.world.name)
+    return make_model(name, timeout=game.settings.timeout) if name else None
 
 
 def another(game: Game) -> Game:

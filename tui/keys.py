@@ -22,6 +22,7 @@ KEYS = (
     Binding("colon", "line", "Type", key_display=":"),
     Binding("g", "commands", "Possible"),
     Binding("R", "race", "Race"),
+    Binding("k", "teach", "Teach"),
     Binding("m", "model", "Model"),
     Binding("t", "take_over", "Take over"),
     Binding("enter", "accept", "Accept"),

@@ -10,7 +10,7 @@ from tui.aside import aside
 from tui.bridge import Session, Told
 from tui.game import Game
 from tui.situation import Situation
-from tui.state import State, apply
+from tui.state import Moment, State, apply
 from tui.status import Status
 from worlds.errors import HousequestError
 
@@ -39,6 +39,11 @@ class Look:
     def situation(self) -> Situation:
         """What holds at this moment."""
         return Situation(self.game, self.session.status, self.state, self.cursor, self._missed())
+
+    @property
+    def moment(self) -> Moment:
+        """The moment that is looked at."""
+        return self.state.moment if self.cursor is None else self.state.moments[self.cursor]
 
     def hear(self, told: Told) -> bool:
         """Take in what the session told; whether a branch has ended with it."""

@@ -58,28 +58,22 @@ def resume_game(catalogue: Catalogue, record: Record, settings: Settings, recent
 
 
 def _checked(catalogue: Catalogue, task: Task, settings: Settings) -> Game:
+    from agent.agents.registry import default_agent
     from tui.game import Game
 
-    game = Game(catalogue.world(settings), task, settings.agent or "expert", settings)
+    game = Game(catalogue.world(settings), task, settings.agent or default_agent(settings.model, settings.world), settings)
     check(game)
     return game
 
 
 def check(game: Game) -> None:
     """Raises a ``HousequestError`` where ``game`` could not begin. Nobody is called, and nothing stays open."""
-    from agent.agents.registry import needs_model
     from agent.models.registry import parse_model
     from tui.game import model_of, terms_of
 
-    model = game.settings.model
     terms = terms_of(game)
-    if needs_model(game.agent):
-        if not model:
-            raise ConfigurationError(
-                f"The agent {game.agent!r} needs a language model; name one with --model, for example "
-                "openai:NAME@http://localhost:8000/v1."
-            )
-        if parse_model(model).kind == "scripted":
+    if game.model is not None:
+        if parse_model(game.model).kind in {"builtin", "scripted"}:
             model_of(game)
     elif game.agent == "expert":
         game.world.expert(**terms.settings)

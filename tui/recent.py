@@ -192,6 +192,7 @@ def settings_for(started: Started, settings: Settings, recent: Recent) -> Settin
         "agent": started.agent,
         "model": _model(started, settings, recent),
         "rules": _rules(started, settings, recent),
+        "rules_budget": started.rules_budget or settings.rules_budget,
         "grant": started.grants,
         "max_steps": started.max_turns,
         "seed": started.seed,
@@ -205,11 +206,12 @@ def settings_for(started: Started, settings: Settings, recent: Recent) -> Settin
 
 
 def _model(started: Started, settings: Settings, recent: Recent) -> str | None:
+    from agent.agents.registry import BUILTIN
     from agent.evaluation.plan import placeless
 
     if started.model is None:
         return None
-    for name in _given(settings.model, *recent.models):
+    for name in _given(settings.model, *recent.models, BUILTIN):
         with suppress(HousequestError):
             if placeless(name) == started.model:
                 return name
@@ -218,14 +220,15 @@ def _model(started: Started, settings: Settings, recent: Recent) -> str | None:
 
 def _rules(started: Started, settings: Settings, recent: Recent) -> str | None:
     from agent.evaluation.plan import read_rules
+    from knowledge.library import SUFFIX
 
     if started.rules is None:
         return None
-    for file in _given(settings.rules, recent.rules):
+    name = started.rules.partition("@")[0]
+    for file in _given(settings.rules, recent.rules, name.removesuffix(SUFFIX)):
         with suppress(HousequestError):
             if read_rules(file).label == started.rules:
                 return file
-    name = started.rules.partition("@")[0]
     raise ConfigurationError(f"This game was told the rules in {name}: press b, name that file, as it was, and try again.")
 
 

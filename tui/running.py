@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -42,6 +42,34 @@ def remarks(plan: Plan) -> list[str]:
             listed = "\n".join(f"  {task}" for task in without)
             remarks.append(f"{len(without)} tasks have no goal in people's words and show the template's:\n{listed}")
     return remarks
+
+
+def unheard(settings: Settings, plan: Plan) -> list[str]:
+    """That rules were given to an agent that takes none."""
+    told = settings.rules is not None and plan.config.rules is None
+    return [f"The agent {plan.config.agent!r} takes no rules; it plays without {shown(settings.rules)}."] if told else []
+
+
+def about_rules(plan: Plan) -> list[str]:
+    """How many rules an episode may be told, and about how many tokens they are."""
+    from knowledge.choosing import concern, tokens
+
+    if plan.config.rules is None:
+        return []
+    file, choice, granted = plan.config.rules.file, plan.config.rules.choice, "type" in plan.config.grants
+    first = [choice.next(concern(task.goal, task.type if granted else None)) for task in plan.selection.tasks]
+    numbers, costs = map(len, first), (sum(tokens(rule.statement) for rule in chosen) for chosen in first)
+    return [
+        f"Rules: {len(choice.rules)} accepted in {file}, about {choice.cost:,} tokens; an episode is told those that "
+        f"matter, at most about {choice.budget:,} tokens.",
+        f"By its goal an episode begins with {_spread(numbers)} of them, about {_spread(costs)} tokens.",
+    ]
+
+
+def _spread(numbers: Iterable[int]) -> str:
+    """From the least to the most."""
+    ends = sorted(numbers)
+    return f"{ends[0]:,}" if ends[0] == ends[-1] else f"{ends[0]:,} to {ends[-1]:,}"
 
 
 def check_budget(budget: Budget, settings: Settings, plan: Plan) -> None:

@@ -89,6 +89,8 @@ class Situation:
                 return self._no_agent() or self._no_model(action)
             case "back":
                 return None if self.state.moment.story else "Nothing was played yet that one could go back to."
+            case "teach":
+                return None if self.state.moment.story else "Nothing was played yet that a rule could be made of."
             case "forward":
                 return None if self.cursor is not None else "This is the present; ← goes back."
             case "branch":

@@ -204,7 +204,7 @@ def _after(moment: Moment, event: Event) -> Moment:
             opening = reader.begin(Observation(started.opening)) if reader else None
             return Moment(started=started, belief=opening, before=opening, anchor=event.id)
         case Consulted(rules=rules):
-            return replace(moment, rules=rules)
+            return replace(moment, rules=(*moment.rules, *rules))
         case Thought(role=role, text=text):
             return _aside(moment, Aside("thought", role, text))
         case Judged(role=role) as judged:

@@ -53,6 +53,8 @@ def make_world(
     shown: ``template``, ``human``, ``human:N`` (annotator N) or ``human:seed=N``. ``habits`` is a file of habits for made-up
     houses (``worlds.alfworld.own_habits``). Raises ``ConfigurationError``.
     """
+    if name == "alfred-plans":
+        raise ConfigurationError("alfred-plans has plans to score and nothing to play; use `housequest eval` for it.")
     if name not in _WORLDS:
         known = ", ".join(_WORLDS)
         raise ConfigurationError(f"There is no world named {shown(name)}; known: {known}.{nearest(name, world_names())}")

@@ -17,7 +17,7 @@ from agent.roles.base import Conversation, Sampling, load_prompt
 from agent.roles.selector import DONE, NAME, Constrained, Prompted, Scored, Selector, numbered_skills
 from agent.roles.story import additions, rules_after
 from agent.skills.controller import Controller, Done, Execute, Failed, Pursuit
-from agent.skills.fixed import fixed_skills, possible_skills
+from agent.skills.fixed import fixed_skills
 from agent.skills.shown import skills_of
 from agent.skills.skill import Skill
 from knowledge.examples import Example
@@ -78,7 +78,8 @@ class Lota:
         self._sampling = sampling
         self._way: Way = way
         self._replanning = replanning
-        self._skills = {skill.text: skill for skill in fixed_skills(load_counts())}
+        self._set = fixed_skills(load_counts())
+        self._skills = {skill.text: skill for skill in self._set.skills}
 
     @property
     def name(self) -> str:
@@ -120,9 +121,11 @@ class Lota:
         if not memory.conversation:
             if notice := self._notice(selector, memory.grants):
                 emit(events.Thought(role=self.name, text=notice))
-            memory = replace(memory, conversation=(await self._system(memory, listed=selector.listed),))
+            memory = replace(memory, conversation=(self._system(listed=selector.listed),))
         told = replace(turn, hints=memory.hints, admissible=None)
-        text = self._text(memory, additions(told, memory.shown_rules, memory.grants, first=memory.selected == 0))
+        first = memory.selected == 0
+        added = additions(told, memory.shown_rules, memory.grants, first=first)
+        text = await self._opening(memory, added) if first else self._next(memory, added)
         answer = await selector.select(memory.conversation, text, self._possible(memory, turn), emit)
         memory = replace(
             memory,
@@ -161,27 +164,29 @@ class Lota:
     def _possible(self, memory: LotaMemory, turn: Turn) -> dict[str, bool]:
         if turn.admissible is None:
             return dict.fromkeys((*self._skills, DONE), True)
-        possible = possible_skills(self._skills.values(), memory.pursuit.belief, turn.admissible)
+        possible = self._set.possible(memory.pursuit.belief, turn.admissible)
         return {**{text: skill in possible for text, skill in self._skills.items()}, DONE: True}
 
-    async def _system(self, memory: LotaMemory, *, listed: bool) -> Message:
+    def _system(self, *, listed: bool) -> Message:
         prompt = load_prompt(_PROMPT)
-        places = {one.kind for one in memory.pursuit.belief.receptacles}
-        examples = await self._chooser.choose(memory.goal, places)
-        shown = "\n".join(
-            prompt.render("example", goal=example.goal, skills=numbered_skills(demonstrated(example))) for example in examples
-        )
-        parts = [prompt.render("system", examples=shown)]
-        if self._replanning:
-            parts.append(prompt.render("replanning"))
+        parts = [prompt.render("system")]
         if listed:
             parts.append(prompt.render("listed", skills=", ".join((*self._skills, DONE))))
         return Message("system", "\n".join(parts))
 
-    def _text(self, memory: LotaMemory, added: str) -> str:
+    async def _opening(self, memory: LotaMemory, added: str) -> str:
+        prompt = load_prompt(_PROMPT)
+        places = {one.kind for one in memory.pursuit.belief.receptacles}
+        parts = [
+            prompt.render("example", goal=example.goal, skills=numbered_skills(demonstrated(example)))
+            for example in await self._chooser.choose(memory.goal, places)
+        ]
+        if self._replanning:
+            parts.append(prompt.render("replanning"))
+        return "\n".join((*parts, prompt.render("opening", goal=memory.goal) + added, prompt.render("first")))
+
+    def _next(self, memory: LotaMemory, added: str) -> str:
         prompt, number = load_prompt(_PROMPT), str(memory.selected + 1)
-        if memory.selected == 0:
-            return f"{prompt.render('opening', goal=memory.goal)}{added}\n{prompt.render('first', number=number)}"
         failed = prompt.render("failed", reason=memory.failure) if self._replanning and memory.failure else ""
         start = f"{failed}{added}".strip()
         between = "\n\n" if added else " "

@@ -152,12 +152,12 @@ class Pet:
 
     async def _probable(self) -> bool:
         """Whether questions are answered by probability. Raises ``Unsupported`` before anything was asked."""
-        able = await self._model.capabilities()
-        if able.brief:
+        if self._model.brief:
             raise Unsupported(
                 f"{self._model.name} reads short prompts of its own alone, and 'pet' asks questions; "
                 "name a chat model, such as openai:NAME, or another agent."
             )
+        able = await self._model.capabilities()
         if self.modules.scores == "probability" and not able.log_probabilities:
             raise Unsupported(
                 f"{self._model.name} gives no log-probabilities, which --set scores=probability needs; "

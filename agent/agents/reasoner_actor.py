@@ -59,7 +59,7 @@ class ReasonerActor:
         return PlanMemory(goal, observation, grants, minds["reasoner"], minds["actor"])
 
     async def decide(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PlanMemory]:
-        talk = await self._talk()
+        talk = self._talk()
         memory = talk.hear(memory, turn.transitions)
         reason = self._trigger(memory, turn, reviews=talk.reviews)
         revised = False
@@ -99,9 +99,9 @@ class ReasonerActor:
     def _may_ask(self, memory: PlanMemory) -> bool:
         return memory.asked < self._when.most
 
-    async def _talk(self) -> Talk:
+    def _talk(self) -> Talk:
         """The way to speak to the model."""
-        if not (await self._model.capabilities()).brief:
+        if not self._model.brief:
             return Chat(self._model, self._sampling)
         if not self._brief:
             raise Unsupported(

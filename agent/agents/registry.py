@@ -1,26 +1,26 @@
-"""Agent names, their settings, and how each is made."""
+"""Agent names and their settings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from agent.agents import making
+from agent.agents.making import Parts, Setting
 from worlds.base import World
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.registry import belief_reader
 
 if TYPE_CHECKING:
     from agent.agents.base import Agent
-    from agent.agents.following import Follower
     from agent.agents.human import Question
-    from agent.agents.lota import Way
-    from agent.examples import Chooser
     from agent.models.base import Model
-    from agent.skills.controller import Controller
 
-Word = TypeVar("Word", bound=str)
-Setting = str | int | float | bool
+DEFAULT_AGENT = "reasoner-actor"
+"""Who plays where nobody is named."""
+
+BUILTIN = "builtin"
 
 _SAMPLING: dict[str, Setting] = {"max_tokens": 512, "temperature": 0.0}
 _REPLANNING: dict[str, Setting] = {"on_subgoal": True, "stuck_after": 3, "on_hint": True, "revisions": 12}
@@ -56,8 +56,8 @@ _OPEX: dict[str, Setting] = {
 _LLM_PLANNER: dict[str, Setting] = {
     **_SAMPLING,
     **_POOL,
-    "shots": 9,
     "search": "counts",
+    "shots": 9,
     "wording": "pairs",
     "bias": 0.1,
     "replanning": True,
@@ -67,9 +67,9 @@ _LLM_PLANNER: dict[str, Setting] = {
 _SOCRATIC: dict[str, Setting] = {
     **_SAMPLING,
     **_POOL,
-    "shots": 0,
-    "max_tokens": 1_024,
     "search": "counts",
+    "max_tokens": 1_024,
+    "shots": 0,
     "questions": True,
     "replanning": True,
     "patience": 25,
@@ -77,265 +77,52 @@ _SOCRATIC: dict[str, Setting] = {
     "revisions": 10,
 }
 
-_LOTA: dict[str, Setting] = {
+_LIKELIEST: dict[str, Setting] = {
     **_SAMPLING,
-    "max_tokens": 64,
-    "replanning": False,
     "examples": "made-up",
+    "embedder": "",
+    "search": "counts",
+    "max_tokens": 64,
     "choose": "stratified",
     "shots": 6,
-    "embedder": "",
+    "replanning": False,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """What an agent may be made from."""
-
-    world: World
-    model: Model | None
-    question: Question | None
-    settings: Mapping[str, Setting]
-    seed: int
-
-    def number(self, key: str) -> int:
-        return int(self.settings[key])
-
-    def between(self, key: str, least: int, most: int) -> int:
-        """A whole number with bounds of its own. Raises ``ConfigurationError``."""
-        number = self.number(key)
-        if not least <= number <= most:
-            raise ConfigurationError(f"The setting {key} must lie between {least} and {most}, not {number}.")
-        return number
-
-
-@dataclass(frozen=True, slots=True)
 class _Entry:
-    make: Callable[[_Parts], Agent]
+    make: Callable[[Parts], Agent]
     about: str
     needs_model: bool
     settings: Mapping[str, Setting] | None
     """The defaults; None where the world says what can be set."""
-
-
-def _react(parts: _Parts) -> Agent:
-    from agent.agents.react import React
-    from agent.roles.base import Sampling
-
-    return React(_model(parts, "react"), parts.world.manual, Sampling(*_sampling(parts)))
-
-
-def _reasoner_actor(parts: _Parts) -> Agent:
-    from agent.agents.reasoner_actor import ReasonerActor, Replanning
-    from agent.roles.base import Sampling
-
-    replanning = Replanning(
-        subgoal=bool(parts.settings["on_subgoal"]),
-        stuck_after=parts.number("stuck_after"),
-        hint=bool(parts.settings["on_hint"]),
-        most=parts.number("revisions"),
-    )
-    return ReasonerActor(
-        _model(parts, "reasoner-actor"),
-        parts.world.manual,
-        Sampling(*_sampling(parts)),
-        replanning,
-        household=belief_reader(parts.world.name) is not None,
-    )
-
-
-def _pet(parts: _Parts) -> Agent:
-    from agent.agents.pet import Modules, Pet
-    from agent.examples import Choice, Chooser
-    from agent.roles.base import Sampling
-
-    acting = _choice(parts, "pet", "acting", ("react", "reasoner-actor"))
-    threshold = float(parts.settings["threshold"])
-    if threshold > 1:
-        raise ConfigurationError(f"The setting threshold of 'pet' must lie between 0 and 1, not {threshold:g}.")
-    modules = Modules(
-        plan=bool(parts.settings["plan"]),
-        eliminate=bool(parts.settings["eliminate"]),
-        track=bool(parts.settings["track"]),
-        threshold=threshold,
-        judged=_choice(parts, "pet", "judged", ("subtask", "task")),
-        scores=_choice(parts, "pet", "scores", ("auto", "probability", "answer")),
-    )
-    return Pet(
-        _model(parts, "pet"),
-        _AGENTS[acting].make(parts),
-        Sampling(*_sampling(parts)),
-        modules,
-        chooser=_pet_examples(parts) if modules.plan else Chooser((), Choice(shots=0)),
-        reader=belief_reader(parts.world.name),
-    )
-
-
-def _pet_examples(parts: _Parts) -> Chooser:
-    """Chooses among all tasks of train where that is asked for: the planner is shown no trajectory, so none is played."""
-    from agent.examples import TRAIN, make_chooser
-    from knowledge.subtasks import tasks_of
-
-    store = tasks_of(parts.world, TRAIN) if parts.settings["examples"] == TRAIN else None
-    return make_chooser(
-        parts.world,
-        examples=str(parts.settings["examples"]),
-        choose=str(parts.settings["choose"]),
-        shots=parts.number("shots"),
-        embedder=str(parts.settings["embedder"]),
-        seed=parts.seed,
-        store=store,
-    )
-
-
-def _choice(parts: _Parts, agent: str, key: str, choices: tuple[Word, ...]) -> Word:
-    """The setting ``key``, one of ``choices``. Raises ``ConfigurationError``."""
-    given = str(parts.settings[key])
-    if given not in choices:
-        known = ", ".join(choices)
-        raise ConfigurationError(
-            f"The setting {key} of {agent!r} must be one of {known}, not {shown(given)}.{nearest(given, choices)}"
-        )
-    return choices[choices.index(given)]
-
-
-def _llm_planner(parts: _Parts) -> Agent:
-    from agent.agents.llm_planner import Grounding, LlmPlanner
-    from agent.roles.base import Sampling
-    from agent.roles.llm_planner import wording_named
-
-    return LlmPlanner(
-        _model(parts, "llm-planner"),
-        _follower(parts, "llm-planner"),
-        _chooser(parts),
-        Sampling(*_sampling(parts)),
-        Grounding(bool(parts.settings["replanning"]), parts.number("revisions"), float(parts.settings["bias"])),
-        wording_named(str(parts.settings["wording"])),
-    )
-
-
-def _socratic(parts: _Parts) -> Agent:
-    from agent.agents.socratic import Socratic, Socratics
-    from agent.roles.base import Sampling
-
-    use = Socratics(
-        questions=bool(parts.settings["questions"]),
-        replanning=bool(parts.settings["replanning"]),
-        retries=parts.number("retries"),
-        most=parts.number("revisions"),
-    )
-    return Socratic(_model(parts, "socratic"), _follower(parts, "socratic"), _chooser(parts), Sampling(*_sampling(parts)), use)
-
-
-def _follower(parts: _Parts, agent: str) -> Follower:
-    from agent.agents.following import Follower
-
-    return Follower(_controller(parts, agent), parts.number("patience"))
-
-
-def _opex(parts: _Parts) -> Agent:
-    from agent.agents.opex import Opex, left_out
-    from agent.agents.opex import Parts as OpexParts
-    from agent.roles.base import Sampling
-
-    model, given = _model(parts, "opex"), parts.settings
-    playing = OpexParts(
-        planner=bool(given["planner"]),
-        observer=bool(given["observer"]),
-        left_out=left_out(look_around=bool(given["look_around"]), explore=bool(given["explore"])),
-        revisions=parts.number("revisions"),
-        on_hint=bool(given["on_hint"]),
-        tries=parts.between("tries", 1, 50),
-    )
-    return Opex(model, _controller(parts, "opex"), _chooser(parts), Sampling(*_sampling(parts)), playing)
-
-
-def _controller(parts: _Parts, agent: str) -> Controller:
-    """What carries skills out."""
-    from agent.skills.believing import reader_of
-    from agent.skills.controller import Controller
-
-    return Controller(reader_of(parts.world, agent), order=str(parts.settings["search"]))
-
-
-def _chooser(parts: _Parts) -> Chooser:
-    """What chooses examples."""
-    from agent.examples import make_chooser
-
-    given = parts.settings
-    return make_chooser(
-        parts.world,
-        examples=str(given["examples"]),
-        choose=str(given["choose"]),
-        shots=parts.number("shots"),
-        embedder=str(given["embedder"]),
-        seed=parts.seed,
-        pool=parts.number("pool") if "pool" in given else None,
-    )
-
-
-def _lota(parts: _Parts) -> Agent:
-    return _likeliest(parts, "lota", "exact" if parts.settings["exact"] else "greedy")
-
-
-def _saycan(parts: _Parts) -> Agent:
-    return _likeliest(parts, "saycan", "each")
-
-
-def _likeliest(parts: _Parts, name: str, way: Way) -> Agent:
-    from agent.agents.lota import Lota
-    from agent.roles.base import Sampling
-    from agent.skills.believing import reader_of
-    from agent.skills.controller import Controller
-
-    model, controller = _model(parts, name), Controller(reader_of(parts.world, name), near=True)
-    chooser = _chooser(parts)
-    replanning = bool(parts.settings["replanning"])
-    return Lota(model, controller, chooser, Sampling(*_sampling(parts)), way=way, replanning=replanning)
-
-
-def _expert(parts: _Parts) -> Agent:
-    from agent.agents.expert import Expert
-
-    return Expert(parts.world.expert(**parts.settings))
-
-
-def _human(parts: _Parts) -> Agent:
-    from agent.agents.human import Human
-
-    if parts.question is None:
-        raise ConfigurationError("The agent 'human' plays in `housequest play` alone: somebody has to be asked.")
-    return Human(parts.question)
-
-
-def _model(parts: _Parts, agent: str) -> Model:
-    if parts.model is None:
-        raise ConfigurationError(
-            f"The agent {agent!r} needs a language model; name one with --model, for example openai:NAME@http://localhost:8000/v1."
-        )
-    return parts.model
-
-
-def _sampling(parts: _Parts) -> tuple[int, float, int]:
-    return parts.number("max_tokens"), float(parts.settings["temperature"]), parts.seed
+    brief: bool = False
+    """Whether it can speak briefly, as the built-in model needs it."""
+    takes_rules: bool = True
 
 
 _AGENTS: dict[str, _Entry] = {
-    "react": _Entry(_react, "one role that thinks and acts", True, _SAMPLING),
-    "reasoner-actor": _Entry(_reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING),
-    "opex": _Entry(_opex, "a planner, an observer, and an executor with skills", True, _OPEX),
-    "llm-planner": _Entry(_llm_planner, "few-shot plans of actions and objects, made anew when one fails", True, _LLM_PLANNER),
-    "socratic": _Entry(_socratic, "plans from questions that the model asks itself", True, _SOCRATIC),
+    "react": _Entry(making.react, "one role that thinks and acts", True, _SAMPLING),
+    "reasoner-actor": _Entry(
+        making.reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING, brief=True
+    ),
+    "opex": _Entry(making.opex, "a planner, an observer, and an executor with skills", True, _OPEX),
+    "llm-planner": _Entry(
+        making.llm_planner, "few-shot plans of actions and objects, made anew when one fails", True, _LLM_PLANNER
+    ),
+    "socratic": _Entry(making.socratic, "plans from questions that the model asks itself", True, _SOCRATIC),
     "pet": _Entry(
-        _pet,
+        making.pet,
         "plans, leaves out what does not matter, and watches progress, round an acting agent",
         True,
         _SAMPLING | _REPLANNING | _PET,
     ),
-    "lota": _Entry(_lota, "the likeliest of a fixed set of skills, one after the other", True, _LOTA | {"exact": False}),
-    "saycan": _Entry(_saycan, "every skill scored by itself, times whether it can be done", True, _LOTA),
-    "expert": _Entry(_expert, "the world's own player, without a language model", False, None),
-    "human": _Entry(_human, "you, typing", False, {}),
+    "lota": _Entry(
+        making.lota, "the likeliest of a fixed set of skills, one after the other", True, _LIKELIEST | {"exact": False}
+    ),
+    "saycan": _Entry(making.saycan, "every skill scored by itself, times whether it can be done", True, _LIKELIEST),
+    "expert": _Entry(making.expert, "the world's own player, without a language model", False, None, takes_rules=False),
+    "human": _Entry(making.human, "you, typing", False, {}, takes_rules=False),
 }
 
 
@@ -355,6 +142,44 @@ def about(name: str) -> str:
 def needs_model(name: str) -> bool:
     """Whether the agent needs a language model."""
     return _entry(name).needs_model
+
+
+def default_agent(model: str | None, world: str) -> str:
+    """Who plays in the world named ``world`` where nobody is named: the expert where there is no model to play with."""
+    return DEFAULT_AGENT if model or belief_reader(world) is not None else "expert"
+
+
+def shipped_model(agent: str) -> str | None:
+    """The model that ships, where it can fill the roles of ``agent`` in a household; else None."""
+    return BUILTIN if _entry(agent).brief else None
+
+
+def model_for(agent: str, model: str | None, world: str) -> str | None:
+    """The model that ``agent`` plays the world named ``world`` with: ``model``, else the one that ships where it can serve.
+
+    None where the agent needs none. Raises ``ConfigurationError`` where there is none, or the built-in one cannot serve.
+    """
+    entry = _entry(agent)
+    if not entry.needs_model:
+        return None
+    serves = entry.brief and belief_reader(world) is not None
+    if model is None and serves:
+        return BUILTIN
+    if model is None:
+        raise ConfigurationError(
+            f"The agent {agent!r} needs a language model; name one with --model, for example openai:NAME@http://localhost:8000/v1."
+        )
+    if model.partition(":")[0].strip() == BUILTIN and not serves:
+        raise ConfigurationError(
+            f"The model {shown(model, 60)} plays households as {DEFAULT_AGENT} and knows nothing else. Take that agent there, "
+            "or name another model, for example openai:NAME@http://localhost:8000/v1."
+        )
+    return model
+
+
+def takes_rules(name: str) -> bool:
+    """Whether what the agent does can depend on the rules that it is told."""
+    return _entry(name).takes_rules
 
 
 def resolve_settings(name: str, given: Mapping[str, str | Setting]) -> dict[str, Setting]:
@@ -390,7 +215,7 @@ def make_agent(
     ``settings`` are its variants (``resolve_settings``), ``seed`` goes to its model, ``question`` asks a person. Raises
     ``ConfigurationError``.
     """
-    return _entry(name).make(_Parts(world, model, question, resolve_settings(name, settings or {}), seed))
+    return _entry(name).make(Parts(world, model, question, resolve_settings(name, settings or {}), seed))
 
 
 def _entry(name: str) -> _Entry:

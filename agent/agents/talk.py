@@ -1,6 +1,6 @@
 """How reasoner and actor are spoken to: in conversations that grow, for chat models, or briefly, as a small model was taught.
 
-Which of the two is the model's to say (``Capabilities.brief``). When the roles are asked, and what comes of it, is the agent's.
+Which of the two is the model's to say (``Model.brief``). When the roles are asked, and what comes of it, is the agent's.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from agent.evaluation.result import Result, Selected, result_of
 from agent.record import read_episode
 from worlds.errors import ConfigurationError, shown
 from worlds.paths import atomic_write
+from worlds.text import printable
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -34,9 +35,10 @@ LARGEST_INDEX = 256 << 20
 
 
 class _Edition(BaseModel):
-    """As much of a manifest as any housequest can read."""
+    """As much of a manifest as any housequest can read. ``family`` is that of a run that has no episodes."""
 
     schema_version: int = SCHEMA
+    family: str | None = None
 
 
 class RunFolder:
@@ -78,8 +80,14 @@ class RunFolder:
     def manifest(self) -> Manifest:
         """What the run is. Raises ``ConfigurationError`` where there is none, or a damaged one."""
         content = read(self.manifest_file, LARGEST_MANIFEST, f"{self.path} is no run's folder; it has no run.json.")
-        later = parsed(_Edition, content, str(self.manifest_file)).schema_version
-        if later > SCHEMA:
+        edition = parsed(_Edition, content, str(self.manifest_file))
+        if edition.family is not None:
+            family = printable(edition.family[:40])
+            raise ConfigurationError(
+                f"{self.path} is a run of {family}, which has no episodes; see it with `housequest report`."
+            )
+        if edition.schema_version > SCHEMA:
+            later = edition.schema_version
             raise ConfigurationError(f"{self.manifest_file} is of a later housequest (schema {later}); update this one.")
         return parsed(Manifest, content, str(self.manifest_file))
 
@@ -173,7 +181,7 @@ def episode_name(task: Selected) -> str:
     return f"{task.number:04d}-{slug(task.id)}"
 
 
-def differences(before: Manifest, now: Manifest) -> list[str]:
+def differences(before: BaseModel, now: BaseModel) -> list[str]:
     """What changed between two manifests, a line a change. Versions of what should not matter are not compared."""
     old, new = (_flat(manifest.model_dump(mode="json", exclude={"versions"})) for manifest in (before, now))
     changes = [
@@ -191,7 +199,7 @@ def _flat(value: Mapping[str, Any], above: str = "") -> dict[str, object]:
         if isinstance(item, dict):
             flat |= _flat(cast("dict[str, Any]", item), name)
         elif name == "tasks":
-            flat |= {name: len(item), "tasks' ids": " ".join(task["id"] for task in item)}
+            flat |= {name: len(item), "tasks' ids": " ".join(task if isinstance(task, str) else task["id"] for task in item)}
         else:
             flat[name] = item
     return flat

@@ -39,6 +39,10 @@ class MeteredModel:
         """How many calls the endpoint takes at once; None while nothing has said so."""
         return self._model.gate.limit if isinstance(self._model, Gated) else None
 
+    @property
+    def brief(self) -> bool:
+        return self._model.brief
+
     async def capabilities(self) -> Capabilities:
         return await self._model.capabilities()
 

@@ -7,19 +7,27 @@ from __future__ import annotations
 
 import platform
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
-from agent.config import Configuration, Grant, Scalar, check_habits, given_path, world_of
+from agent.config import RULES_BUDGET, Configuration, Grant, Scalar, check_habits, given_path, world_of
 from agent.episode import Terms
 from agent.evaluation.result import Selected
 from agent.evaluation.selection import Selection, select
+from knowledge.rules import Kind
 from worlds.base import World
 from worlds.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from knowledge.choosing import Choice
+    from knowledge.rulebook import Rulebook
+    from knowledge.rules import Rule
 
 SCHEMA = 1
 
@@ -30,17 +38,57 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Listed(_Frozen):
+    """A rule that may be told, and by what it is chosen."""
+
+    id: str
+    statement: str
+    kind: Kind | None = None
+    types: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+
+
 class Rules(_Frozen):
-    """The rules that the agent is told: the file's name and digest, and what it said."""
+    """The rules that the agent may be told: the book's name and digest, its accepted rules, and how many tokens an episode has
+    for them. ``part`` says in a few words where others of its rules are meant. A run from before there was a ``budget`` has
+    None, and was told all at once.
+    """
 
     file: str
     sha256: str
-    statements: tuple[str, ...]
+    part: str = ""
+    budget: int | None = None
+    rules: tuple[Listed, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _earlier(cls, value: object) -> object:
+        """A manifest from before rules were chosen has their statements alone."""
+        if not isinstance(value, dict) or "statements" not in value:
+            return cast("object", value)
+        fields = cast("dict[str, object]", value)
+        statements = cast("list[object]", fields["statements"]) if isinstance(fields["statements"], list) else []
+        rules = [{"id": f"rule-{number}", "statement": each} for number, each in enumerate(statements, 1)]
+        return {**{key: fields[key] for key in fields if key != "statements"}, "rules": rules}
 
     @property
     def label(self) -> str:
         """The rulebook in a word, for an episode's record."""
-        return f"{self.file}@{self.sha256[:12]}"
+        return f"{self.file}@{self.sha256[:12]} {self.part}".rstrip()
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """What the rules say."""
+        return tuple(rule.statement for rule in self.rules)
+
+    @property
+    def choice(self) -> Choice:
+        """The same as what is chosen from."""
+        from knowledge.choosing import Choice
+        from knowledge.rules import Rule
+
+        chosen = (Rule(each.id, each.statement, each.kind, each.types, each.objects) for each in self.rules)
+        return Choice(tuple(chosen), self.budget or RULES_BUDGET)
 
 
 class RunConfig(_Frozen):
@@ -76,7 +124,7 @@ class RunConfig(_Frozen):
             seed=self.seed,
             model=self.model,
             rules=self.rules.label if self.rules else None,
-            rule_statements=self.rules.statements if self.rules else (),
+            choice=self.rules.choice if self.rules else None,
             habits=habits_label(self.habits, world),
             settings=self.settings,
             inline=world.inline,
@@ -124,29 +172,31 @@ class Plan:
         """Where the run goes unless told otherwise: the same plan always names the same folder."""
         config = self.config
         digest = sha256(self.manifest.model_dump_json(exclude={"versions"}).encode()).hexdigest()[:8]
-        parts = [config.split, config.agent, config.model.partition(":")[2] if config.model else "", digest]
+        parts = [config.split, config.agent, (config.model.partition(":")[2] or config.model) if config.model else "", digest]
         return Path("runs") / "-".join(slug(part, 40) for part in parts if part)
 
 
-def make_plan(configuration: Configuration, *, curiosity: float | None = None) -> Plan:
-    """Make every choice that ``configuration`` leaves open; ``curiosity`` is an exploration's.
+def make_plan(configuration: Configuration, *, curiosity: float | None = None, rules: Rules | None = None) -> Plan:
+    """Make every choice that ``configuration`` leaves open; ``curiosity`` is an exploration's, and ``rules`` come before those
+    that are configured.
 
     Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
-    from agent.agents.registry import needs_model, resolve_settings
+    from agent.agents.registry import DEFAULT_AGENT, model_for, resolve_settings, takes_rules
     from agent.roles.base import prompt_hashes
 
     settings = configuration.settings
-    if settings.agent is None:
-        raise ConfigurationError("No agent is named; give --agent, for example --agent expert or --agent reasoner-actor.")
-    if settings.agent == "human":
+    agent = settings.agent or DEFAULT_AGENT
+    if agent == "human":
         raise ConfigurationError("The agent 'human' is nobody without a terminal; use `housequest play --agent human`.")
-    model = settings.model if needs_model(settings.agent) else None
+    model = model_for(agent, settings.model, settings.world)
     world = world_of(settings)
     split = settings.split or default_split(world)
     check_habits(settings.habits, split)
     seed = settings.seed or 0
     selection = select(world, split, settings.type, settings.limit, settings.sample, seed)
+    if rules is None and settings.rules:
+        rules = read_rules(settings.rules, settings.rules_budget)
     config = RunConfig(
         world=settings.world,
         engine=settings.engine,
@@ -157,11 +207,11 @@ def make_plan(configuration: Configuration, *, curiosity: float | None = None) -
         goals=settings.goals,
         habits=given_path(settings.habits).name if settings.habits else None,
         seed=seed,
-        agent=settings.agent,
-        settings=resolve_settings(settings.agent, settings.settings_of(settings.agent)),
+        agent=agent,
+        settings=resolve_settings(agent, settings.settings_of(agent)),
         model=placeless(model) if model else None,
         script_sha256=file_digest(model) if model else None,
-        rules=read_rules(settings.rules) if settings.rules else None,
+        rules=rules if takes_rules(agent) else None,
         grants=tuple(sorted(set(settings.grant))),
         max_turns=settings.max_steps,
         curiosity=curiosity,
@@ -184,16 +234,19 @@ def default_split(world: World) -> str:
     return "valid_seen" if world.name == "alfworld" else world.splits()[0]
 
 
-def read_rules(file: str) -> Rules:
-    """The accepted rules of ``file``, or of the rulebook of that name. Raises ``KnowledgeError``."""
+def read_rules(name: str, budget: int = RULES_BUDGET) -> Rules:
+    """The accepted rules of the rulebook ``name``, one of the library's or a file. Raises ``KnowledgeError``."""
     from knowledge.library import library
-    from knowledge.rulebook import load_rules, read_rulebook
     from knowledge.rules import accepted
 
-    path = library().find(file)
-    content = read_rulebook(path)
-    statements = tuple(rule.statement for rule in accepted(load_rules(path, content)))
-    return Rules(file=path.name, sha256=sha256(content).hexdigest(), statements=statements)
+    book = library().open(name)
+    return frozen_rules(book, accepted(book.rules), budget)
+
+
+def frozen_rules(book: Rulebook, rules: Iterable[Rule], budget: int, part: str = "") -> Rules:
+    """``rules`` of a ``book`` that was read, as a run keeps them."""
+    listed = (Listed(id=one.id, statement=one.statement, kind=one.kind, types=one.types, objects=one.objects) for one in rules)
+    return Rules(file=book.path.name, sha256=book.read or "", part=part, budget=budget, rules=tuple(listed))
 
 
 def habits_label(file: str | None, world: World) -> str | None:

@@ -9,7 +9,7 @@ The file is YAML::
         agent: react
       reasoner-actor with rules:
         agent: reasoner-actor
-        rules: rules.yaml             # beside the sweep's file
+        rules: rules.yaml             # beside the sweep's file, or the name of a rulebook
         set: {on_subgoal: off}
       reasoner-actor without:
         agent: reasoner-actor
@@ -38,7 +38,7 @@ LONGEST_NAME = 60
 
 SETTINGS = (
     *("world", "engine", "split", "type", "limit", "sample", "goals", "agent", "model"),
-    *("timeout", "rules", "grant", "max_steps", "set"),
+    *("timeout", "rules", "rules_budget", "grant", "max_steps", "set"),
 )
 """What an arm can set; the seed is the sweep's."""
 

@@ -89,6 +89,10 @@ class RememberedModel:
     def name(self) -> str:
         return self._model.name
 
+    @property
+    def brief(self) -> bool:
+        return self._model.brief
+
     async def capabilities(self) -> Capabilities:
         return await self._model.capabilities()
 

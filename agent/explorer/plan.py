@@ -8,11 +8,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from agent.agents.registry import BUILTIN
 from agent.config import Configuration, Prices, Settings, world_of
 from agent.evaluation.folder import RunFolder, parsed, read
 from agent.evaluation.plan import Plan, default_split, file_digest, make_plan, placeless
 from agent.explorer.chunks import Size
 from agent.explorer.report import Report
+from agent.models.registry import parse_model
 from agent.roles.base import prompt_hashes
 from worlds.errors import ConfigurationError, shown
 from worlds.paths import atomic_write
@@ -95,8 +97,13 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": wish.episodes})
     run = make_plan(replace(configuration, settings=settings), curiosity=wish.curiosity or None)
     model = wish.distiller or settings.model
-    if model == NO_MODEL:
+    if model == NO_MODEL or (model is not None and _is_builtin(model) and wish.distiller is None):
         model = None
+    if model is not None and _is_builtin(model):
+        raise ConfigurationError(
+            f"--distiller: {shown(model, 60)} plays households and cannot distil rules. Name a chat model, for example "
+            f"openai:NAME@http://localhost:8000/v1, or {NO_MODEL!r} to count alone."
+        )
     learning = Learning(
         distiller=placeless(model) if model else None,
         script_sha256=file_digest(model) if model else None,
@@ -108,9 +115,18 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
     return Exploration(run, learning, model, settings.prices_of(model) if model else None)
 
 
+def _is_builtin(model: str) -> bool:
+    return parse_model(model).kind == BUILTIN
+
+
+def is_kept(split: str) -> bool:
+    """Whether agents are evaluated on this split, so that nothing may be learned from it."""
+    return split.startswith(_KEPT)
+
+
 def refuse_kept(split: str, flag: str) -> None:
     """Raise ``ConfigurationError`` for a split that agents are evaluated on."""
-    if split.startswith(_KEPT):
+    if is_kept(split):
         raise ConfigurationError(
             f"{flag}: {shown(split)} is for evaluation, and rules that were learned from it would spoil its figures; use train "
             "or generated."

@@ -59,10 +59,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do beyond completing a chat; an agent that needs more says so before its first call.
-
-    ``brief``: it is no chat model, but was trained on the short prompts of ``agent/roles/brief.py`` and reads no others.
-    """
+    """What a model can do beyond completing a chat; an agent that needs more says so before its first call."""
 
     log_probabilities: bool = False
     scoring: bool = False
@@ -71,7 +68,6 @@ class Capabilities:
     bias: bool = False
     images: bool = False
     deterministic: bool = False
-    brief: bool = False
 
 
 class Model(Protocol):
@@ -84,6 +80,11 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """The model as a person named it, without any secret."""
+        ...
+
+    @property
+    def brief(self) -> bool:
+        """Whether it is no chat model, but reads the short prompts of ``agent.roles.brief``, and no others."""
         ...
 
     async def capabilities(self) -> Capabilities:

@@ -27,7 +27,7 @@ from agent.models.network import Cache, Floats
 from agent.roles.brief import is_brief
 from worlds.errors import ModelError, Unsupported
 
-_CAPABILITIES = Capabilities(log_probabilities=True, scoring=True, choices=True, deterministic=True, brief=True)
+_CAPABILITIES = Capabilities(log_probabilities=True, scoring=True, choices=True, deterministic=True)
 _BLOCK = 32
 _CACHES = 8
 _MOST_TOKENS = 512
@@ -62,6 +62,10 @@ class BuiltinModel:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def brief(self) -> bool:
+        return True
 
     async def capabilities(self) -> Capabilities:
         return _CAPABILITIES

@@ -30,6 +30,7 @@ from agent.models.wire import (
     read_refusal,
     retry_after,
 )
+from agent.models.wishes import QUESTION, chosen, probed, wishes
 from worlds.errors import ModelError, Unsupported
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ MOST_CROWDED = 60
 
 SHORTEST_SECRET = 16
 """A shorter key is not looked for in replies: it could be a word of theirs."""
+
+_PROBED_TOKENS = 256
+"""Enough for a model that thinks a little before it answers with a word."""
+
+_MOST_LEARNT = 4
 
 _AGAIN = frozenset({408, 409, 429})
 
@@ -65,6 +71,15 @@ class _Failure:
     refusal: Refusal | None = None
     crowded: bool = False
     hopeless: bool = False
+
+
+def _held(completion: Completion, choices: Sequence[str]) -> Completion | _Failure:
+    """The completion with the one of ``choices`` that it names."""
+    named = chosen(completion.text, choices)
+    if named is None:
+        what = f"was to choose among {len(choices)} texts and answered with none of them ({printable(completion.text, 80)})"
+        return _Failure(what, "Its server does not hold a reply to a schema at all times; use another model or server.")
+    return replace(completion, text=named)
 
 
 class OpenAIModel:
@@ -104,6 +119,8 @@ class OpenAIModel:
         self._gate = Gate(self._most)
         self._reached = False
         self._answered = False
+        self._probing = asyncio.Lock()
+        self._offered: Capabilities | None = None
 
     @property
     def name(self) -> str:
@@ -114,9 +131,17 @@ class OpenAIModel:
         """Holds calls back where the endpoint says that they are too many."""
         return self._gate
 
+    @property
+    def brief(self) -> bool:
+        return False
+
     async def capabilities(self) -> Capabilities:
-        """Nothing beyond chat: what was not tried on this very server is not promised."""
-        return Capabilities()
+        """What this very server was found to do, by three small calls when it is first asked; `agent.models.wishes`."""
+        await self._connected()
+        async with self._probing:
+            if self._offered is None:
+                self._offered = await probed(self._probe)
+            return self._offered
 
     async def complete(
         self,
@@ -131,8 +156,10 @@ class OpenAIModel:
         schema: Mapping[str, Any] | None = None,
         bias: Bias | None = None,
     ) -> Completion:
-        offered = await self.capabilities()
-        refuse_unsupported(self._name, offered, top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
+        more = wishes(top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
+        if more:
+            offered = await self.capabilities()
+            refuse_unsupported(self._name, offered, top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
         client = await self._connected()
         conversation = chat(messages)
         started = time.perf_counter()
@@ -140,7 +167,9 @@ class OpenAIModel:
         while True:
             parameters = self._dialect.parameters(stop=stop, max_tokens=max_tokens, temperature=temperature, seed=seed)
             attempts += 1
-            outcome, early = await self._admitted(client, conversation, parameters)
+            outcome, early = await self._admitted(client, conversation, parameters | more)
+            if isinstance(outcome, Completion) and choices is not None:
+                outcome = _held(outcome, choices)
             if isinstance(outcome, Completion):
                 timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=attempts)
                 return replace(outcome, timing=timing)
@@ -160,6 +189,20 @@ class OpenAIModel:
             elif not outcome.crowded:
                 await asyncio.sleep(outcome.asked * self._wait)
 
+    async def _probe(self, more: Mapping[str, Any]) -> Completion | None:
+        """One attempt with ``more``; None where it was in vain. Raises ``ModelError`` where no other would fare better."""
+        client, conversation = await self._connected(), chat([Message("user", QUESTION)])
+        for _ in range(_MOST_LEARNT):
+            parameters = self._dialect.parameters(stop=(), max_tokens=_PROBED_TOKENS, temperature=0.0, seed=None)
+            outcome, _early = await self._admitted(client, conversation, {**parameters, **more})
+            if isinstance(outcome, Completion):
+                return outcome
+            if outcome.hopeless:
+                raise self._error(outcome, 1, 1)
+            if outcome.refusal is None or self._dialect.learn(parameters, outcome.refusal) is None:
+                return None
+        return None
+
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:  # noqa: ARG002
         raise Unsupported(f"{self._name} does not score given texts; use an agent that only needs replies.")
 
@@ -173,6 +216,7 @@ class OpenAIModel:
         if self._loop is not loop:
             # Connections belong to the loop that made them, and somebody may call asyncio.run once an episode.
             self._loop, self._client, self._opening, self._gate = loop, None, asyncio.Lock(), Gate(self._most)
+            self._probing = asyncio.Lock()
         async with self._opening:
             if self._client is None:
                 self._client = await asyncio.to_thread(self._connect)

@@ -80,6 +80,10 @@ class ScriptedModel:
     def name(self) -> str:
         return self._name
 
+    @property
+    def brief(self) -> bool:
+        return False
+
     async def capabilities(self) -> Capabilities:
         return _CAPABILITIES
 

@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
 from agent.models.base import Completion, Message, Timing, Usage
+from agent.models.wishes import token_choices
 
 FIRST_WAIT = 0.5
 LONGEST_BACKOFF = 20.0
@@ -157,6 +158,7 @@ def read_completion(body: bytes, content_type: str) -> Completion:
         printable(finish, LONGEST_FINISH),
         Usage(_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))),
         Timing(cached=_count(details.get("cached_tokens"))),
+        token_choices(choice),
     )
 
 

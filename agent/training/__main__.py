@@ -28,14 +28,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _data(given: argparse.Namespace) -> None:
     from agent.training.corpus import Extent, make_corpus
 
-    extent = Extent(given.passes, given.houses, games=given.games)
+    extent = Extent(given.passes, given.plans, given.houses, games=given.games)
     print(json.dumps(make_corpus(given.corpus, given.games_folder, given.seed, extent), indent=1))
 
 
 def _train(given: argparse.Namespace) -> None:
     from agent.training.optimise import Recipe, train
 
-    recipe = Recipe(_shares(given.share), given.steps, rate=given.rate, seed=given.seed, threads=given.threads)
+    recipe = Recipe(_shares(given.share, given.corpus), given.steps, rate=given.rate, seed=given.seed, threads=given.threads)
     if given.width or given.layers:
         width = given.width or recipe.shape.width
         hidden = round(width * 8 / 3 / 32) * 32
@@ -78,10 +78,14 @@ def _evaluate(given: argparse.Namespace) -> None:
         given.out.write_text(json.dumps(found, indent=1), "utf-8")
 
 
-def _shares(given: Sequence[str]) -> dict[str, float]:
-    shares = dict(one.split("=", 1) for one in given)
-    standard = {"actor-train": 0.33, "actor-made-up": 0.3, "reasoner-train": 0.3, "reasoner-made-up": 0.07}
-    return {name: float(share) for name, share in shares.items()} or standard
+def _shares(given: Sequence[str], corpus: Path) -> dict[str, float]:
+    """The shares that were given; else the usual ones, with a third for the model's own play where there is some."""
+    if given:
+        return {name: float(share) for name, share in (one.split("=", 1) for one in given)}
+    shares = {"actor-train": 0.33, "actor-made-up": 0.3, "reasoner-train": 0.3, "reasoner-made-up": 0.07}
+    own = sorted(file.stem for file in corpus.glob("own-*.npz"))
+    weights = {name: 0.4 if "actor" in name else 0.1 for name in own}
+    return shares | {name: weight / max(1, len(own) / 2) for name, weight in weights.items()}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
 
     data = step("data", _data, "play the games of train and made-up houses with the expert")
     data.add_argument("--passes", type=int, default=2, help="how often each game of train is played")
+    data.add_argument("--plans", type=int, default=5, help="how often each goal is asked for")
     data.add_argument("--houses", type=int, default=3000, help="how many made-up houses")
     data.add_argument("--games", type=int, help="only so many games of train")
     train = step("train", _train, "train, or go on with what broke off")

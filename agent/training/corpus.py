@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from agent.models.vocabulary import Vocabulary
 from agent.training import wordings
-from agent.training.demonstrations import Player, Sample, plans, play
+from agent.training.demonstrations import Player, Sample, Saying, plans, play
 from agent.training.teacher import Teacher
 from worlds.alfworld.annotations import sentences_of
 from worlds.alfworld.counts import load_counts
@@ -44,9 +44,13 @@ _OVERSAMPLED = ("pick_two_obj_and_place", "look_at_obj_in_light")
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is played: ``passes`` over the games of ``train``, so many made-up ``houses`` from ``first`` on."""
+    """How much is played: ``passes`` over the games of ``train``, so many made-up ``houses`` from ``first`` on.
+
+    ``plans`` is how often each goal is asked for.
+    """
 
     passes: int = 2
+    plans: int = 5
     houses: int = 3000
     first: int = 0
     games: int | None = None
@@ -152,11 +156,12 @@ def reasoner_samples(games: Iterable[Game], passes: int, seed: int) -> Iterator[
                 yield plans(game.goal, sentence, opening, random, sayings)
 
 
-def _sayings(random: Random) -> Iterator[str]:
+def _sayings(random: Random) -> Iterator[Saying]:
     things = sorted(set(load_counts().objects()))
     places = sorted(wordings.SYNONYMS)
     for _ in range(400):
-        yield wordings.rule(random, random.choice(things), random.sample(places, random.randint(1, 3))).text
+        thing = random.choice(things)
+        yield Saying(thing, wordings.rule(random, thing, random.sample(places, random.randint(1, 3))).text)
 
 
 def make_vocabulary(data: Path | None) -> Vocabulary:
@@ -209,8 +214,8 @@ def make_corpus(folder: Path, data: Path | None, seed: int, extent: Extent) -> d
     parts = {
         "actor-train": actor_samples(train, extent.passes, seed),
         "actor-made-up": actor_samples(made_up, 1, seed + 1),
-        "reasoner-train": reasoner_samples(train, extent.passes, seed + 2),
-        "reasoner-made-up": reasoner_samples(made_up, 1, seed + 3),
+        "reasoner-train": reasoner_samples(train, extent.plans, seed + 2),
+        "reasoner-made-up": reasoner_samples(made_up, extent.plans, seed + 3),
     }
     counted: dict[str, Any] = {"seed": seed, "vocabulary": len(vocabulary), "games": len(train), "houses": len(made_up)}
     for name, samples in parts.items():

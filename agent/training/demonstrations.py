@@ -65,10 +65,18 @@ def play(
             return
 
 
-def plans(goal: Goal, sentence: str, opening: Observation, random: Random, sayings: Sequence[str] = ()) -> Sample:
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """A rule on where ``thing`` lies, which tells nothing where another thing is sought."""
+
+    thing: str
+    text: str
+
+
+def plans(goal: Goal, sentence: str, opening: Observation, random: Random, sayings: Sequence[Saying] = ()) -> Sample:
     """What the reasoner is asked and should reply: with or without rules, hints and plans that failed.
 
-    ``sayings`` are rules on other things, which tell nothing here.
+    Of ``sayings`` those on other things are added now and then.
     """
     belief = begin(opening)
     rules: list[str] = []
@@ -76,18 +84,19 @@ def plans(goal: Goal, sentence: str, opening: Observation, random: Random, sayin
     failed: list[tuple[str, ...]] = []
     told = Told()
     draw = random.random()
-    if draw < 0.2:
+    if draw < 0.3:
         where = _where(random, goal, belief, named=False)
         said = wordings.rule(random, where.thing, where.places, lamp=where.lamp)
         rules.append(said.text)
         told = said.told
-    elif draw < 0.45:
+    elif draw < 0.55:
         where = _where(random, goal, belief, named=True)
         said = wordings.hint(random, where.thing, where.places, lamp=where.lamp)
         hints.append(said.text)
         told = said.told
     if random.random() < 0.3:
-        rules += random.sample(sayings, min(len(sayings), random.randint(1, 3)))
+        others = random.sample(sayings, min(len(sayings), random.randint(1, 3)))
+        rules += [saying.text for saying in others if saying.thing not in {goal.object, goal.lamp}]
         random.shuffle(rules)
     for _ in range(random.choice((0, 0, 0, 1, 1, 2))):
         wrong = wrong_goal(random, goal, belief)

@@ -8,7 +8,22 @@ from importlib import import_module
 
 from worlds.paths import alfworld_data
 
-PARTS = ("engine", "expert", "startup", "reference", "doors", "houses", "screen", "rules", "batch", "prompts", "planners")
+PARTS = (
+    "engine",
+    "expert",
+    "startup",
+    "reference",
+    "doors",
+    "houses",
+    "screen",
+    "rules",
+    "expert_rules",
+    "batch",
+    "prompts",
+    "planners",
+    "lota",
+    "alfred_plans",
+)
 
 
 def main(wanted: list[str]) -> int:

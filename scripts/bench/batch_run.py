@@ -58,6 +58,10 @@ class _Listening:
     def __init__(self) -> None:
         self.asked: list[Sequence[Message]] = []
 
+    @property
+    def brief(self) -> bool:
+        return False
+
     async def capabilities(self) -> Capabilities:
         return Capabilities()
 

@@ -52,6 +52,7 @@ def run(data: Path | None) -> list[str]:
         f"{'agent':<16}{figures}{figures}",
     ]
     with serve() as server:
+        server.probes_aside = True
         for agent in agent_names():
             if needs_model(agent):
                 lines.append(asyncio.run(_row(agent, world, tasks, server, count)))

@@ -40,6 +40,7 @@ Count = Callable[[str], int]
 class _Heard:
     """A model that plays by a policy, and keeps every prompt of the episode at hand, role by role (by their system message)."""
 
+    brief: bool = False
     name: str = "bench"
     prompts: dict[str, list[Conversation]] = field(default_factory=dict[str, list[Conversation]])
     policy: Solver = field(default_factory=lambda: Solver(wrong_first_plan=True))

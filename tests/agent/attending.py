@@ -115,6 +115,7 @@ class Moody:
     fails_at: Sequence[int] = ()
     never_at: Sequence[int] = ()
     told: Callable[[], int] = lambda: 0
+    brief: bool = False
     name: str = "moody"
     prompts: list[tuple[Message, ...]] = field(default_factory=list[tuple[Message, ...]])
 

@@ -21,4 +21,5 @@ def server(running_server: Server) -> Server:
     """An endpoint that knows how to play."""
     running_server.reset()
     running_server.policy = Solver()
+    running_server.probes_aside = True
     return running_server

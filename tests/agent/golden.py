@@ -52,6 +52,7 @@ class Answering:
 
     policy: Policy
     name: str = "answering"
+    brief: bool = False
 
     async def capabilities(self) -> Capabilities:
         return Capabilities()

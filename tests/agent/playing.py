@@ -18,8 +18,8 @@ from worlds.base import Task, World
 ANYWHERE = ("react", "reasoner-actor")
 """Agents that play in any world; others need one whose texts are read into a belief."""
 
-AGENTS = (*ANYWHERE, "pet", "opex")
-"""Agents that call their model all along."""
+AGENTS = (*ANYWHERE, "opex", "pet", "lota")
+"""Agents that call their model at every turn, or nearly so."""
 
 PLANNERS = ("llm-planner", "socratic")
 """Agents whose model plans alone: most of their turns cost no call."""

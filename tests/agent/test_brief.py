@@ -45,8 +45,12 @@ class Parrot:
     asked: list[str] = field(default_factory=list[str])
     choices: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
 
+    @property
+    def brief(self) -> bool:
+        return True
+
     async def capabilities(self) -> Capabilities:
-        return Capabilities(choices=True, brief=True)
+        return Capabilities(choices=True)
 
     async def complete(self, messages: Sequence[Message], *, choices: Sequence[str] | None = None, **_: Any) -> Completion:
         if choices is not None:
@@ -211,8 +215,9 @@ def test_another_model_finds_what_the_one_before_it_has_seen() -> None:
     class Wavering(Parrot):
         """Is spoken to at length at first, and briefly later on."""
 
-        async def capabilities(self) -> Capabilities:
-            return Capabilities(choices=True, brief=len(self.asked) > 2)
+        @property
+        def brief(self) -> bool:
+            return len(self.asked) > 2
 
     def reply(text: str) -> str:
         return planned("find and take an egg") if "Write the plan" in text else acts(f"go to cabinet {len(model.asked)}")

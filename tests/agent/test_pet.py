@@ -256,6 +256,7 @@ class Sure:
 
     able: Capabilities = field(default_factory=lambda: Capabilities(log_probabilities=True))
     name: str = "sure"
+    brief: bool = False
     policy: Solver = field(default_factory=Solver)
     asked: list[int] = field(default_factory=list[int])
 

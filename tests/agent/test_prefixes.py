@@ -13,6 +13,8 @@ import pytest
 from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
 from agent.models.base import Capabilities, Completion, Message
+from knowledge.choosing import Choice
+from knowledge.rules import Rule
 from tests.backends.policy import Solver
 from worlds.base import World
 from worlds.registry import make_world
@@ -24,6 +26,7 @@ HOUSES = tuple(f"generated:{seed}" for seed in range(20, 26))
 class Heard:
     """A model that plays by a policy, says something that cannot be read every fifth time, and keeps what it is asked."""
 
+    brief: bool = False
     name: str = "heard"
     prompts: dict[str, list[Sequence[Message]]] = field(default_factory=dict[str, list[Sequence[Message]]])
     policy: Solver = field(default_factory=lambda: Solver(wrong_first_plan=True))
@@ -55,16 +58,20 @@ def world() -> World:
 @pytest.mark.parametrize("agent", ["react", "reasoner-actor"])
 def test_each_prompt_begins_with_the_one_before(world: World, agent: str, grants: frozenset[str]) -> None:
     rules = ("A closed place is opened before anything is taken from it.", "One hand holds one thing.")
+    kinds = ("fridge", "countertop", "cabinet", "bed", "desk", "sinkbasin", "egg", "mug")
+    choice = Choice(tuple(Rule(kind, f"There is a rule about every {kind}.", objects=(kind,)) for kind in kinds), 500)
     revised = 0
     for house in HOUSES:
         model = Heard()
         player = make_agent(agent, world=world, model=model)
-        terms = Terms(engine=world.engine, model="heard", grants=grants, rules="own", rule_statements=rules)
+        terms = Terms(engine=world.engine, model="heard", grants=grants, rules="own", rule_statements=rules, choice=choice)
         asyncio.run(run_episode(world.open(world.task(house)), player, terms, lambda _: None))
         # Prompts are told apart by their system message: another one would be a role of its own, and so would show here.
         assert len(model.prompts) == (1 if agent == "react" else 2)
         for prompts in model.prompts.values():
             assert len(prompts[0]) == 2
+            for rule in (*rules, *(rule.statement for rule in choice.rules)):
+                assert sum(rule in message.content for message in prompts[-1]) <= 1
             for before, after in pairwise(prompts):
                 assert after[: len(before)] == before
                 assert len(after) > len(before)

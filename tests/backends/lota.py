@@ -10,7 +10,10 @@ from tests.backends.prompts import said_by
 from tests.backends.server import Messages
 from worlds.alfworld.goals import APPLIANCES, Goal, read_goal
 
-_ASKED = re.compile(r"^Human: (?P<goal>.+)$", re.MULTILINE)
+_ASKED = re.compile(r"^Human: (.+)$", re.MULTILINE)
+_NUMBER = re.compile(r"(\n\n|^| )\d+\.$")
+"""What ends a message that asks for the next skill."""
+
 _FAILED = "(this skill failed:"
 
 
@@ -27,9 +30,8 @@ class Lister:
 
     def skill(self, messages: Messages) -> str:
         """The skill that comes next."""
-        told = said_by(messages, "user")
-        asked = _ASKED.search(told[0])
-        goal = read_goal(asked["goal"]) if asked else None
+        told = [text for text in said_by(messages, "user") if _NUMBER.search(text)]
+        goal = read_goal(_ASKED.findall(told[0])[-1])
         assert goal is not None, "the policy reads template goals alone"
         skills = list(listed(goal))
         if self.hasty:

@@ -39,7 +39,7 @@ class Solver:
         if (reply := self.pet.reply(messages)) is not None:
             return reply
         if system.startswith("Robot:"):
-            return Lister(hasty=self.wrong_first_plan)(messages)
+            return Lister()(messages)
         if system.startswith("You plan for someone"):
             return self._reason(messages)
         if "you are given a plan" in system:

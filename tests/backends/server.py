@@ -22,6 +22,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from agent.models.wishes import QUESTION
+
 Messages = list[dict[str, str]]
 Policy = Callable[[Messages], str]
 """From the conversation, and nothing else, to the reply."""
@@ -164,12 +166,17 @@ def endless(chunk: bytes, pause: float = 0.0) -> Behaviour:
 
 @dataclass
 class Server:
-    """The endpoint as a test holds it."""
+    """The endpoint as a test holds it.
+
+    With ``probes_aside`` it answers what `agent.models.wishes` tries on a server as one that only chats, and keeps none of it
+    among the requests.
+    """
 
     policy: Policy
     otherwise: Behaviour = answer
     requests: list[Recorded] = field(default_factory=list)
     port: int = 0
+    probes_aside: bool = False
     _queued: deque[Behaviour] = field(default_factory=deque)
 
     @property
@@ -200,6 +207,8 @@ class Server:
         async def chat(request: Request) -> Response:
             raw = await request.body()
             recorded = Recorded(request.url.path, dict(request.headers), json.loads(raw), raw)
+            if self.probes_aside and recorded.text == QUESTION:
+                return JSONResponse(completion("ready", recorded))
             self.requests.append(recorded)
             behaviour = self._queued.popleft() if self._queued else self.otherwise
             return await behaviour(recorded, self.policy)

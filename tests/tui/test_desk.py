@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knowledge.evidence import Finding
+from knowledge.language import parse_check
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import KINDS, STATUSES, Evidence, Rule
 from tui.desk import Desk, Filter
@@ -29,6 +32,7 @@ filters = st.builds(
     Filter,
     st.sampled_from((None, *STATUSES)),
     st.sampled_from((None, *KINDS)),
+    st.sampled_from((None, "pick_two", "nothing")),
     st.sampled_from(("", "mug", "MUG cabinet", "fridge", "pick_two", "[red]", "\x1b", "nowhere")) | st.text(max_size=5),
     st.booleans(),
 )
@@ -93,6 +97,42 @@ def test_a_file_changed_underneath_is_left_alone_and_read_again(tmp_path: Path) 
     save(again.judged("rejected").book)
     assert path.read_text().startswith("# mine")
     assert read_book(path).rule("mugs").status == "rejected"
+
+
+def test_a_rule_without_types_concerns_them_all() -> None:
+    shown = desk().filtered(Filter(type="pick_two")).rules
+    assert [rule.id for rule in shown] == ["open-first", "mugs", "one-hand", "mugs-too"]
+    assert [rule.id for rule in desk().filtered(Filter(type="other")).rules] == ["open-first", "mugs", "mugs-too"]
+
+
+def test_rules_that_exclude_each_other_are_found_from_either_side() -> None:
+    refused, accepted = (parse_check(f"open {{receptacle}}; then {then}") for then in ("refused", "accepted"))
+    rules = (
+        Rule("never", "Nothing can be opened.", check=refused),
+        Rule("always", "All can be opened.", check=accepted),
+    )
+    now = Desk(Rulebook(Path("book.yaml")).put([*RULES, *rules]))
+    names = {rule.id: {other.id for other in now.contraries(rule)} for rule in now.book.rules}
+    assert names["never"] == {"always"}
+    assert names["always"] == {"never"}
+    disputed = now.put("disputed", [RULES[1].disputed(RULES[0])])
+    assert [other.id for other in disputed.contraries(disputed.book.rule("open-first"))] == ["mugs"]
+    assert [rule.id for rule in disputed.looking("mugs").opposed] == ["mugs", "open-first"]
+    settled = disputed.settled("mugs", "open-first")
+    assert [settled.book.rule(name).status for name in ("mugs", "open-first")] == ["accepted", "rejected"]
+    assert settled.undone().book.text == disputed.book.text
+
+
+def test_what_was_found_goes_only_to_rules_that_still_have_that_check() -> None:
+    check = parse_check("open {receptacle}; then accepted")
+    rule = replace(RULES[0], check=check)
+    now = Desk(Rulebook(Path("book.yaml")).put([rule, RULES[1]]))
+    found = [Finding(rule, Evidence(2, 1, ("r/t/1",), ("r/t/2",))), Finding(replace(rule, id="gone"), Evidence(1))]
+    assert now.checked(found).book.rule("open-first").evidence == found[0].evidence
+    edited = now.put("edited", [rule.rechecked(None)])
+    assert edited.checked(found) is edited
+    taught = now.put("edited", [replace(rule, evidence=Evidence(witnesses=("r/t/9",)))])
+    assert taught.checked([Finding(rule, Evidence())]) is taught
 
 
 def test_merging_keeps_the_first_that_was_chosen() -> None:

@@ -112,16 +112,22 @@ def broken_off(lines: int = 6) -> Path:
     return part
 
 
-def test_without_games_enter_shows_the_expert_at_work() -> None:
+def test_without_games_enter_shows_the_model_that_ships_at_work() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
-        assert app.said.startswith("enter expert plays generated:690 and you watch: put a hot egg in din")
+        assert app.said.startswith("enter reasoner-actor plays generated:690 and you watch: put a hot egg")
         text = screen_text(app)
         assert text.count("not here") == 4
         assert "housequest data download" in text
         await pilot.press("enter")
         await until(pilot, lambda: app.chosen)
         game = app.last.game
-        assert (game.task.reference, game.agent, app.last.mode, app.last.resume) == ("generated:690", "expert", "watch", None)
+        assert (game.task.reference, game.agent, app.last.mode, app.last.resume) == (
+            "generated:690",
+            "reasoner-actor",
+            "watch",
+            None,
+        )
+        assert game.model == "builtin"
         assert (game.record, game.speed) == (True, 7.0)
 
     at_home(test)
@@ -160,9 +166,9 @@ def test_words_and_types_narrow_the_list() -> None:
         await pilot.press("slash", *"hot mug")
         assert app.listed
         assert all("mug" in row.text for row in app.screen.query_one(TaskList).rows)
-        assert app.said.startswith(f"enter expert plays {app.listed[0]}")
+        assert app.said.startswith(f"enter reasoner-actor plays {app.listed[0]}")
         await pilot.press("down")
-        assert app.said.startswith(f"enter expert plays {app.listed[1]}")
+        assert app.said.startswith(f"enter reasoner-actor plays {app.listed[1]}")
         await pilot.press("escape", "escape", "t")
         assert len(app.listed) > 20
         assert {row.kind for row in app.screen.query_one(TaskList).rows} == {"place"}
@@ -263,7 +269,7 @@ def test_letters_typed_into_a_line_do_nothing_else() -> None:
 def test_choices_are_kept_and_preselected() -> None:
     async def choose(app: House, pilot: Pilot[None]) -> None:
         await opened(app, pilot, "demo")
-        await pilot.press("down", "s", "a", "m", *"openai:y", "enter", "enter")
+        await pilot.press("down", "s", "a", "a", "m", *"openai:y", "enter", "enter")
         await until(pilot, lambda: app.chosen)
 
     async def see(app: House, pilot: Pilot[None]) -> None:
@@ -305,7 +311,7 @@ def test_choices_of_another_time_do_no_harm() -> None:
     keep(Recent("moon", "dark", "dark:1", "nobody", "sleep", "/nowhere", ("all",), ("x",)))
 
     async def test(app: House, pilot: Pilot[None]) -> None:
-        assert app.said.startswith("enter expert plays generated:690 and you watch")
+        assert app.said.startswith("enter reasoner-actor plays generated:690 and you watch")
 
     at_home(test)
 
@@ -367,7 +373,7 @@ def test_a_played_game_is_seen_again() -> None:
 def test_the_mouse_chooses_too() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         await pilot.click(TaskList, offset=(10, 2))
-        assert app.said.startswith(f"enter expert plays {app.listed[2]}")
+        assert app.said.startswith(f"enter reasoner-actor plays {app.listed[2]}")
         await pilot.click("#modes", offset=(12, 0))
         assert app.screen.query_one(Who).mode == "step"
         await pilot.click("#types", offset=(8, 0))

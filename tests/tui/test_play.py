@@ -36,10 +36,10 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def test_the_first_run_shows_the_expert_and_says_so(run: Run) -> None:
+def test_the_first_run_shows_the_model_that_ships_and_says_so(run: Run) -> None:
     done = run("play")
     assert done.returncode == 0
-    assert done.stdout.startswith("No language model is configured, so this is the expert")
+    assert done.stdout.startswith("This is the model that ships with housequest")
     assert "\nWon in " in done.stdout
     assert "--agent reasoner-actor" in done.stdout
     assert "--model openai:NAME@http://localhost:8000/v1" in done.stdout

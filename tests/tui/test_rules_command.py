@@ -138,3 +138,16 @@ def test_an_agent_is_told_accepted_rules_alone(book: Path) -> None:
 
 def test_looking_at_rules_loads_no_screen(book: Path, tmp_path: Path) -> None:
     assert loaded(command("rules", "list", "book.yaml"), tmp_path) & ({*HEAVY} - {"ruamel"}) == set()
+
+
+def test_a_dry_run_says_how_many_rules_and_tokens(book: Path, call: Run) -> None:
+    asked = ("eval", "--split", "generated", "--limit", "3", "--agent", "react", "--model", "openai:NAME", "--dry-run")
+    lines = call(*asked, "--rules", "book.yaml").stdout.splitlines()
+    assert lines[2].startswith("Rules: 2 accepted in book.yaml, about 12 tokens; an episode is told those that matter, at most")
+    assert lines[3].startswith("By its goal an episode begins with ")
+    assert "Rules: " not in call(*asked, "--rules", "none").stdout
+    told = call("eval", "--split", "generated", "--limit", "3", "--agent", "expert", "--rules", "book.yaml", "--dry-run")
+    assert "The agent 'expert' takes no rules; it plays without 'book.yaml'." in told.stderr
+    assert "Rules: " not in told.stdout
+    frozen = json.loads(call(*asked, "--rules", "book.yaml", "--rules-budget", "77", "--json").stdout)
+    assert frozen["configuration"]["rules"]["budget"] == 77

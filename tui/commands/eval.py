@@ -31,6 +31,7 @@ def evaluate(
     model: options.Model = None,
     timeout: options.Timeout = None,
     rules: options.Rules = None,
+    rules_budget: options.RulesBudget = None,
     grant: options.Grant = None,
     max_steps: options.MaxSteps = None,
     workers: Annotated[int | None, typer.Option("--workers", metavar="N", help="Episodes at once [1].")] = None,
@@ -51,7 +52,7 @@ def evaluate(
     from agent.evaluation.budget import Purse, read_budget
     from agent.evaluation.plan import make_plan
     from tui import terminal
-    from tui.running import Round, check_budget, play_round, remarks
+    from tui.running import Round, check_budget, play_round, remarks, unheard
     from worlds.errors import ConfigurationError, shown
 
     flags = options.settings(locals())
@@ -64,10 +65,15 @@ def evaluate(
         play_sweep(given_path(sweep), place, flags, limits, retry=retry is not None, dry_run=dry_run, as_json=as_json)
         return
     configuration = configure(flags)
+    if configuration.settings.world == "alfred-plans":
+        from tui.commands.alfred_plans import evaluate_plans
+
+        evaluate_plans(configuration, place, limits, dry_run=dry_run, as_json=as_json)
+        return
     plan = make_plan(configuration)
     check_budget(limits, configuration.settings, plan)
     folder = place or plan.default_folder
-    for line in remarks(plan):
+    for line in (*remarks(plan), *unheard(configuration.settings, plan)):
         terminal.note(line)
     if dry_run:
         _dry_run(configuration, plan, folder, as_json)
@@ -80,6 +86,7 @@ def evaluate(
 
 def _dry_run(configuration: Configuration, plan: Plan, folder: Path, as_json: bool) -> None:
     from tui import terminal
+    from tui.running import about_rules
     from tui.text import printable
 
     if as_json:
@@ -89,6 +96,7 @@ def _dry_run(configuration: Configuration, plan: Plan, folder: Path, as_json: bo
     lines = [
         f"Would play {plan.selection} ({plan.config.split}) into {folder}",
         _about_cost(configuration, plan, folder),
+        *about_rules(plan),
         "",
         json.dumps(plan.config.model_dump(mode="json"), indent=2),
         "",

@@ -1,4 +1,4 @@
-"""``housequest models``: what can be used here, and one real call to prove it."""
+"""``housequest models``: what can be used here, and real calls to prove what each can do."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ import typer
 from tui.commands import options
 
 if TYPE_CHECKING:
-    from agent.models.base import Completion
+    from agent.models.proving import Proof
 
 models_app = typer.Typer(
-    help="Language models: what can be used here, and one real call to prove it.",
+    help="Language models: what can be used here, and real calls to prove it.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )
 
-_QUESTION = "Answer with the single word: ready"
-
 
 @models_app.callback()
 def models(context: typer.Context) -> None:
-    """Show which models can be used here; `models check MODEL` makes one real call."""
+    """Show which models can be used here; `models check MODEL` proves what one can do by real calls."""
     if context.invoked_subcommand is None:
         _list()
 
@@ -43,12 +41,13 @@ def _list() -> None:
     lines = [
         "A model is named with --model, HOUSEQUEST_MODEL, or model = in housequest.toml:",
         "",
+        "  builtin                            the one that ships, and plays where no other is named",
         f"  openai:NAME                        the official host ({OFFICIAL_KEY} {key})",
         "  openai:NAME@http://HOST:PORT/v1    any other OpenAI-compatible server",
         f"  llama:FILE.gguf                    a model on this machine ({_runtimes()})",
         "  scripted:FILE                      replies from a file, for trying things out",
         "",
-        f"Configured: {model} ({configuration.origin('model')})" if model else "Configured: none",
+        f"Configured: {model} ({configuration.origin('model')})" if model else "Configured: none, so builtin plays",
         f"Your own configuration, where keys are named: {config_folder() / FILE_NAME}",
         *(f"Key for {address}: {variable} {_set(os.environ.get(variable))}" for address, variable in sorted(keys.items())),
         "",
@@ -75,38 +74,36 @@ def check(
     ] = None,
     timeout: options.Timeout = None,
 ) -> None:
-    """Make one real call and show the reply, its tokens and how long it took."""
+    """Show a reply, and what the model can do besides, each ability proved by a real call or two."""
     import asyncio
-    import time
 
+    from agent.agents.registry import BUILTIN
     from agent.config import configure
     from tui import terminal
     from tui.text import printable
-    from worlds.errors import ConfigurationError
 
     settings = configure({"model": model, "timeout": timeout}).settings
-    name = settings.model
-    if name is None:
-        raise ConfigurationError("No model is named or configured; give one, for example openai:NAME@http://localhost:8000/v1.")
-    before = time.monotonic()
-    completion = asyncio.run(_call(name, settings.timeout))
-    seconds = time.monotonic() - before
-    usage = completion.usage
+    name = settings.model or BUILTIN
+    proof = asyncio.run(_proof(name, settings.timeout))
+    completion, usage = proof.reply, proof.reply.usage
     lines = [
         *terminal.look().wrapped(completion.text.strip() or "(an empty reply)"),
         "",
-        f"{_counted(usage.prompt)} tokens read, {_counted(usage.completion)} written, {seconds:.2f} s, {completion.finish}",
+        f"{_counted(usage.prompt)} tokens read, {_counted(usage.completion)} written, {completion.timing.seconds:.2f} s, "
+        f"{completion.finish}",
+        "",
+        *(f"{found.ability:<22} {'yes' if found.works else 'no':<4} {found.seen}" for found in proof.findings),
     ]
     terminal.show(printable(line) for line in lines)
 
 
-async def _call(name: str, time_limit: float) -> Completion:
-    from agent.models.base import Message
+async def _proof(name: str, time_limit: float) -> Proof:
+    from agent.models.proving import prove
     from agent.models.registry import make_model
 
     model = make_model(name, timeout=time_limit, retries=0)
     try:
-        return await model.complete([Message("user", _QUESTION)], max_tokens=64)
+        return await prove(model)
     finally:
         await model.aclose()
 

@@ -27,7 +27,9 @@ Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="expe
 Model = Annotated[
     str | None,
     typer.Option(
-        "--model", metavar="MODEL", help="openai:NAME, openai:NAME@http://HOST:PORT/v1, llama:FILE.gguf or scripted:FILE."
+        "--model",
+        metavar="MODEL",
+        help="builtin, openai:NAME, openai:NAME@http://HOST:PORT/v1, llama:FILE.gguf or scripted:FILE [builtin].",
     ),
 ]
 Timeout = Annotated[
@@ -39,7 +41,14 @@ Grant = Annotated[
 ]
 MaxSteps = Annotated[int | None, typer.Option("--max-steps", metavar="N", help="Turns until an episode is lost [50].")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the agent; may be repeated.")]
-Rules = Annotated[str | None, typer.Option("--rules", metavar="FILE", help="A YAML list of rules that the agent is told.")]
+Rules = Annotated[
+    str | None,
+    typer.Option("--rules", metavar="BOOK", help="Rules that the agent is told: a rulebook's name or file, or none."),
+]
+RulesBudget = Annotated[
+    int | None,
+    typer.Option("--rules-budget", metavar="N", help="About how many tokens of them an episode has [1000]."),
+]
 
 
 def settings(arguments: Mapping[str, object]) -> dict[str, object]:

@@ -19,13 +19,14 @@ FIRST_HOUSE = "generated:690"
 DEMO_SPEED = 4.0
 """Turns a second that a newcomer can follow."""
 
-_EXPERT_PLAYS = (
-    "No language model is configured, so this is the expert: the world's own player, which finds its way by rules and counts "
-    "and uses no language model.\n"
+_MODEL_PLAYS = (
+    "This is the model that ships with housequest: a small language model that knows households in text and nothing else. It "
+    "makes a plan as the reasoner, and acts on it as the actor.\n"
 )
+_EXPERT_PLAYS = "This is the expert, the world's own player, which uses no language model.\n"
 _YOU_PLAY = "You play. Type a command and press Enter; ? shows help, :quit leaves.\n"
 _WHAT_NEXT = """
-To watch a language model play, name one on any OpenAI-compatible server:
+To watch another language model play, name one on any OpenAI-compatible server:
   {command} play --agent reasoner-actor \\
     --model openai:NAME@http://localhost:8000/v1
 To play yourself:
@@ -50,6 +51,7 @@ def play(
     model: options.Model = None,
     timeout: options.Timeout = None,
     rules: options.Rules = None,
+    rules_budget: options.RulesBudget = None,
     grant: options.Grant = None,
     max_steps: options.MaxSteps = None,
     speed: Annotated[float | None, typer.Option("--speed", metavar="N", help="Show at most N turns a second.")] = None,
@@ -62,9 +64,10 @@ def play(
     """Play one game on the screen: watch an agent, step in, or play it yourself. With nothing named, choose there.
 
     Without --agent, the configured model plays as reasoner-actor. Where there is none, a task that you name is yours to
-    play on a terminal; otherwise the expert shows a house that comes with housequest. Where there is no terminal, and with
-    --plain, the game is told in plain text.
+    play on a terminal; otherwise the model that ships plays a house that comes with housequest. Where there is no terminal,
+    and with --plain, the game is told in plain text.
     """
+    from agent.agents.registry import default_agent
     from agent.config import check_habits, configure, world_of
     from tui import terminal
 
@@ -87,9 +90,10 @@ def play(
     if settings.goals != "template" and chosen.wording == "template":
         terminal.note(f"{chosen.reference} has no goal in people's words; it shows the template's.")
     named = task is not None or random or split is not None or bool(type)
-    player = settings.agent or ("reasoner-actor" if settings.model else None)
+    shown = default_agent(settings.model, settings.world)
+    player = settings.agent or (shown if settings.model else None)
     if screen:
-        usual = HUMAN if (named and seat is None) or seat == "you" else "expert"
+        usual = HUMAN if (named and seat is None) or seat == "you" else shown
         game = Game(chosen_world, chosen, player or usual, settings, record, speed)
         _show(game, seat or ("you" if game.agent == HUMAN else "watch"), settings, record, speed)
         return
@@ -101,9 +105,9 @@ def play(
         return
 
     look = terminal.look()
-    terminal.show(look.wrapped(_EXPERT_PLAYS))
+    terminal.show(look.wrapped(_EXPERT_PLAYS if shown == "expert" else _MODEL_PLAYS))
     pace = speed or (DEMO_SPEED if terminal.interactive() else None)
-    ended = play_game(Game(chosen_world, chosen, "expert", settings, record, pace))
+    ended = play_game(Game(chosen_world, chosen, shown, settings, record, pace))
     terminal.show(_WHAT_NEXT.format(command=terminal.command()).splitlines())
     if terminal.interactive():
         answer = terminal.read_line("\nPress Enter to play this house yourself now, or q and Enter to leave: ")

@@ -38,9 +38,11 @@ def report(
     ] = None,
 ) -> None:
     """Show a run: success by task type with 95 % intervals, goal conditions, paths, tokens, cost, and why tasks were lost."""
+    from agent.alfred.work import begun
     from agent.config import configure, given_path
     from agent.evaluation.folder import RunFolder
     from agent.evaluation.sweep import SweepFolder
+    from tui.commands.alfred_plans import report_plans
     from tui.commands.page import page_file, write_run
     from tui.commands.sweep import show_standings
     from worlds.errors import ConfigurationError, shown
@@ -50,6 +52,18 @@ def report(
     if as_json + markdown + (csv == "-") > 1 or (against and csv == "-"):
         raise ConfigurationError("--json, --markdown and --csv - print one thing each, the last without --against; give one.")
     folders, prices = [RunFolder(given_path(run)) for run in runs], configure().settings.prices_of
+    if len(folders) == 1 and begun(folders[0].path):
+        for name, given in {
+            "--markdown": markdown,
+            "--csv": csv,
+            "--against": against,
+            "--html": html,
+            "--inspect": inspect,
+        }.items():
+            if given:
+                raise ConfigurationError(f"{name} is for runs with episodes; a run of plans has its figures and --json.")
+        report_plans(folders[0].path, as_json=as_json)
+        return
     swept = len(folders) == 1 and SweepFolder(folders[0].path).begun
     if swept or len(folders) > 1:
         of_one = {"--markdown": markdown, "--csv": csv, "--against": against, "--html": html, "--inspect": inspect}

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from tui.commands.mine import mine
 
+if TYPE_CHECKING:
     from knowledge.evidence import Finding
     from knowledge.library import Library
-    from knowledge.moments import Moment
     from knowledge.rulebook import Rulebook
     from knowledge.rules import Verdict
 
 _T = TypeVar("_T")
 
 rules_app = typer.Typer(
-    help="Rulebooks: list, show, check against what was played, accept, reject, edit and merge.",
+    help="Rulebooks: mine, list, show, check against what was played, accept, reject, edit and merge.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -32,9 +32,13 @@ Names = Annotated[list[str], typer.Argument(metavar="ID...", help="The rules' id
 Json = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 Kind = Annotated[str | None, typer.Option("--kind", metavar="KIND", help="mechanic, affordance, location or strategy.")]
 
+rules_app.command()(mine)
+
 
 @rules_app.command()
-def desk(book: Book) -> None:
+def desk(
+    book: Annotated[str | None, typer.Argument(metavar="[BOOK]", help="A rulebook's name, or its file [choose one].")] = None,
+) -> None:
     """Curate a book on the screen: each rule beside its witnesses, which lead into the replay."""
     from pathlib import Path
 
@@ -44,11 +48,13 @@ def desk(book: Book) -> None:
     if not terminal.has_screen():
         raise ConfigurationError("The desk needs a terminal; without one, see `housequest rules list` and `rules show`.")
     from tui.app import HousequestApp
+    from tui.screens.books import BooksScreen
     from tui.screens.desk import DeskScreen
+    from tui.shelf import opened
 
-    shelf = _library()
-    current = shelf.editable(book)
-    app = HousequestApp(lambda: DeskScreen(current, Path("runs"), shipped=shelf.is_shipped(shelf.find(book))))
+    found = opened(book, new=False) if book is not None else None
+    start = partial(DeskScreen, found.book, Path("runs"), shipped=found.shipped) if found else BooksScreen
+    app = HousequestApp(start)
     app.run()
     if app.return_code:
         raise typer.Exit(app.return_code)
@@ -107,18 +113,18 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check the rules of a book against every recorded command, and name those that the records contradict."""
-    from agent.config import given_path
     from agent.lived import lived, records
     from knowledge.evidence import examine
     from tui import terminal
+    from tui.commands.recorded import Counted, recorded
     from tui.rules import told
     from tui.text import printable
 
-    places = [given_path(path) for path in paths] if paths else _played()
+    places = recorded(paths)
     shelf = _library()
     current = shelf.editable(book) if save else shelf.open(book)
     episodes = len(records(places))
-    moments = _Counted(lived(places, left_out=lambda error: terminal.note(f"Left out: {error}")))
+    moments = Counted(lived(places, left_out=lambda error: terminal.note(f"Left out: {error}")))
     findings = examine(current.rules, moments)
     if as_json:
         _print_json({"episodes": episodes, "transitions": moments.number, "rules": [_found(each) for each in findings]})
@@ -232,34 +238,6 @@ def _one_of(flag: str, value: str | None, known: tuple[_T, ...]) -> _T | None:
     if found is None:
         names = tuple(str(each) for each in known)
         raise ConfigurationError(f"{flag}: {shown(value)} is none of {', '.join(names)}.{nearest(value, names)}")
-    return found
-
-
-class _Counted:
-    """Moments, counted as they pass."""
-
-    def __init__(self, moments: Iterable[Moment]) -> None:
-        self._moments = moments
-        self.number = 0
-
-    def __iter__(self) -> Iterator[Moment]:
-        for moment in self._moments:
-            self.number += 1
-            yield moment
-
-
-def _played() -> list[Path]:
-    """The runs in this folder, and the games that were played."""
-    from pathlib import Path
-
-    from tui.runs import played
-    from worlds.errors import ConfigurationError
-
-    found = played(Path("runs"))
-    if not found:
-        raise ConfigurationError(
-            "Nothing was recorded yet; name a run's folder, or play: `housequest play`, `housequest eval`."
-        )
     return found
 
 

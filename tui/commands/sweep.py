@@ -14,7 +14,7 @@ from agent.evaluation.standings import Standing, as_text, read_standings
 from agent.evaluation.standings import as_json as figures
 from agent.evaluation.sweep import SweepFolder, Trial, plan_sweep, read_sweep
 from tui import terminal
-from tui.running import Round, check_budget, play_round, remarks
+from tui.running import Round, about_rules, check_budget, play_round, remarks
 from tui.text import printable
 
 
@@ -62,6 +62,7 @@ def _dry_run(folder: SweepFolder, trials: tuple[Trial, ...], *, as_json: bool) -
     for trial in trials:
         config, settings = trial.plan.config, trial.configuration.settings
         lines.append(f"{trial.arm}, seed {trial.seed}: {trial.plan.selection} ({config.split}) with {config.agent}")
+        lines += [f"  {line}" for line in about_rules(trial.plan)]
         prices = settings.prices_of(trial.plan.model) if trial.plan.model else None
         about = estimate(trial.plan, folder.path / trial.folder, prices) if trial.plan.model else None
         lines.append(f"  {about or ('What it would cost cannot be told yet.' if trial.plan.model else 'No calls of a model.')}")

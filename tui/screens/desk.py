@@ -1,34 +1,52 @@
-"""The curator's desk: a rulebook's rules, the one that is looked at in full, and its witnesses, which lead into the replay."""
+"""The curator's desk: a rulebook's rules, the one that is looked at beside its witnesses, and what is done about them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Container
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets import ContentSwitcher, Static
 
-from knowledge.rulebook import Rulebook, read_book, save
-from knowledge.rules import STATUSES, Rule
+from knowledge.rulebook import Rulebook
+from knowledge.rules import Rule, Verdict
 from tui.aside import aside
-from tui.desk import Desk
+from tui.checking import Check, Progress
+from tui.curation import Curation
+from tui.desk import Desk, Filter
+from tui.draft import Draft, Fault
 from tui.leaving import LeavingScreen
-from tui.rules import MARKS, described, figures
+from tui.rule_dialog import RuleDialog
 from tui.runs import played
-from tui.text import printable
+from tui.widgets.filter_bar import FilterBar, Narrowing
 from tui.widgets.keybar import KeyBar
 from tui.widgets.lines import flat
+from tui.widgets.rule_list import RuleList
+from tui.widgets.rule_pair import RulePair
+from tui.widgets.rule_view import RuleView
 from tui.witness import Seen, Witness, look_up
 from worlds.errors import HousequestError
+
+WIDE = 104
+"""Columns from which on a rule stands beside the list, not below it."""
+
+EMPTY = (
+    "No rules yet. n writes one; k in a game or in a replay makes one of what happens there; "
+    "`housequest explore` finds some by itself."
+)
+FILTERED = "No rule fits: f, s, k, t and c change what is shown, and 0 shows all."
+
+_LISTED = {"mark", "merge", "new", "words", "narrow", "check"}
+_PAIRED = {"settle"}
+"""Keys of the list alone, and of two rules side by side alone."""
 
 
 class DeskScreen(LeavingScreen):
@@ -40,34 +58,39 @@ class DeskScreen(LeavingScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "judge('accepted')", "Accept"),
         Binding("x", "judge('rejected')", "Reject"),
+        Binding("e", "edit", "Edit"),
+        Binding("u", "undo", "Undo"),
+        Binding("w", "settle", "This, not that"),
+        Binding("p", "pair", "Side by side"),
+        Binding("v", "check", "Check"),
+        Binding("n", "new", "New"),
         Binding("space", "mark", "Mark"),
         Binding("m", "merge", "Merge"),
-        Binding("u", "undo", "Undo"),
-        Binding("s", "status", "Status"),
-        Binding("c", "contradicted", "Contradicted"),
-        Binding("tab", "turn", "Witnesses", priority=True),
+        Binding("f", "words", "Find"),
+        Binding("s", "narrow('status')", "Status", show=False),
+        Binding("k", "narrow('kind')", "Kind", show=False),
+        Binding("t", "narrow('type')", "Task type", show=False),
+        Binding("c", "narrow('contradicted')", "Contradicted alone", show=False),
+        Binding("0", "narrow('all')", "All rules", show=False),
         Binding("r", "reload", "Read again"),
         Binding("slash", "app.command_palette", "Palette", key_display="/"),
         Binding("q", "leave", "Back"),
         Binding("escape", "leave", "Back", show=False),
     ]
-    AUTO_FOCUS = "#desk-rules"
+    AUTO_FOCUS = "RuleList"
 
     DEFAULT_CSS = """
     DeskScreen {
         background: $background;
-        #desk-title { height: 1; padding: 0 1; color: $quiet; }
+        #desk-title { height: 1; padding: 0 1; color: $quiet; text-wrap: nowrap; text-overflow: ellipsis; }
         #desk-note { height: auto; max-height: 4; padding: 0 1; }
-        OptionList {
-            height: 2fr; border: round $frame; padding: 0 1; background: transparent; scrollbar-size-vertical: 1;
-            border-title-color: $quiet;
-            &:focus { border: round $foreground; background-tint: transparent; }
-            & > .option-list--option-highlighted, &:focus > .option-list--option-highlighted {
-                background: $panel; color: $foreground; text-style: bold;
-            }
-        }
-        #desk-witnesses { height: 1fr; min-height: 5; }
-        #desk-card { height: 1fr; min-height: 4; padding: 0 2; }
+        ContentSwitcher { height: 1fr; }
+        #desk-list { height: 1fr; layout: vertical; }
+        #desk-list RuleList { height: 2fr; }
+        #desk-list RuleView { height: 3fr; }
+        &.-wide #desk-list { layout: horizontal; }
+        &.-wide #desk-list RuleList { width: 1fr; height: 1fr; }
+        &.-wide #desk-list RuleView { width: 1fr; height: 1fr; }
     }
     """
 
@@ -81,177 +104,315 @@ class DeskScreen(LeavingScreen):
     class Left(Message):
         """The person is done here."""
 
+    class Went(Message):
+        """A check has gone on."""
+
+        def __init__(self, progress: Progress) -> None:
+            super().__init__()
+            self.progress = progress
+
     def __init__(self, book: Rulebook, runs: Path, *, shipped: bool = False) -> None:
         super().__init__()
-        self.desk = Desk(book)
+        self._at = Curation(Desk(book))
         self._runs = runs
         self._shipped = shipped
-        self._witnesses: tuple[Witness, ...] = ()
-        self._shown: Rule | None = None
-        self._saving = False
+        self._check: Check | None = None
+
+    @property
+    def desk(self) -> Desk:
+        """The desk as it stands."""
+        return self._at.desk
 
     def compose(self) -> ComposeResult:
-        """A title, the rules, the one that is looked at, its witnesses, and the keys."""
+        """A title, what is looked for, the rules and the one that is looked at, or two of them, and the keys."""
         yield Static(id="desk-title")
-        yield OptionList(id="desk-rules", markup=False)
-        with VerticalScroll(id="desk-card", can_focus=False):
-            yield Static(id="desk-rule")
-        yield OptionList(id="desk-witnesses", markup=False)
+        yield FilterBar()
+        with ContentSwitcher(initial="desk-list"):
+            with Container(id="desk-list"):
+                yield RuleList()
+                yield RuleView(self._look_up, id="desk-rule")
+            yield RulePair(self._look_up, id="desk-pair")
         yield Static(id="desk-note")
         yield KeyBar(last=("app.command_palette", "leave"))
 
     def on_mount(self) -> None:
         """Show the book."""
-        self.query_one("#desk-rules").border_title = Content("Rules")
-        self.query_one("#desk-witnesses").border_title = Content("Witnesses")
         if self._shipped:
             self._say(f"This book ships and is read-only: what you change goes to {self.desk.book.path}.")
         self._show()
 
+    def on_unmount(self) -> None:
+        """Let a check that is under way end."""
+        if self._check:
+            self._check.call_off()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Put the rule beside the list, or below it."""
+        self.set_class(event.size.width >= WIDE, "-wide")
+        self._show()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key is one of what is shown."""
+        del parameters
+        return action not in (_LISTED if self._paired else _PAIRED)
+
+    @property
+    def _paired(self) -> bool:
+        return self.query_one(ContentSwitcher).current == "desk-pair"
+
     def _show(self) -> None:
-        desk, rules = self.desk, self.desk.rules
-        looked = desk.rule
-        listed = self.query_one("#desk-rules", OptionList)
-        with self.prevent(OptionList.OptionHighlighted):
-            listed.set_options(Option(_row(rule, rule.id in desk.chosen)) for rule in rules)
-            listed.highlighted = rules.index(looked) if looked else None
-        wanted = desk.filter
-        told = [wanted.status or "", "contradicted" if wanted.contradicted else ""]
-        of = f"{len(rules)} of {len(desk.book.rules)} rules {' '.join(word for word in told if word)}".rstrip()
-        self.query_one("#desk-title", Static).update(Content(f"Desk  ·  {of}  ·  {flat(str(desk.book.path))}"))
+        desk, rules, looked = self.desk, self.desk.rules, self.desk.rule
+        told = f"{len(rules)} of {len(desk.book.rules)} rules" if desk.filter else _rules(len(rules))
+        marked = f"  ·  {len(desk.marked)} marked" if desk.marked else ""
+        title = f"  ·  {told}{marked}  ·  "
+        path = flat(str(desk.book.path))
+        room = max(8, self.size.width - len("Desk") - len(title) - 2)
+        # The end of a path says more than its beginning.
+        path = path if len(path) <= room else f"…{path[1 - room :]}"
+        self.query_one("#desk-title", Static).update(Content.assemble(("Desk", "bold $foreground"), title, path))
+        self.query_one(FilterBar).show(desk.filter, desk.types)
+        self.query_one(RuleList).show(rules, looked, desk.chosen)
         self._look(looked)
 
     def _look(self, rule: Rule | None) -> None:
-        if rule == self._shown and rule is not None:
-            return
-        self._shown = rule
-        lines = described(rule) if rule else iter(["No rule fits: s and c change what is shown."])
-        self.query_one("#desk-rule", Static).update(Content("\n".join(printable(line) for line in lines)))
-        self._witnesses = ()
-        self.query_one("#desk-witnesses", OptionList).clear_options()
-        if rule and rule.evidence:
-            self.run_worker(partial(self._read, rule), group="witnesses", exclusive=True)
+        nothing = FILTERED if self.desk.book.rules else EMPTY
+        self.query_one("#desk-rule", RuleView).show(rule, self.desk.contraries(rule) if rule else (), nothing)
 
-    async def _read(self, rule: Rule) -> None:
-        origins = (*rule.evidence.witnesses, *rule.evidence.against)
-        try:
-            found = await aside(lambda: look_up(origins, played(self._runs)))
-        except (HousequestError, OSError) as error:
-            self._say(f"The witnesses cannot be read: {error}")
-            return
-        self._witnesses = found
-        supporting = len(rule.evidence.witnesses)
-        listed = self.query_one("#desk-witnesses", OptionList)
-        listed.set_options(Option(_witnessed(each, place < supporting)) for place, each in enumerate(found))
-        listed.highlighted = 0 if found else None
+    async def _look_up(self, origins: Sequence[str]) -> tuple[Witness, ...]:
+        return await aside(lambda: look_up(origins, played(self._runs)))
 
-    @on(OptionList.OptionHighlighted, "#desk-rules")
-    def _moved(self, message: OptionList.OptionHighlighted) -> None:
-        rule = self.desk.rules[message.option_index]
-        self.desk = self.desk.looking(rule.id)
-        self._look(rule)
+    @on(RuleList.Looked)
+    def _moved(self, message: RuleList.Looked) -> None:
+        self._at.desk = self.desk.looking(message.name)
+        self._look(self.desk.rule)
 
-    @on(OptionList.OptionSelected, "#desk-rules")
-    def action_turn(self) -> None:
-        """Go from the rules to the witnesses, or back."""
-        there = self.query_one("#desk-witnesses", OptionList)
-        (self.query_one("#desk-rules") if there.has_focus else there).focus()
+    @on(RuleList.Entered)
+    def _entered(self) -> None:
+        self.query_one("#desk-rule", RuleView).focus_witnesses()
 
-    @on(OptionList.OptionSelected, "#desk-witnesses")
-    def _opened(self, message: OptionList.OptionSelected) -> None:
-        match self._witnesses[message.option_index]:
+    @on(RuleView.Opened)
+    def _opened(self, message: RuleView.Opened) -> None:
+        match message.witness:
             case Seen(path=path, event=event):
                 self.post_message(self.OpenStep(path, event))
             case missing:
                 self._say(missing.reason)
 
-    def action_judge(self, status: str) -> None:
+    def action_judge(self, status: Verdict) -> None:
         """Accept or reject the marked rules, or the one that is looked at."""
-        self._change(lambda desk: desk.judged("accepted" if status == "accepted" else "rejected"), status)
+        looked = self.query_one(RulePair).rule if self._paired else None
+        names = (looked.id,) if looked else ()
+        self._change(lambda desk: desk.judged(status, *names), status.capitalize())
+
+    def action_settle(self) -> None:
+        """Accept this rule of two, and reject the other."""
+        pair = self.query_one(RulePair)
+        one, other = pair.rule, pair.other
+        if one and other:
+            self._change(lambda desk: desk.settled(one.id, other.id), f"{one.id} accepted, {other.id} rejected")
 
     def action_merge(self) -> None:
         """Make the marked rules one, the first that was marked."""
-        self._change(Desk.merged, "merged")
+        self._change(Desk.merged, "Merged")
 
     def action_undo(self) -> None:
         """Take the last change of this sitting back, in the file too."""
-        self._change(Desk.undone, f"undone: {self.desk.done[-1].name}" if self.desk.done else "")
+        self._change(Desk.undone, f"Undone: {self.desk.done[-1].name}" if self.desk.done else "")
 
-    def _change(self, change: Callable[[Desk], Desk], name: str) -> None:
-        if not self._saving:
-            self._saving = True
-            self.run_worker(partial(self._save, change, name), group="save")
+    def _change(self, deed: Callable[[Desk], Desk], done: str) -> None:
+        self.run_worker(partial(self._do, deed, done), group="save")
 
-    async def _save(self, change: Callable[[Desk], Desk], name: str) -> None:
-        """Change the book and save it; where that is refused, the desk is as it was."""
-        before = self.desk
+    async def _do(self, deed: Callable[[Desk], Desk], done: str) -> str:
+        """Do and save something; where that is refused, say why, which is also the answer, and leave the desk as it was."""
         try:
-            changed = await aside(partial(change, before))
-            if changed.book is not before.book:
-                changed = changed.saved(await aside(partial(save, changed.book)))
-                self._say(f"{name}, and saved; u undoes it. {changed.book.path}")
+            if await self._at.do(deed):
+                way_back = "" if done.startswith("Undone") else "; u undoes it"
+                self._say(f"{done}. Saved{way_back}. {self.desk.book.path}")
         except HousequestError as error:
-            self._say(f"{error} (r reads it again)" if before.book.read else str(error))
+            told = f"{error} (r reads it again)" if self.desk.book.read else str(error)
+            self._say(told)
+            return str(error)
+        self._show()
+        self._show_pair()
+        return ""
+
+    def action_edit(self) -> None:
+        """Edit the rule that is looked at."""
+        rule = self.query_one(RulePair).rule if self._paired else self.desk.rule
+        if rule is None:
+            self._say("There is no rule here to edit; n writes one.")
+            return
+        name = rule.id
+
+        async def submit(draft: Draft, since: Draft) -> Fault | None:
+            return await self._submit(
+                lambda desk: desk.put("edited", [draft.onto(desk.book.rule(name), since)]), f"{name} edited"
+            )
+
+        async def reread() -> Draft:
+            await self._reread()
+            return Draft.of(self.desk.book.rule(name))
+
+        self.app.push_screen(RuleDialog(f"Edit {name}", Draft.of(rule), submit, reread=reread))  # pyright: ignore[reportUnknownMemberType]
+
+    def action_new(self) -> None:
+        """Write a rule; it is a candidate until it is accepted."""
+
+        async def submit(draft: Draft, since: Draft) -> Fault | None:
+            del since
+
+            def added(desk: Desk) -> Desk:
+                rule = draft.new({rule.id for rule in desk.book.rules})
+                return replace(desk.put("written", [rule]), at=rule.id, filter=Filter())
+
+            return await self._submit(added, "Written")
+
+        async def reread() -> Draft:
+            await self._reread()
+            return Draft()
+
+        self.app.push_screen(RuleDialog("A new rule", Draft(), submit, reread=reread))  # pyright: ignore[reportUnknownMemberType]
+
+    async def _submit(self, deed: Callable[[Desk], Desk], done: str) -> Fault | None:
+        fault = await self._do(deed, done)
+        return Fault("form", f"{fault} ^r reads it again and keeps what you typed.") if fault else None
+
+    def action_pair(self) -> None:
+        """Put two rules side by side: the marked ones, or the one that is looked at and one that contradicts it."""
+        if self._paired:
+            one, other = self.query_one(RulePair).rule, self.query_one(RulePair).other
+            others = self.desk.contraries(one) if one else ()
+            if one is None or other not in others or len(others) < 2:
+                self._say("No other rule contradicts this one.")
+                return
+            self.query_one(RulePair).show(one, others[(others.index(other) + 1) % len(others)])
+            return
+        two = self.desk.opposed
+        if len(two) < 2:
+            self._say("No rule contradicts this one; mark two with space to put them side by side.")
+            return
+        self._turn_to("desk-pair")
+        self.query_one(RulePair).show(*two)
+        self.query_one(RulePair).action_side(0)
+        told = "These two contradict each other" if two[1] in self.desk.contraries(two[0]) else "The two that you marked"
+        self._say(f"{told}: ← → go from one to the other, w accepts the one that has the keys and rejects the other.")
+
+    def _show_pair(self) -> None:
+        """Bring the two up to the book; where one is gone, back to the list."""
+        if not self._paired:
+            return
+        by_id = {rule.id: rule for rule in self.desk.book.rules}
+        pair = self.query_one(RulePair)
+        sides = [by_id.get(rule.id) for rule in pair.rules if rule]
+        match sides:
+            case [Rule() as one, Rule() as other]:
+                pair.show(one, other)
+            case _:
+                self._turn_to("desk-list")
+
+    def _turn_to(self, view: str) -> None:
+        self.query_one(ContentSwitcher).current = view
+        self._say("")
+        if view == "desk-list":
+            self.query_one(RuleList).focus()
+        self.query_one(FilterBar).display = view == "desk-list"
+        self.refresh_bindings()
+
+    def action_check(self) -> None:
+        """Check the marked rules, or all that are shown, against everything that was recorded; again, call that off."""
+        if self._check is not None:
+            self._check.call_off()
+            return
+        rules = [rule for rule in self.desk.marked or self.desk.rules if rule.check]
+        if not rules:
+            self._say("None of these rules has a check that records could decide; e gives one to the rule that is looked at.")
+            return
+        check = self._check = Check(rules, lambda: played(self._runs), lambda progress: self._heard(check, progress))
+        self._say(f"Checking {_rules(len(rules))} …")
+        self.run_worker(partial(self._run, check, len(rules)), group="check")
+
+    def _heard(self, check: Check, progress: Progress) -> None:
+        """Hand on, from the thread of a check, how far it is."""
+        if check is self._check and self.is_running:
+            self.post_message(self.Went(progress))
+
+    def on_desk_screen_went(self, message: Went) -> None:
+        """Say how far the check is."""
+        message.stop()
+        if self._check is not None:
+            told = (
+                f"{message.progress.read:,} of {message.progress.episodes:,} episodes, {message.progress.commands:,} commands"
+            )
+            self._say(f"Checking: {told}; esc calls it off.")
+
+    async def _run(self, check: Check, rules: int) -> None:
+        try:
+            outcome = await aside(check.run)
+        except (HousequestError, OSError) as error:
+            self._say(f"Nothing was checked: {error}")
             return
         finally:
-            self._saving = False
-        # What was looked at or marked meanwhile stays so, but for what the change itself moved.
-        moved = self.desk is not before
-        self.desk = replace(changed, at=self.desk.at, filter=self.desk.filter) if moved else changed
-        self._show()
+            self._check = None
+        if outcome is None:
+            self._say("Called off; the rules are as they were.")
+            return
+        before = self.desk.book
+        fault = await self._do(lambda desk: desk.checked(outcome.findings), f"{_rules(rules)} checked")
+        if not fault:
+            saved = "saved; u undoes it" if self.desk.book is not before else "nothing new"
+            self._say(f"{outcome}: {saved}.")
 
     def action_mark(self) -> None:
         """Mark the rule that is looked at, or no longer."""
         if self.desk.rule:
-            self.desk = self.desk.toggled(self.desk.rule.id)
+            self._at.desk = self.desk.toggled(self.desk.rule.id)
             self._show()
 
-    def action_status(self) -> None:
-        """Look at rules of the next status, or of all."""
-        every = (None, *STATUSES)
-        now = self.desk.filter
-        self.desk = self.desk.filtered(replace(now, status=every[(every.index(now.status) + 1) % len(every)]))
+    def action_words(self) -> None:
+        """Type words to look for."""
+        self.query_one(FilterBar).focus_words()
+
+    @on(FilterBar.Left)
+    def _found(self) -> None:
+        self.query_one(RuleList).focus()
+
+    def action_narrow(self, what: Narrowing) -> None:
+        """Look at other rules."""
+        self.query_one(FilterBar).narrow(what)
+
+    @on(FilterBar.Changed)
+    def _filtered(self, message: FilterBar.Changed) -> None:
+        self._at.desk = self.desk.filtered(message.wanted)
         self._show()
 
-    def action_contradicted(self) -> None:
-        """Look at those alone that something speaks against, or at all."""
-        now = self.desk.filter
-        self.desk = self.desk.filtered(replace(now, contradicted=not now.contradicted))
-        self._show()
-
-    async def action_reload(self) -> None:
+    def action_reload(self) -> None:
         """Read the file again, where somebody else changed it."""
+        self.run_worker(self._read_again, group="save")
+
+    async def _read_again(self) -> None:
         try:
-            self.desk = self.desk.reloaded(await aside(partial(read_book, self.desk.book.path)))
+            await self._reread()
         except HousequestError as error:
             self._say(str(error))
-            return
-        self._say("Read again; what was done before cannot be undone any more.")
+
+    async def _reread(self) -> None:
+        await self._at.read_again()
+        self._say("Read again: what was done before cannot be undone any more.")
         self._show()
+        self._show_pair()
 
     def _say(self, text: str) -> None:
         self.query_one("#desk-note", Static).update(Content.styled(flat(text), "$new"))
 
     def action_leave(self) -> None:
-        """Back to where one came from."""
-        self.post_message(self.Left())
+        """Call off a check that is under way; else back from two rules to the list, and from there to where one came from."""
+        if self._check is not None:
+            self._check.call_off()
+        elif self._paired:
+            self._turn_to("desk-list")
+        else:
+            self.post_message(self.Left())
 
 
-def _row(rule: Rule, marked: bool) -> Content:
-    style = "$fault" if rule.standing == "contradicted" else "$won" if rule.standing == "supported" else "$quiet"
-    return Content.assemble(
-        ("▪ " if marked else "  ", "$goal"),
-        (f"{MARKS[rule.standing]} {figures(rule.evidence):>9}  ", style),
-        (f"{rule.status:<9}  {rule.kind or '-':<10}  ", "$quiet"),
-        flat(rule.statement),
-    )
-
-
-def _witnessed(witness: Witness, supports: bool) -> Content:
-    side = ("for      ", "$won") if supports else ("against  ", "$fault")
-    match witness:
-        case Seen():
-            told = Content.assemble("> ", flat(witness.command), ("  ", ""), (flat(witness.observation), "$quiet"))
-        case _:
-            told = Content.styled(f"not on disk  {flat(witness.reason)}", "$quiet")
-    return Content.assemble(side, told, (f"  {flat(witness.origin)}", "$quiet"))
+def _rules(count: int) -> str:
+    return f"{count} rule{'' if count == 1 else 's'}"

@@ -27,7 +27,7 @@ from tui.widgets.keybar import KeyBar
 from tui.widgets.places import Places
 from tui.widgets.task_list import TaskList
 from tui.widgets.who import Field, Kind, Who
-from worlds.errors import HousequestError
+from worlds.errors import ConfigurationError, HousequestError
 
 if TYPE_CHECKING:
     from agent.config import Settings
@@ -47,6 +47,7 @@ KEYS = (
     Binding("c", "place('unfinished')", "go on"),
     Binding("p", "place('played')", "replay"),
     Binding("u", "runs", "runs"),
+    Binding("k", "rules", "rules"),
     Binding("a", "agent", "next agent", show=False),
     Binding("m", "edit('model')", "name a model", show=False),
     Binding("b", "edit('rules')", "name a rulebook", show=False),
@@ -97,6 +98,9 @@ class HomeScreen(LeavingScreen):
     class OpenRuns(Message):
         """The runs are to be looked at."""
 
+    class OpenRules(Message):
+        """The rulebooks are to be looked at."""
+
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS]
     DEFAULT_CSS = """
     HomeScreen {
@@ -115,17 +119,18 @@ class HomeScreen(LeavingScreen):
         self._recent = Recent()
         self._places: list[Place] = [MADE_UP]
         self._fault = ""
+        self._preselected: tuple[Player, str] | None = None
         self._at = ""
 
     def compose(self) -> ComposeResult:
-        from agent.agents.registry import about, agent_names, needs_model
+        from agent.agents.registry import about, agent_names, needs_model, shipped_model
 
         # A person plays by the mode; the agent is who plays beside them, or goes on.
         names = sorted((name for name in agent_names() if name != "human"), key=needs_model)
         with Horizontal(id="what"):
             yield Places(id="places")
             yield Games(MADE_UP, id="games")
-        yield Who([Kind(name, about(name), needs_model(name)) for name in names], id="who")
+        yield Who([Kind(name, about(name), needs_model(name), shipped_model(name) or "") for name in names], id="who")
         yield Static(id="enter")
         yield KeyBar(KEYS, ("app.command_palette", "app.quit"), LINE)
 
@@ -162,12 +167,16 @@ class HomeScreen(LeavingScreen):
             self._say(remembered.remark)
 
     def _preselect(self, recent: Recent) -> None:
+        from agent.agents.registry import DEFAULT_AGENT, agent_names, default_agent
+
         settings = self._settings
         agent = settings.agent if settings.agent != "human" else None
-        usual = "reasoner-actor" if settings.model else recent.agent or "expert"
+        chosen = recent.agent if recent.agent in agent_names() else default_agent(None, settings.world)
+        usual = DEFAULT_AGENT if settings.model else chosen
         grants = settings.grant or recent.grants
         player = Player(agent or usual, settings.model or "", settings.rules or recent.rules, grants)
         self._who.preselect(player, "you" if settings.agent == "human" else recent.mode, recent.models)
+        self._preselected = (self._who.player, self._who.mode)
 
     def _first(self, recent: Recent) -> Place:
         """Where to begin: in the world and the split that are configured, else where a game was chosen last."""
@@ -270,9 +279,21 @@ class HomeScreen(LeavingScreen):
         advice = "tab goes from field to field, and the arrow keys move in each"
         if row is not None and row.record is not None:
             advice = _one_line(row.aside)
-        elif kind.needs_model and not self._who.player.model.strip():
-            advice = f"{kind.name} needs a language model: m names one, a takes another agent"
+        elif row is not None and row.task is not None and not self._served(row.task.world):
+            other = "another" if self._who.player.model.strip() else "a"
+            advice = f"{kind.name} needs {other} language model: m names one, a takes another agent"
         return Content.styled(advice, "$quiet")
+
+    def _served(self, world: str) -> bool:
+        """Whether the agent can play with the model that is named, or with the one that ships."""
+        from agent.agents.registry import model_for
+
+        player = self._who.player
+        try:
+            model_for(player.agent, player.model.strip() or None, world)
+        except ConfigurationError:
+            return False
+        return True
 
     @on(Places.Chosen)
     def _place_chosen(self, chosen: Places.Chosen) -> None:
@@ -280,6 +301,10 @@ class HomeScreen(LeavingScreen):
 
     @on(Who.Changed)
     def _player_changed(self) -> None:
+        if (self._who.player, self._who.mode) == self._preselected:
+            self._tell()  # What was preselected is no answer to what was said.
+            return
+        self._preselected = None
         self._say("")
 
     @on(Games.Changed)
@@ -361,6 +386,10 @@ class HomeScreen(LeavingScreen):
     def action_runs(self) -> None:
         """Look at the runs."""
         self.post_message(self.OpenRuns())
+
+    def action_rules(self) -> None:
+        """Look at the rulebooks."""
+        self.post_message(self.OpenRules())
 
     def action_agent(self) -> None:
         """Take the next agent."""

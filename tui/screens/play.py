@@ -21,6 +21,7 @@ from tui.looking import Look
 from tui.recent import recall
 from tui.situation import Situation
 from tui.status import PACES, Status, Waiting
+from tui.teaching import Teach, lesson_of
 from tui.text import printable
 from tui.widgets.keybar import KeyBar
 from tui.widgets.line import Line
@@ -250,6 +251,14 @@ class PlayScreen(Screen[None]):
         """Play the same task oneself, beside the agent."""
         self.post_message(self.Race(self._look.game))
 
+    def action_teach(self) -> None:
+        """Make a rule of the moment that is looked at."""
+        lesson = lesson_of(self._look.moment, self.session.record)
+        if lesson is None:
+            self._say("No command was played by then; a rule is made of one.")
+        else:
+            self.post_message(Teach(lesson))
+
     def action_fold(self) -> None:
         """Open all thoughts, or fold them."""
         self._stage.story.fold_all()
@@ -261,7 +270,7 @@ class PlayScreen(Screen[None]):
 
     def action_model(self) -> None:
         """Ask for another model."""
-        models = recall().recent.used(self._look.game.settings.model or "").models
+        models = recall().recent.used(self._look.game.model or "").models
         self.app.push_screen(Pick("Another model", models, free=True, about=f"A model is named {FORMS}."), self._named)  # pyright: ignore[reportUnknownMemberType]
 
     async def action_retry(self) -> None:
@@ -391,5 +400,4 @@ class PlayScreen(Screen[None]):
 
 
 def _prices(game: Game) -> Prices | None:
-    model = game.settings.model
-    return game.settings.prices_of(model) if model else None
+    return game.settings.prices_of(game.model) if game.model else None

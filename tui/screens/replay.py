@@ -18,6 +18,7 @@ from tui.aside import aside
 from tui.leaving import LeavingScreen
 from tui.recording import Recording, Stop, read_recording
 from tui.state import Moment
+from tui.teaching import Teach, lesson_of
 from tui.text import cut, printable
 from tui.widgets.keybar import KeyBar
 from tui.widgets.scrub import Pace, Scrub
@@ -58,6 +59,7 @@ class ReplayScreen(LeavingScreen):
         Binding("P", "jump('replanned', -1)", "Plan before", show=False),
         Binding("w", "why", "Where lost"),
         Binding("b", "branch", "Branch"),
+        Binding("k", "teach", "Teach"),
         Binding("f", "fold", "Thoughts"),
         Binding("plus", "pace(1)", "Pace", key_display="+ -"),
         Binding("equals_sign", "pace(1)", "Faster", show=False),
@@ -273,6 +275,16 @@ class ReplayScreen(LeavingScreen):
         """Answer a key that leads nowhere, until one goes on."""
         self._said = text
         self._note(None)
+
+    def action_teach(self) -> None:
+        """Make a rule of the turn that is looked at."""
+        moment = self._recording.state.moments[self.stops[self._place].id] if self._recording else Moment()
+        lesson = lesson_of(moment, self._path)
+        if lesson is None:
+            self._say("No command was played by then; a rule is made of one.")
+        else:
+            self._pause()
+            self.post_message(Teach(lesson))
 
     def action_fold(self) -> None:
         """Open all thoughts, or fold them."""

@@ -47,6 +47,7 @@ KEYS = (
     Binding("enter", "pair_replay", "Replay"),
     Binding("1", "pair_first", "in 1"),
     Binding("2", "pair_second", "in 2"),
+    Binding("k", "rules", "Rules"),
     Binding("slash", "app.command_palette", "Palette", key_display="/"),
     Binding("q", "back", "Back"),
 )
@@ -61,6 +62,7 @@ class RunsScreen(LeavingScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "look", "Look again", show=False),
+        Binding("k", "rules", "Rules"),
         Binding("slash", "app.command_palette", "Palette", key_display="/"),
         Binding("q,escape", "back", "Back"),
     ]
@@ -86,6 +88,9 @@ class RunsScreen(LeavingScreen):
         """The replay of this record is asked for."""
 
         path: Path
+
+    class OpenRules(Message):
+        """The rulebooks are to be looked at."""
 
     class Left(Message):
         """The person is done here."""
@@ -281,6 +286,10 @@ class RunsScreen(LeavingScreen):
     def action_look(self) -> None:
         """Look at the disk now."""
         self.run_worker(self._look, group="look", exclusive=True)
+
+    def action_rules(self) -> None:
+        """Look at the rulebooks."""
+        self.post_message(self.OpenRules())
 
     def action_back(self) -> None:
         """Back to the list, or out of it."""

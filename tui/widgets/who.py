@@ -26,17 +26,19 @@ MODES: Mapping[str, str] = {
     "race": "each in a house of your own",
 }
 LONGEST = 4_000
+_NAMED = "openai:NAME@http://HOST:PORT/v1"
 
 Field = Literal["model", "rules"]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One agent that can be chosen: what it is, in a line, and whether it needs a language model."""
+    """One agent that can be chosen: what it is, in a line, whether it needs a language model, and which it takes unasked."""
 
     name: str
     about: str
     needs_model: bool
+    usual: str = ""
 
 
 class Who(Vertical):
@@ -80,7 +82,7 @@ class Who(Vertical):
             yield Static(id="agent-about", classes="about")
         with Horizontal():
             yield Static(_label("m", "model"), classes="label")
-            yield _Line("openai:NAME@http://HOST:PORT/v1", id="model")
+            yield _Line(_NAMED, id="model")
             yield Static(id="no-model", classes="about")
         with Horizontal():
             yield Static(_label("b", "rules"), classes="label")
@@ -174,6 +176,7 @@ class Who(Vertical):
         self.query_one("#agent-about", Static).update(Content(kind.about))
         self.query_one("#mode-about", Static).update(Content(MODES[mode]))
         self._input("model").display = kind.needs_model
+        self._input("model").placeholder = f"{kind.usual}, or {_NAMED}" if kind.usual else _NAMED
         idle = self.query_one("#no-model", Static)
         idle.display = not kind.needs_model
         idle.update(Content(f"none: the agent {kind.name} plays without a language model"))

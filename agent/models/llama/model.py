@@ -82,6 +82,10 @@ class LlamaModel:
     def name(self) -> str:
         return self._name
 
+    @property
+    def brief(self) -> bool:
+        return False
+
     async def capabilities(self) -> Capabilities:
         return capabilities_of(self._options)
 

@@ -32,6 +32,11 @@ arms:
 seeds: [0, 3]
 """
 
+TOLD = """
+common: {world: scripted, agent: react, model: openai:NAME}
+arms: {a: {rules: null}, b: {rules: none}, takes none: {agent: expert}, d: {}}
+"""
+
 
 def written(folder: Path, text: str) -> Path:
     (folder / "rules.yaml").write_text("- The key opens the box.\n")
@@ -55,26 +60,27 @@ def test_each_arm_is_played_with_each_seed(tmp_path: Path) -> None:
     assert [config.seed for config in configs] == [0, 3, 0, 3]
     assert [len(trial.plan.selection.tasks) for trial in trials] == [3, 3, 1, 1]
     assert {config.max_turns for config in configs} == {9}
-    assert configs[3].rules is not None
-    assert configs[3].rules.statements == ("The key opens the box.",)
+    # The expert takes no rules.
+    assert [config.rules for config in configs] == [None] * 4
 
 
 def test_an_arm_can_have_no_rules_whatever_is_configured(tmp_path: Path) -> None:
-    file = written(tmp_path, "common: {world: scripted, agent: expert}\narms: {a: {rules: null}, b: {}}")
+    file = written(tmp_path, TOLD)
     (tmp_path / "housequest.toml").write_text('rules = "rules.yaml"\n')
-    assert [trial.plan.config.rules is None for trial in planned(file)] == [True, False]
+    rules = [trial.plan.config.rules for trial in planned(file)]
+    assert [each and each.statements for each in rules] == [None, None, None, ("The key opens the box.",)]
 
 
 def test_settings_of_an_agent_are_joined_and_flags_fill_what_is_left_open(tmp_path: Path) -> None:
     text = """
     common: {world: scripted, agent: reasoner-actor, set: {stuck_after: 2, on_hint: off}}
     arms:
-      a: {set: {stuck_after: 5}}
+      a: {set: {stuck_after: 5}, model: "scripted:b.yaml"}
       b: {model: "scripted:b.yaml"}
     """
     (tmp_path / "b.yaml").write_text("default: look\n")
     file = written(tmp_path, text.replace("scripted:b.yaml", f"scripted:{tmp_path / 'b.yaml'}"))
-    with pytest.raises(ConfigurationError, match=r"--model is given, and the arm 'b' of .*two.yaml says it"):
+    with pytest.raises(ConfigurationError, match=r"--model is given, and the arm 'a' of .*two.yaml says it"):
         planned(file, model="openai:x")
     with pytest.raises(ConfigurationError, match="--seed is given, and seeds of"):
         planned(file, seed=4)

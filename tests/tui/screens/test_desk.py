@@ -1,17 +1,21 @@
-"""The curator's desk by keyboard: witnesses into the replay and back, verdicts saved and undone, refusals that lose nothing."""
+"""The curator's desk by keyboard: every key that changes a book, saved and undone, and refusals that lose nothing."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+from knowledge.language import parse_check
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import Evidence, Rule
-from tests.tui.recorded import rewound, write
-from tests.tui.screen import press, screen_text, showing, until
+from tests.tui.recorded import play, rewound, write
+from tests.tui.screen import press, screen_text, showing, type_in, until
+from tui.rule_dialog import RuleDialog
 from tui.screens.desk import DeskScreen
 from tui.screens.replay import ReplayScreen
 
@@ -23,49 +27,224 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def rules() -> list[Rule]:
-    found = Evidence(1, 2, ("run/e/6",), ("run/e/4", "gone/e/3"))
-    return [
-        Rule("fly", "You can [red]fly[/].", "mechanic", evidence=found),
-        Rule("walk", "You can walk.", "affordance", status="candidate"),
-    ]
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOUSEQUEST_HOME", str(tmp_path / "home"))
 
 
-def begun(folder: Path) -> Rulebook:
+FLY = Rule("fly", "You can [red]fly[/].", "mechanic", evidence=Evidence(1, 2, ("run/e/6",), ("run/e/4", "gone/e/3")))
+WALK = Rule("walk", "You can walk.", "affordance", types=("pick_two_obj_and_place",), status="candidate")
+OPENS = Rule("opens", "All can be opened.", check=parse_check("open {receptacle}; then accepted"), status="candidate")
+NEVER = Rule("never", "Nothing can be opened.", check=parse_check("open {receptacle}; then refused"), status="candidate")
+
+
+def begun(folder: Path, *rules: Rule) -> Rulebook:
     write(folder / "runs" / "run" / "episodes" / "e.jsonl", rewound())
     (folder / "runs" / "run" / "run.json").write_text("{}")
-    return save(Rulebook(folder / "book.yaml").put(rules()))
+    return save(Rulebook(folder / "book.yaml").put(rules or (FLY, WALK)))
+
+
+@asynccontextmanager
+async def at(book: Rulebook, size: tuple[int, int] = (80, 24)) -> AsyncGenerator[Pilot[Any]]:
+    """Sitting at ``book``, once it is shown."""
+    app = showing(lambda: DeskScreen(book, book.path.parent / "runs"))
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: told(pilot, "Desk") and told(pilot, book.path.name))
+        yield pilot
 
 
 def told(pilot: Pilot[Any], text: str) -> bool:
     return text in " ".join(screen_text(pilot.app).split())  # a long path wraps
 
 
+def dialog(pilot: Pilot[Any]) -> bool:
+    return isinstance(pilot.app.screen, RuleDialog)
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_a_curator_by_keyboard(size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOUSEQUEST_HOME", str(tmp_path / "home"))
+async def test_a_curator_by_keyboard(size: tuple[int, int], tmp_path: Path) -> None:
     book = begun(tmp_path)
     before = book.path.read_bytes()
-    app = showing(lambda: DeskScreen(book, tmp_path / "runs"))
-    async with app.run_test(size=size) as pilot:
+    async with at(book, size) as pilot:
+        app = pilot.app
         await until(pilot, lambda: told(pilot, "for > look again"))
         assert told(pilot, "[red]fly[/]")
-        await press(pilot, "tab", "down", "enter")
+        await press(pilot, "enter", "down", "enter")
         await until(pilot, lambda: isinstance(app.screen, ReplayScreen) and app.screen.stops)
         assert told(pilot, "turn 2 of")
         await press(pilot, "q", "down", "enter")
         assert told(pilot, "not on disk")
-        await press(pilot, "tab", "x")
+        await press(pilot, "x")
         await until(pilot, lambda: read_book(book.path).rule("fly").status == "rejected")
         await until(pilot, lambda: told(pilot, "u undoes it"))
         await press(pilot, "u")
         await until(pilot, lambda: book.path.read_bytes() == before)
-        await until(pilot, lambda: told(pilot, "undone"))
+        await until(pilot, lambda: told(pilot, "Undone"))
         book.path.write_bytes(b"# theirs\n" + before)
         await press(pilot, "x")
         await until(pilot, lambda: told(pilot, "was changed"))
         assert book.path.read_bytes() == b"# theirs\n" + before
         await press(pilot, "r")
         await until(pilot, lambda: told(pilot, "Read again"))
+        await press(pilot, "a", "u")
+        await until(pilot, lambda: told(pilot, "nothing to undo") or told(pilot, "Undone"))
+
+
+async def test_filters_by_each_key(tmp_path: Path) -> None:
+    async with at(begun(tmp_path, FLY, WALK, OPENS)) as pilot:
+        for keys, shown in (
+            ("c", "1 of 3 rules"),
+            ("c", "3 rules"),
+            ("s", "2 of 3 rules"),
+            ("s", "1 of 3 rules"),
+            ("0", "3 rules"),
+            ("k", "1 of 3 rules"),
+            ("0", "3 rules"),
+            ("t", "2 of 3 rules"),  # two that concern all types
+            ("0", "3 rules"),
+        ):
+            await press(pilot, keys)
+            await until(pilot, lambda shown=shown: told(pilot, f"· {shown} ·"))
+        await press(pilot, "f")
+        await type_in(pilot, "WALK you")
+        await until(pilot, lambda: told(pilot, "1 of 3 rules"))
         await press(pilot, "c")
-        assert told(pilot, "1 of 2 rules")
+        await until(pilot, lambda: told(pilot, "No rule fits"))
+        await press(pilot, "e", "f", "escape", "c")
+        await until(pilot, lambda: told(pilot, "· 3 rules ·"))
+
+
+async def test_an_edit_is_refused_by_field_saved_and_undone(tmp_path: Path) -> None:
+    book = begun(tmp_path)
+    before = book.path.read_bytes()
+    async with at(book) as pilot:
+        await press(pilot, "down", "e")
+        await until(pilot, lambda: dialog(pilot))
+        await pilot.press("ctrl+u")
+        await press(pilot, "enter")
+        await until(pilot, lambda: told(pilot, "in a sentence"))
+        await type_in(pilot, "One walks; [b]slowly")
+        await until(pilot, lambda: not dialog(pilot))
+        edited = read_book(book.path).rule("walk")
+        assert edited.statement == "One walks; [b]slowly"
+        await press(pilot, "e")
+        await until(pilot, lambda: dialog(pilot))
+        await press(pilot, "tab", "left", "tab", "ctrl+u")
+        await type_in(pilot, "pick_two_obj_and_plac")
+        await until(pilot, lambda: told(pilot, "Did you mean"))
+        await press(pilot, "ctrl+u", "tab")
+        await pilot.press(*"mug", "comma", *"cup")
+        await press(pilot, "tab")
+        await type_in(pilot, "fly; then refuse")
+        await until(pilot, lambda: told(pilot, "is no fact"))
+        await type_in(pilot, "d")
+        await until(pilot, lambda: not dialog(pilot))
+        rule = read_book(book.path).rule("walk")
+        assert (rule.kind, rule.types, rule.objects, str(rule.check)) == ("mechanic", (), ("mug", "cup"), "fly; then refused")
+        await press(pilot, "u", "u")
+        await until(pilot, lambda: book.path.read_bytes() == before)
+
+
+async def test_what_was_typed_is_not_lost_when_the_file_changes_or_by_one_escape(tmp_path: Path) -> None:
+    book = begun(tmp_path)
+    async with at(book) as pilot:
+        await press(pilot, "down", "e")
+        await until(pilot, lambda: dialog(pilot))
+        theirs = save(read_book(book.path).put([book.rule("walk").judged("rejected"), FLY.restated("No.")]))
+        await press(pilot, "ctrl+u")
+        await type_in(pilot, "Mine")
+        await until(pilot, lambda: told(pilot, "keeps what you typed"))
+        assert read_book(book.path) == theirs
+        await press(pilot, "escape")
+        assert told(pilot, "Mine")
+        assert told(pilot, "esc once more")
+        await press(pilot, "ctrl+r")
+        await until(pilot, lambda: told(pilot, "was read again"))
+        assert told(pilot, "Mine")
+        await press(pilot, "ctrl+s")
+        await until(pilot, lambda: not dialog(pilot))
+        rules = {rule.id: (rule.statement, rule.status) for rule in read_book(book.path).rules}
+        assert rules == {"fly": ("No.", "accepted"), "walk": ("Mine", "rejected")}
+        await press(pilot, "e")
+        await until(pilot, lambda: dialog(pilot))
+        await press(pilot, "x", "escape", "escape")
+        await until(pilot, lambda: not dialog(pilot))
+        assert read_book(book.path).rule("walk").statement == "Mine"
+
+
+async def test_a_first_rule_is_written_marked_and_merged(tmp_path: Path) -> None:
+    async with at(Rulebook(tmp_path / "new.yaml")) as pilot:
+        assert told(pilot, "n writes one")
+        await press(pilot, "e", "x", "space", "p", "v", "m")
+        await until(pilot, lambda: told(pilot, "Choose two rules"))
+        for statement in ("One walks.", "One walks on feet."):
+            await press(pilot, "n")
+            await until(pilot, lambda: dialog(pilot))
+            await type_in(pilot, statement)
+            await until(pilot, lambda: not dialog(pilot))
+        book = tmp_path / "new.yaml"
+        assert [(rule.id, rule.status) for rule in read_book(book).rules] == [
+            ("one-walks", "candidate"),
+            ("one-walks-on-feet", "candidate"),
+        ]
+        await press(pilot, "space", "up", "space")
+        assert told(pilot, "2 marked")
+        await press(pilot, "m")
+        await until(pilot, lambda: read_book(book).rule("one-walks").status == "rejected")
+        await until(pilot, lambda: told(pilot, "Merged"))
+        await press(pilot, "u")
+        await until(pilot, lambda: read_book(book).rule("one-walks").status == "candidate")
+
+
+async def test_two_rules_side_by_side_are_settled_at_once(tmp_path: Path) -> None:
+    book = begun(tmp_path, NEVER, FLY, OPENS)
+    async with at(book, (120, 40)) as pilot:
+        await press(pilot, "down", "p")
+        assert told(pilot, "No rule contradicts")
+        await press(pilot, "up", "p")
+        await until(pilot, lambda: told(pilot, "These two contradict each other"))
+        assert told(pilot, "Nothing can be opened.")
+        assert told(pilot, "All can be opened.")
+        await press(pilot, "right", "w")
+        await until(pilot, lambda: told(pilot, "never rejected. Saved"))
+        assert [rule.status for rule in read_book(book.path).rules] == ["rejected", "accepted", "accepted"]
+        await press(pilot, "left", "a")
+        await until(pilot, lambda: read_book(book.path).rule("never").status == "accepted")
+        await press(pilot, "right", "e")
+        await until(pilot, lambda: dialog(pilot))
+        assert told(pilot, "Edit opens")
+        await press(pilot, "escape")
+        await press(pilot, "escape", "space", "down", "space", "p")
+        await until(pilot, lambda: told(pilot, "The two that you marked"))
+        await press(pilot, "u", "u")
+        await until(pilot, lambda: read_book(book.path).rules == book.rules)
+
+
+async def test_rules_are_checked_against_what_was_played(tmp_path: Path) -> None:
+    play(tmp_path / "runs" / "played", limit=4)
+    book = begun(tmp_path, NEVER, FLY, OPENS)
+    async with at(book) as pilot:
+        await press(pilot, "v")
+        await until(pilot, lambda: told(pilot, "1 contradicted"))
+        assert told(pilot, "of 5 episodes")
+        found = read_book(book.path)
+        assert found.rule("opens").standing == "supported"
+        assert found.rule("never").standing == "contradicted"
+        assert found.rule("fly") == FLY
+        await until(pilot, lambda: told(pilot, "against > open"))
+        await press(pilot, "u")
+        await until(pilot, lambda: read_book(book.path).rules == book.rules)
+        await press(pilot, "down", "space", "v")
+        await until(pilot, lambda: told(pilot, "None of these rules has a check"))
+
+
+async def test_a_check_that_is_called_off_changes_nothing(tmp_path: Path) -> None:
+    play(tmp_path / "runs" / "played", limit=12)
+    book = begun(tmp_path, NEVER, OPENS)
+    before = book.path.read_bytes()
+    async with at(book) as pilot:
+        await pilot.press("v", "escape")
+        await until(pilot, lambda: told(pilot, "Called off") or told(pilot, "undoes it"))
+        called_off = told(pilot, "Called off")
+        assert (book.path.read_bytes() == before) == called_off
+        assert isinstance(pilot.app.screen, DeskScreen)

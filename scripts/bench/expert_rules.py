@@ -1,0 +1,185 @@
+"""The expert with mined location rules, in uniform random order and in order of name: steps and success.
+
+It plays valid_seen, made-up houses, and those of another household (``examples/habits.yaml``), of which the tasks about things
+that lie elsewhere there are also told apart. Rules are mined from ``train``, by the table that ships, and from other houses of
+that household, played in random order. A place comes the sooner, the larger its share in the words of the rule, divided by how
+many such places the house has; a rule sends nobody to where the task puts the thing. Whatever rules leave open is in random
+order, drawn anew for each task and each of ``SEEDS``. A lost game counts ``LIMIT`` steps.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+
+from agent.evaluation.statistics import bootstrap_mean
+from knowledge.mining import mine, mine_table
+from knowledge.moments import Moment, relive
+from knowledge.rules import Rule
+from worlds.alfworld.counts import load_counts
+from worlds.alfworld.documents import as_mapping, read_yaml
+from worlds.alfworld.engine import NativeEnv
+from worlds.alfworld.expert import Expert, ExpertMemory, make_expert
+from worlds.alfworld.game import Game, load_game
+from worlds.alfworld.goals import read_goal
+from worlds.alfworld.household import make_house
+from worlds.alfworld.own_habits import read_habits
+from worlds.alfworld.tasks import GAME_FILE, LAYOUT
+from worlds.base import Task, Trajectory, Transition
+
+HABITS = Path(__file__).parents[2] / "examples" / "habits.yaml"
+HOUSES = 500
+MINED_FROM = 100_000
+"""The seed of the first house that rules are mined from; those that are played have smaller ones."""
+SEEDS = (0, 1, 2)
+LIMIT = 50
+
+_PLACE = re.compile(r"([a-z]+) ([0-9]+) % \(")
+"""A place and its share in percent, as a location rule says them."""
+
+Shares = Mapping[str, Mapping[str, int]]
+"""By thing and place."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A game with its goal sentence, and the kind of thing that it is about."""
+
+    name: str
+    sentence: str
+    game: Game
+    thing: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Arm:
+    """A way of searching: the expert's own ``order``, or by ``shares`` and otherwise at random."""
+
+    label: str
+    order: str = "name"
+    shares: Shares | None = None
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        return SEEDS if self.shares is not None else SEEDS[:1]
+
+
+RANDOM = _Arm("uniform random order", shares={})
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """What came of a case, over all seeds."""
+
+    won: float
+    steps: float
+
+
+def run(data: Path | None) -> list[str]:
+    """The table of each set of games, with the paired differences from random order. Lines to print."""
+    train = _shares(mine_table(load_counts()).rules("train"))
+    others = _shares(mine(_lived(_houses(range(MINED_FROM, MINED_FROM + HOUSES), HABITS))).rules("the other household"))
+    by_name, by_train = _Arm("order of name"), _Arm("rules mined from train", shares=train)
+    usual = (by_name, by_train, _Arm("the whole table of train", "counts"))
+    lines = [f"rules: {len(train)} from train, {len(others)} from {HOUSES} houses of the other household"]
+    if data is not None:
+        lines += _table("valid_seen", list(_published(data, "valid_seen")), usual)
+    lines += _table("made-up houses", list(_houses(range(HOUSES))), usual)
+    cases = list(_houses(range(HOUSES), HABITS))
+    arms = (*usual, _Arm("rules mined from other such houses", shares=others))
+    lines += _table("the other household", cases, arms, about=frozenset(map(str, as_mapping(_habits()) or ())))
+    return lines
+
+
+def _habits() -> object:
+    return read_yaml(HABITS, HABITS.name, 100_000)
+
+
+def _table(title: str, cases: Sequence[_Case], arms: Iterable[_Arm], about: frozenset[str] = frozenset()) -> Iterator[str]:
+    """A row an arm, beside random order; the tasks about those things once more, where any are named."""
+    yield f"{f'{title}, {len(cases)} tasks':<38}{'success':>9}{'steps':>8}{'minus random':>14}{'95 % interval':>17}"
+    chance = [_over_seeds(RANDOM, case) for case in cases]
+    for arm in (RANDOM, *arms):
+        played = chance if arm is RANDOM else [_over_seeds(arm, case) for case in cases]
+        yield _row(arm.label, played, chance)
+        of_these = [place for place, case in enumerate(cases) if case.thing in about]
+        if of_these:
+            label = f"  {len(of_these)} about {', '.join(sorted(about))}"
+            yield _row(label, [played[place] for place in of_these], [chance[place] for place in of_these])
+
+
+def _row(label: str, played: Sequence[_Played], chance: Sequence[_Played]) -> str:
+    less = [one.steps - other.steps for one, other in zip(played, chance, strict=True)]
+    ends = bootstrap_mean(less)
+    differs = f"{mean(less):>+14.2f}{f'{ends.low:+.2f} to {ends.high:+.2f}':>17}" if played is not chance and any(less) else ""
+    return f"{label:<38}{100 * mean(one.won for one in played):>7.1f} %{mean(one.steps for one in played):>8.2f}{differs}"
+
+
+def _over_seeds(arm: _Arm, case: _Case) -> _Played:
+    expert = make_expert(arm.order)
+    games = [_play(expert, arm, case, seed) for seed in arm.seeds]
+    return _Played(mean(won for won, _ in games), mean(len(game.transitions) if won else LIMIT for won, game in games))
+
+
+def _play(expert: Expert, arm: _Arm, case: _Case, seed: int) -> tuple[bool, Trajectory]:
+    """Whether the game was won, and what was done in it."""
+    env = NativeEnv(Task(case.name, "alfworld", "", 0, case.game.goal.form, case.sentence), case.game)
+    step = env.reset()
+    memory, opening = expert.begin(case.sentence, step.observation), step.observation
+    if arm.shares is not None:
+        memory = replace(memory, first=_order(memory, arm.shares, random.Random(f"{case.name} {seed}")))
+    done: list[Transition] = []
+    while not step.won and len(done) < LIMIT:
+        command, _, memory = expert.decide(memory)
+        if command is None:
+            break
+        step = env.step(command)
+        memory = expert.observe(memory, command, step.observation)
+        done.append(Transition(command, step.observation))
+    return step.won, Trajectory(case.sentence, opening, tuple(done))
+
+
+def _order(memory: ExpertMemory, shares: Shares, chance: random.Random) -> tuple[str, ...]:
+    """The receptacles of a house, by name: those with the largest shares of what is sought first, others at random."""
+    goal, standing = memory.goal, list(memory.belief.receptacles)
+    assert goal is not None, "the template's sentences are all read"
+    number = Counter(one.kind for one in standing)
+    sought = [goal.object, *([goal.lamp] if goal.lamp else [])]
+    likely = {kind: sum(shares.get(thing, {}).get(kind, 0) for thing in sought) / number[kind] for kind in number}
+    if goal.receptacle and not goal.treatment:
+        likely[goal.receptacle] = 0
+    chance.shuffle(standing)
+    return tuple(one.name for one in sorted(standing, key=lambda one: -likely[one.kind]))
+
+
+def _shares(rules: Iterable[Rule]) -> Shares:
+    """What location rules say, read off their statements."""
+    found = {rule.objects[0]: _PLACE.findall(rule.statement) for rule in rules if rule.kind == "location"}
+    assert all(found.values()), "a location rule names places with their shares"
+    return {thing: {place: int(share) for place, share in places} for thing, places in found.items()}
+
+
+def _lived(cases: Iterable[_Case]) -> Iterator[Moment]:
+    """What is seen when the expert plays ``cases`` in random order."""
+    expert = make_expert("name")
+    for case in cases:
+        yield from relive(_play(expert, RANDOM, case, 0)[1], case.name)
+
+
+def _houses(seeds: Iterable[int], habits: Path | None = None) -> Iterator[_Case]:
+    own = read_habits(habits) if habits else None
+    for seed in seeds:
+        house = make_house(seed, own)
+        yield _Case(f"generated/{seed}", house.sentence, house.game, house.goal.object)
+
+
+def _published(data: Path, split: str) -> Iterator[_Case]:
+    for path in sorted((data / LAYOUT / split).glob(f"*/*/{GAME_FILE}")):
+        game = load_game(path)
+        goal = read_goal(game.sentence)
+        yield _Case(path.parent.parent.name, game.sentence, game, goal.object if goal else "")

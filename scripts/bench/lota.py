@@ -1,0 +1,169 @@
+"""LoTa-Bench's planner and SayCan on a GGUF model: tokens evaluated and seconds of a step, with and without a prefix cache.
+
+The prompts are those of an episode that a policy plays, with six examples, one of each task type, in the form of the paper's
+listing 1. Every way is given the same ones. The model is a tiny one of random weights whose tokens are bytes, or the one that
+``HOUSEQUEST_GGUF`` names; one thread decodes. Seconds are medians.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import mean, median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from agent.agents.registry import make_agent
+from agent.episode import Terms, run_episode
+from agent.models.base import Capabilities, Completion, Message
+from agent.models.llama.gguf import read_header
+from agent.models.llama.model import installed
+from agent.models.llama.options import parse_options
+from agent.models.llama.protocol import Answered, Asked, Load, Runtime
+from tests.agent.models.llama.tiny import write_tiny
+from tests.backends.lota import Lister
+from worlds.registry import make_world
+
+HOUSE = "example:1"
+STEPS = 3
+"""Of the episode. Without a cache SayCan evaluates the whole prompt for every skill, and so is given the first alone."""
+
+WORST = "saycan, no prefix cache"
+
+EXACT = "threads=1&slots=1&cache_type=f32&flash=off&runtime=llama-cpp-python"
+LARGEST = 8_192
+
+Prompt = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class _Listing:
+    """A model that says what the policy says, and keeps the prompts and the texts that it was held to."""
+
+    prompts: list[Prompt] = field(default_factory=list[Prompt])
+    texts: tuple[str, ...] = ()
+    brief: bool = False
+    name: str = "bench"
+
+    async def capabilities(self) -> Capabilities:
+        return Capabilities(choices=True)
+
+    async def complete(self, messages: Sequence[Message], *, choices: Sequence[str] | None = None, **_: Any) -> Completion:
+        self.prompts.append(tuple((message.role, message.content) for message in messages))
+        self.texts = tuple(choices or ())
+        return Completion(Lister()([{"role": message.role, "content": message.content} for message in messages]))
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+        raise NotImplementedError(messages, continuations)
+
+    async def aclose(self) -> None:
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What selecting one skill took, and which it was; ``scores`` where all were scored."""
+
+    tokens: int
+    seconds: float
+    selected: str
+    scores: tuple[float, ...] = ()
+
+
+def run(data: Path | None) -> list[str]:
+    """A line for each way of selecting a skill. Lines to print."""
+    del data
+    if "llama-cpp-python" not in installed():
+        return ['not measured: this needs llama-cpp-python (pip install "housequest[llama]")']
+    listing = _Listing()
+    world = make_world("alfworld")
+    player = make_agent("lota", world=world, model=listing)
+    asyncio.run(run_episode(world.open(world.task(HOUSE)), player, Terms(world.engine), lambda _: None))
+    with TemporaryDirectory() as folder:
+        return list(_lines(listing.prompts[:STEPS], listing.texts, Path(folder)))
+
+
+def _lines(prompts: Sequence[Prompt], texts: Sequence[str], folder: Path) -> Iterator[str]:
+    named = os.environ.get("HOUSEQUEST_GGUF")
+    path = Path(named) if named else write_tiny(folder / "tiny.gguf")
+    system = prompts[0][0][1]
+    yield (
+        f"{path.name}: {path.stat().st_size / 1e6:.1f} MB; {len(texts)} skills; six examples, {len(system):,} characters; "
+        f"{len(prompts)} steps"
+    )
+    cached, uncached = _runtime(path, cache=True), _runtime(path, cache=False)
+    first = prompts[:1]
+    ways: dict[str, tuple[Callable[[Prompt], _Step], Sequence[Prompt]]] = {
+        "lota": (lambda prompt: _greedy(cached, prompt, texts), prompts),
+        "lota exact=on": (lambda prompt: _exact(cached, prompt, texts), prompts),
+        "saycan": (lambda prompt: _each(cached, prompt, texts), prompts),
+        WORST: (lambda prompt: _each(uncached, prompt, texts), first),
+    }
+    taken: dict[str, list[_Step]] = {}
+    for name, (way, given) in ways.items():
+        # What the first step reads of the prompt is not what any later one does: each way meets a cache that another filled.
+        cached.answer(Asked((("user", "?"),), max_tokens=1), threading.Event())
+        taken[name] = [way(prompt) for prompt in given]
+    worst = taken[WORST]
+    for name, steps in taken.items():
+        tokens, seconds = mean(step.tokens for step in steps), median(step.seconds for step in steps)
+        fewer = mean(step.tokens for step in worst) / tokens
+        quicker = median(step.seconds for step in worst) / seconds
+        told = "" if steps is worst else f"; {fewer:,.0f} times fewer tokens and {quicker:,.0f} times quicker than the last"
+        yield f"{name}: {tokens:,.0f} tokens and {seconds:.3f} s a step{told}"
+    yield _agreement(taken["lota exact=on"], taken["saycan"], texts)
+    cached.close()
+    uncached.close()
+
+
+def _agreement(exact: Sequence[_Step], each: Sequence[_Step], texts: Sequence[str]) -> str:
+    pairs = list(zip(exact, each, strict=True))
+    apart = max(abs(a - b) for one, other in pairs for a, b in zip(one.scores, other.scores, strict=True))
+    alike = sum(_ranked(one, texts) == _ranked(other, texts) for one, other in pairs)
+    verdict = "" if apart <= 1e-3 and alike == len(pairs) else " (WANTED: 0.001 AND ALL)"
+    same = f"the same ranking in {alike} of {len(pairs)} steps"
+    return f"exact and saycan: scores at most {apart:.1e} nats apart, {same}{verdict}"
+
+
+def _ranked(step: _Step, texts: Sequence[str]) -> list[str]:
+    return [text for _, text in sorted(zip(step.scores, texts, strict=True), key=lambda pair: -pair[0])]
+
+
+def _greedy(runtime: Runtime, prompt: Prompt, texts: Sequence[str]) -> _Step:
+    began = time.perf_counter()
+    answered = runtime.answer(Asked(prompt, max_tokens=64, choices=tuple(texts)), threading.Event())
+    return _Step(_evaluated(answered), time.perf_counter() - began, answered.text)
+
+
+def _exact(runtime: Runtime, prompt: Prompt, texts: Sequence[str]) -> _Step:
+    return _scored(runtime, prompt, [tuple(texts)])
+
+
+def _each(runtime: Runtime, prompt: Prompt, texts: Sequence[str]) -> _Step:
+    return _scored(runtime, prompt, [(text,) for text in texts])
+
+
+def _scored(runtime: Runtime, prompt: Prompt, groups: Sequence[tuple[str, ...]]) -> _Step:
+    began = time.perf_counter()
+    answers = [runtime.answer(Asked(prompt, continuations=group), threading.Event()) for group in groups]
+    seconds = time.perf_counter() - began
+    scores = tuple(score for answered in answers for score in answered.scores)
+    texts = [text for group in groups for text in group]
+    best = max(range(len(texts)), key=lambda place: scores[place])
+    return _Step(sum(map(_evaluated, answers)), seconds, texts[best], scores)
+
+
+def _evaluated(answered: Answered) -> int:
+    return (answered.prompt or 0) - (answered.cached or 0) + (answered.completion or 0)
+
+
+def _runtime(path: Path, *, cache: bool) -> Runtime:
+    from agent.models.llama.llamacpp import LlamaCpp
+
+    options = parse_options(f"{EXACT}&cache={'on' if cache else 'off'}")
+    return LlamaCpp(Load(str(path), min(read_header(path).context or LARGEST, LARGEST), options))

@@ -1,0 +1,90 @@
+"""LoTa-Bench's planner and SayCan with a tiny random model: exact and one-by-one scores agree, and episodes end."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import events
+from agent.events import Event
+from agent.models.base import Message
+from agent.models.llama.model import LlamaModel, installed
+from agent.roles.selector import DONE, said
+from agent.skills.fixed import fixed_skills
+from tests.agent.models.llama.test_model import EXACT, use
+from tests.agent.models.llama.tiny import write_tiny
+from tests.agent.test_agents import ended
+from tests.agent.test_lota import calls, lived
+from worlds.alfworld.counts import load_counts
+from worlds.base import World
+from worlds.registry import make_world
+
+TEXTS = tuple(said(text) for text in (*(skill.text for skill in fixed_skills(load_counts()).skills), DONE))
+ASKED = [
+    Message("system", "Robot: Good day."),
+    Message("user", "Human: put a hot egg in fridge.\nRobot: 1."),
+    Message("assistant", "find an egg,"),
+    Message("user", "2."),
+]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny(tmp_path_factory.mktemp("model") / "tiny.gguf")
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return make_world("alfworld")
+
+
+def play(path: Path, runtime: str, world: World, agent: str = "lota", most: int = 3, **settings: Any) -> list[Event]:
+    return use(path, f"runtime={runtime}&slots=1&{EXACT}", lambda model: lived(world, model, agent, most=most, **settings))
+
+
+@pytest.mark.skipif("llama-cpp-python" not in installed(), reason="needs llama-cpp-python")
+@pytest.mark.parametrize("cache", ["on", "off"])
+def test_all_at_once_and_one_by_one_score_alike(tiny: Path, cache: str) -> None:
+    async def test(model: LlamaModel) -> None:
+        exact = await model.score(ASKED, TEXTS)
+        few = range(0, len(TEXTS), 1 if cache == "on" else 12)
+        each = {place: (await model.score(ASKED, [TEXTS[place]]))[0] for place in few}
+        assert list(each.values()) == pytest.approx([exact[place] for place in few], abs=1e-3)
+        assert sorted(few, key=lambda place: -each[place]) == sorted(few, key=lambda place: -exact[place])
+
+    use(tiny, f"runtime=llama-cpp-python&slots=1&cache={cache}&{EXACT}", test)
+
+
+@pytest.mark.skipif("llama-cpp-python" not in installed(), reason="needs llama-cpp-python")
+def test_exact_and_saycan_rank_alike_over_an_episode(tiny: Path, world: World) -> None:
+    lota = play(tiny, "llama-cpp-python", world, exact=True, shots=1)
+    saycan = play(tiny, "llama-cpp-python", world, "saycan", shots=1)
+    assert ended(lota).boundary is ended(saycan).boundary is None
+    assert len(calls(lota)) == len(calls(saycan)) >= 1
+    for one, other in zip(calls(lota), calls(saycan), strict=True):
+        assert one.candidates is not None
+        assert other.candidates is not None
+        assert [each.text for each in one.candidates] == [each.text for each in other.candidates]
+        assert [each.logprob for each in one.candidates] == pytest.approx([each.logprob for each in other.candidates], abs=1e-3)
+        assert all(before.logprob >= after.logprob for before, after in pairwise(one.candidates))
+
+
+@pytest.mark.parametrize("runtime", ["xllamacpp", "llama-cpp-python"])
+def test_a_random_model_says_nothing_but_skills(tiny: Path, world: World, runtime: str) -> None:
+    if runtime not in installed():
+        pytest.skip(f"needs {runtime}")
+    told = play(tiny, runtime, world, shots=1)
+    assert ended(told).boundary is None
+    assert calls(told)
+    assert {call.reply for call in calls(told)} <= set(TEXTS)
+    assert not [event for event in told if isinstance(event.body, events.Unreadable)]
+
+
+@pytest.mark.skipif("xllamacpp" not in installed(), reason="needs xllamacpp")
+def test_a_runtime_without_scores_is_named_with_the_way_out(tiny: Path, world: World) -> None:
+    told = play(tiny, "xllamacpp", world, "saycan")
+    assert (ended(told).outcome, ended(told).boundary) == ("error", "configuration")
+    assert "llama-cpp-python" in (ended(told).message or "")

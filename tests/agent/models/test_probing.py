@@ -1,0 +1,141 @@
+"""What an endpoint does besides chatting is tried on it, and then used."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.responses import JSONResponse, Response
+
+from agent.models.base import Capabilities, Message
+from agent.models.openai import OpenAIModel
+from agent.models.registry import make_model
+from agent.models.wishes import chosen, token_choices
+from tests.backends import server as backend
+from tests.backends.server import Policy, Recorded, Server, serve
+from worlds.errors import ModelError, Unsupported
+
+HELLO = [Message("user", "hello")]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serve(lambda messages: "ready") as running:
+        yield running
+
+
+async def able(recorded: Recorded, policy: Policy) -> Response:
+    """Does all that can be asked of it."""
+    asked, text = recorded.body, policy(recorded.messages)
+    if bias := asked.get("logit_bias"):
+        text = " ".join(word for word, _ in bias)
+    if form := asked.get("response_format"):
+        choices = form["json_schema"]["schema"]["properties"]
+        text = json.dumps({name: what["enum"][-1] for name, what in choices.items()})
+    said = backend.completion(text, recorded)
+    if asked.get("logprobs"):
+        tops = [{"token": "ready", "logprob": -0.1}, {"token": "no", "logprob": -2.5}][: asked["top_logprobs"]]
+        said["choices"][0]["logprobs"] = {"content": [{"token": "ready", "logprob": -0.1, "top_logprobs": tops}]}
+    return JSONResponse(said)
+
+
+def model(server: Server) -> OpenAIModel:
+    made = make_model(server.model(), timeout=5, wait=0.001)
+    assert isinstance(made, OpenAIModel)
+    return made
+
+
+def test_a_server_that_does_more_is_found_out_once_and_used(server: Server) -> None:
+    server.behave(otherwise=able)
+
+    async def run() -> None:
+        asked = model(server)
+        both = await asyncio.gather(asked.capabilities(), asked.capabilities())
+        assert set(both) == {Capabilities(log_probabilities=True, choices=True, schema=True, bias=True)}
+        assert len(server.requests) == 3
+        likely = await asked.complete(HELLO, top_logprobs=2)
+        assert likely.tokens[0].alternatives == (("ready", -0.1), ("no", -2.5))
+        assert (await asked.complete(HELLO, choices=["go to fridge 1", "look"])).text == "look"
+        form = {"type": "object", "properties": {"n": {"enum": [3]}}}
+        assert json.loads((await asked.complete(HELLO, schema=form)).text) == {"n": 3}
+        assert "mug" in (await asked.complete(HELLO, bias={"mug": 2.0})).text
+        assert len(server.requests) == 7
+        await asked.aclose()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [backend.answer, backend.status(400, {"error": {"message": "no"}}), backend.status(500), backend.raw(b"{}")],
+    ids=["passes over them", "refuses", "breaks", "says nothing"],
+)
+def test_a_server_that_only_chats_is_promised_nothing(server: Server, otherwise: backend.Behaviour) -> None:
+    server.behave(otherwise=otherwise)
+
+    async def run() -> None:
+        asked = model(server)
+        assert await asked.capabilities() == Capabilities()
+        with pytest.raises(Unsupported, match="a choice among given texts"):
+            await asked.complete(HELLO, choices=["a"])
+        assert len(server.requests) == 3
+        await asked.aclose()
+
+    asyncio.run(run())
+
+
+def test_chatting_probes_nothing(server: Server) -> None:
+    async def run() -> None:
+        asked = model(server)
+        await asked.complete(HELLO)
+        assert len(server.requests) == 1
+        await asked.aclose()
+
+    asyncio.run(run())
+
+
+def test_one_that_cannot_be_reached_is_said_to_be_so(server: Server) -> None:
+    name = server.model().replace(str(server.port), "1")
+
+    async def run() -> None:
+        asked = make_model(name, timeout=5)
+        with pytest.raises(ModelError, match="cannot be reached"):
+            await asked.capabilities()
+        await asked.aclose()
+
+    asyncio.run(run())
+
+
+def test_a_choice_that_was_not_given_is_an_error(server: Server) -> None:
+    server.behave(able, able, able, backend.saying('{"choice": "jump"}'))
+
+    async def run() -> None:
+        asked = model(server)
+        with pytest.raises(ModelError, match="answered with none of them"):
+            await asked.complete(HELLO, choices=["look"])
+        await asked.aclose()
+
+    asyncio.run(run())
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+ENTRY = st.fixed_dictionaries({}, optional={"token": JSON, "logprob": JSON, "top_logprobs": JSON | st.lists(JSON)})
+
+
+@given(st.fixed_dictionaries({"logprobs": st.fixed_dictionaries({"content": st.lists(ENTRY) | JSON}) | JSON}))
+def test_whatever_comes_for_log_probabilities_is_read_or_left_out(choice: dict[str, object]) -> None:
+    for token in token_choices(choice):
+        assert isinstance(token.token, str)
+        assert token.logprob == token.logprob
+
+
+@given(st.text() | JSON.map(json.dumps))
+def test_a_choice_is_one_of_those_given_or_none(text: str) -> None:
+    assert chosen(text, ["a", "b"]) in {None, "a", "b"}

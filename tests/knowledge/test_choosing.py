@@ -1,0 +1,127 @@
+"""Which rules are told: those that matter for the task and the moment, each once, and never more than the budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge.choosing import Choice, Concern, concern, tokens
+from knowledge.rules import Rule
+from worlds.alfworld.belief import Belief, begin, update
+from worlds.base import Observation
+
+OPENING = "-= Welcome =-\n\nYou are in the middle of a room. Looking quickly around you, you see {}."
+KITCHEN = begin(Observation(OPENING.format("a cabinet 1, a fridge 1, a garbagecan 1, a microwave 1, and a sidetable 1")))
+
+GENERAL = Rule("general", "One thing is carried at a time.")
+HEATING = Rule("heating", "The microwave heats what is held.", types=("heat",), objects=("microwave",))
+COOLING = Rule("cooling", "The fridge cools what is held.", types=("pick_cool_then_place_in_recep",))
+EGGS = Rule("eggs", "An egg is most often in the fridge.", kind="location", objects=("egg",))
+MUGS = Rule("mugs", "A mug is most often in the cabinet.", kind="location", objects=("mug",))
+CABINETS = Rule("cabinets", "A cabinet is opened first.", kind="affordance", objects=("cabinet",))
+KNIVES = Rule("knives", "A knife slices.", objects=("Butter Knife",))
+BOOK = (GENERAL, HEATING, COOLING, EGGS, MUGS, CABINETS, KNIVES)
+HOT_EGG = "put a hot egg in garbagecan."
+
+
+def ids(rules: tuple[Rule, ...]) -> list[str]:
+    return [rule.id for rule in rules]
+
+
+def told(*rules: Rule) -> tuple[str, ...]:
+    return tuple(rule.statement for rule in rules)
+
+
+def test_at_the_beginning_those_for_the_task_are_told() -> None:
+    task = concern(HOT_EGG)
+    assert (task.type, {"egg", "garbagecan", "microwave"} <= task.kinds) == ("pick_heat_then_place_in_recep", True)
+    assert ids(Choice(BOOK, 1_000).next(task, KITCHEN)) == ["general", "heating", "eggs"]
+
+
+def test_a_rule_waits_until_its_thing_is_at_hand() -> None:
+    choice, task = Choice(BOOK, 1_000), concern(HOT_EGG)
+    before = told(*choice.next(task, KITCHEN))
+    assert choice.next(task, KITCHEN, before) == ()
+    cabinet = update(KITCHEN, "go to cabinet 1", Observation("You arrive at cabinet 1. The cabinet 1 is closed."))
+    assert ids(choice.next(task, cabinet, before)) == ["cabinets"]
+    opened = update(
+        cabinet, "open cabinet 1", Observation("You open the cabinet 1. The cabinet 1 is open. In it, you see a mug 1.")
+    )
+    # Where mugs lie matters to nobody who seeks an egg.
+    assert choice.next(task, opened, (*before, CABINETS.statement)) == ()
+    holding = replace(KITCHEN, held="butterknife 1")
+    assert ids(choice.next(task, holding, before)) == ["knives"]
+
+
+@pytest.mark.parametrize(
+    ("goal", "granted", "kind"),
+    [
+        ("put a hot egg in garbagecan.", None, "pick_heat_then_place_in_recep"),
+        ("Your task is to: examine the book with the desklamp.", None, "look_at_obj_in_light"),
+        ("Throw a chilled egg in the trash can", None, "pick_cool_then_place_in_recep"),
+        ("do something nice", None, None),
+        ("do something nice", "pick_two_obj_and_place", "pick_two_obj_and_place"),
+        ("\ud800\x00" * 9_999, None, None),
+    ],
+)
+def test_the_type_is_read_off_the_goal_or_granted(goal: str, granted: str | None, kind: str | None) -> None:
+    assert concern(goal, granted, KITCHEN).type == kind
+
+
+def test_a_people_s_sentence_names_things_too() -> None:
+    assert {"desklamp", "book", "books"} <= concern("Read the books by the desk lamp", None, KITCHEN).kinds
+    assert "fridge" in concern("Throw a chilled egg in the trash can", None, KITCHEN).kinds
+
+
+def test_where_the_type_cannot_be_told_rules_about_types_come_last() -> None:
+    task = concern("do something with the microwave")
+    assert ids(Choice(BOOK, 1_000).next(task)) == ["general", "heating", "cooling"]
+    short = Choice(BOOK, tokens(GENERAL.statement) + 1)
+    assert ids(short.next(task)) == []  # a part is kept for what waits
+    assert ids(Choice((HEATING, GENERAL), tokens(GENERAL.statement)).next(task)) == ["general"]
+
+
+def test_a_part_of_the_budget_is_kept_for_what_comes_up() -> None:
+    general = tuple(Rule(f"g{number}", f"General rule number {number} is this.") for number in range(30))
+    choice = Choice((*general, CABINETS), 100)
+    first = choice.next(Concern(), KITCHEN)
+    cost = sum(tokens(rule.statement) for rule in first)
+    assert 100 - tokens(CABINETS.statement) - tokens(general[-1].statement) < cost <= 100 - tokens(CABINETS.statement)
+    at = update(KITCHEN, "go to cabinet 1", Observation("You arrive at cabinet 1. The cabinet 1 is closed."))
+    assert choice.next(Concern(), at, told(*first)) == (CABINETS,)
+
+
+_WORDS = st.sampled_from(["egg", "mug", "cabinet", "fridge", "heat", "cool", ""])
+_RULES = st.lists(
+    st.builds(
+        Rule,
+        id=st.just("a"),
+        statement=st.text(max_size=60),
+        kind=st.sampled_from([None, "location", "mechanic"]),
+        types=st.lists(_WORDS, max_size=2).map(tuple),
+        objects=st.lists(_WORDS, max_size=2).map(tuple),
+    ),
+    max_size=12,
+)
+_BELIEFS = st.sampled_from([None, KITCHEN, replace(KITCHEN, at="cabinet 1"), replace(KITCHEN, held="mug 1", at="fridge 1")])
+
+
+@given(_RULES, st.integers(1, 80), st.text(max_size=40), st.lists(_BELIEFS, max_size=4))
+def test_the_budget_holds_and_nothing_is_told_twice(
+    rules: list[Rule], budget: int, goal: str, beliefs: list[Belief | None]
+) -> None:
+    choice, task = Choice(tuple(rules), budget), concern(goal)
+    said: tuple[str, ...] = ()
+    for belief in beliefs:
+        chosen = choice.next(task, belief, said)
+        assert chosen == choice.next(task, belief, said)
+        said += told(*chosen)
+    assert len(set(said)) == len(said)
+    assert sum(map(tokens, said)) <= budget
+
+
+def test_a_token_is_four_bytes() -> None:
+    assert [tokens(text) for text in ("", "a" * 5, "a" * 6, "é" * 3, "\ud800")] == [1, 2, 3, 3, 1]

@@ -1,0 +1,100 @@
+"""Ways to a rulebook by keyboard: from home, from the runs and from the palette; and one that ships is never written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.config import Settings
+from knowledge.library import library
+from knowledge.rulebook import Rulebook, read_book, save
+from knowledge.rules import Rule
+from tests.tui.recorded import rewound, write
+from tests.tui.screen import press, screen_text, showing, type_in, until
+from tui.screens.books import BooksScreen
+from tui.screens.desk import DeskScreen
+from tui.screens.home import HomeScreen
+from tui.screens.replay import ReplayScreen
+from tui.screens.runs import RunsScreen
+from tui.shelf import FIRST, last_changed, opened, shelf
+from worlds.errors import KnowledgeError
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOUSEQUEST_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+
+def mine(*rules: Rule) -> Rulebook:
+    return save(library().writable("mine").put(rules or (Rule("walk", "You can walk."),)))
+
+
+def test_the_shelf_tells_books_apart_and_damaged_ones_do_not_hide_the_others() -> None:
+    assert last_changed() == FIRST
+    mine(Rule("a", "A."), Rule("b", "B.", status="candidate"))
+    (library().own / "bad.yaml").write_text("- [")
+    own = {book.name: book for book in shelf() if not book.shipped}
+    assert (own["mine"].accepted, own["mine"].candidates, own["mine"].fault) == (1, 1, "")
+    assert "bad.yaml" in own["bad"].fault
+    assert opened("mine").book.rules == read_book(library().find("mine")).rules
+    assert opened("new").book.rules == ()
+    with pytest.raises(KnowledgeError, match="no rulebook"):
+        opened("mina", new=False)
+
+
+async def test_a_book_is_begun_and_opened_again(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("- [")
+    app = showing(BooksScreen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "Rulebooks" in screen_text(app))
+        assert "k makes a rule of what just happened" in " ".join(screen_text(app).split())
+        await press(pilot, "n")
+        await type_in(pilot, "ours")
+        await until(pilot, lambda: isinstance(app.screen, DeskScreen))
+        await press(pilot, "n")
+        await type_in(pilot, "One walks.")
+        await until(pilot, lambda: "Written" in screen_text(app))
+        await press(pilot, "q")
+        await until(pilot, lambda: "ours" in screen_text(app) and "1 candidates" in screen_text(app))
+        await press(pilot, "o")
+        await type_in(pilot, "bad.yaml")
+        await until(pilot, lambda: "bad.yaml:1" in screen_text(app))
+        await press(pilot, "enter")
+        await until(pilot, lambda: "One walks." in screen_text(app))
+
+
+@pytest.mark.parametrize("screen", ["home", "runs"])
+async def test_k_leads_to_the_rules_and_q_back(screen: str, tmp_path: Path) -> None:
+    mine()
+    app = showing(lambda: HomeScreen(Settings()) if screen == "home" else RunsScreen(tmp_path / "runs", poll=None))
+    async with app.run_test(size=(80, 24)) as pilot:
+        first = app.screen
+        await until(pilot, lambda: "k rules" in screen_text(app) or screen == "home")
+        await press(pilot, "k")
+        await until(pilot, lambda: "mine" in screen_text(app) and isinstance(app.screen, BooksScreen))
+        at = [book.name for book in shelf()].index("mine")
+        await press(pilot, *["down"] * at, "enter")
+        await until(pilot, lambda: "You can walk." in screen_text(app))
+        await press(pilot, "q", "q")
+        assert app.screen is first
+
+
+async def test_the_palette_leads_to_the_rules(tmp_path: Path) -> None:
+    record = write(tmp_path / "e.jsonl", rewound())
+    app = showing(lambda: ReplayScreen(record))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "REPLAY" in screen_text(app))
+        await press(pilot, "slash")
+        await pilot.press(*"desk")
+        await until(pilot, lambda: "curator's desk" in screen_text(app))
+        await press(pilot, "enter")
+        await until(pilot, lambda: isinstance(app.screen, BooksScreen))

@@ -1,0 +1,45 @@
+"""Rules checked beside the screen: the same findings as over the whole, how far it is, damaged records, and calling it off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.lived import lived
+from knowledge.evidence import examine
+from knowledge.language import parse_check
+from knowledge.rules import Rule
+from tests.tui.recorded import play, rewound, write
+from tui.checking import Check, Progress
+from worlds.errors import ConfigurationError
+
+RULES = [
+    Rule("arrive", "One arrives.", check=parse_check('go to {receptacle}; then says "You arrive at {receptacle}. ..."')),
+    Rule("never", "Nothing opens.", check=parse_check("open {receptacle}; then refused")),
+]
+
+
+def test_a_check_finds_what_is_there(tmp_path: Path) -> None:
+    run = play(tmp_path / "run", limit=2)
+    lone = write(tmp_path / "lone" / "e.jsonl", rewound())
+    lone.write_bytes(b"nonsense\n" + lone.read_bytes())
+    told: list[Progress] = []
+    outcome = Check(RULES, lambda: [run, lone], told.append).run()
+    assert outcome is not None
+    assert outcome.findings == examine(RULES, lived([run]))
+    assert (outcome.progress.read, outcome.progress.episodes, len(outcome.progress.damaged)) == (3, 3, 1)
+    assert told[0].read == 0
+    assert "1 contradicted" in str(outcome)
+    assert "1 damaged record " in str(outcome)
+
+
+def test_one_that_is_called_off_has_no_outcome(tmp_path: Path) -> None:
+    run = play(tmp_path / "run", limit=2)
+    check = Check(RULES, lambda: [run], lambda _: check.call_off())
+    assert check.run() is None
+
+
+def test_nothing_recorded_names_the_way_out() -> None:
+    with pytest.raises(ConfigurationError, match="housequest eval"):
+        Check(RULES, list, print).run()

@@ -1,0 +1,136 @@
+"""``housequest rules measure``: both runs are played, paired, gone on with, and refused where rules can have no effect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.config import configure
+from agent.evaluation.worth import plan_measurement
+from tests.backends.policy import react
+from tests.backends.server import Messages, Server, serve
+from tests.tui.conftest import Run
+
+KNACK = "Whoever knows this rule can play."
+BOOK = f"""\
+- {{id: knack, statement: {KNACK}, status: candidate}}
+- {{id: plain, statement: Things lie in places.}}
+- {{id: mugs, statement: A mug is in the cabinet., kind: location, objects: [mug]}}
+"""
+
+
+def knowing(messages: Messages) -> str:
+    """Plays as the expert does if it is told the knack, and else looks around."""
+    told = any(KNACK in message["content"] for message in messages)
+    return react(messages) if told else "Thought: what now?\nAction: look"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serve(knowing) as running:
+        yield running
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Path:
+    path = tmp_path / "book.yaml"
+    path.write_text(BOOK)
+    return path
+
+
+def asked(server: Server) -> tuple[str, ...]:
+    play = ("--split", "generated", "--limit", "3", "--agent", "react", "--max-steps", "25", "--workers", "3")
+    return ("rules", "measure", "book.yaml", "knack", *play, "--model", server.model(), "--out", "runs/knack")
+
+
+def test_a_rule_that_wins_is_seen_to_win(book: Path, call: Run, server: Server) -> None:
+    text = call(*asked(server))
+    assert text.returncode == 0, text.stderr
+    assert text.stdout.startswith("knack of book.yaml, told in 3 of 3 episodes")
+    assert "Difference in success (second less first): +100.0 points" in text.stdout
+    assert "Only the second won (3):" in text.stdout
+    calls = len(server.requests)
+    found = json.loads(call(*asked(server), "--json").stdout)
+    assert (found["book"], found["rules"], found["told"], found["pairs"]) == ("book.yaml", ["knack"], 3, 3)
+    assert (found["only_first"], found["only_second"], found["p"]) == (0, 3, 0.25)
+    assert [flip["won_by"] for flip in found["flipped"]] == ["second"] * 3
+    assert {name: change[0] is None for name, change in found["changes"].items()} == {"rules": False}
+    assert found["changes"]["rules"][1].endswith(" and knack")
+    assert len(server.requests) == calls
+    assert call("report", "runs/knack").stdout.splitlines()[1].startswith("without")
+
+
+def test_what_a_budget_cut_short_is_gone_on_with(book: Path, call: Run, server: Server) -> None:
+    cut = call(*asked(server), "--budget", "calls=80", "--json")
+    assert (cut.returncode, cut.stdout) == (130, "")
+    assert "The same command" in cut.stderr
+    assert json.loads(call(*asked(server), "--json").stdout)["only_second"] == 3
+    assert len(server.requests) < 90 + 75
+    book.write_text(BOOK + "- Another.\n")
+    changed = call(*asked(server))
+    assert changed.returncode == 2
+    assert "holds a run of another configuration" in changed.stderr
+
+
+def test_rules_are_added_to_the_book_taken_out_of_it_or_told_alone(book: Path) -> None:
+    configuration = configure({"agent": "react", "model": "openai:x", "split": "generated", "limit": 1}, book.parent)
+
+    def arms(*ids: str, alone: bool = False) -> list[tuple[list[str], str]]:
+        trials = plan_measurement(configuration, str(book), ids, alone=alone).trials
+        rules = [trial.plan.config.rules for trial in trials]
+        return [([rule.id for rule in each.rules], each.part) if each else ([], "none") for each in rules]
+
+    assert arms() == [([], "none"), (["plain", "mugs"], "")]
+    assert arms("knack") == [(["plain", "mugs"], ""), (["knack", "plain", "mugs"], "and knack")]
+    assert arms("mugs") == [(["plain"], "without mugs"), (["plain", "mugs"], "")]
+    assert arms("knack", "mugs") == [(["plain"], "without mugs"), (["knack", "plain", "mugs"], "and knack")]
+    assert arms("knack", alone=True) == [([], "none"), (["knack"], "knack alone")]
+
+
+def test_a_dry_run_plays_nothing(book: Path, call: Run, tmp_path: Path) -> None:
+    asked = ("rules", "measure", "book.yaml", "--model", "openai:x", "--split", "generated", "--limit", "2", "--dry-run")
+    lines = call(*asked).stdout.splitlines()
+    assert lines[0].endswith("which differ in 2 rules of book.yaml alone.")
+    assert lines[2] == "without: 2 of a split without end (generated) with reasoner-actor, openai:x"
+    assert lines[3] == "Rules: none."
+    assert lines[7].startswith("Rules: 2 accepted in book.yaml")
+    assert json.loads(call(*asked, "--json").stdout).keys() == {"without", "with"}
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("book.yaml", "--agent", "expert"), "The agent 'expert' takes no rules"),
+        (("book.yaml", "--agent", "human"), "The agent 'human' takes no rules"),
+        (("book.yaml", "--agent", "nobody"), "There is no agent named 'nobody'"),
+        (("book.yaml",), "needs a language model"),
+        (("book.yaml", "knak", "--model", "openai:x"), "Did you mean 'knack'"),
+        (("empty.yaml", "--model", "openai:x"), "has no accepted rules"),
+        (("book.yaml", "--alone", "--model", "openai:x"), "no rule is named"),
+        (("book.yaml", "--retry", "all", "--model", "openai:x"), "cannot be retried"),
+        (("nowhere", "--model", "openai:x"), "There is no rulebook 'nowhere'"),
+    ],
+    ids=range(9),
+)
+def test_what_cannot_be_measured_is_told(arguments: tuple[str, ...], reason: str, book: Path, call: Run) -> None:
+    (book.parent / "empty.yaml").write_text("- {statement: perhaps, status: candidate}\n")
+    done = call("rules", "measure", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert reason in done.stderr
+    assert not (book.parent / "runs").exists()
+
+
+def test_the_folder_of_another_sweep_is_left_alone(book: Path, call: Run, tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("common: {world: scripted, agent: expert}\narms: {a: {}, b: {}}\n")
+    assert call("eval", "--sweep", "sweep.yaml", "--out", "runs/s").returncode == 0
+    before = (tmp_path / "runs" / "s" / "sweep.json").read_bytes()
+    done = call(
+        "rules", "measure", "book.yaml", "--model", "openai:x", "--split", "generated", "--limit", "1", "--out", "runs/s"
+    )
+    assert done.returncode == 2
+    assert "holds a sweep of other runs" in done.stderr
+    assert (tmp_path / "runs" / "s" / "sweep.json").read_bytes() == before

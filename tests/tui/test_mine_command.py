@@ -1,0 +1,70 @@
+"""``housequest rules mine`` from end to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from knowledge.library import library
+from knowledge.rulebook import read_book
+from tests.tui.conftest import Run
+
+
+@pytest.fixture
+def played(call: Run) -> str:
+    assert call("eval", "--agent", "expert", "--split", "generated", "--limit", "30", "--out", "runs/one").returncode == 0
+    return "runs/one"
+
+
+def test_runs_and_the_table_are_mined_and_mined_again(call: Run, played: str, tmp_path: Path) -> None:
+    done = call("rules", "mine", played, "--into", "book.yaml")
+    assert done.returncode == 0
+    assert "30 episodes" in done.stdout.splitlines()[0]
+    before = read_book(tmp_path / "book.yaml")
+    assert before.rules
+    assert {rule.status for rule in before.rules} == {"candidate"}
+    call("rules", "reject", "book.yaml", before.rules[0].id)
+    done = call("rules", "mine", played, "--counts", "--into", "book.yaml", "--accept", "evidence", "--json")
+    found = json.loads(done.stdout)
+    after = read_book(tmp_path / "book.yaml")
+    assert found["left"] == [before.rules[0].id]
+    assert found["games"] == 3553
+    assert "where-mug" in found["added"] + found["renewed"]
+    assert after.rules[0].status == "rejected"
+    assert {rule.status for rule in after.rules[1:]} == {"accepted"}
+
+
+def test_nothing_is_written_where_one_only_looks(call: Run) -> None:
+    done = call("rules", "mine", "--counts", "--dry-run")
+    assert "3,553 games of train" in done.stdout
+    assert "Nothing was written" in done.stderr
+    assert "mined" not in library().names()
+
+
+def test_what_is_for_evaluation_is_left_out(call: Run, played: str, tmp_path: Path) -> None:
+    for record in (tmp_path / played / "episodes").glob("*.jsonl"):
+        record.write_text(record.read_text("utf-8").replace('"split":"generated"', '"split":"valid_seen"'), "utf-8")
+    done = call("rules", "mine", played)
+    assert done.returncode == 2
+    assert "Left out: 30 episodes of valid_seen" in done.stderr
+    assert "name a run over train or generated" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "Nothing was recorded yet"),
+        (("gone",), "gone"),
+        (("--counts", "--accept", "filter"), "--accept: 'filter' is none of person, evidence"),
+        (("--counts", "--least", "0"), "--least: 0 cannot be"),
+        (("--counts", "--into", "a\x1b"), "is no name of a rulebook"),
+    ],
+    ids=range(5),
+)
+def test_what_cannot_be_mined_is_told(call: Run, arguments: tuple[str, ...], reason: str) -> None:
+    done = call("rules", "mine", *arguments)
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 2

@@ -1,0 +1,104 @@
+"""Teaching by keyboard: what happens in a game or a replay becomes a candidate, whose witness leads back to that step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from knowledge.language import parse_check
+from knowledge.library import library
+from knowledge.rulebook import read_book
+from tests.tui.recorded import rewound, write
+from tests.tui.screen import game, press, screen_text, showing, type_in, until, waiting
+from tui.rule_dialog import RuleDialog
+from tui.runs import played
+from tui.screens.play import PlayScreen
+from tui.screens.replay import ReplayScreen
+from tui.state import Moment
+from tui.teaching import Lesson, lesson_of
+from tui.witness import Seen, look_up
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOUSEQUEST_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_game_teaches(size: tuple[int, int]) -> None:
+    app = showing(lambda: PlayScreen(game(), "step"))
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        await press(pilot, "k")
+        await until(pilot, lambda: "Nothing was played yet" in screen_text(app))
+        await press(pilot, "enter")
+        await until(pilot, lambda: waiting(app) == "verdict" and "turn 1/" in screen_text(app))
+        await press(pilot, "k")
+        await until(pilot, lambda: isinstance(app.screen, RuleDialog))
+        assert "go to {receptacle}; then accepted" in screen_text(app)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, RuleDialog)
+        await type_in(pilot, "Tables are seen at once.")
+        await until(pilot, lambda: isinstance(app.screen, PlayScreen))
+        (rule,) = read_book(library().find("mine")).rules
+        assert (rule.status, rule.statement, rule.objects) == ("candidate", "Tables are seen at once.", ("diningtable",))
+        (witness,) = look_up(rule.evidence.witnesses, played(Path("runs")))
+        assert isinstance(witness, Seen)
+        assert witness.command == "go to diningtable 1"
+        assert not rule.evidence  # a person named it; nothing was counted
+
+
+async def test_a_replay_teaches_into_a_book_that_is_chosen(tmp_path: Path) -> None:
+    record = write(tmp_path / "runs" / "run" / "episodes" / "e.jsonl", rewound())
+    (tmp_path / "runs" / "run" / "run.json").write_text("{}")
+    library().own.mkdir(parents=True)
+    (library().own / "bad.yaml").write_text("- [")
+    app = showing(lambda: ReplayScreen(record, at=4))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "turn 2" in screen_text(app))
+        await press(pilot, "k")
+        await until(pilot, lambda: isinstance(app.screen, RuleDialog))
+        assert "witness run/e/4" in screen_text(app)
+        await pilot.press(*"You", "space", *"cannot", "space", *"fly")
+        await press(pilot, *["tab"] * 4)
+        await pilot.press(*"fly")
+        await press(pilot, "tab", "ctrl+u")
+        await type_in(pilot, "bad")
+        await until(pilot, lambda: "a check is COMMAND" in screen_text(app))
+        await pilot.press("semicolon", "space", *"then", "space", *"refused")
+        await press(pilot, "enter")
+        await until(pilot, lambda: "bad.yaml:1" in screen_text(app))
+        await press(pilot, "ctrl+u")
+        await type_in(pilot, "air.yaml")
+        await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
+        (rule,) = read_book(tmp_path / "air.yaml").rules
+        assert (rule.id, str(rule.check), rule.evidence.witnesses) == ("you-cannot-fly", "fly; then refused", ("run/e/4",))
+        await press(pilot, "home", "k")
+        await until(pilot, lambda: "No command was played by then" in screen_text(app))
+
+
+@pytest.mark.parametrize(
+    ("command", "check"),
+    [
+        ("take egg 1 from fridge 1", "take {object} from {receptacle}; then accepted"),
+        ("examine egg 1 egg 2", "examine {object} {other_object}; then accepted"),
+        ("look", "look; then accepted"),
+    ],
+)
+def test_a_lesson_offers_a_check_that_can_be_read(command: str, check: str) -> None:
+    lesson = Lesson(command, "", True, 1, None, frozenset({"fridge 1"}))
+    assert lesson.check == check
+    parse_check(lesson.check)
+
+
+def test_there_is_no_lesson_before_a_command() -> None:
+    assert lesson_of(Moment(), None) is None

@@ -1,0 +1,130 @@
+"""``housequest rules measure``: the same tasks with and without a rule, or a whole book, paired."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tui.commands import options
+
+if TYPE_CHECKING:
+    from agent.evaluation.sweep import SweepFolder
+    from agent.evaluation.worth import Measurement, Worth
+
+
+def measure(
+    book: Annotated[str, typer.Argument(metavar="BOOK", help="A rulebook's name, or its file.")],
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID...]", help="The rules to measure [the whole book].", show_default=False)
+    ] = None,
+    alone: Annotated[bool, typer.Option("--alone", help="Tell these rules alone, without the others of the book.")] = False,
+    world: options.World = None,
+    engine: options.Engine = None,
+    split: options.Split = None,
+    type: options.Type = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the first N tasks.")] = None,
+    sample: Annotated[int | None, typer.Option("--sample", metavar="N", help="Only N tasks, drawn with --seed.")] = None,
+    goals: options.Goals = None,
+    habits: options.Habits = None,
+    seed: options.Seed = None,
+    agent: options.Agent = None,
+    set: options.Set = None,
+    model: options.Model = None,
+    timeout: options.Timeout = None,
+    rules_budget: options.RulesBudget = None,
+    grant: options.Grant = None,
+    max_steps: options.MaxSteps = None,
+    workers: Annotated[int | None, typer.Option("--workers", metavar="N", help="Episodes at once [1].")] = None,
+    retry: Annotated[str | None, typer.Option("--retry", metavar="errors", help="Play errored episodes again.")] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option("--budget", metavar="KIND=AMOUNT", help="calls=1000, tokens=2M, money=5 or time=90m; may be repeated."),
+    ] = None,
+    out: Annotated[str | None, typer.Option("--out", metavar="FOLDER", help="Where both runs go [runs/measure-...].")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be played, and stop.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Play the same tasks without and with a rule, or a whole book: what it is worth in success and in steps.
+
+    Both are told the other accepted rules of the book, unless --alone is given. Interrupted, the same command goes on.
+    """
+    from agent.config import configure, given_path
+    from agent.evaluation.budget import Purse, read_budget
+    from agent.evaluation.sweep import SweepFolder
+    from agent.evaluation.worth import plan_measurement, worth
+    from tui import terminal
+    from tui.running import Round, check_budget, play_round, remarks
+    from worlds.errors import ConfigurationError, shown
+
+    flags = options.settings(locals())
+    if retry not in (None, "errors"):
+        raise ConfigurationError(f"--retry: {shown(retry)} cannot be retried; give --retry errors.")
+    if alone and not ids:
+        raise ConfigurationError("--alone: no rule is named; give its id, or leave it out to measure the whole book.")
+    limits, place = read_budget(budget or ()), None if out is None else given_path(out)
+    configuration = configure(flags)
+    settings = configuration.settings
+    measurement = plan_measurement(configuration, book, ids or (), alone=alone)
+    folder = SweepFolder(place or measurement.default_folder)
+    for trial in measurement.trials:
+        check_budget(limits, settings, trial.plan)
+    for line in remarks(measurement.trials[0].plan):
+        terminal.note(line)
+    if dry_run:
+        _dry_run(measurement, folder, as_json)
+        return
+    measurement.begin(folder)
+    purse = Purse(limits)
+    for trial in measurement.trials:
+        run = folder.run(trial.folder)
+        terminal.note(f"{trial.arm}: {trial.plan.config.split}, {trial.plan.selection}, into {run.path}")
+        play_round(Round(trial.plan, run.path, settings, retry is not None), purse)
+    if _show(worth(measurement, folder, settings.prices_of), as_json):
+        raise typer.Exit(1)
+
+
+def _dry_run(measurement: Measurement, folder: SweepFolder, as_json: bool) -> None:
+    from agent.evaluation.estimate import estimate
+    from tui import terminal
+    from tui.running import about_rules
+    from tui.text import printable
+
+    if as_json:
+        manifests = {trial.arm: trial.plan.manifest.model_dump(mode="json") for trial in measurement.trials}
+        typer.echo(json.dumps(manifests, indent=2))
+        return
+    lines = [f"Would play two runs into {folder.path}, which differ in {_measured(measurement)} alone."]
+    for trial in measurement.trials:
+        plan, prices = trial.plan, trial.configuration.settings.prices_of(trial.plan.model or "")
+        lines += ["", f"{trial.arm}: {plan.selection} ({plan.config.split}) with {plan.config.agent}, {plan.config.model}"]
+        lines += about_rules(plan) or ["Rules: none."]
+        lines.append(str(estimate(plan, folder.path / trial.folder, prices) or "What it would cost cannot be told yet."))
+    terminal.show(printable(line) for line in lines)
+
+
+def _show(worth: Worth, as_json: bool) -> int:
+    """Print what came of it; how many episodes errored."""
+    from agent.evaluation.contrast import as_json as figures
+    from agent.evaluation.contrast import as_text, sides
+    from tui import terminal
+    from tui.text import printable
+
+    measurement, comparison = worth.measurement, worth.comparison
+    if as_json:
+        measured = {"book": measurement.book, "rules": [rule.id for rule in measurement.rules], "told": worth.told}
+        text = json.dumps({**measured, **figures(comparison)}, indent=2)
+    else:
+        first, second = comparison.first.folder.path, comparison.second.folder.path
+        text = (
+            f"{_measured(measurement)}, told in {worth.told} of {len(comparison.pairs)} episodes\n\n{as_text(comparison)}\n"
+            f"The runs: housequest compare {first} {second}\n"
+        )
+    terminal.show(printable(text).splitlines())
+    return sum(each.outcome == "error" for side in sides(comparison) for each in side)
+
+
+def _measured(measurement: Measurement) -> str:
+    rules = measurement.rules
+    return f"{rules[0].id} of {measurement.book}" if len(rules) == 1 else f"{len(rules)} rules of {measurement.book}"

@@ -1,0 +1,75 @@
+"""The rulebooks that a person can sit down at: their own and those that ship, with how many rules each has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from knowledge.library import library
+from knowledge.rulebook import Rulebook
+from worlds.errors import KnowledgeError
+
+FIRST = "mine"
+"""What a person's first book is called unless they say otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """A rulebook in the library: how many of its rules have which status, or why it cannot be read."""
+
+    name: str
+    path: Path
+    shipped: bool
+    accepted: int = 0
+    candidates: int = 0
+    rejected: int = 0
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A book to be curated; ``shipped``: it is the copy, to be made by the first save, of one that ships."""
+
+    book: Rulebook
+    shipped: bool = False
+
+
+def shelf() -> tuple[Book, ...]:
+    """The books in the library, by name. It reads files: call it beside the event loop."""
+    return tuple(_book(name) for name in library().names())
+
+
+def _book(name: str) -> Book:
+    books = library()
+    path = books.find(name)
+    shipped = books.is_shipped(path)
+    try:
+        found = Counter(rule.status for rule in books.open(name).rules)
+    except KnowledgeError as error:
+        return Book(name, path, shipped, fault=str(error))
+    return Book(name, path, shipped, found["accepted"], found["candidate"], found["rejected"])
+
+
+def opened(name: str, *, new: bool = True) -> Opened:
+    """The book of this name or in this file, to be changed; where there is none, and it may be ``new``, an empty one.
+
+    Raises ``KnowledgeError``.
+    """
+    books = library()
+    book = books.writable(name) if new else books.editable(name)
+    return Opened(book, shipped=name in books.names() and books.is_shipped(books.find(name)))
+
+
+def last_changed() -> str:
+    """The name of the person's book that was changed last; ``FIRST`` where they have none."""
+    books = library()
+    own = [path for name in books.names() if not books.is_shipped(path := books.find(name))]
+    return max(own, key=_changed).stem if own else FIRST
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # it went away meanwhile
+        return 0.0

@@ -1,0 +1,229 @@
+"""ALFRED's high-level actions on symbolic states: when each is possible, and what it does.
+
+Preconditions and effects are those of ALFRED's planning domain (Shridhar et al. 2020, section 3.2), with opening and
+closing left implied, as in its annotated plans. A subgoal names kinds, so it can mean several things: all readings are
+followed at once, and a plan is refused where no reading goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from worlds.alfred.plans import Plan, Subgoal
+from worlds.alfred.state import KNIVES, Mark, Scene, State, able, accepts, known
+
+Cause = Literal[
+    "unknown name",
+    "not in this room",
+    "not here",
+    "hand full",
+    "not in hand",
+    "no knife in hand",
+    "not at the appliance",
+    "not possible with it",
+    "does not go there",
+]
+
+READINGS = 200
+"""How many states are followed at once. The annotated plans need a handful; it bounds what a hostile plan can cost."""
+
+_TREATMENTS: dict[str, tuple[str, str, Mark, Mark | None]] = {
+    "CleanObject": ("sinkbasin", "cleanable", "clean", None),
+    "HeatObject": ("microwave", "heatable", "hot", "cold"),
+    "CoolObject": ("fridge", "coolable", "cold", "hot"),
+}
+"""The appliance, what the thing must allow, the mark that it gets and the one that it loses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Where a plan broke off: its ``step`` from 1, the subgoal there and why."""
+
+    step: int
+    subgoal: Subgoal
+    cause: Cause
+
+    def __str__(self) -> str:
+        return f"step {self.step}, {self.subgoal}: {self.cause}"
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What came of a plan: the states that it can have led to (never empty), and the refusal that ended it, if any."""
+
+    states: tuple[State, ...]
+    refusal: Refusal | None = None
+
+
+def execute(plan: Plan, scene: Scene) -> Execution:
+    """Execute ``plan`` in ``scene`` up to its end or the first subgoal that is refused."""
+    named = {name for subgoal in plan for name in (subgoal.thing, subgoal.receptacle)}
+    states: tuple[State, ...] = (State(tuple(thing for thing in scene.things if thing.kind in named)),)
+    for step, subgoal in enumerate(plan, start=1):
+        after: dict[State, None] = {}
+        causes: list[Cause] = []
+        for state in states:
+            outcome = _apply(subgoal, state, scene)
+            if isinstance(outcome, str):
+                causes.append(outcome)
+            else:
+                after.update(dict.fromkeys(outcome))
+        if not after:
+            return Execution(states, Refusal(step, subgoal, causes[0]))
+        states = tuple(after)[:READINGS]
+    return Execution(states)
+
+
+def _apply(subgoal: Subgoal, state: State, scene: Scene) -> list[State] | Cause:
+    kind = subgoal.thing
+    if not known(kind) or (subgoal.receptacle is not None and not known(subgoal.receptacle)):
+        return "unknown name"
+    match subgoal.action:
+        case "GotoLocation":
+            return _goto(kind, state, scene)
+        case "PickupObject":
+            return _pick_up(kind, state)
+        case "PutObject":
+            return _put(kind, subgoal.receptacle or "", state, scene)
+        case "SliceObject":
+            return _slice(kind, state)
+        case "ToggleObject":
+            return _toggle(kind, state)
+        case _:
+            return _treat(kind, state, *_TREATMENTS[subgoal.action])
+
+
+def _goto(kind: str, state: State, scene: Scene) -> list[State] | Cause:
+    if kind in scene.receptacles:
+        return [replace(state, at=kind)]
+    found = [state.base(index) for index in _distinct(kind, state)]
+    return [replace(state, at=state.things[base].place or base) for base in found] or "not in this room"
+
+
+def _pick_up(kind: str, state: State) -> list[State] | Cause:
+    if state.held is not None:
+        return "hand full"
+    if not able(kind, "pickupable"):
+        return "not possible with it"
+    return [
+        replace(near.having(index, replace(near.things[index], place=None, inside=None)), held=index)
+        for index, near in _near(kind, state)
+    ] or _missing(kind, state)
+
+
+def _put(kind: str, receptacle: str, state: State, scene: Scene) -> list[State] | Cause:
+    held, index = state.in_hand, state.held
+    if held is None or index is None or held.kind != kind:
+        return "not in hand"
+    if not accepts(receptacle, kind):
+        return "does not go there"
+    if receptacle in scene.receptacles:
+        there = _standing(receptacle, state)
+        return "not here" if there is None else [replace(there.having(index, replace(held, place=receptacle)), held=None)]
+    return [
+        replace(near.having(index, replace(held, inside=outer)), held=None) for outer, near in _near(receptacle, state)
+    ] or _missing(receptacle, state)
+
+
+def _slice(kind: str, state: State) -> list[State] | Cause:
+    held = state.in_hand
+    if held is None or held.kind not in KNIVES:
+        return "no knife in hand"
+    if not able(kind, "sliceable"):
+        return "not possible with it"
+    after: list[State] = []
+    for index, near in _near(kind, state, whole=True):
+        piece = replace(near.things[index], marks=near.things[index].marks | {"sliced"})
+        # Two slices, since no goal asks for more.
+        sliced = near.having(index, piece)
+        after.append(replace(sliced, things=(*sliced.things, piece)))
+    return after or _missing(kind, state)
+
+
+def _toggle(kind: str, state: State) -> list[State] | Cause:
+    if not able(kind, "toggleable"):
+        return "not possible with it"
+    return [
+        near.having(index, replace(lamp, marks=lamp.marks ^ {"on"}))
+        for index, near in _near(kind, state)
+        for lamp in (near.things[index],)
+    ] or _missing(kind, state)
+
+
+def _treat(kind: str, state: State, appliance: str, needs: str, gains: Mark, loses: Mark | None) -> list[State] | Cause:
+    held, index = state.in_hand, state.held
+    if held is None or index is None or held.kind != kind:
+        return "not in hand"
+    if not able(kind, needs):
+        return "not possible with it"
+    there = _standing(appliance, state)
+    if there is None:
+        return "not at the appliance"
+    return [there.having(index, replace(held, marks=(held.marks - {loses}) | {gains}))]
+
+
+def _missing(kind: str, state: State) -> Cause:
+    return "not here" if any(thing.kind == kind for thing in state.things) else "not in this room"
+
+
+def _distinct(kind: str, state: State) -> Iterator[int]:
+    """The things of a kind that are not in hand or in what is in hand; of those that are alike in all, the first alone."""
+    seen: set[object] = set()
+    used = {thing.inside for thing in state.things} | {state.at}
+    for index, thing in enumerate(state.things):
+        if thing.kind != kind or state.base(index) == state.held:
+            continue
+        sort = (thing, index if index in used else None)
+        if sort not in seen:
+            seen.add(sort)
+            yield index
+
+
+def _near(kind: str, state: State, *, whole: bool = False) -> list[tuple[int, State]]:
+    """The things of a kind (``whole``: not sliced yet) within reach, each with the state in which it is.
+
+    One of open place is thought to be here only where none is known to be.
+    """
+    certain: list[tuple[int, State]] = []
+    possible: list[tuple[int, State]] = []
+    for index in _distinct(kind, state):
+        near = None if whole and "sliced" in state.things[index].marks else _beside(index, state)
+        if near is not None:
+            (certain if near is state else possible).append((index, near))
+    return certain or possible
+
+
+def _beside(index: int, state: State) -> State | None:
+    """The state in which thing ``index`` lies where the agent stands; None where that cannot be."""
+    base, place = state.base(index), state.place(index)
+    if state.at is None:
+        return None
+    if isinstance(state.at, int):
+        if base == state.at or place is None:
+            return state
+        return _standing(place, state)
+    if place is not None:
+        return state if place == state.at else None
+    lying = state.things[base]
+    return state.having(base, replace(lying, place=state.at)) if _may_lie(lying.kind, state.at) else None
+
+
+def _standing(receptacle: str, state: State) -> State | None:
+    """The state in which the agent stands before ``receptacle``; None where that cannot be.
+
+    Beside a thing whose place is open, this says where the thing lies.
+    """
+    if not isinstance(state.at, int):
+        return state if state.at == receptacle else None
+    lying = state.things[state.at]
+    settled = replace(state, at=receptacle)
+    if state.at == state.held or lying.place is not None or lying.inside is not None:
+        return settled
+    return settled.having(state.at, replace(lying, place=receptacle)) if _may_lie(lying.kind, receptacle) else None
+
+
+def _may_lie(kind: str, receptacle: str) -> bool:
+    # Lamps stand on anything, or beside it.
+    return able(kind, "toggleable") or accepts(receptacle, kind)

@@ -1,0 +1,157 @@
+"""High-level plans in ALFRED's own terms: subgoals of an action and the kinds of thing it is about.
+
+A plan in text is one subgoal a line, ``PutObject apple fridge``. What a model writes is untrusted: `read_plan` takes any text
+and is linear in its length, `read_loosely` looks for a plan among other words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from worlds.errors import nearest, shown
+
+Action = Literal[
+    "GotoLocation",
+    "PickupObject",
+    "PutObject",
+    "SliceObject",
+    "CleanObject",
+    "HeatObject",
+    "CoolObject",
+    "ToggleObject",
+]
+"""ALFRED's high-level actions but ``NoOp``, which ends most annotated plans and says nothing."""
+
+ARGUMENTS: dict[Action, int] = {
+    "GotoLocation": 1,
+    "PickupObject": 1,
+    "PutObject": 2,
+    "SliceObject": 1,
+    "CleanObject": 1,
+    "HeatObject": 1,
+    "CoolObject": 1,
+    "ToggleObject": 1,
+}
+"""How many names follow each action: the thing, and for ``PutObject`` what it is put into."""
+
+NOTHING = "NoOp"
+
+LONGEST_PLAN = 60
+"""Subgoals. The longest annotated plan of ``train`` has 19; what goes on beyond this is no plan."""
+
+LONGEST_TEXT = 20_000
+"""Characters of a reply that are looked at."""
+
+_LONGEST_NAME = 40
+_NAME = rf"[A-Za-z]{{1,{_LONGEST_NAME}}}"
+_LINE = re.compile(rf"\s*(?:\d{{1,3}}\s?[.):]\s?)?({_NAME})((?:\s{{1,4}}{_NAME}){{0,4}})\s*", re.ASCII)
+_WORD = re.compile(r"[A-Za-z]+|\n", re.ASCII)
+_LITTLE = frozenset(
+    {"a", "an", "and", "from", "in", "into", "it", "on", "onto", "some", "the", "them", "then", "to", "up", "with"}
+)
+"""Words that stand in sentences and name nothing: who uses them writes prose."""
+
+_FULL: dict[str, Action] = {action.casefold(): action for action in ARGUMENTS}
+_SHORT: dict[str, Action] = {
+    "goto": "GotoLocation",
+    "navigation": "GotoLocation",
+    "pickup": "PickupObject",
+    "put": "PutObject",
+    "slice": "SliceObject",
+    "clean": "CleanObject",
+    "heat": "HeatObject",
+    "cool": "CoolObject",
+    "toggle": "ToggleObject",
+}
+_ACTIONS: dict[str, Action] = {**_FULL, **_SHORT}
+
+
+class PlanError(ValueError):
+    """A text is no plan; the message is for whoever wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subgoal:
+    """One step of a plan. ``thing`` and ``receptacle`` are kinds, in small letters and without a number (``sinkbasin``).
+
+    ``thing`` of a ``GotoLocation`` is a receptacle or an object; ``receptacle`` belongs to ``PutObject`` alone.
+    """
+
+    action: Action
+    thing: str
+    receptacle: str | None = None
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.action, self.thing, self.receptacle)))
+
+
+Plan = tuple[Subgoal, ...]
+
+
+def written(plan: Plan) -> str:
+    """The plan as text, one subgoal a line; `read_plan` gives it back."""
+    return "\n".join(map(str, plan))
+
+
+def read_plan(text: str) -> Plan:
+    """The plan that ``text`` is, its lines numbered or not. Raises ``PlanError`` naming the first line that is no subgoal."""
+    plan: list[Subgoal] = []
+    for line in _bounded(text).splitlines():
+        if not line.strip():
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise PlanError(f"{shown(line)} is no subgoal; write one a line, as in 'PutObject apple fridge'.")
+        action, names = cast("str", match[1]), cast("str", match[2]).split()
+        if action != NOTHING:
+            plan.append(subgoal(action, names))
+    return _checked(plan)
+
+
+def read_loosely(text: str) -> Plan:
+    """The plan among the words of ``text``: brackets, commas, marks, numbers, and short names of actions are all taken.
+
+    What is no subgoal is passed over. Raises ``PlanError`` where nothing is left or too much.
+    """
+    words: list[str] = [word.casefold() for word in _WORD.findall(_bounded(text))]
+    plan: list[Subgoal] = []
+    for place, word in enumerate(words, start=1):
+        action = _ACTIONS.get(word)
+        if action is None:
+            continue
+        names = words[place : place + ARGUMENTS[action]]
+        if len(names) == ARGUMENTS[action] and all(_nameable(name) for name in names):
+            plan.append(Subgoal(action, *names))
+    return _checked(plan)
+
+
+def _nameable(word: str) -> bool:
+    return word not in _ACTIONS and word not in _LITTLE and word != "\n" and len(word) <= _LONGEST_NAME
+
+
+def subgoal(action: str, names: list[str]) -> Subgoal:
+    """The subgoal of these words. Raises ``PlanError`` for an unknown action or a wrong number of names."""
+    known = _FULL.get(action.casefold())
+    if known is None:
+        raise PlanError(
+            f"There is no action {shown(action)}; known: {', '.join(ARGUMENTS)}.{nearest(action, tuple(ARGUMENTS))}"
+        )
+    if len(names) != ARGUMENTS[known]:
+        raise PlanError(f"{known} takes {ARGUMENTS[known]} name(s), and {shown(' '.join(names))} has {len(names)}.")
+    return Subgoal(known, *(name.casefold() for name in names))
+
+
+def _bounded(text: str) -> str:
+    if len(text) > LONGEST_TEXT:
+        raise PlanError(f"{len(text):,} characters are no plan; at most {LONGEST_TEXT:,} are read.")
+    return text
+
+
+def _checked(plan: list[Subgoal]) -> Plan:
+    if not plan:
+        raise PlanError("There is no subgoal in it.")
+    if len(plan) > LONGEST_PLAN:
+        raise PlanError(f"A plan of {len(plan):,} subgoals does not end; at most {LONGEST_PLAN} are read.")
+    return tuple(plan)

@@ -1,0 +1,177 @@
+"""ALFRED's annotated demonstrations, read from ``traj_data.json``: people's instructions, the plan, the goal and the room.
+
+The files lie in ALFWorld's layout, ``json_2.1.1/<split>/<task>/<trial>/traj_data.json``; a demonstration's id is
+``<split>/<task>/<trial>``. Whether a game lies beside the file does not matter. All that is read is untrusted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from worlds.alfred.goals import TASK_TYPES, Goal
+from worlds.alfred.plans import LONGEST_PLAN, NOTHING, Plan, PlanError, Subgoal, subgoal
+from worlds.alfred.state import Scene, Thing, able, receptacles_of, room_of
+from worlds.alfworld.annotations import plain
+from worlds.alfworld.tasks import GET_DATA, LAYOUT, TRAJECTORY_FILE, in_order
+from worlds.errors import GameError, TaskNotFound, nearest, shown
+from worlds.paths import alfworld_data
+
+_LONGEST_FILE = 32 << 20
+"""Bytes; the largest published one, with its images, is well below."""
+
+_MOST_ANNOTATIONS = 20
+_MOST_POSES = 400
+_KIND = re.compile(r"[A-Za-z]{1,40}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """What one annotator wrote: the goal, and the instructions step by step. ``annotator`` counts from 1."""
+
+    annotator: int
+    goal: str
+    steps: tuple[str, ...]
+
+    def text(self, *, stepwise: bool) -> str:
+        """The goal alone, or with the steps after it, as one line."""
+        return " ".join((self.goal, *self.steps)) if stepwise else self.goal
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """One ALFRED trajectory without its frames. ``plan`` is the annotated one, ``NoOp`` left out."""
+
+    id: str
+    split: str
+    type: str
+    goal: Goal
+    plan: Plan
+    scene: Scene
+    instructions: tuple[Instruction, ...]
+
+
+def read_split(split: str, data: Path | None = None) -> tuple[Demonstration, ...]:
+    """Every demonstration of ``split``, sorted by id. ``data`` holds ``json_2.1.1``.
+
+    Raises ``TaskNotFound`` where there is no such split and ``GameError`` for a file that is not what it should be.
+    """
+    root = (data or alfworld_data()) / LAYOUT
+    there = splits(data)
+    if split not in there:
+        known = f"there are {', '.join(there)}" if there else f"{shown(str(root), 400)} has none"
+        raise TaskNotFound(f"There is no split {shown(split)} with annotations; {known}.{nearest(split, there)} {GET_DATA}")
+    paths = sorted(root.joinpath(split).glob(f"*/*/{TRAJECTORY_FILE}"), key=lambda path: path.parts[-3:-1])
+    return tuple(read_demonstration(path) for path in paths)
+
+
+def splits(data: Path | None = None) -> tuple[str, ...]:
+    """The splits of the data folder, published ones first."""
+    root = (data or alfworld_data()) / LAYOUT
+    try:
+        return in_order(folder.name for folder in root.iterdir() if folder.is_dir())
+    except OSError:
+        return ()
+
+
+def read_demonstration(path: Path) -> Demonstration:
+    """The demonstration in a ``traj_data.json``. Raises ``GameError`` naming the file and what is wrong with it."""
+    try:
+        if path.stat().st_size > _LONGEST_FILE:
+            raise GameError(f"{shown(str(path), 400)} is too large for annotations; at most {_LONGEST_FILE:,} bytes are read.")
+        content: Any = json.loads(path.read_bytes())
+        return _demonstration(content, path.parts[-4:-1])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        detail = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {shown(str(error))}"
+        raise GameError(f"{shown(str(path), 400)} holds no ALFRED annotations ({detail}). Fetch it again.") from error
+
+
+def _demonstration(content: Any, where: Sequence[str]) -> Demonstration:
+    steps = cast("list[Any]", content["plan"]["high_pddl"])
+    if len(steps) > LONGEST_PLAN:
+        raise PlanError(f"{len(steps)} subgoals are too many")
+    goal = _goal(content["task_type"], content["pddl_params"])
+    return Demonstration(
+        id="/".join(where),
+        split=where[0],
+        type=goal.type,
+        goal=goal,
+        plan=_plan([step["discrete_action"] for step in steps]),
+        scene=_scene(content["scene"], [step["planner_action"] for step in steps], goal),
+        instructions=tuple(
+            _instruction(number, one)
+            for number, one in enumerate(content["turk_annotations"]["anns"][:_MOST_ANNOTATIONS], start=1)
+        ),
+    )
+
+
+def _instruction(annotator: int, annotation: Any) -> Instruction:
+    steps = cast("list[Any]", annotation["high_descs"])[:LONGEST_PLAN]
+    return Instruction(annotator, plain(_word(annotation["task_desc"])), tuple(plain(_word(step)) for step in steps))
+
+
+def _plan(actions: list[Any]) -> Plan:
+    plan: list[Subgoal] = []
+    for action in actions:
+        names: list[Any] = action["args"]
+        if action["action"] != NOTHING:
+            # Some treatments name nothing; what is treated is always what was picked up last.
+            held = next((one.thing for one in reversed(plan) if one.action == "PickupObject"), "")
+            plan.append(subgoal(_word(action["action"]), [_kind(name or held) for name in names]))
+    return tuple(plan)
+
+
+def _goal(name: Any, parameters: Any) -> Goal:
+    if name not in TASK_TYPES:
+        raise ValueError(f"no task type {name!r}")
+    return Goal(
+        type=name,
+        object=_kind(parameters["object_target"]),
+        sliced=parameters["object_sliced"] is True,
+        receptacle=_kind(parameters["parent_target"]) if parameters["parent_target"] else None,
+        movable=_kind(parameters["mrecep_target"]) if parameters["mrecep_target"] else None,
+        lamp=_kind(parameters["toggle_target"]) if parameters["toggle_target"] else None,
+    )
+
+
+def _scene(scene: Any, actions: list[Any], goal: Goal) -> Scene:
+    # The kinds that lie about, by name ("KeyChain_2197d4a8"); then the places of those that the plan touched.
+    poses = cast("list[Any]", scene["object_poses"])[:_MOST_POSES]
+    counted = Counter(_kind(_word(pose["objectName"]).partition("_")[0]) for pose in poses)
+    touched = _touched(actions)
+    counted.subtract(Counter(thing.kind for thing in touched))
+    rest = [Thing(kind) for kind in sorted(counted) if able(kind, "pickupable") for _ in range(counted[kind])]
+    lamps = [Thing(goal.lamp)] if goal.lamp and all(thing.kind != goal.lamp for thing in touched) else []
+    return Scene(receptacles_of(room_of(int(scene["scene_num"]))), (*touched, *rest, *lamps))
+
+
+def _touched(actions: list[Any]) -> list[Thing]:
+    """What the plan picks up, slices or turns on, each where it lay when it was first touched."""
+    places: dict[str, str | None] = {}
+    for action in actions:
+        name = action["action"]
+        if name not in ("PickupObject", "SliceObject", "ToggleObject"):
+            continue
+        # A slice is called after what it was cut from: "Bread|-01.24|+01.40|-03.20|BreadSliced_1".
+        thing = "|".join(_word(action["objectId"]).split("|")[:4])
+        on = action.get("coordinateReceptacleObjectId") if name == "PickupObject" else None
+        if places.get(thing) is None:
+            places[thing] = _kind(on[0]) if on else None
+    return [Thing(_kind(thing.partition("|")[0]), place) for thing, place in places.items()]
+
+
+def _word(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{shown(value)} is no text")
+    return value
+
+
+def _kind(value: Any) -> str:
+    if not isinstance(value, str) or not _KIND.fullmatch(value):
+        raise ValueError(f"{shown(value)} is no name of a kind")
+    return value.casefold()
