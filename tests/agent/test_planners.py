@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
 from agent.evaluation.failures import why
 from agent.events import Event
+from agent.examples import make_chooser
 from agent.models.base import Capabilities, Completion, Message
 from agent.models.registry import make_model
 from agent.overseer import Proceed, Unattended
@@ -248,6 +250,25 @@ def test_without_a_bias_none_is_asked_for(world: World) -> None:
     agent = make_agent("llm-planner", world=world, model=model, settings={"bias": "0"})
     asyncio.run(run_episode(world.open(world.task("example:2")), agent, Terms(world.engine), lambda _: None))
     assert model.biases == [None]
+
+
+def test_prompts_differ_in_what_is_completed_and_seen_alone(world: World, tmp_path: Path) -> None:
+    model = replies(tmp_path, ("", "Completed plan: nothing yet", "Navigation fridge, PickupObject stove"), ("", "", EGG))
+    first, second = asked(episode(world, "llm-planner", model, settings={}), "planner")
+    assert first.count("Task description: ") == 1 + 9
+    head, label, _ = first.rpartition("Completed plan: ")
+    assert second.startswith(head + label), "a prefix cache serves all before"
+
+
+@pytest.mark.parametrize("pool", [6, 13])
+def test_examples_are_of_a_pool_that_is_stratified_by_type(world: World, pool: int) -> None:
+    given = {"examples": "made-up", "choose": "bm25", "shots": 9, "embedder": ""}
+    store = make_chooser(world, **given, seed=0, pool=pool).store
+    often = Counter(example.type for example in store)
+    assert (len(store), len(often)) == (pool, 6)
+    assert max(often.values()) - min(often.values()) <= 1
+    assert store == make_chooser(world, **given, seed=0, pool=pool).store
+    assert store != make_chooser(world, **given, seed=1, pool=pool).store
 
 
 def test_a_hint_asks_for_another_plan(world: World, tmp_path: Path) -> None:
