@@ -25,6 +25,7 @@ from agent.models.wire import (
     Refusal,
     backoff,
     chat,
+    encodable,
     printable,
     read_completion,
     read_refusal,
@@ -50,6 +51,8 @@ _PROBED_TOKENS = 256
 """Enough for a model that thinks a little before it answers with a word."""
 
 _MOST_LEARNT = 4
+_WRAPPED = 64
+"""Tokens for what stands round a choice, and for spaces."""
 
 _AGAIN = frozenset({408, 409, 429})
 
@@ -160,6 +163,9 @@ class OpenAIModel:
         if more:
             offered = await self.capabilities()
             refuse_unsupported(self._name, offered, top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
+        if choices:
+            # Cut off, a choice would be none; its end is known.
+            max_tokens = max(max_tokens, _WRAPPED + max(len(encodable(choice).encode()) for choice in choices))
         client = await self._connected()
         conversation = chat(messages)
         started = time.perf_counter()

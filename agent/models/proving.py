@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from agent.models.base import Capabilities, Completion, Message, Model
+from agent.models.wishes import spelt_of
 from worlds.errors import HousequestError
 
 _CHAT = "Say hello in one word."
@@ -110,8 +111,7 @@ async def _schema(model: Model, messages: list[Message]) -> tuple[bool, str]:
 
 async def _bias(model: Model, messages: list[Message]) -> tuple[bool, str]:
     text = (await model.complete(messages, bias={"axolotl": 100.0}, max_tokens=8)).text
-    plain = (await model.complete(messages, max_tokens=8)).text
-    return text != plain, f"pushed towards 'axolotl' it wrote {text[:40]!r} in place of {plain[:40]!r}"
+    return spelt_of(text, "axolotl"), f"pushed towards 'axolotl' it wrote {text[:40]!r}"
 
 
 async def _scores(model: Model, messages: list[Message]) -> tuple[bool, str]:

@@ -70,8 +70,14 @@ async def probed(ask: Ask) -> Capabilities:
         log_probabilities=likely is not None and any(token.alternatives for token in likely.tokens),
         choices=by_schema,
         schema=by_schema,
-        bias=pushed is not None and _WORDS[0] in pushed.text.lower(),
+        bias=pushed is not None and spelt_of(pushed.text, _WORDS[0]),
     )
+
+
+def spelt_of(text: str, word: str) -> bool:
+    """Whether ``text`` is made of the letters of ``word`` alone, as a reply is that was pushed towards its tokens."""
+    letters = {letter for letter in text.lower() if letter.isalpha()}
+    return bool(letters) and letters <= set(word)
 
 
 def _one_of(choices: Sequence[str]) -> dict[str, Any]:
