@@ -233,7 +233,7 @@ class Terminal:
         os.write(self.descriptor, text)
 
     def end(self, pressing: bytes = b"", until: str = "") -> int:
-        """Read on to the end, ``pressing`` keys again and again where nothing comes of it, ``until`` is shown; the exit code."""
+        """Read on to the end, ``pressing`` keys where nothing comes of it, ``until`` that is shown; the exit code."""
         import select
 
         while True:
