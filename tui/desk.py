@@ -113,6 +113,11 @@ class Desk:
             if other.id != rule.id and (_disputes(rule, other) or _disputes(other, rule) or exclude(rule.check, other.check))
         )
 
+    def another(self, rule: Rule, other: Rule) -> Rule | None:
+        """The rule after ``other`` that contradicts ``rule`` too; None where there is none."""
+        others = self.contraries(rule)
+        return others[(others.index(other) + 1) % len(others)] if other in others and len(others) > 1 else None
+
     def toggled(self, name: str) -> Desk:
         """The desk with a rule chosen, or no longer."""
         rest = tuple(each for each in self.chosen if each != name)

@@ -118,6 +118,11 @@ def test_rules_that_exclude_each_other_are_found_from_either_side() -> None:
     disputed = now.put("disputed", [RULES[1].disputed(RULES[0])])
     assert [other.id for other in disputed.contraries(disputed.book.rule("open-first"))] == ["mugs"]
     assert [rule.id for rule in disputed.looking("mugs").opposed] == ["mugs", "open-first"]
+    assert disputed.another(RULES[0], disputed.book.rule("mugs")) is None
+    both = disputed.put("disputed", [RULES[3].disputed(RULES[0])])
+    third = both.another(RULES[0], both.book.rule("mugs"))
+    assert third is not None
+    assert third.id == "mugs-too"
     settled = disputed.settled("mugs", "open-first")
     assert [settled.book.rule(name).status for name in ("mugs", "open-first")] == ["accepted", "rejected"]
     assert settled.undone().book.text == disputed.book.text

@@ -28,7 +28,7 @@ from tui.rule_dialog import RuleDialog
 from tui.runs import played
 from tui.widgets.filter_bar import FilterBar, Narrowing
 from tui.widgets.keybar import KeyBar
-from tui.widgets.lines import flat
+from tui.widgets.lines import ending, flat
 from tui.widgets.rule_list import RuleList
 from tui.widgets.rule_pair import RulePair
 from tui.widgets.rule_view import RuleView
@@ -163,10 +163,7 @@ class DeskScreen(LeavingScreen):
         told = "two rules side by side" if self._paired else told
         marked = f"  ·  {len(desk.marked)} marked" if desk.marked else ""
         title = f"  ·  {told}{marked}  ·  "
-        path = flat(str(desk.book.path))
-        room = max(8, self.size.width - len("Desk") - len(title) - 2)
-        # The end of a path says more than its beginning.
-        path = path if len(path) <= room else f"…{path[1 - room :]}"
+        path = ending(flat(str(desk.book.path)), max(8, self.size.width - len("Desk") - len(title) - 2))
         self.query_one("#desk-title", Static).update(Content.assemble(("Desk", "bold $foreground"), title, path))
         self.query_one(FilterBar).show(desk.filter, desk.types)
         self.query_one(RuleList).show(rules, looked, desk.chosen)
@@ -277,21 +274,22 @@ class DeskScreen(LeavingScreen):
 
     def action_pair(self) -> None:
         """Put two rules side by side: the marked ones, or the one that is looked at and one that contradicts it."""
+        pair = self.query_one(RulePair)
         if self._paired:
-            one, other = self.query_one(RulePair).rule, self.query_one(RulePair).other
-            others = self.desk.contraries(one) if one else ()
-            if one is None or other not in others or len(others) < 2:
+            one, other = pair.rule, pair.other
+            third = self.desk.another(one, other) if one and other else None
+            if one and third:
+                pair.show(one, third)
+            else:
                 self._say("No other rule contradicts this one.")
-                return
-            self.query_one(RulePair).show(one, others[(others.index(other) + 1) % len(others)])
             return
         two = self.desk.opposed
         if len(two) < 2:
             self._say("No rule contradicts this one; mark two with space to put them side by side.")
             return
         self._turn_to(pair=True)
-        self.query_one(RulePair).show(*two)
-        self.query_one(RulePair).action_side(0)
+        pair.show(*two)
+        pair.action_side(0)
         told = "These two contradict each other" if two[1] in self.desk.contraries(two[0]) else "The two that you marked"
         self._say(f"{told}: ← → change sides, w accepts the one with the keys and rejects the other.")
 

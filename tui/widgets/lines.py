@@ -132,6 +132,11 @@ def flat(text: str) -> str:
     return printable(cut(text, _LONGEST)).replace("\n", " ")
 
 
+def ending(text: str, room: int) -> str:
+    """The last ``room`` characters of ``text``: the end of a path says more than its beginning."""
+    return text if len(text) <= room else f"…{text[1 - room :]}"
+
+
 def hung(mark: Content, text: Content, width: int) -> list[Content]:
     """``text`` wrapped to ``width`` columns, with ``mark`` before its first line and as much room before the others."""
     indent = mark.cell_length

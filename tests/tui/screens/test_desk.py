@@ -256,7 +256,7 @@ async def test_rules_are_checked_against_what_was_played(tmp_path: Path) -> None
 
 
 async def test_a_check_that_is_called_off_changes_nothing(tmp_path: Path) -> None:
-    play(tmp_path / "runs" / "played", limit=12)
+    play(tmp_path / "runs" / "played", limit=4)
     book = begun(tmp_path, NEVER, OPENS)
     before = book.path.read_bytes()
     async with at(book) as pilot:
