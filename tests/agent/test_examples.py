@@ -118,6 +118,20 @@ def test_a_local_model_that_is_not_there_is_named(tmp_path: Path) -> None:
         asyncio.run(made.choose(GOAL))
 
 
+def test_examples_are_chosen_by_a_model_on_this_machine(tmp_path: Path) -> None:
+    model2vec, numpy = pytest.importorskip("model2vec"), pytest.importorskip("numpy")
+    tokenizers = pytest.importorskip("tokenizers")
+    words = sorted({word for example in shipped() for word in example.goal.replace(".", " .").split()})
+    vocabulary = {word: place for place, word in enumerate(["[UNK]", "[PAD]", *words])}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    vectors = numpy.eye(len(vocabulary), dtype="float32")
+    model2vec.StaticModel(vectors, tokenizer).save_pretrained(tmp_path / "tiny")
+    made = chooser(choose="embeddings", embedder=f"local:{tmp_path / 'tiny'}")
+    same = made.store[40]
+    assert asyncio.run(made.choose(same.goal))[0].goal == same.goal
+
+
 def test_no_examples_need_no_store() -> None:
     assert asyncio.run(chooser(shots=0, examples="nowhere").choose(GOAL)) == ()
 

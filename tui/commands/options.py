@@ -23,7 +23,9 @@ Habits = Annotated[
     typer.Option("--habits", metavar="FILE", help="A YAML file that says where things lie in made-up houses."),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="The seed of draws and models [0].")]
-Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="expert, human, react or reasoner-actor.")]
+Agent = Annotated[
+    str | None, typer.Option("--agent", metavar="NAME", help="Who plays: expert, human, react, reasoner-actor, opex, ...")
+]
 Model = Annotated[
     str | None,
     typer.Option(
