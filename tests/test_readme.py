@@ -58,5 +58,5 @@ def test_commands_and_options_are_there(tmp_path: Path, command: str) -> None:
 
 def test_make_targets_are_there() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    for target in set(re.findall(r"`?make ([a-z-]+)", README)):
+    for target in set(re.findall(r"(?:`|\$ )make ([a-z-]+)", README)):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target

@@ -75,6 +75,7 @@ class BooksScreen(LeavingScreen):
         super().__init__()
         self._there = books
         self._books: tuple[Book, ...] = ()
+        self._opened = ""
 
     def compose(self) -> ComposeResult:
         """A title, the books, what a rule is, and the keys."""
@@ -99,7 +100,9 @@ class BooksScreen(LeavingScreen):
         except (HousequestError, OSError) as error:
             self._say(str(error))
             return
-        at = listed.highlighted or 0
+        names = [book.name for book in self._books]
+        at = names.index(self._opened) if self._opened in names else listed.highlighted or 0
+        self._opened = ""
         width = max((len(book.name) for book in self._books), default=0)
         listed.set_options(Option(_row(book, width)) for book in self._books)
         listed.highlighted = min(at, len(self._books) - 1) if self._books else None
@@ -146,6 +149,7 @@ class BooksScreen(LeavingScreen):
             self._say(str(error))
             return
         self._say("")
+        self._opened = name
         self.post_message(self.Chosen(found))
 
     def _say(self, text: str) -> None:
