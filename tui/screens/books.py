@@ -101,8 +101,9 @@ class BooksScreen(LeavingScreen):
             self._say(str(error))
             return
         names = [book.name for book in self._books]
-        at = names.index(self._opened) if self._opened in names else listed.highlighted or 0
-        self._opened = ""
+        at = listed.highlighted or 0
+        if self._opened in names:  # a new one is not, before it has a rule
+            at, self._opened = names.index(self._opened), ""
         width = max((len(book.name) for book in self._books), default=0)
         listed.set_options(Option(_row(book, width)) for book in self._books)
         listed.highlighted = min(at, len(self._books) - 1) if self._books else None
