@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -18,7 +19,7 @@ from agent.events import Started, Stepped, branch
 from agent.lived import records
 from agent.models.embeddings import Embedder, Vector, make_embedder
 from agent.record import read_episode
-from knowledge.examples import EACH, Example, from_world, load_examples, of_trajectory, shipped, type_of
+from knowledge.examples import EACH, Example, from_world, load_examples, of_trajectory, shipped, type_of, written
 from knowledge.selection import at_random, best, cosines, nearest, of_type, stratified
 from worlds.alfworld.tasks import TASK_TYPES
 from worlds.base import Observation, Trajectory, Transition, World
@@ -148,6 +149,20 @@ def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]
     if not path.exists():
         raise ConfigurationError(f"There are no examples {shown(name)}: give {MADE_UP}, {TRAIN}, a file or a run's folder.")
     return load_examples(path)
+
+
+def store_digests(world: World, settings: Mapping[str, str | int | float | bool]) -> dict[str, str]:
+    """The SHA-256 of the store that these settings of an agent name, for a run's record; nothing where no example is shown.
+
+    Raises ``ConfigurationError`` and ``KnowledgeError``.
+    """
+    name = settings.get("examples")
+    if not isinstance(name, str) or not settings.get("shots"):
+        return {}
+    if name == TRAIN:
+        # Where it is not, nothing is played either: whoever makes the agent is told.
+        return {"examples": world.fingerprint(TRAIN)} if TRAIN in world.splits() else {}
+    return {"examples": sha256(written(_store(world, name, 0, EACH)).encode()).hexdigest()}
 
 
 @lru_cache(maxsize=4)

@@ -140,7 +140,11 @@ class Versions(_Frozen):
 
 
 class Manifest(_Frozen):
-    """A run's own record of itself (``run.json``). ``of`` is the size of the split that ``tasks`` were selected from."""
+    """A run's own record of itself (``run.json``).
+
+    ``prompts`` are the digests of what models are shown, examples among them. ``of`` is the size of the split that ``tasks``
+    were selected from.
+    """
 
     schema_version: int = SCHEMA
     housequest: str
@@ -183,6 +187,7 @@ def make_plan(configuration: Configuration, *, curiosity: float | None = None, r
     Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
     from agent.agents.registry import DEFAULT_AGENT, model_for, resolve_settings, takes_rules
+    from agent.examples import store_digests
     from agent.roles.base import prompt_hashes
 
     settings = configuration.settings
@@ -221,7 +226,7 @@ def make_plan(configuration: Configuration, *, curiosity: float | None = None, r
         configuration=config,
         engine=world.engine,
         data=world.fingerprint(split),
-        prompts=prompt_hashes(),
+        prompts=prompt_hashes() | store_digests(world, config.settings),
         of=selection.of,
         tasks=tuple(Selected.of(task) for task in selection.tasks),
         versions=Versions(python=platform.python_version(), openai=_version("openai")),

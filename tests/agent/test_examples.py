@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from agent.config import configure
+from agent.evaluation.plan import make_plan
 from agent.examples import Chooser, make_chooser, recorded
 from agent.skills.shown import skills_of
 from knowledge.examples import shipped, written
@@ -149,6 +151,23 @@ def test_a_file_and_a_run_are_stores(server: Server, tmp_path: Path) -> None:
     (folder / "won.jsonl").unlink()
     with pytest.raises(KnowledgeError, match="no won episode"):
         recorded(folder)
+
+
+def test_a_run_keeps_the_digest_of_what_is_shown(tmp_path: Path) -> None:
+    def prompts(**settings: Any) -> dict[str, str]:
+        asked: dict[str, Any] = {"agent": "opex", "model": "openai:m@http://127.0.0.1:9/v1", "split": "example"}
+        asked["set"] = [f"{key}={value}" for key, value in settings.items()]
+        return make_plan(configure(asked)).manifest.prompts
+
+    own = tmp_path / "own.jsonl"
+    found: list[str] = []
+    for number in (3, 4):
+        own.write_text(written(shipped()[:number]), "utf-8")
+        found.append(prompts(examples=str(own))["examples"])
+    assert len({*found, prompts()["examples"]}) == 3
+    assert "examples" not in prompts(shots=0)
+    with pytest.raises(ConfigurationError, match="nowhere"):
+        prompts(examples="nowhere")
 
 
 def test_a_world_without_train_has_no_examples_of_it() -> None:
