@@ -101,11 +101,16 @@ class Rule:
         return replace(self, statement=statement, history=(*self.history, Edit("edited", by, self.statement)))
 
     def rechecked(self, check: Check | None, by: Judge = "person") -> Rule:
-        """The rule with another check, for which nothing has been found yet."""
+        """The rule with another check, for which nothing has been found yet; witnesses that a person named stay."""
         if check == self.check:
             return self
         was = str(self.check) if self.check else ""
-        return replace(self, check=check, evidence=Evidence(), history=(*self.history, Edit("edited", by, was)))
+        named = Evidence() if self.evidence else self.evidence
+        return replace(self, check=check, evidence=named, history=(*self.history, Edit("edited", by, was)))
+
+    def examined(self, evidence: Evidence) -> Rule:
+        """The rule with what was found for its check. Where that came up nowhere, what is known of it stays."""
+        return replace(self, evidence=evidence) if evidence else self
 
     def disputed(self, other: Rule, by: Judge = "filter") -> Rule:
         """The rule with a note that it and ``other`` cannot both be true, which is left to a person."""

@@ -136,15 +136,14 @@ class Desk:
     def checked(self, findings: Sequence[Finding]) -> Desk:
         """The desk with what was found for its rules as their evidence.
 
-        A rule whose check has changed since, or that is gone, is left as it is; so are the witnesses that a person named where
-        nothing was found.
+        A rule whose check has changed since, or that is gone, is left as it is.
         """
         by_id = {rule.id: rule for rule in self.book.rules}
         found: list[Rule] = []
         for finding in findings:
             rule = by_id.get(finding.rule.id)
-            if rule is not None and rule.check == finding.rule.check and (finding.evidence or rule.evidence):
-                found.append(replace(rule, evidence=finding.evidence))
+            if rule is not None and rule.check == finding.rule.check:
+                found.append(rule.examined(finding.evidence))
         return self.put("checked", found)
 
     def merged(self, statement: str | None = None) -> Desk:

@@ -89,9 +89,7 @@ class Draft:
         if "statement" in changed:
             rule = rule.restated(_line(self.statement))
         if "check" in changed:
-            named = rule.evidence
             rule = rule.rechecked(parse_check(_line(self.check)) if self.check.strip() else None)
-            rule = rule if named else replace(rule, evidence=named)
         if "kind" in changed:
             rule = replace(rule, kind=next((kind for kind in KINDS if kind == self.kind), None))
         if "types" in changed:

@@ -95,8 +95,7 @@ class _Sieve:
         findings = examine([each.rule for each in self._all], moments)
         for place, finding in enumerate(findings):
             candidate = self._all[place]
-            if finding.evidence:
-                self._all[place] = replace(candidate, rule=replace(candidate.rule, evidence=finding.evidence))
+            self._all[place] = replace(candidate, rule=candidate.rule.examined(finding.evidence))
 
     async def compare(self, judges: Judges) -> None:
         """Merge what says the same, and find out what excludes each other."""

@@ -66,6 +66,24 @@ def test_rules_are_checked_against_runs(book: Path, call: Run, played: str) -> N
     assert "# said Anne" in saved.text
 
 
+def test_what_a_check_does_not_meet_keeps_what_is_known_of_it(book: Path, call: Run, played: str) -> None:
+    named = "evidence: {supports: 0, contradicts: 0, witnesses: [one/e/3]}"
+    counted = "evidence: {supports: 7, contradicts: 0, witnesses: [gone/e/6]}"
+    seldom = "check: slice {object} with {other}; then accepted"
+    book.write_text(
+        f"- id: taught\n  statement: knives cut\n  {seldom}\n  {named}\n"
+        f"- id: counted\n  statement: knives cut well\n  {seldom}\n  {counted}\n"
+    )
+    before = book.read_text()
+    assert call("rules", "check", "book.yaml", played, "--save").returncode == 0
+    assert book.read_text() == before
+    for name in ("taught", "counted"):
+        assert call("rules", "edit", "book.yaml", name, "--check", "go to {receptacle}; then accepted").returncode == 0
+    taught, recounted = read_book(book).rules
+    assert taught.evidence.witnesses == ("one/e/3",), "a person named it"
+    assert recounted.evidence.witnesses == (), "it was found for another check"
+
+
 def test_a_damaged_record_does_not_end_a_check(book: Path, call: Run, played: str, tmp_path: Path) -> None:
     (tmp_path / played / "episodes" / "zz\x1b.jsonl").write_text("?\n")
     done = call("rules", "check", "book.yaml", played)

@@ -134,8 +134,7 @@ def check(
         told_of = ", ".join(f"{standings[each]} {each}" for each in ("supported", "contradicted", "undecided"))
         terminal.note(f"{told_of}; {moments.number:,} commands of {episodes:,} episodes.")
     if save:
-        checked = [replace(each.rule, evidence=each.evidence) for each in findings if each.rule.check]
-        _save(current.put(checked))
+        _save(current.put(each.rule.examined(each.evidence) for each in findings))
 
 
 @rules_app.command()

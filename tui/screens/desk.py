@@ -195,8 +195,10 @@ class DeskScreen(LeavingScreen):
 
     def action_judge(self, status: Verdict) -> None:
         """Accept or reject the marked rules, or the one that is looked at."""
-        looked = self.query_one(RulePair).rule if self._paired else None
-        names = (looked.id,) if looked else ()
+        looked = self.query_one(RulePair).rule if self._paired else self.desk.rule
+        rules = () if self._paired else self.desk.marked
+        # Named now, for a save that is under way may take long enough to look at the next rule.
+        names = [rule.id for rule in rules or ((looked,) if looked else ())]
         self._change(lambda desk: desk.judged(status, *names), status.capitalize())
 
     def action_settle(self) -> None:
@@ -208,7 +210,8 @@ class DeskScreen(LeavingScreen):
 
     def action_merge(self) -> None:
         """Make the marked rules one, the first that was marked."""
-        self._change(Desk.merged, "Merged")
+        chosen = self.desk.chosen
+        self._change(lambda desk: replace(desk, chosen=chosen).merged(), "Merged")
 
     def action_undo(self) -> None:
         """Take the last change of this sitting back, in the file too."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+import os
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,18 @@ async def at(book: Rulebook, size: tuple[int, int] = (80, 24)) -> AsyncGenerator
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: told(pilot, "Desk") and told(pilot, book.path.name))
         yield pilot
+
+
+@contextmanager
+def other_command(folder: Path) -> Generator[None]:
+    """While another command is saving in ``folder``, for which ours wait."""
+    fcntl = pytest.importorskip("fcntl")
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def told(pilot: Pilot[Any], text: str) -> bool:
@@ -235,6 +248,17 @@ async def test_two_rules_side_by_side_are_settled_at_once(tmp_path: Path) -> Non
         await until(pilot, lambda: told(pilot, "The two that you marked"))
         await press(pilot, "u", "u")
         await until(pilot, lambda: read_book(book.path).rules == book.rules)
+
+
+async def test_what_is_judged_is_what_was_looked_at_when_the_key_was_pressed(tmp_path: Path) -> None:
+    book = begun(tmp_path, FLY, WALK, OPENS)
+    async with at(book) as pilot:
+        with other_command(book.path.parent):
+            await press(pilot, "x", "down", "a", "down")
+            assert read_book(book.path).rules == book.rules
+        await until(pilot, lambda: read_book(book.path).rule("fly").status == "rejected")
+        await until(pilot, lambda: told(pilot, "Accepted. Saved"))
+        assert [rule.status for rule in read_book(book.path).rules] == ["rejected", "accepted", "candidate"]
 
 
 async def test_rules_are_checked_against_what_was_played(tmp_path: Path) -> None:
