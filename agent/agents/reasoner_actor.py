@@ -84,9 +84,11 @@ class ReasonerActor:
     def _trigger(self, memory: PlanMemory, turn: Turn, *, reviews: bool) -> str | None:
         if memory.revision < 0:
             return "the episode begins"
-        if not self._may_ask(memory):
+        hinted = bool(turn.hints) and self._when.hint
+        # Without reviews the actor hears of a hint by the plan alone, so none is ever one too many.
+        if not self._may_ask(memory) and not (hinted and not reviews):
             return None
-        if turn.hints and self._when.hint:
+        if hinted:
             return "the person beside you gave a hint"
         if not reviews:
             return None

@@ -22,6 +22,7 @@ from worlds.errors import ConfigurationError, shown
 SHIPPED = Path(__file__).with_name("weights") / "builtin.weights"
 FORMAT = "housequest model 1"
 LARGEST_FILE = 64 << 20
+LONGEST_WORD = 100
 MOST = {"width": 4096, "layers": 64, "heads": 64, "hidden": 16384, "context": 8192}
 
 
@@ -61,10 +62,15 @@ def read_builtin(file: Path) -> BuiltinFile:
     sizes = _sizes(shape, len(vocabulary)) if _sensible(shape) else {}
     if len(vocabulary) != len(words) or len(values) != 2 * sum(map(prod, sizes.values())) or not values:
         raise ConfigurationError(_no_model(file, "its weights do not fit its sizes"))
+    # What a model says is shown and recorded.
+    if not all(word == "\n" or (len(word) <= LONGEST_WORD and word.isprintable()) for word in vocabulary.tokens):
+        raise ConfigurationError(_no_model(file, "its vocabulary holds what cannot be shown"))
     weights: dict[str, Floats] = {}
     at = 0
     for name, size in sizes.items():
         weights[name] = np.frombuffer(values, "<f2", prod(size), at).astype(np.float32).reshape(size)
+        if not np.isfinite(weights[name]).all():
+            raise ConfigurationError(_no_model(file, "some of its weights are no numbers"))
         at += 2 * prod(size)
     return BuiltinFile(Network(shape, weights), vocabulary)
 

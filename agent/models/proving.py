@@ -14,7 +14,8 @@ from worlds.errors import HousequestError
 _CHAT = "Say hello in one word."
 _BRIEF = (
     "Goal: put a mug in cabinet.\nPlaces: cabinet coffeemachine countertop diningtable drawer fridge garbagecan microwave "
-    "sinkbasin stoveburner toaster\nRule: A mug is usually in the sinkbasin."
+    "sinkbasin stoveburner toaster\nRule: A mug is usually in the sinkbasin.\n"
+    "Hint: have a look at the countertop first."
 )
 _CHOICES = ("ready", "not ready")
 _SCHEMA = {

@@ -18,11 +18,22 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from agent.training.held_out import SETS
+from worlds.errors import HousequestError
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one step."""
-    given = _parser().parse_args(arguments)
-    given.run(given)
+    """Run one step. What cannot be done ends the program with its reason."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    try:
+        given.run(given)
+    except HousequestError as error:
+        parser.exit(2, f"{error}\n")
+    except FileNotFoundError as error:
+        parser.exit(2, f"There is no {error.filename}; the steps before make it: data, train, export.\n")
+    except ModuleNotFoundError as error:
+        parser.exit(2, f'{error.name} is not installed: pip install "housequest[train]".\n')
 
 
 def _data(given: argparse.Namespace) -> None:
@@ -71,7 +82,7 @@ def _export(given: argparse.Namespace) -> None:
 
 def _evaluate(given: argparse.Namespace) -> None:
     from agent.models.builtin import load_builtin
-    from agent.training.evaluate import SETS, evaluate
+    from agent.training.evaluate import evaluate
 
     found = evaluate(load_builtin(given.file), given.sets or SETS, data=given.games_folder, limit=given.limit)
     if given.out:
@@ -124,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("file", type=Path)
     evaluate = step("evaluate", _evaluate, "measure a file")
     evaluate.add_argument("file", type=Path, nargs="?")
-    evaluate.add_argument("--sets", nargs="+", help="which sets; all by default")
+    evaluate.add_argument("--sets", nargs="+", choices=SETS, help="which sets; all by default")
     evaluate.add_argument("--limit", type=int, help="only so many games of each set")
     evaluate.add_argument("--out", type=Path, help="a JSON file for all figures, with the games that were lost")
     return parser

@@ -115,9 +115,6 @@ def summary(name: str, games: Sequence[Played], seconds: float) -> dict[str, Any
     }
 
 
-SETS = ("seen", "admissible", "houses", "human", "hints", "rules")
-
-
 def evaluate(model: Model, names: Sequence[str], *, data: Path | None = None, limit: int | None = None) -> list[dict[str, Any]]:
     """The figures of each set of ``SETS`` that is named, and every game that was lost beside them."""
     found: list[dict[str, Any]] = []

@@ -1,9 +1,9 @@
-"""Forty hints in free wording by which following is measured; none is trained on.
-
-``{place}`` is a receptacle of the house, such as ``drawer 3``.
-"""
+"""What the built-in model is measured by, and never trained on."""
 
 from __future__ import annotations
+
+SETS = ("seen", "admissible", "houses", "human", "hints", "rules")
+"""The sets of games that `evaluate` plays."""
 
 HINTS = (
     "Have you tried {place}?",
@@ -47,3 +47,4 @@ HINTS = (
     "Everything you need is at {place}",
     "Turn to {place} now",
 )
+"""Forty hints in free wording; ``{place}`` is a receptacle of the house, such as ``drawer 3``."""

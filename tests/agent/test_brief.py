@@ -175,6 +175,13 @@ def test_a_hint_leads_to_a_plan_of_its_own_and_is_remembered() -> None:
     assert any("Hint: try the sofa" in text and "Rule: Eggs" in text for text in parrot.asked)
 
 
+def test_a_hint_is_heard_however_often_the_actor_was_stuck() -> None:
+    parrot = Parrot(lambda text: planned("find and take an egg") if text.startswith("Goal:") else acts("stuck"))
+    told = episode(parrot, hints={15: "try the sofa"}, max_turns=16)
+    assert len(of(events.Stepped, told)) + len(of(events.Spent, told)) >= 15
+    assert any("Hint: try the sofa" in text for text in parrot.asked)
+
+
 def test_who_is_stuck_gets_another_plan_or_chooses_something() -> None:
     def reply(text: str) -> str:
         if text.startswith("Goal:"):

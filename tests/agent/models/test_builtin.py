@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from agent.models.base import Message
 from agent.models.builtin import BuiltinModel, load_builtin
-from agent.models.builtin_file import read_builtin
+from agent.models.builtin_file import read_builtin, write_builtin
 from agent.models.network import Cache, Network
+from agent.models.vocabulary import Vocabulary
 from tests.agent.models.tiny import SHAPE, vocabulary, weights, write_tiny
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 
@@ -123,6 +124,17 @@ def test_a_damaged_file_is_no_model(tmp_path_factory: pytest.TempPathFactory, ju
         read_builtin(file)
     except ConfigurationError as error:
         assert "no built-in model" in str(error)
+
+
+@pytest.mark.parametrize(("word", "weight", "why"), [("m\ud800g", 0.1, "cannot be shown"), ("mug", np.nan, "no numbers")])
+def test_what_could_neither_be_shown_nor_computed_is_no_model(tmp_path: Path, word: str, weight: float, why: str) -> None:
+    known = Vocabulary([word])
+    values = weights(SHAPE, len(known))
+    values["norm"][0] = weight
+    file = tmp_path / "odd.weights"
+    write_builtin(file, SHAPE, known, values)
+    with pytest.raises(ConfigurationError, match=why):
+        read_builtin(file)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

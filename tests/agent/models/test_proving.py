@@ -49,6 +49,7 @@ def test_the_model_that_ships() -> None:
     assert proof.reply.text.startswith("Thought:")
     assert works(proof) >= {
         "tokens counted",
+        "prefix cache",
         "log-probabilities",
         "choice among texts",
         "exact scores of texts",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -13,6 +14,7 @@ from agent.models.vocabulary import Vocabulary  # noqa: E402
 from agent.roles.actor import ACTOR  # noqa: E402
 from agent.roles.reasoner import REASONER  # noqa: E402
 from agent.training import wordings  # noqa: E402
+from agent.training.__main__ import main  # noqa: E402
 from agent.training.corpus import EVALUATION_SEEDS, Part, actor_samples, encoded, made_up_games, reasoner_samples  # noqa: E402
 from agent.training.demonstrations import Sample, wrong_goal  # noqa: E402
 from agent.training.held_out import HINTS  # noqa: E402
@@ -111,3 +113,25 @@ def test_tokens_are_kept_and_read_again(tmp_path_factory: pytest.TempPathFactory
     assert first[0] == known.user
     assert first[int(again.replies[0]) - 1] == known.reply
     assert first[-1] == known.end
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("evaluate", "nowhere.weights"), "nowhere.weights"),
+        (("evaluate", "--sets", "sean"), "sean"),
+        (("own", "nowhere.weights", "--corpus", "nowhere"), "There is no nowhere"),
+    ],
+)
+def test_a_step_that_cannot_be_taken_says_why(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    why: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert why in capsys.readouterr().err
