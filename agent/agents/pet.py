@@ -127,6 +127,11 @@ class Pet:
         self._chooser = chooser
         self._reader = reader
 
+    async def check(self) -> None:
+        """Raise ``Unsupported`` where the model cannot do what the settings ask for; where they leave it open, ask nothing."""
+        if self._model.brief or self.modules.scores == "probability":
+            await self._probable()
+
     def begin(self, goal: str, observation: Observation, grants: Grants) -> PetMemory:
         belief = None if self._reader is None else self._reader.begin(observation)
         return PetMemory(goal, observation, grants, belief)

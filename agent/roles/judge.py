@@ -24,7 +24,9 @@ _LENIENT = re.compile(
 _WORDS: Mapping[str, Likeness] = {"same": "same", "dupl": "same", "cont": "contrary", "diff": "different"}
 _RIGHT: Mapping[str, Right] = {"a": "first", "b": "second", "unsure": "unsure"}
 _DECIDED = re.compile(r"Thought: ?(?P<thought>[^\n]*)\nRight: ?(?P<word>A|B|unsure)")
-_PERHAPS = re.compile(r"^[\W_]*(?:right|answer)?[\W_]*\b(?P<word>a|b|unsure)\b[\W_]*$", re.IGNORECASE | re.MULTILINE)
+_PERHAPS = re.compile(
+    r"^[\W_]{0,40}(?:(?:right|answer)[\W_]{0,40})?\b(?P<word>a|b|unsure)\b[\W_]{0,40}$", re.IGNORECASE | re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,8 @@ _ALSO = {
 _NAMES = {name.lower(): name for name in SKILLS} | _ALSO
 _ORDER = re.compile(r"\b(?P<head>Play|Finish)\s*[\[(](?P<rest>[^\])\n]{0,200})[\])]", re.IGNORECASE)
 _BARE = re.compile(
-    r"[\W_]*(?P<name>[A-Za-z][A-Za-z _]{2,30}?)\s*(?:[\[(](?P<rest>[^\])\n]{0,200})[\])]|,(?P<more>[^\n]{0,200}))?[\W_]*"
+    r"[\W_]{0,40}(?P<name>[A-Za-z][A-Za-z _]{2,30}?)\s{0,8}"
+    r"(?:[\[(](?P<rest>[^\])\n]{0,200})[\])]|,(?P<more>[^\n]{0,200}))?[\W_]{0,40}"
 )
 _STRICT = re.compile(r"Thought: (?P<thought>[^\n]+)\nAction: (?P<order>(?:Play|Finish)\[[^\]\n]+\])")
 _BETWEEN = re.compile(r"\s*(?:,|\b(?:with|into|inside|onto|in|on|to|from)\b)\s*", re.IGNORECASE)

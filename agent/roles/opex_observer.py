@@ -15,7 +15,7 @@ from agent.roles.reading import json_fields
 LONGEST_DESCRIPTION = 1_500
 
 _MISSING = 'there is no line that begins with "Observation:".'
-_LABEL = re.compile(r"(?is)\A.*?^[\W_]*(?:observation|description)\b[\s*_`]*[:：]", re.MULTILINE)
+_LABEL = re.compile(r"(?is)\A.*?^[\W_]{0,40}(?:observation|description)\b[\s*_`]*[:：]", re.MULTILINE)
 
 
 def _strict(text: str) -> str:

@@ -25,7 +25,7 @@ KINDS = {
 """What the planner calls each type of task: words, since the world's own name is granted or not shown."""
 
 _LABELS = re.compile(
-    r"(?im)^[\W_]*(?P<label>task type|type of task|kind of task|thought|plan)\b[\s*_`]*[:：][ \t*_`]*(?P<rest>.*)$"
+    r"(?im)^[\W_]{0,40}(?P<label>task type|type of task|kind of task|thought|plan)\b[\s*_`]*[:：][ \t*_`]*(?P<rest>.*)$"
 )
 _STRICT = re.compile(r"Task type: (?P<type>[^\n]+)\nThought: (?P<thought>[^\n]+)\nPlan:\n(?P<plan>(?:\d{1,2}\. [^\n]+\n?)+)")
 

@@ -10,7 +10,7 @@ from agent.roles.lists import bounded, items
 from agent.roles.reading import json_fields, labelled, thought
 
 _STRICT_ITEM = re.compile(r"^(\d{1,2})\. (\S.*)$")
-_KEEP = re.compile(r"[\W_]*keep\b.{0,60}", re.IGNORECASE)
+_KEEP = re.compile(r"[\W_]{0,40}keep\b.{0,60}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def _lenient(text: str) -> Plan:
     if "plan" in fields:
         text = f"Thought: {fields.get('thought', '')}\nPlan:\n{fields['plan']}"
     said = next((thought(rest.split("\n")[0]) for label, rest in labelled(text) if label in {"thought", "think"}), "")
-    plan = re.split(r"(?im)^[\W_]*(?:general |revised |new )?plan\b[\s*_`]*:", text)
+    plan = re.split(r"(?im)^[\W_]{0,40}(?:general |revised |new )?plan\b[\s*_`]*:", text)
     if _KEEP.fullmatch(plan[-1].strip()):
         return Plan(said, None)
     return Plan(said, bounded(items(plan[-1])))

@@ -12,7 +12,9 @@ from agent.roles.reading import thought
 
 LONGEST_CAUSE = 500
 
-_VALID = re.compile(r"(?im)^[\W_]*(?:valid\b[\s*_`]*[:：]|answer[:：])?[\s*_`\"']*(?P<word>yes|no|true|false|valid|invalid)\b")
+_VALID = re.compile(
+    r"(?im)^[\W_]{0,40}(?:(?:valid\b[\s*_`]{0,8}|answer)[:：][\s*_`\"']{0,40})?(?P<word>yes|no|true|false|valid|invalid)\b"
+)
 _ANYWHERE = re.compile(r"\b(?P<not>in|not )?valid\b", re.IGNORECASE)
 _CAUSE = re.compile(r"(?is)\bcause\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)")
 

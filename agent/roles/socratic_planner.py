@@ -13,7 +13,7 @@ from agent.roles.subgoals import MOST_SUBGOALS, TRIPLE_NAMES, Action, Subgoal, a
 _NAMES = tuple(TRIPLE_NAMES.values())
 _ACTIONS: dict[str, Action] = {name: action for action, name in TRIPLE_NAMES.items()}
 _STRICT = re.compile(r"(?P<number>\d{1,2})\. \((?P<action>\w+), (?P<object>[\w ]{1,60})(?:, (?P<place>[\w ]{1,60}))?\)")
-_CHANGE = re.compile(r"(?im)^[\W_]*change\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)$")
+_CHANGE = re.compile(r"(?im)^[\W_]{0,40}change\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,8 +77,8 @@ _WORDS: dict[str, Action] = {
     "rinse": "clean",
 }
 
-_LABEL = re.compile(r"(?im)^[\W_]*(?:(?:next|high-level|revised|new|detailed|the)\s+)*plan\b[\s*_`]*:")
-_ITEM = re.compile(r"(?im)^\s*(?:(?:step|subgoal)?\s*\d{1,3}\s*[.):]|[-*•>])\s*")
+_LABEL = re.compile(r"(?im)^[\W_]{0,40}(?:(?:next|high-level|revised|new|detailed|the)\s{1,8}){0,8}plan\b[\s*_`]*:")
+_ITEM = re.compile(r"(?im)^\s{0,40}(?:(?:step|subgoal)?\s{0,8}\d{1,3}\s{0,8}[.):]|[-*•>])\s*")
 _BREAK = re.compile(r"[;\n)\]]|->|→")
 _COMMA = re.compile(r"[,(\[]")
 _WORD = re.compile(r"[A-Za-z][\w'-]*|\d{1,6}")

@@ -54,8 +54,8 @@ def _lenient(text: str) -> tuple[str, ...]:
     if not items:
         if len(lines) != 1:
             raise ReplyError("there is no single line of sub-tasks with commas between them.")
-        items = re.split(r"\s*(?:,|;|->|→)\s*", lines[0])
-    steps = [_THEN.sub("", item.strip(" \t*_`\"'")).rstrip(".").strip() for item in items]
+        items = re.split(r",|;|->|→", lines[0])
+    steps = [_THEN.sub("", item.strip().strip(" \t*_`\"'")).rstrip(".").strip() for item in items]
     return _bounded([step for step in steps if step])
 
 

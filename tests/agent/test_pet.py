@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent import events
+from agent.agents.base import Particular
 from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
 from agent.events import Event
@@ -30,7 +31,7 @@ from tests.backends.pet import PetPolicy
 from tests.backends.policy import Solver
 from tests.backends.server import Server
 from worlds.base import World
-from worlds.errors import ConfigurationError
+from worlds.errors import ConfigurationError, Unsupported
 from worlds.registry import make_world
 
 
@@ -319,6 +320,9 @@ def test_what_the_model_lacks_is_said_before_the_first_call(
     ended = asyncio.run(run_episode(world.open(world.task("example:1")), agent, Terms(world.engine), lambda _: None))
     assert (ended.outcome, ended.boundary) == ("error", "configuration")
     assert way_out in (ended.message or "")
+    assert isinstance(agent, Particular)
+    with pytest.raises(Unsupported, match=way_out):
+        asyncio.run(agent.check())
     assert not model.asked
 
 

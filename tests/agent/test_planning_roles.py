@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.roles.base import ReplyError
+from agent.roles.base import LONGEST_REPLY, ReplyError, Role
+from agent.roles.judge import ARBITER
 from agent.roles.llm_planner import LLM_PLANNER
 from agent.roles.llm_planner import written as as_line
+from agent.roles.opex_executor import EXECUTOR
+from agent.roles.opex_observer import OBSERVER
+from agent.roles.opex_planner import PLANNER as OPEX_PLANNER
+from agent.roles.reasoner import REASONER
 from agent.roles.shots import shot_of, without_navigation
 from agent.roles.socratic_advisor import CAUSE, VALIDITY
 from agent.roles.socratic_planner import SOCRATIC_PLANNER, Plan
@@ -18,6 +24,7 @@ from agent.roles.socratic_planner import written as as_lines
 from agent.roles.socratic_questioner import QUESTIONER, Exchange
 from agent.roles.socratic_questioner import written as as_dialogue
 from agent.roles.subgoals import LONGEST_NAME, MOST_SUBGOALS, PAIR_NAMES, Subgoal, read_plan, same_plan
+from agent.roles.subtasks import SUBTASKS
 from knowledge.examples import shipped
 
 NAMES = tuple(PAIR_NAMES.values())
@@ -147,6 +154,20 @@ def test_a_cause_is_read() -> None:
 
 _PARTS = ["Q1: x", "A1: y", "Plan:", "Change: z", "Valid:", "Cause:", "1. (Put, a, b)", "Navigation", "(", ",", "[[", "]"]
 _TEXT = st.lists(st.one_of(st.text(max_size=60), st.sampled_from(_PARTS)), max_size=14).map("\n".join)
+
+
+_EVERY: list[Role[Any]] = [
+    *(LLM_PLANNER, SOCRATIC_PLANNER, QUESTIONER, VALIDITY, CAUSE, REASONER, ARBITER, SUBTASKS),
+    *(OPEX_PLANNER, OBSERVER, EXECUTOR),
+]
+
+
+@pytest.mark.parametrize("role", _EVERY, ids=lambda role: role.name)
+@pytest.mark.parametrize("filling", ["\n", "\N{NO-BREAK SPACE}", "- \n"])
+def test_an_endless_blank_is_read_in_linear_time(role: Role[Any], filling: str) -> None:
+    # Read in the square of its length, a reply of this size would hold up the whole run for a minute.
+    with suppress(ReplyError):
+        role.read(f"so{filling * (LONGEST_REPLY // len(filling))}so")
 
 
 @given(_TEXT)

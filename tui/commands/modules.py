@@ -20,7 +20,10 @@ def modules(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="A run's folder: one of pet's, or with --model any, say an expert's.")
     ],
-    model: options.Model = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="MODEL", help="A chat model, such as openai:NAME; without one nothing is asked."),
+    ] = None,
     timeout: options.Timeout = None,
     set: options.Set = None,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the first N tasks of the run.")] = None,
