@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from knowledge.rulebook import read_book, save
+from knowledge.rulebook import Rulebook, read_book, save
 from tui.aside import aside
 from tui.desk import Desk
 
@@ -43,5 +44,11 @@ class Curation:
     async def read_again(self) -> None:
         """Take the book as it is in its file now. Raises ``KnowledgeError``."""
         async with self._turn:
-            book = await aside(partial(read_book, self.desk.book.path))
+            book = await aside(partial(_again, self.desk.book))
             self.desk = self.desk.reloaded(book)
+
+
+def _again(book: Rulebook) -> Rulebook:
+    """``book`` as its file says now; one that was never saved, and that nobody else made meanwhile, as it is."""
+    unmade = book.read is None and not os.path.lexists(book.path)
+    return book if unmade else read_book(book.path)

@@ -217,7 +217,8 @@ async def test_a_book_that_ships_is_copied_by_the_first_change(tmp_path: Path) -
     app = showing(lambda: DeskScreen(book, tmp_path / "runs", shipped=True))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: told(pilot, "ships and is read-only"))
-        await press(pilot, "space", "space")
+        await press(pilot, "space", "space", "r")
+        await until(pilot, lambda: told(pilot, "Read again"))
         assert not book.path.exists()
         await press(pilot, "a")
         await until(pilot, lambda: told(pilot, "u undoes it"))
