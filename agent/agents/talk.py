@@ -140,8 +140,8 @@ class Brief:
     """One short message each time (`agent.roles.brief`), rendered anew from belief.
 
     The reasoner is told of nothing but goal, rules, hints and plans that failed, so it is asked at the beginning, on a hint and
-    when the actor is stuck. A command that was tried in just this situation, or is not among those granted, is not given:
-    the actor then chooses among others.
+    when the actor is stuck. A command that was given before while just as much was known, or is not among those granted, is
+    not given again: the actor then chooses among others.
     """
 
     reviews = False
@@ -205,7 +205,7 @@ def _options(command: str | None, scene: brief.Scene, admissible: tuple[str, ...
     """What to choose from in place of ``command``; nothing where it can stand."""
     if command is None:
         return _fresh(scene, admissible) if again else ()
-    if command in scene.tried or (admissible is not None and command not in admissible):
+    if command in scene.idle or (admissible is not None and command not in admissible):
         return _fresh(scene, admissible)
     return ()
 
@@ -213,4 +213,4 @@ def _options(command: str | None, scene: brief.Scene, admissible: tuple[str, ...
 def _fresh(scene: brief.Scene, admissible: tuple[str, ...] | None) -> tuple[str, ...]:
     if admissible is None:
         return scene.instead()
-    return tuple(command for command in admissible if command not in scene.tried) or admissible
+    return tuple(command for command in admissible if command not in scene.idle) or admissible

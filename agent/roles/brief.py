@@ -51,6 +51,12 @@ class Scene:
         """The commands that were given before in just this situation: they changed nothing, or led back to it."""
         return tuple(dict.fromkeys(command for belief, command in self.seen if belief == self.belief))
 
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """The commands that were given before while just as much was known, wherever one stood then: they taught nothing."""
+        known = _known(self.belief)
+        return tuple(dict.fromkeys(command for belief, command in self.seen if _known(belief) == known))
+
     def after(self, transitions: Iterable[Transition]) -> Scene:
         """The scene once ``transitions`` have happened."""
         belief, seen = self.belief, self.seen
@@ -60,10 +66,20 @@ class Scene:
         return replace(self, belief=belief, seen=seen)
 
     def instead(self) -> tuple[str, ...]:
-        """Commands that may lead on where the model's own has been tried: other places, and a look round."""
-        moves = [f"go to {one.name}" for one in self.belief.receptacles if not self.belief.is_here(one.name)]
+        """Commands that may lead on where the model's own has been tried: to open what is here, else to look where nobody has
+        looked yet, else to go anywhere, or to look round."""
+        away = [one for one in self.belief.receptacles if not self.belief.is_here(one.name)]
         shut = [f"open {one.name}" for one in self.belief.here() if one.openness == "closed"]
-        return tuple(move for move in (*shut, *moves, "look", "inventory") if move not in self.tried)
+        unseen = [f"go to {one.name}" for one in away if one.contents is None]
+        anywhere = [*(f"go to {one.name}" for one in away), "look", "inventory"]
+        done = self.idle
+        fresh = [move for move in (*shut, *unseen) if move not in done]
+        return tuple(fresh or (move for move in anywhere if move not in done))
+
+
+def _known(belief: Belief) -> Belief:
+    """What is believed, wherever one stands."""
+    return replace(belief, at=None, beside=())
 
 
 def scene(opening: Observation) -> Scene:

@@ -76,7 +76,7 @@ def _own(given: argparse.Namespace) -> None:
 def _export(given: argparse.Namespace) -> None:
     from agent.training.export import export
 
-    export(given.corpus, given.run_folder, given.file)
+    export(given.corpus, given.run_folder, given.file, given.besides)
     print(f"{given.file}: {given.file.stat().st_size:,} bytes")
 
 
@@ -133,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     own.add_argument("--houses", type=int, default=2000)
     export = step("export", _export, "write the file that ships")
     export.add_argument("file", type=Path)
+    export.add_argument("--besides", type=Path, action="append", default=[], metavar="RUN", help="average with this run too")
     evaluate = step("evaluate", _evaluate, "measure a file")
     evaluate.add_argument("file", type=Path, nargs="?")
     evaluate.add_argument("--sets", nargs="+", choices=SETS, help="which sets; all by default")
