@@ -214,10 +214,8 @@ def test_a_file_of_ones_own_is_named_behind_the_kind(tmp_path: Path) -> None:
 
 def test_what_taught_nothing_is_done_once_wherever_one_stands() -> None:
     empty = "You arrive at {}. On the {}, you see nothing."
-    desk, cabinet = (
-        ("go to desk 1", empty.format("desk 1", "desk 1")),
-        ("go to cabinet 1", "You arrive at cabinet 1. The cabinet 1 is closed."),
-    )
+    desk = ("go to desk 1", empty.format("desk 1", "desk 1"))
+    cabinet = ("go to cabinet 1", "You arrive at cabinet 1. The cabinet 1 is closed.")
     scene = after(desk, cabinet, desk)
     assert scene.tried == ()
     assert scene.idle == ("go to desk 1",)
