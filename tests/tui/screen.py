@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ EGG = "generated:690"
 COIN = "demo:1"
 """The scripted world's first task."""
 
+_FRAME = re.compile("[\u2500-\u257f]")
 _NAMES = {" ": "space", "?": "question_mark", ":": "colon"}
 
 SIZES = ((80, 24), (120, 40), (200, 60))
@@ -66,6 +68,11 @@ def screen_text(app: App[Any]) -> str:
     """What stands on the screen, line by line, without colours."""
     screen = app.screen
     return "\n".join(strip.text.rstrip() for strip in screen._compositor.render_strips())
+
+
+def running_text(app: App[Any]) -> str:
+    """What stands on the screen as one line, without frames: a sentence is found in it wherever a long path made it wrap."""
+    return " ".join(_FRAME.sub(" ", screen_text(app)).split())
 
 
 def waiting(app: App[Any]) -> str:

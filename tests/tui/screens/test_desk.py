@@ -16,7 +16,7 @@ from knowledge.library import Library
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import Evidence, Rule
 from tests.tui.recorded import play, rewound, write
-from tests.tui.screen import press, screen_text, showing, type_in, until
+from tests.tui.screen import press, running_text, showing, type_in, until
 from tui.rule_dialog import RuleDialog
 from tui.screens.desk import DeskScreen
 from tui.screens.replay import ReplayScreen
@@ -68,7 +68,7 @@ def other_command(folder: Path) -> Generator[None]:
 
 
 def told(pilot: Pilot[Any], text: str) -> bool:
-    return text in " ".join(screen_text(pilot.app).split())  # a long path wraps
+    return text in running_text(pilot.app)
 
 
 def dialog(pilot: Pilot[Any]) -> bool:

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from agent.evaluation.folder import RunFolder
 from tests.tui.recorded import play
-from tests.tui.screen import SIZES, screen_text, showing, until
+from tests.tui.screen import SIZES, running_text, screen_text, showing, until
 from tui.app import HousequestApp
 from tui.runs import Run, read_run
 from tui.screens.replay import ReplayScreen
@@ -203,7 +203,7 @@ async def test_where_there_are_no_runs_one_is_told_how_to_make_one(name: str, tm
     app = listing(tmp_path / name)
     async with app.run_test(size=(80, 24)) as pilot:
         expected = "housequest eval" if name == "gone" else "cannot be listed"
-        await until(pilot, lambda: expected in " ".join(screen_text(app).split()))
+        await until(pilot, lambda: expected in running_text(app))
         await pilot.press("enter", "space", "c", "g", "f", "1")
         play(tmp_path / "gone" / "first", limit=2, split="demo")
         if name == "gone":
