@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _data(given: argparse.Namespace) -> None:
     from agent.training.corpus import Extent, make_corpus
 
-    extent = Extent(given.passes, given.plans, given.houses, games=given.games)
+    extent = Extent(given.passes, given.plans, given.houses, games=given.games, human=given.human)
     print(json.dumps(make_corpus(given.corpus, given.games_folder, given.seed, extent), indent=1))
 
 
@@ -64,12 +64,13 @@ def _own(given: argparse.Namespace) -> None:
 
     vocabulary = load_vocabulary(given.corpus)
     own = Own(load_builtin(given.file), asyncio.new_event_loop())
-    train = list(train_games(given.games_folder, given.games))
+    train = list(train_games(given.games_folder, given.games, human=given.human))
     houses = made_up_games(given.first, given.houses, given.seed)
     actor = encoded(actor_samples(chain(train, houses), own, given.seed), vocabulary)
     actor.save(given.corpus / f"own-actor-{given.name}.npz")
     reasoner = encoded(reasoner_samples(train, own, given.seed), vocabulary)
-    reasoner.save(given.corpus / f"own-reasoner-{given.name}.npz")
+    if len(reasoner):
+        reasoner.save(given.corpus / f"own-reasoner-{given.name}.npz")
     print(json.dumps({"actor": len(actor), "reasoner": len(reasoner)}))
 
 
@@ -117,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     data.add_argument("--plans", type=int, default=5, help="how often each goal is asked for")
     data.add_argument("--houses", type=int, default=3000, help="how many made-up houses")
     data.add_argument("--games", type=int, help="only so many games of train")
+    data.add_argument("--no-human", dest="human", action="store_false", help="without the annotators' goals")
     train = step("train", _train, "train, or go on with what broke off")
     train.add_argument("--steps", type=int, default=4000)
     train.add_argument("--rate", type=float, default=4e-3)
@@ -131,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     own.add_argument("--games", type=int, help="only so many games of train")
     own.add_argument("--first", type=int, default=100_000, help="the first made-up house")
     own.add_argument("--houses", type=int, default=2000)
+    own.add_argument("--no-human", dest="human", action="store_false", help="without the annotators' goals")
     export = step("export", _export, "write the file that ships")
     export.add_argument("file", type=Path)
     export.add_argument("--besides", type=Path, action="append", default=[], metavar="RUN", help="average with this run too")

@@ -46,7 +46,7 @@ _OVERSAMPLED = ("pick_two_obj_and_place", "look_at_obj_in_light")
 class Extent:
     """How much is played: ``passes`` over the games of ``train``, so many made-up ``houses`` from ``first`` on.
 
-    ``plans`` is how often each goal is asked for.
+    ``plans`` is how often each goal is asked for; without ``human``, in the template's words alone.
     """
 
     passes: int = 2
@@ -54,6 +54,7 @@ class Extent:
     houses: int = 3000
     first: int = 0
     games: int | None = None
+    human: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +99,15 @@ class Game:
     human: tuple[str, ...] = ()
 
 
-def train_games(data: Path | None, limit: int | None = None) -> Iterator[Game]:
-    """The games of ``train``."""
+def train_games(data: Path | None, limit: int | None = None, *, human: bool = True) -> Iterator[Game]:
+    """The games of ``train``, with what people wrote of them or without."""
     world = AlfworldWorld(data=data)
     tasks = world.tasks("train")
     for task in tasks[:: max(1, len(tasks) // limit)] if limit else tasks:
         goal = read_goal(task.goal)
         if goal is not None and task.source is not None:
-            human = sentences_of(task.source.with_name(TRAJECTORY_FILE))
-            yield Game(world.open(task), goal, tuple(sentence for sentence in human if sentence))
+            written = sentences_of(task.source.with_name(TRAJECTORY_FILE)) if human else ()
+            yield Game(world.open(task), goal, tuple(sentence for sentence in written if sentence))
 
 
 def made_up_games(first: int, number: int, seed: int) -> Iterator[Game]:
@@ -164,8 +165,8 @@ def _sayings(random: Random) -> Iterator[Saying]:
         yield Saying(thing, wordings.rule(random, thing, random.sample(places, random.randint(1, 3))).text)
 
 
-def make_vocabulary(data: Path | None) -> Vocabulary:
-    """The words of the templates, names with their numbers, and what annotators of ``train`` wrote at least twice."""
+def make_vocabulary(data: Path | None, *, human: bool = True) -> Vocabulary:
+    """The words of the templates, names with their numbers, and with ``human`` what annotators of ``train`` wrote twice."""
     counts = load_counts()
     receptacles = sorted({kind for room in counts.rooms.values() for kind in room.receptacles})
     names = [f"{kind} {number}" for kind in receptacles for number in range(1, NUMBERS["receptacle"] + 1)]
@@ -173,7 +174,7 @@ def make_vocabulary(data: Path | None) -> Vocabulary:
     kinds = [*receptacles, *counts.objects()]
     seen: Counter[str] = Counter()
     world = AlfworldWorld(data=data)
-    for task in world.tasks("train"):
+    for task in world.tasks("train") if human else ():
         if task.source is not None:
             for sentence in sentences_of(task.source.with_name(TRAJECTORY_FILE)):
                 seen.update(re.findall(r"[a-z]+(?:'[a-z]+)?", sentence.lower()))
@@ -207,9 +208,9 @@ def composition(vocabulary: Vocabulary) -> tuple[list[int], list[int]]:
 def make_corpus(folder: Path, data: Path | None, seed: int, extent: Extent) -> dict[str, Any]:
     """Play all games, write the vocabulary and the parts, and return what was counted."""
     folder.mkdir(parents=True, exist_ok=True)
-    vocabulary = make_vocabulary(data)
+    vocabulary = make_vocabulary(data, human=extent.human)
     (folder / "vocabulary.json").write_text(json.dumps(vocabulary.tokens), "utf-8")
-    train = list(train_games(data, extent.games))
+    train = list(train_games(data, extent.games, human=extent.human))
     made_up = list(made_up_games(extent.first, extent.houses, seed))
     parts = {
         "actor-train": actor_samples(train, extent.passes, seed),
@@ -217,7 +218,8 @@ def make_corpus(folder: Path, data: Path | None, seed: int, extent: Extent) -> d
         "reasoner-train": reasoner_samples(train, extent.plans, seed + 2),
         "reasoner-made-up": reasoner_samples(made_up, extent.plans, seed + 3),
     }
-    counted: dict[str, Any] = {"seed": seed, "vocabulary": len(vocabulary), "games": len(train), "houses": len(made_up)}
+    counted: dict[str, Any] = {"seed": seed, "human": extent.human, "vocabulary": len(vocabulary)}
+    counted |= {"games": len(train), "houses": len(made_up)}
     for name, samples in parts.items():
         part = encoded(samples, vocabulary)
         part.save(folder / f"{name}.npz")
