@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.models.llama.protocol import Asked, Load, Refused
-from agent.models.llama.templates import template_of
+from agent.models.llama.templates import silent, template_of
 
 CANDIDATES = 64
 """Texts that are scored in one batch; more take several."""
@@ -86,10 +86,12 @@ class Library:
                 f"its chat template does not take this conversation ({error})", "Name another: ?template=FILE."
             ) from None
         tokens = self.tokens(str(said.prompt), special=True)
-        if not lib.llama_vocab_get_add_bos(self.vocabulary):
-            return tokens
         begin = int(lib.llama_vocab_bos(self.vocabulary))
-        return tokens if tokens[:1] == (begin,) else (begin, *tokens)
+        if lib.llama_vocab_get_add_bos(self.vocabulary) and tokens[:1] != (begin,):
+            return (begin, *tokens)
+        if not tokens:
+            raise silent()
+        return tokens
 
     def tokens(self, text: str, *, special: bool) -> tuple[int, ...]:
         """The tokens of ``text``; ``special``: marks such as the end of a turn are read as such."""

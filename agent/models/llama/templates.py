@@ -29,3 +29,8 @@ def template_of(named: str) -> str:
     raise Refused(
         f"has no chat template {named!r} ({reason})", "Name a file with ?template=FILE, or ?template=chatml.", hopeless=True
     )
+
+
+def silent() -> Refused:
+    """That a template made no token of a conversation, after which nothing can be said."""
+    return Refused("has a chat template that makes nothing of this conversation", "Name another: ?template=FILE.")

@@ -24,6 +24,8 @@ MOST_THREADS = 512
 
 def serve() -> NoReturn:
     """Load the model that the first line names and answer requests, until the input ends."""
+    sys.excepthook = lambda _kind, error, _trace: _end_on(error)
+    threading.excepthook = lambda fault: _end_on(fault.exc_value)
     requests = os.fdopen(os.dup(0), encoding="utf-8")
     answers = _Answers(os.fdopen(os.dup(1), "w", encoding="utf-8"))
     # Compiled code prints where it likes; the answers must stay alone.
@@ -89,12 +91,17 @@ def _answer_all(runtime: Runtime, waiting: queue.SimpleQueue[dict[str, Any]], an
 
 
 def _end_on_a_fault(done: Future[None]) -> None:
-    # A fault in a thread of the pool would leave somebody waiting for ever; the end of the process is told.
     error = done.exception()
     if error is not None:
-        traceback.print_exception(error)
-        sys.stderr.flush()
-        os._exit(70)
+        _end_on(error)
+
+
+def _end_on(error: BaseException | None) -> NoReturn:
+    """End the process with ``error`` for its last words: a fault in any of its threads would leave somebody waiting for ever,
+    while the end of the process is told to all who wait."""
+    traceback.print_exception(error)
+    sys.stderr.flush()
+    os._exit(70)
 
 
 def _answer(

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from agent.models.llama.grammar import grammar_of
 from agent.models.llama.protocol import Answered, Asked, Cancelled, Load, Ready, Refused, Token
-from agent.models.llama.templates import template_of
+from agent.models.llama.templates import silent, template_of
 
 CACHE_MIB = 1_024
 """Memory for what idle conversations have evaluated, beyond the slots themselves."""
@@ -152,6 +152,8 @@ class _Reply:
     def whole(self) -> Answered:
         if self._error is not None:
             raise refusal(self._error)
+        if self._usage.get("prompt_tokens") == 0:
+            raise silent()
         details: Any = self._usage.get("prompt_tokens_details") or {}
         return Answered(
             "".join(self._text),

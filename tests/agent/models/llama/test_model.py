@@ -9,7 +9,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 
@@ -133,6 +133,20 @@ def test_given_texts_are_scored_exactly_where_they_can_be(tiny: Path, runtime: s
     use(tiny, f"runtime={runtime}&{EXACT}", test)
 
 
+def test_a_template_that_says_nothing_is_an_error(tmp_path: Path, runtime: str) -> None:
+    mute = write_tiny(tmp_path / "mute.gguf", Kind(begins=False))
+    (tmp_path / "empty.jinja").write_text("{{ '' }}")
+
+    async def test(model: LlamaModel) -> None:
+        with pytest.raises(ModelError, match=r"makes nothing of this conversation.*template=FILE"):
+            await model.complete(HELLO, max_tokens=3)
+        if runtime == "llama-cpp-python":
+            with pytest.raises(ModelError, match="makes nothing of this conversation"):
+                await model.score(HELLO, ["a"])
+
+    use(mute, f"runtime={runtime}&threads=1&template={tmp_path / 'empty.jinja'}", test)
+
+
 def test_a_prompt_that_is_too_long_says_what_would_help(tiny: Path, runtime: str) -> None:
     async def test(model: LlamaModel) -> None:
         with pytest.raises(ModelError, match=r"context of 256 tokens, and the prompt has \d+.*context=TOKENS"):
@@ -166,18 +180,51 @@ def _kill(model: LlamaModel) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def test_a_call_that_is_called_off_makes_room_for_the_next(tiny: Path, runtime: str) -> None:
+def test_a_fault_reaches_all_who_wait_and_the_next_call_is_answered(tiny: Path, runtime: str) -> None:
     async def test(model: LlamaModel) -> None:
         await model.ready()
-        for _ in range(5):
-            task = asyncio.create_task(model.complete(HELLO, max_tokens=450))
-            await asyncio.sleep(0.001)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
+        other = asyncio.create_task(model.complete(HELLO, max_tokens=15_000, bias={token_of("A"): 100.0}))
+        await asyncio.sleep(0)
+        # Nobody checks what only a fault of our own could ask for; what decodes meets it in a thread of its own.
+        with pytest.raises(ModelError, match=r"TypeError: .*'str'|type must be number") as caught:
+            await model.complete(HELLO, max_tokens=cast(Any, "many"))
+        assert caught.value.boundary == "model"
+        assert not caught.value.hopeless
+        if runtime == "llama-cpp-python":
+            with pytest.raises(ModelError, match=r"TypeError: .*'str'"):
+                await other
+        other.cancel()
         assert (await model.complete(HELLO, max_tokens=3)).usage.completion == 3
 
-    use(tiny, f"runtime={runtime}&slots=1&threads=1", test)
+    use(tiny, f"runtime={runtime}&slots=2&context=16384&threads=1", test, timeout=60.0)
+
+
+def test_decoding_stops_where_a_call_is_called_off(tiny: Path, runtime: str) -> None:
+    """How far it came is what the next prompt, which goes on with the whole reply, finds in the cache."""
+    whole = 3_500
+
+    async def decoded(model: LlamaModel, wait: float) -> int:
+        said = [Message("user", f"wait {wait}")]
+        task = asyncio.create_task(model.complete(said, max_tokens=whole, bias={token_of("A"): 100.0}))
+        await asyncio.sleep(wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        reply = await model.complete([*said, Message("assistant", "A" * whole)], max_tokens=1)
+        assert reply.timing.cached is not None
+        return reply.timing.cached - len(f"[user]wait {wait}\n[assistant]")
+
+    async def test(model: LlamaModel) -> None:
+        await model.ready()
+        found: list[int] = []
+        # Called off sooner and later, until it is in the midst of it; what goes on to the end never is.
+        for power in range(7):
+            found.append(await decoded(model, 0.01 * 2**power))
+            if 9 < found[-1] < whole - 9:
+                return
+        pytest.fail(f"of {whole} tokens it had decoded {found}")
+
+    use(tiny, f"runtime={runtime}&slots=1&context=4096&threads=1", test, timeout=60.0)
 
 
 def test_a_call_that_takes_too_long_is_an_error(tiny: Path, runtime: str) -> None:

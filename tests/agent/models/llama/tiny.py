@@ -21,12 +21,14 @@ _ALIGNMENT = 32
 
 @dataclass(frozen=True)
 class Kind:
-    """What is odd about a file: which parts it lacks; ``tied``: it has no output matrix beside its embeddings."""
+    """What is odd about a file: which parts it lacks; ``tied``: it has no output matrix beside its embeddings; ``begins``: a
+    prompt has a token before its text."""
 
     template: bool = True
     weights: bool = True
     vocabulary: bool = True
     tied: bool = False
+    begins: bool = True
 
 
 def write_tiny(path: Path, kind: Kind | None = None, *, seed: int = 0) -> Path:
@@ -62,6 +64,7 @@ def write_tiny(path: Path, kind: Kind | None = None, *, seed: int = 0) -> Path:
             _uint("tokenizer.ggml.bos_token_id", 1),
             _uint("tokenizer.ggml.eos_token_id", 2),
             _key("tokenizer.ggml.add_space_prefix") + struct.pack("<I?", _BOOL, False),
+            _key("tokenizer.ggml.add_bos_token") + struct.pack("<I?", _BOOL, kind.begins),
         ]
     if kind.template:
         entries.append(_string("tokenizer.chat_template", TEMPLATE))

@@ -1,0 +1,53 @@
+"""The figures of the model card: what is played, and what is made of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from agent.models.builtin import load_builtin
+from agent.training.evaluate import evaluate
+from agent.training.playing import Played, lines, summary
+from agent.training.rules import HABITS, TOLD, asking
+from worlds.alfworld.generated import GeneratedTasks
+
+GAME = Played("t:1", "light", "won", 8, 1, 0, 9, 90, (), "goal")
+
+
+def test_each_type_stands_beside_the_expert_in_the_games_that_both_won() -> None:
+    lost, other = replace(GAME, outcome="lost", steps=50), replace(GAME, type="heat", steps=20)
+    expert = [replace(GAME, steps=6), replace(GAME, steps=9), replace(other, outcome="lost", steps=50)]
+    found = summary("some", [GAME, lost, other], 1.0, expert)
+    assert found["by_type"] == {
+        "heat": {"won": 1, "games": 1, "success": 100.0, "steps_when_won": 20, "expert": None},
+        "light": {"won": 1, "games": 2, "success": 50.0, "steps_when_won": 8, "expert": 6},
+    }
+    assert (found["won"], found["steps_when_won"], found["expert"], found["refused"]) == (2, 14, 6, 3)
+    assert lines(found)[1:] == [
+        "  heat: 1/1, 20.0 steps when won",
+        "  light: 1/2, 8.0 steps when won, expert 6.0",
+    ]
+
+
+def test_a_true_sentence_is_true_in_its_house() -> None:
+    houses = GeneratedTasks()
+    for _, one in zip(range(5), asking(houses, {}), strict=False):
+        game = houses.house(one.task.number).game
+        kept = [
+            place
+            for place, inside in zip(game.receptacles, game.start.contents, strict=True)
+            if any(game.objects[thing].startswith(f"{one.thing} ") for thing in inside)
+        ]
+        assert kept
+        assert all(place.startswith(f"{one.place} ") for place in kept)
+
+
+@pytest.mark.slow
+def test_the_worth_of_rules_is_measured_in_three_habits(capsys: pytest.CaptureFixture[str]) -> None:
+    found = evaluate(load_builtin(), ["rules"], limit=1)
+    assert [one["set"] for one in found] == [f"{name}, rules {told}" for name in HABITS for told in TOLD]
+    assert all(one["games"] == 1 and one["steps"] > 0 for one in found)
+    assert capsys.readouterr().out.count("\n") == 2 * len(found)
+    assert json.dumps(found)
