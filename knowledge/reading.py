@@ -6,6 +6,8 @@ nodes, not objects, because a node knows its line.
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +15,21 @@ from typing import Any, Protocol, TypeVar, cast
 
 from knowledge.checks import Check
 from knowledge.language import parse_check
-from knowledge.rules import DEEDS, JUDGES, KINDS, SOURCES, STATUSES, WITNESSES, Deed, Edit, Evidence, Origin, Rule, Status
+from knowledge.rules import (
+    DEEDS,
+    EDITED,
+    JUDGES,
+    KINDS,
+    SOURCES,
+    STATUSES,
+    WITNESSES,
+    Deed,
+    Edit,
+    Evidence,
+    Origin,
+    Rule,
+    Status,
+)
 from worlds.errors import KnowledgeError, nearest, shown
 
 _T = TypeVar("_T")
@@ -22,6 +38,8 @@ LONGEST_STATEMENT = 2_000
 LONGEST_ID = 64
 LONGEST_WORD = 300
 MOST_WORDS = 100
+LONGEST_WAS = MOST_WORDS * (LONGEST_WORD + 2)
+"""Characters of what a field said before: that of the longest is words between commas."""
 MOST_EDITS = 1_000
 DEEPEST = 20
 
@@ -29,6 +47,7 @@ FIELDS = ("id", "statement", "kind", "types", "objects", "status", "by", "origin
 
 _PLAIN = "tag:yaml.org,2002:"
 _TAKEN = {f"{_PLAIN}{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value", "map", "seq")}
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _JOINERS = {"\u200c", "\u200d"}
 
 
@@ -297,12 +316,22 @@ class _Reader:
         return tuple(self._edit(each, field) for each in nodes)
 
     def _edit(self, node: Node, field: str) -> Edit:
-        fields = self._fields(node, ("did", "by", "was"), field)
+        fields = self._fields(node, ("did", "field", "by", "was", "date"), field)
         did: Deed | None = self._choice(fields, "did", DEEDS, None)
         if did is None:
             raise self.error(node, "this does not say what was done", f"{field}.did")
         return Edit(
             did,
             self._choice(fields, "by", JUDGES, "person"),
-            self._get(fields, "was", lambda each, name: self._text(each, f"{field}.{name}", LONGEST_STATEMENT), ""),
+            self._get(fields, "was", lambda each, name: self._text(each, f"{field}.{name}", LONGEST_WAS), ""),
+            self._choice(fields, "field", EDITED, None),
+            self._get(fields, "date", lambda each, name: self._date(each, f"{field}.{name}"), None),
         )
+
+    def _date(self, node: Node, field: str) -> datetime.date:
+        text = str(node.value) if node.id == "scalar" else ""
+        try:
+            # More than this is a date to Python, and other things to other programs.
+            return datetime.date.fromisoformat(text if _DATE.fullmatch(text) else "")
+        except ValueError:
+            raise self.error(node, f"{shown(text)} is no date such as 2026-01-31", field) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import errno
 import os
 import stat
@@ -50,10 +51,11 @@ class Rulebook:
             raise KnowledgeError(f"{self.path} has no rule {shown(name)}.{way_out}")
         return found
 
-    def put(self, rules: Iterable[Rule]) -> Rulebook:
+    def put(self, rules: Iterable[Rule], date: datetime.date | None = None) -> Rulebook:
         """The book with ``rules`` in the places of those with their ids, and the others added at its end.
 
-        Raises ``KnowledgeError`` for what a rulebook cannot hold.
+        What their histories gained gets the ``date`` on which a person did it. Raises ``KnowledgeError`` for what a rulebook
+        cannot hold.
         """
         places = {rule.id: place for place, rule in enumerate(self.rules)}
         changed: dict[int, Rule] = {}
@@ -61,9 +63,9 @@ class Rulebook:
         for given in rules:
             rule = replace(given, statement=" ".join(given.statement.split()))
             if rule.id in places:
-                changed[places[rule.id]] = rule
+                changed[places[rule.id]] = _dated(rule, len(self.rules[places[rule.id]].history), date)
             else:
-                added[rule.id] = rule
+                added[rule.id] = _dated(rule, 0, date)
         changed = {place: rule for place, rule in changed.items() if rule != self.rules[place]}
         if not changed and not added:
             return self
@@ -76,6 +78,14 @@ class Rulebook:
     def restored(self, earlier: Rulebook) -> Rulebook:
         """What ``earlier`` said, to be saved over what this one has become: how a change is undone."""
         return replace(self, text=earlier.text, page=earlier.page)
+
+
+def _dated(rule: Rule, known: int, date: datetime.date | None) -> Rule:
+    """``rule`` with the ``date`` on those entries of its history that come after the ``known`` ones and have none."""
+    if date is None:
+        return rule
+    new = tuple(replace(edit, date=edit.date or date) for edit in rule.history[known:])
+    return replace(rule, history=(*rule.history[:known], *new))
 
 
 def read_book(path: Path) -> Rulebook:

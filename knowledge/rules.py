@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -14,6 +15,7 @@ Judge = Literal["person", "filter", "evidence"]
 Verdict = Literal["accepted", "rejected"]
 Source = Literal["person", "run", "model"]
 Deed = Literal["accepted", "rejected", "edited", "merged", "disputed"]
+Field = Literal["statement", "kind", "types", "objects", "check", "evidence", "status"]
 Standing = Literal["supported", "contradicted", "undecided"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -21,6 +23,8 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 JUDGES: tuple[Judge, ...] = get_args(Judge)
 SOURCES: tuple[Source, ...] = get_args(Source)
 DEEDS: tuple[Deed, ...] = get_args(Deed)
+EDITED: tuple[Field, ...] = get_args(Field)
+"""Fields of a rule whose change is an entry of its history."""
 
 USUAL: tuple[Kind, ...] = ("location", "strategy")
 """Kinds of rule that say what is usual, so that a single exception does not refute them."""
@@ -54,13 +58,17 @@ class Evidence:
 class Edit:
     """What was done to a rule, and by whom.
 
-    ``was`` is the statement or check before it, the statement that was merged into it, the rule that it became part of, or the
-    one that it contradicts, which a person has yet to decide.
+    ``was`` is what ``field`` said before it (nothing: it said nothing), the statement that was merged into it, the rule that it
+    became part of, or the one that it contradicts, which a person has yet to decide. Books of old do not name the field, which
+    was the statement or the check. ``date`` is the day; what a program did by itself has none, so that doing it again makes
+    the same book.
     """
 
     did: Deed
     by: Judge = "person"
     was: str = ""
+    field: Field | None = None
+    date: datetime.date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +102,29 @@ class Rule:
             return self
         return replace(self, status=status, by=by, history=(*self.history, Edit(status, by)))
 
-    def restated(self, statement: str, by: Judge = "person") -> Rule:
-        """The rule in other words. What was found for its check stays: the check is the same."""
-        if statement == self.statement:
-            return self
-        return replace(self, statement=statement, history=(*self.history, Edit("edited", by, self.statement)))
+    def edited(self, wanted: Rule, by: Judge = "person") -> Rule:
+        """The rule with the statement, kind, types, objects and check of ``wanted``; each that changes is noted in its history.
 
-    def rechecked(self, check: Check | None, by: Judge = "person") -> Rule:
-        """The rule with another check, for which nothing has been found yet; witnesses that a person named stay."""
-        if check == self.check:
-            return self
-        was = str(self.check) if self.check else ""
-        named = Evidence() if self.evidence else self.evidence
-        return replace(self, check=check, evidence=named, history=(*self.history, Edit("edited", by, was)))
+        What was counted for another check is dropped, while witnesses that a person named stay. A verdict that no person gave
+        on other words, another kind or another check is taken back, so that the rule is a candidate again. The history
+        keeps what both were.
+        """
+        rule = replace(
+            self,
+            statement=wanted.statement,
+            kind=wanted.kind,
+            types=wanted.types,
+            objects=wanted.objects,
+            check=wanted.check,
+        )
+        if rule.check != self.check and self.evidence:
+            rule = replace(rule, evidence=Evidence())
+        judged = (self.statement, self.kind, self.check)
+        if self.by != "person" and self.status != "candidate" and (rule.statement, rule.kind, rule.check) != judged:
+            rule = replace(rule, status="candidate", by="person")
+        before, after = _said(self), _said(rule)
+        edits = (Edit("edited", by, before[name], name) for name in EDITED if before[name] != after[name])
+        return replace(rule, history=(*self.history, *edits))
 
     def examined(self, evidence: Evidence) -> Rule:
         """The rule with what was found for its check. Where that came up nowhere, what is known of it stays."""
@@ -129,6 +147,20 @@ class Rule:
             objects=_united([rule.objects for rule in together]),
             history=(*self.history, *(Edit("merged", by, other.statement) for other in others)),
         )
+
+
+def _said(rule: Rule) -> dict[Field, str]:
+    """What ``rule`` says in the fields that can be edited, as its history keeps it."""
+    evidence = rule.evidence
+    return {
+        "statement": rule.statement,
+        "kind": rule.kind or "",
+        "types": ", ".join(rule.types),
+        "objects": ", ".join(rule.objects),
+        "check": str(rule.check or ""),
+        "evidence": f"{evidence.supports} for, {evidence.contradicts} against" if evidence else "",
+        "status": rule.status if rule.by == "person" else f"{rule.status} by {rule.by}",
+    }
 
 
 def _united(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ out is read again, and refused unless it says exactly what was meant.
 
 from __future__ import annotations
 
+import datetime
 import io
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -95,7 +96,14 @@ def _round_trip() -> Any:
     yaml.preserve_quotes = True
     yaml.width = WIDTH
     yaml.allow_unicode = True
+    yaml.representer.ignore_aliases = _written_out
     return yaml
+
+
+def _written_out(value: object) -> bool:
+    """Whether a value is written again where it is there twice, as the date of two edits is: aliases are not read."""
+    del value
+    return True
 
 
 def _dumped(items: Any) -> str:
@@ -122,9 +130,26 @@ def _updated(item: Any, rule: Rule) -> Any:
         if value is None:
             if name in fields:
                 del fields[name]
-        elif name not in fields or _plain(fields[name]) != value:
-            fields[name] = _styled(value)
+        else:
+            _put(fields, name, value)
     return fields
+
+
+def _put(fields: Any, name: str, value: object) -> None:
+    """Write a field, or as much of it as is new: comments within the rest of it stay."""
+    present: Any = fields.get(name)
+    if present is None:
+        fields[name] = _styled(value)
+    elif (plain := _plain(present)) != value:
+        known, wanted = _entries(plain), _entries(value)
+        if known and wanted[: len(known)] == known:
+            present.extend(_styled(each) for each in wanted[len(known) :])
+        else:
+            fields[name] = _styled(value)
+
+
+def _entries(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def _plain(value: Any) -> object:
@@ -133,7 +158,7 @@ def _plain(value: Any) -> object:
         return {str(key): _plain(each) for key, each in cast("dict[Any, Any]", value).items()}
     if isinstance(value, list):
         return [_plain(each) for each in cast("list[Any]", value)]
-    return value if isinstance(value, int) else " ".join(str(value).split())
+    return value if isinstance(value, int | datetime.date) else " ".join(str(value).split())
 
 
 def _styled(value: object) -> Any:
@@ -192,5 +217,11 @@ def _evidence(evidence: Evidence) -> dict[str, object] | None:
 
 
 def _edit(edit: Edit) -> dict[str, object]:
+    said = {
+        "field": edit.field,
+        "by": None if edit.by == "person" else edit.by,
+        "was": edit.was or None,
+        "date": edit.date,
+    }
     values: dict[str, object] = {"did": edit.did}
-    return values | ({} if edit.by == "person" else {"by": edit.by}) | ({"was": edit.was} if edit.was else {})
+    return values | {key: value for key, value in said.items() if value is not None}

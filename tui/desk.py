@@ -13,6 +13,7 @@ from agent.explorer.likeness import exclude
 from knowledge.evidence import Finding
 from knowledge.rulebook import Rulebook
 from knowledge.rules import Kind, Rule, Status, Verdict
+from tui.rules import today
 from worlds.alfworld.tasks import TASK_TYPES
 from worlds.errors import ConfigurationError
 
@@ -155,7 +156,7 @@ class Desk:
             raise ConfigurationError("Choose two rules or more to merge; the first chosen is the one that stays.")
         kept, *others = self.marked
         whole = kept.including(others)
-        whole = whole if statement is None else whole.restated(" ".join(statement.split()))
+        whole = whole if statement is None else whole.edited(replace(whole, statement=" ".join(statement.split())))
         done = self.put("merged", [whole, *(other.merged_into(kept) for other in others)])
         return replace(done, chosen=(), at=kept.id)
 
@@ -164,7 +165,7 @@ class Desk:
 
         Raises ``KnowledgeError`` for what a rulebook cannot hold.
         """
-        book = self.book.put(rules)
+        book = self.book.put(rules, today())
         return self if book is self.book else replace(self, book=book, done=(*self.done, Deed(name, self.book)))
 
     def undone(self) -> Desk:

@@ -83,20 +83,21 @@ class Draft:
     def onto(self, rule: Rule, since: Draft | None = None) -> Rule:
         """``rule`` as the draft says; with ``since``, in those fields alone that differ from what stood there at first.
 
-        The draft has no faults. Witnesses that a person named stay; what was found for another check does not.
+        The draft has no faults. ``Rule.edited`` has what becomes of evidence and status.
         """
         changed = self._changed(since)
+        wanted = rule
         if "statement" in changed:
-            rule = rule.restated(_line(self.statement))
+            wanted = replace(wanted, statement=_line(self.statement))
         if "check" in changed:
-            rule = rule.rechecked(parse_check(_line(self.check)) if self.check.strip() else None)
+            wanted = replace(wanted, check=parse_check(_line(self.check)) if self.check.strip() else None)
         if "kind" in changed:
-            rule = replace(rule, kind=next((kind for kind in KINDS if kind == self.kind), None))
+            wanted = replace(wanted, kind=next((kind for kind in KINDS if kind == self.kind), None))
         if "types" in changed:
-            rule = replace(rule, types=_words(self.types))
+            wanted = replace(wanted, types=_words(self.types))
         if "objects" in changed:
-            rule = replace(rule, objects=_words(self.objects))
-        return rule
+            wanted = replace(wanted, objects=_words(self.objects))
+        return rule.edited(wanted)
 
     def new(self, taken: Collection[str]) -> Rule:
         """A candidate that says this, with an id made of its words that is none of ``taken``."""

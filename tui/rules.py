@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from tui.text import printable
 
 if TYPE_CHECKING:
     from knowledge.evidence import Finding
-    from knowledge.rules import Evidence, Rule, Standing
+    from knowledge.rules import Edit, Evidence, Rule, Standing
 
 MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "undecided": "?"}
 """A character for each way that a rule can stand."""
@@ -57,9 +58,28 @@ def described(rule: Rule) -> Iterator[str]:
         yield f"  evidence: {rule.evidence.supports} for, {rule.evidence.contradicts} against: {rule.standing}"
         yield from (f"    for      {witness}" for witness in rule.evidence.witnesses)
         yield from (f"    against  {witness}" for witness in rule.evidence.against)
-    for edit in rule.history:
-        was = f": {edit.was}" if edit.was else ""
-        yield f"  {edit.did} by {edit.by}{was}"
+    yield from (f"  {done(edit)}" for edit in rule.history)
+
+
+def done(edit: Edit) -> str:
+    """What was done to a rule, by whom and when, in words."""
+    field = f" {edit.field}" if edit.field else ""
+    day = f" on {edit.date}" if edit.date else ""
+    was = f", was {edit.was or 'none'}" if edit.field else f": {edit.was}" if edit.was else ""
+    return f"{edit.did}{field} by {edit.by}{day}{was}"
+
+
+def today() -> date:
+    """The day on which a person changes a rule, where they are."""
+    return datetime.now().astimezone().date()
+
+
+def taken_back(before: Rule, after: Rule) -> str:
+    """That an edit has made a judged rule a candidate again; nothing where it has not."""
+    if after.status != "candidate" or before.status == "candidate":
+        return ""
+    judge = "the model's filter" if before.by == "filter" else before.by
+    return f"{after.id} is a candidate again, for {judge} {before.status} it as it was before"
 
 
 def told(findings: Sequence[Finding]) -> Iterator[str]:
@@ -89,7 +109,16 @@ def as_json(rule: Rule) -> dict[str, object]:
         "check": str(rule.check) if rule.check else None,
         "evidence": evidence_json(rule.evidence),
         "standing": rule.standing,
-        "history": [{"did": edit.did, "by": edit.by, "was": edit.was} for edit in rule.history],
+        "history": [
+            {
+                "did": edit.did,
+                "field": edit.field,
+                "by": edit.by,
+                "was": edit.was,
+                "date": str(edit.date) if edit.date else None,
+            }
+            for edit in rule.history
+        ],
     }
 
 

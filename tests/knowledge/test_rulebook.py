@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from knowledge.language import parse_check
 from knowledge.rulebook import LARGEST_FILE, Rulebook, load_rules, parse_book, read_book
-from knowledge.rules import DEEDS, JUDGES, KINDS, SOURCES, STATUSES, Edit, Evidence, Origin, Rule
+from knowledge.rules import DEEDS, EDITED, JUDGES, KINDS, SOURCES, STATUSES, Edit, Evidence, Origin, Rule
 from worlds.errors import KnowledgeError
 
 FULL = """\
@@ -40,7 +41,8 @@ FULL = """\
     witnesses: [run/0001/12]
     against: [run/0002/7]
   history:
-  - {did: edited, was: heat heats}
+  - {did: edited, was: heat heats}  # told by Anne
+  - {did: edited, field: kind, was: affordance, date: 2026-01-31}
 
 - {id: cold, statement: "a fridge: cools"}
 # the end
@@ -57,7 +59,7 @@ HEAT = Rule(
     origin=Origin("model", "gpt"),
     check=parse_check("heat {object} with {receptacle}; when holding {object}; then {object} is hot"),
     evidence=Evidence(12, 1, ("run/0001/12",), ("run/0002/7",)),
-    history=(Edit("edited", was="heat heats"),),
+    history=(Edit("edited", was="heat heats"), Edit("edited", "person", "affordance", "kind", date(2026, 1, 31))),
 )
 
 
@@ -115,6 +117,14 @@ def test_an_empty_book_has_no_rules_and_takes_some(text: str) -> None:
         ("- id: x\n  statement: a\n  evidence: {supports: -1}", "supports: '-1' is not a count"),
         ("- id: x\n  statement: a\n  evidence: {support: 1}", "evidence: unknown field 'support'"),
         ("- id: x\n  statement: a\n  history: [{by: person}]", "history.did: .*what was done"),
+        (
+            "- id: x\n  statement: a\n  history: [{did: edited, field: checks}]",
+            "field: 'checks' is none of.*Did you mean 'check'",
+        ),
+        (
+            "- id: x\n  statement: a\n  history:\n  - {did: edited, date: 2026-13-01}",
+            "book.yaml:4: .*history.date: .*no date such",
+        ),
         ("- id: x\n  id: y\n  statement: a", "book.yaml:2: rule 1, id: .*twice"),
         ("- id: x y\n  statement: a", "an id is a word"),
         ('- "a\\x1bb"', "cannot be printed"),
@@ -123,7 +133,7 @@ def test_an_empty_book_has_no_rules_and_takes_some(text: str) -> None:
         ("- {<<: {statement: a}}", "unknown field '<<'"),
         ("- a\n---\n- b\n", "not valid YAML"),
     ],
-    ids=range(26),
+    ids=range(28),
 )
 def test_a_wrong_book_is_refused_with_its_reason(text: str, reason: str) -> None:
     with pytest.raises(KnowledgeError, match=reason):
@@ -189,6 +199,19 @@ def test_comments_within_a_changed_rule_stay() -> None:
     assert [rule.id for rule in after.rules] == ["rule-1", "heat", "cold"]
 
 
+def test_what_a_person_did_is_dated_and_what_was_done_before_is_not() -> None:
+    before = parsed(FULL)
+    day = date(2026, 11, 21)
+    heat = before.rule("heat").edited(replace(HEAT, kind=None, types=(), objects=("egg", "mug")))
+    after = before.put(
+        [heat.judged("accepted"), before.rule("rule-1").judged("rejected"), Rule("new", "b").judged("rejected")], day
+    )
+    assert after.text.count("date: 2026-11-21") == 6
+    assert "  - {did: edited, field: objects, was: 'mug, egg', date: 2026-11-21}\n  - {did: accepted, date:" in after.text
+    assert [edit.date for edit in after.rule("heat").history[:2]] == [None, date(2026, 1, 31)]
+    assert parsed(after.text).rules == after.rules
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -239,7 +262,14 @@ TEXTS = st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=
 WORDS = st.lists(TEXTS, max_size=3).map(tuple)
 CHECKS = st.sampled_from([None, HEAT.check, parse_check('look; then says "a: b # c"')])
 EVIDENCE = st.builds(Evidence, st.integers(1, 99), st.integers(0, 99), WORDS, WORDS)
-EDITS = st.builds(Edit, st.sampled_from(DEEDS), st.sampled_from(JUDGES), st.just("") | TEXTS)
+EDITS = st.builds(
+    Edit,
+    st.sampled_from(DEEDS),
+    st.sampled_from(JUDGES),
+    st.just("") | TEXTS,
+    st.sampled_from([None, *EDITED]),
+    st.none() | st.dates(),
+)
 RULES = st.builds(
     Rule,
     id=st.text("abcäß-_.9", min_size=1, max_size=8),
@@ -252,9 +282,7 @@ RULES = st.builds(
     origin=st.builds(Origin, st.sampled_from(SOURCES), st.just("") | TEXTS),
     check=CHECKS,
     evidence=st.just(Evidence()) | EVIDENCE,
-    history=st.lists(st.builds(Edit, st.sampled_from(DEEDS), st.sampled_from(JUDGES), st.just("") | TEXTS), max_size=3).map(
-        tuple
-    ),
+    history=st.lists(EDITS, max_size=3).map(tuple),
 )
 
 

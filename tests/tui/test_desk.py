@@ -58,7 +58,7 @@ def test_each_deed_is_undone_in_its_turn(deeds: list[tuple[str, int]]) -> None:
             case "merge" if len(now.marked) > 1:
                 now = now.merged("They are in cabinets.")
             case "edit":
-                now = now.put("edited", [rule.restated(f"{rule.statement} Indeed.")])
+                now = now.put("edited", [rule.edited(replace(rule, statement=f"{rule.statement} Indeed."))])
             case "accepted" | "rejected":
                 now = now.looking(rule.id).judged("accepted" if deed == "accepted" else "rejected")
             case _:
@@ -134,7 +134,7 @@ def test_what_was_found_goes_only_to_rules_that_still_have_that_check() -> None:
     now = Desk(Rulebook(Path("book.yaml")).put([rule, RULES[1]]))
     found = [Finding(rule, Evidence(2, 1, ("r/t/1",), ("r/t/2",))), Finding(replace(rule, id="gone"), Evidence(1))]
     assert now.checked(found).book.rule("open-first").evidence == found[0].evidence
-    edited = now.put("edited", [rule.rechecked(None)])
+    edited = now.put("edited", [rule.edited(replace(rule, check=None))])
     assert edited.checked(found) is edited
     taught = now.put("edited", [replace(rule, evidence=Evidence(witnesses=("r/t/9",)))])
     assert taught.checked([Finding(rule, Evidence())]) is taught

@@ -54,9 +54,9 @@ def test_a_fault_names_its_field_and_the_way_out(draft: Draft, field: str, words
 
 def test_only_what_was_changed_is_put_onto_a_rule_that_became_another() -> None:
     began = Draft.of(RULE)
-    theirs = replace(RULE, kind="mechanic").restated("Open it before.")
+    theirs = replace(RULE, kind="mechanic", statement="Open it before.")
     mine = replace(began, objects="fridge, safe")
-    assert mine.onto(theirs, began) == replace(theirs, objects=("fridge", "safe"))
+    assert mine.onto(theirs, began) == theirs.edited(replace(theirs, objects=("fridge", "safe")))
     assert mine.rebased(began, Draft.of(theirs)) == replace(Draft.of(theirs), objects="fridge, safe")
 
 

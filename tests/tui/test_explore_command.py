@@ -236,6 +236,16 @@ def test_a_changed_configuration_is_refused_with_the_difference(call: Run, tmp_p
         assert (done.returncode, told in done.stderr, done.stdout) == (2, True, ""), done.stderr
 
 
+def test_a_dry_run_says_what_rules_the_agent_is_told(call: Run, tmp_path: Path) -> None:
+    (tmp_path / "told.yaml").write_text("- mugs lie in cabinets\n")
+    asked = ("explore", "--split", "generated", "--episodes", "2", "--rules", "told.yaml", "--rules-budget", "77", "--dry-run")
+    model = "openai:x@http://127.0.0.1:9/v1"
+    assert "at most about 77 tokens" in call(*asked, "--agent", "react", "--model", model).stdout
+    told = call(*asked, "--agent", "expert")
+    assert "The agent 'expert' takes no rules" in told.stderr
+    assert "Rules: " not in told.stdout
+
+
 @pytest.mark.parametrize(
     ("flags", "told"),
     [

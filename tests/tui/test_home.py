@@ -118,6 +118,7 @@ def test_without_games_enter_shows_the_model_that_ships_at_work() -> None:
         text = screen_text(app)
         assert text.count("not here") == 4
         assert "housequest data download" in text
+        assert "k rules" in text, "80 columns have room for the way to the rules"
         await pilot.press("enter")
         await until(pilot, lambda: app.chosen)
         game = app.last.game

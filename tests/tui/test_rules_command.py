@@ -11,6 +11,7 @@ import pytest
 from knowledge.rulebook import read_book
 from tests.test_imports import HEAVY, command, loaded
 from tests.tui.conftest import Run
+from tui.rules import today
 from worlds.paths import data_folder
 
 BOOK = """\
@@ -93,19 +94,53 @@ def test_a_damaged_record_does_not_end_a_check(book: Path, call: Run, played: st
 
 
 def test_rules_are_accepted_rejected_edited_and_merged(book: Path, call: Run) -> None:
+    day = today()
     assert call("rules", "accept", "book.yaml", "heat", "go").returncode == 0
     assert call("rules", "reject", "book.yaml", "go").returncode == 0
-    assert call("rules", "edit", "book.yaml", "heat", "--statement", "a  microwave heats", "--kind", "mechanic").returncode == 0
+    assert call("rules", "edit", "book.yaml", "heat", "--statement", "it  heats", "--kind", "mechanic").returncode == 0
     assert call("rules", "edit", "book.yaml", "heat", "--check", "look; then accepted", "--object", "mug").returncode == 0
     assert call("rules", "merge", "book.yaml", "one", "rule-1", "--statement", "one thing").returncode == 0
     rules = read_book(book)
     assert [rule.status for rule in rules.rules] == ["rejected", "accepted", "rejected", "accepted"]
-    assert (rules.rule("heat").statement, rules.rule("heat").objects) == ("a microwave heats", ("mug",))
-    assert [edit.did for edit in rules.rule("heat").history] == ["accepted", "edited"]
+    assert (rules.rule("heat").statement, rules.rule("heat").objects) == ("it heats", ("mug",))
+    edits = [(edit.did, edit.field, edit.was) for edit in rules.rule("heat").history]
+    assert edits == [
+        ("accepted", None, ""),
+        ("edited", "statement", "a microwave heats"),
+        ("edited", "kind", ""),
+        ("edited", "objects", "egg"),
+        ("edited", "check", ""),
+    ]
+    assert {edit.date for edit in rules.rule("heat").history} <= {day, today()}
+    assert (
+        f"edited objects by person on {rules.rule('heat').history[-1].date}, was egg"
+        in call("rules", "show", "book.yaml", "heat").stdout
+    )
     assert [edit.did for edit in rules.rule("one").history] == ["merged", "edited"]
     assert rules.rule("rule-1").history[-1].was == "one"
     assert rules.text.startswith("# ours\n")
     assert "# said Anne" in rules.text
+
+
+def test_what_evidence_accepted_is_a_candidate_again_when_its_check_or_words_change(book: Path, call: Run) -> None:
+    judged = "status: accepted, by: evidence, evidence: {supports: 9, contradicts: 0, witnesses: [one/e/3]}"
+    texts = [f"- {{id: {name}, statement: a, check: look; then accepted, {judged}}}\n" for name in ("words", "check", "things")]
+    book.write_text("".join(texts))
+    assert call("rules", "edit", "book.yaml", "things", "--object", "mug").stderr == "Saved book.yaml\n"
+    assert "words is a candidate again, for evidence" in call("rules", "edit", "book.yaml", "words", "--statement", "b").stderr
+    told = call("rules", "edit", "book.yaml", "check", "--check", "look; then refused").stderr
+    assert "`housequest rules accept book.yaml check` accepts it" in told
+    words, check, things = read_book(book).rules
+    assert [rule.status for rule in (words, check, things)] == ["candidate", "candidate", "accepted"]
+    assert [bool(rule.evidence) for rule in (words, check, things)] == [True, False, True]
+    assert [(edit.field, edit.was) for edit in check.history] == [
+        ("check", "look; then accepted"),
+        ("evidence", "9 for, 0 against"),
+        ("status", "accepted by evidence"),
+    ]
+    assert call("rules", "accept", "book.yaml", "check").returncode == 0
+    assert "again" not in call("rules", "edit", "book.yaml", "check", "--statement", "c").stderr
+    assert read_book(book).rule("check").status == "accepted"
 
 
 def test_the_users_own_books_have_names(call: Run) -> None:
@@ -131,8 +166,8 @@ def test_the_users_own_books_have_names(call: Run) -> None:
         (("accept", "book.yaml", "\x1b"), "has no rule"),
         (("edit", "book.yaml", "heat"), "Nothing to change is given"),
         (("edit", "book.yaml", "heat", "--check", "fly"), "--check: "),
-        (("edit", "book.yaml", "heat", "--statement", "a\x07"), "was not changed"),
-        (("edit", "book.yaml", "heat", "--statement", " "), "was not changed"),
+        (("edit", "book.yaml", "heat", "--statement", "a\x07"), "heat in book.yaml stays as it is. --statement: "),
+        (("edit", "book.yaml", "heat", "--statement", " "), "in a sentence. To be rid of the rule, `housequest rules reject"),
         (("merge", "book.yaml", "heat", "heat"), "into itself"),
         (("check", "book.yaml"), "Nothing was recorded yet"),
         (("check", "book.yaml", "gone"), "gone"),

@@ -26,6 +26,7 @@ def explore(
     model: options.Model = None,
     timeout: options.Timeout = None,
     rules: options.Rules = None,
+    rules_budget: options.RulesBudget = None,
     grant: options.Grant = None,
     max_steps: options.MaxSteps = None,
     workers: Annotated[int | None, typer.Option("--workers", metavar="N", help="Episodes and calls at once [1].")] = None,
@@ -64,7 +65,7 @@ def explore(
     from agent.explorer.plan import Wish, plan_exploration
     from tui import terminal
     from tui.exploring import check_prices, play_exploration
-    from tui.running import remarks
+    from tui.running import about_rules, remarks, unheard
     from worlds.errors import ConfigurationError, shown
 
     flags = options.settings(locals())
@@ -77,12 +78,12 @@ def explore(
     exploration = plan_exploration(configuration, wish)
     check_prices(limits, configuration.settings, exploration)
     folder = place or exploration.default_folder
-    for line in remarks(exploration.run):
+    for line in (*remarks(exploration.run), *unheard(configuration.settings, exploration.run)):
         terminal.note(line)
     learning = exploration.learning.distiller or "counting alone, for no model is named that could distil"
     about = f"{exploration.run.config.split}: {exploration.run.selection}, into {folder}; rules by {learning}, into {into}"
     if dry_run:
-        terminal.show([f"Would play {about}"])
+        terminal.show([f"Would play {about}", *about_rules(exploration.run)])
         return
     terminal.note(about)
     report = play_exploration(exploration, folder, aim, configuration.settings, Purse(limits), retry_errors=retry is not None)

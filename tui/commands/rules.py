@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from knowledge.evidence import Finding
     from knowledge.library import Library
     from knowledge.rulebook import Rulebook
-    from knowledge.rules import Verdict
+    from knowledge.rules import Rule, Verdict
+    from tui.draft import Draft
 
 _T = TypeVar("_T")
 
@@ -163,28 +164,29 @@ def edit(
     types: Annotated[list[str] | None, typer.Option("--type", metavar="TYPE", help="A task type it concerns.")] = None,
 ) -> None:
     """Change a rule. For anything else, edit the book's file: it is plain YAML, and your comments stay."""
-    from knowledge.language import parse_check
     from knowledge.rules import KINDS
-    from worlds.errors import ConfigurationError, KnowledgeError
+    from tui import terminal
+    from tui.draft import Draft
+    from tui.rules import taken_back
+    from worlds.errors import ConfigurationError
 
     current = _library().editable(book)
     rule = current.rule(name)
     if statement is None and kind is None and check is None and not objects and not types:
         raise ConfigurationError(f"Nothing to change is given; see `housequest rules edit --help`, or edit {current.path}.")
-    if statement is not None:
-        rule = rule.restated(" ".join(statement.split()))
-    if check is not None:
-        try:
-            rule = rule.rechecked(parse_check(check) if check.strip() else None)
-        except KnowledgeError as error:
-            raise ConfigurationError(f"--check: {error}") from None
-    rule = replace(
-        rule,
-        kind=_one_of("--kind", kind, KINDS) or rule.kind,
-        objects=tuple(objects) if objects else rule.objects,
-        types=tuple(types) if types else rule.types,
+    since = Draft.of(rule)
+    draft = Draft(
+        statement=since.statement if statement is None else statement,
+        kind=_one_of("--kind", kind, KINDS) or since.kind,
+        types=", ".join(types) if types else since.types,
+        objects=", ".join(objects) if objects else since.objects,
+        check=since.check if check is None else check,
     )
-    _save(current.put([rule]))
+    _refuse(current, rule, draft, since)
+    edited = draft.onto(rule, since)
+    _save(_put(current, [edited]))
+    if remark := taken_back(rule, edited):
+        terminal.note(f"{remark}; `housequest rules accept {book} {name}` accepts it.")
 
 
 @rules_app.command()
@@ -195,6 +197,9 @@ def merge(
     statement: Annotated[str | None, typer.Option("--statement", metavar="TEXT", help="What it says from now on.")] = None,
 ) -> None:
     """Merge rules into one. The others stay in the book as rejected, with the id of the one that says it."""
+    from tui import terminal
+    from tui.draft import Draft
+    from tui.rules import taken_back
     from worlds.errors import ConfigurationError
 
     current = _library().editable(book)
@@ -204,13 +209,36 @@ def merge(
     merged = [current.rule(other).merged_into(kept) for other in dict.fromkeys(others)]
     kept = kept.including(merged)
     if statement is not None:
-        kept = kept.restated(" ".join(statement.split()))
-    _save(current.put([kept, *merged]))
+        draft = replace(Draft.of(kept), statement=statement)
+        _refuse(current, kept, draft, Draft.of(kept))
+        kept = draft.onto(kept, Draft.of(kept))
+    _save(_put(current, [kept, *merged]))
+    if remark := taken_back(current.rule(name), kept):
+        terminal.note(f"{remark}; `housequest rules accept {book} {name}` accepts it.")
 
 
 def _judge(book: str, names: Sequence[str], status: Verdict) -> None:
     current = _library().editable(book)
-    _save(current.put([current.rule(name).judged(status) for name in dict.fromkeys(names)]))
+    _save(_put(current, [current.rule(name).judged(status) for name in dict.fromkeys(names)]))
+
+
+def _put(book: Rulebook, rules: Sequence[Rule]) -> Rulebook:
+    """``book`` with what a person has made of ``rules`` today."""
+    from tui.rules import today
+
+    return book.put(rules, today())
+
+
+def _refuse(book: Rulebook, rule: Rule, draft: Draft, since: Draft) -> None:
+    """Raise ``ConfigurationError`` with rule, flag and way out where something new in ``draft`` is wrong."""
+    from worlds.errors import ConfigurationError
+
+    flags = {"statement": "--statement", "types": "--type", "objects": "--object", "check": "--check"}
+    known = since.faults()
+    fault = next((each for each in draft.faults() if each not in known), None)
+    if fault is not None:
+        way_out = "" if draft.statement.strip() else f" To be rid of the rule, `housequest rules reject {book.path} {rule.id}`."
+        raise ConfigurationError(f"{rule.id} in {book.path} stays as it is. {flags[fault.field]}: {fault.reason}{way_out}")
 
 
 def _save(book: Rulebook) -> None:

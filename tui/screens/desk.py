@@ -25,6 +25,7 @@ from tui.desk import Desk, Filter
 from tui.draft import Draft, Fault
 from tui.leaving import LeavingScreen
 from tui.rule_dialog import RuleDialog
+from tui.rules import taken_back
 from tui.runs import played
 from tui.widgets.filter_bar import FilterBar, Narrowing
 from tui.widgets.keybar import KeyBar
@@ -243,9 +244,13 @@ class DeskScreen(LeavingScreen):
         name = rule.id
 
         async def submit(draft: Draft, since: Draft) -> Fault | None:
-            return await self._submit(
+            before = self.desk.book.rule(name)
+            fault = await self._submit(
                 lambda desk: desk.put("edited", [draft.onto(desk.book.rule(name), since)]), f"{name} edited"
             )
+            if fault is None and (remark := taken_back(before, self.desk.book.rule(name))):
+                self._say(f"{remark}. a accepts it, and u undoes the edit.")
+            return fault
 
         async def reread() -> Draft:
             await self._reread()

@@ -40,8 +40,9 @@ MADE_UP = Place("made-up", "alfworld", "generated")
 NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
 
 KEYS = (
-    Binding("enter", "start", "play", priority=True),
+    Binding("enter", "start", "play", priority=True, show=False),  # a line of its own says what it does
     Binding("slash", "search", "find", key_display="/"),
+    Binding("escape", "leave", "back", key_display="esc"),
     Binding("t", "type", "type"),
     Binding("r", "random", "random"),
     Binding("c", "place('unfinished')", "go on"),
@@ -56,7 +57,6 @@ KEYS = (
     Binding("s", "mode('step')", "step", show=False),
     Binding("y", "mode('you')", "play yourself", show=False),
     Binding("R", "mode('race')", "race", show=False),
-    Binding("escape", "leave", "back", key_display="esc"),
     Binding("up", "move(-1)", "up", show=False),
     Binding("down", "move(1)", "down", show=False),
     Binding("left", "side('places')", "to the places", show=False),

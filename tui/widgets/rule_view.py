@@ -15,6 +15,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from knowledge.rules import Rule
+from tui.rules import done
 from tui.text import printable
 from tui.widgets.evidence import LABEL, in_full
 from tui.widgets.lines import flat, hung
@@ -173,8 +174,7 @@ def _lines(rule: Rule, contraries: Sequence[Rule], width: int) -> Iterator[Conte
     for other in contraries:
         yield Content.assemble(("⇄ contradicts  ", "$fault"), (f"{flat(other.id)}: ", "bold"), flat(other.statement))
     for edit in reversed(rule.history):
-        was = f": {flat(edit.was)}" if edit.was else ""
-        yield Content.styled(f"{edit.did} by {edit.by}{was}", "$quiet")
+        yield Content.styled(flat(done(edit)), "$quiet")
 
 
 def _label(word: str) -> Content:

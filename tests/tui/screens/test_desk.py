@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,8 @@ async def test_what_was_typed_is_not_lost_when_the_file_changes_or_by_one_escape
     async with at(book) as pilot:
         await press(pilot, "down", "e")
         await until(pilot, lambda: dialog(pilot))
-        theirs = save(read_book(book.path).put([book.rule("walk").judged("rejected"), FLY.restated("No.")]))
+        other = replace(FLY, statement="No.")
+        theirs = save(read_book(book.path).put([book.rule("walk").judged("rejected"), other]))
         await press(pilot, "ctrl+u")
         await type_in(pilot, "Mine")
         await until(pilot, lambda: told(pilot, "keeps what you typed"))
