@@ -115,7 +115,10 @@ class Called(_Body):
 
 
 class Unreadable(_Body):
-    """A reply could not be read. ``final``: it was asked for again in vain, and the turn is spent."""
+    """A reply could not be read. ``final``: it was asked for again in vain.
+
+    What follows is the agent's: the turn is spent (``Spent``), or it does without the answer.
+    """
 
     kind: Literal["unreadable"] = "unreadable"
     role: str

@@ -53,7 +53,7 @@ class Narrator:
             case Progressed(step=step) if step < len(self._plan):
                 yield from self._aside("plan", f"now step {step + 1}, {self._plan[step]}")
             case Unreadable(role=role, reason=reason, final=final):
-                way = "the turn is spent" if final else "it is asked again"
+                way = "it was asked twice" if final else "it is asked again"
                 yield from self._aside(role, f"its reply could not be read: {reason} ({way})")
             case Failed(boundary=boundary, message=message):
                 yield from self._aside(boundary, cut(message, LONGEST_THOUGHT))

@@ -216,7 +216,7 @@ def _after(moment: Moment, event: Event) -> Moment:
         case Progressed(step=step):
             return replace(moment, step=step)
         case Unreadable() as unreadable:
-            way = "the turn is spent" if unreadable.final else "it is asked again"
+            way = "it was asked twice" if unreadable.final else "it is asked again"
             return _aside(moment, Aside("fault", unreadable.role, f"its reply could not be read: {unreadable.reason} ({way})"))
         case Proposed(command=command):
             return replace(moment, proposal=command, failure=None)

@@ -133,11 +133,11 @@ def llm_planner(parts: Parts) -> Agent:
 
 
 def socratic(parts: Parts) -> Agent:
-    from agent.agents.socratic import Socratic, Socratics
+    from agent.agents.socratic import DECOMPOSITIONS, Socratic, Socratics
     from agent.roles.base import Sampling
 
     use = Socratics(
-        questions=bool(parts.settings["questions"]),
+        decompose=_choice(parts, "socratic", "decompose", DECOMPOSITIONS),
         replanning=bool(parts.settings["replanning"]),
         retries=parts.number("retries"),
         most=parts.number("revisions"),

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent import events
-from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn, Unread
+from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Idle, Turn, Unread
 from agent.examples import Chooser
 from agent.models.base import Message, Model
 from agent.roles.base import Conversation, Sampling, ask, load_prompt
@@ -147,7 +147,7 @@ class Opex:
         outcome, state = self._controller.next(memory.state) if memory.state.skill else (None, memory.state)
         if isinstance(outcome, Execute):
             return Act(outcome.command), replace(memory, state=state)
-        return Unread(EXECUTOR.name, f"asked {self._parts.tries} times, it named no skill that leads to a command."), memory
+        return Idle(f"asked {self._parts.tries} times, the executor named no skill that leads to a command"), memory
 
     def _may_replan(self, memory: OpexMemory) -> bool:
         return self._parts.planner and memory.asked < self._parts.revisions

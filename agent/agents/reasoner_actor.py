@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from agent import events
-from agent.agents.base import Act, Decision, Emitter, Grants, Turn, Unread
+from agent.agents.base import Act, Decision, Emitter, Grants, Idle, Turn, Unread
 from agent.agents.talk import Brief, Chat, Minds, PlanMemory, Talk
 from agent.models.base import Message, Model
 from agent.roles.actor import ACTOR, Grounding
@@ -113,7 +113,7 @@ class ReasonerActor:
 
     async def _plan(
         self, talk: Talk, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
-    ) -> tuple[Unread | None, PlanMemory]:
+    ) -> tuple[Unread | Idle | None, PlanMemory]:
         answer, memory = await talk.plan(memory, turn, reason, emit)
         memory = replace(
             memory,
@@ -129,7 +129,7 @@ class ReasonerActor:
             emit(events.Thought(role=REASONER.name, text=answer.value.thought))
         steps = answer.value.steps
         if steps is None and not memory.plan:
-            return Unread(REASONER.name, "there is no plan yet that could be kept."), memory
+            return Idle("the reasoner keeps a plan, and there is none yet"), memory
         if steps is not None and steps != memory.plan:
             memory = replace(memory, plan=steps, step=0, revision=memory.revision + 1)
             emit(events.Planned(role=REASONER.name, steps=steps, revision=memory.revision, reason=reason))
@@ -139,7 +139,7 @@ class ReasonerActor:
         if grounding.thought:
             emit(events.Thought(role=ACTOR.name, text=grounding.thought))
         if grounding.command is None:
-            return Unread(ACTOR.name, "it is stuck and names no command."), memory
+            return Idle("the actor is stuck and names no command"), memory
         step = memory.step if grounding.step is None else min(grounding.step, len(memory.plan) - 1)
         if step != memory.step:
             emit(events.Progressed(role=ACTOR.name, step=step))

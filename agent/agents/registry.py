@@ -70,7 +70,7 @@ _SOCRATIC: dict[str, Setting] = {
     "search": "counts",
     "max_tokens": 1_024,
     "shots": 0,
-    "questions": True,
+    "decompose": "questions",
     "replanning": True,
     "patience": 25,
     "retries": 1,

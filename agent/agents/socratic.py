@@ -6,11 +6,15 @@ is seen and judges whether the subgoal is valid: it is tried again where its tar
 the advisor explains the cause, and the planner revises the plan (section 3.5). The texts stand in for what the paper takes from
 images: the latest observation with what is known of the present place for the caption, the things named by then for the
 detected objects; the advisor is the same language model in place of a vision-language model.
+
+Its ablation (table 3) leaves the decomposer out, or lets it think step by step in place of questioning itself; its static
+setting never plans again (table 1); where it is few-shot, its planner is shown tasks with their plans.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from agent import events
 from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn, Unread
@@ -20,24 +24,30 @@ from agent.models.base import Message, Model
 from agent.roles.base import Conversation, Sampling, ask, load_prompt
 from agent.roles.shots import Shot, shot_of, without_navigation
 from agent.roles.socratic_advisor import CAUSE, VALIDITY
+from agent.roles.socratic_decomposer import DECOMPOSER
 from agent.roles.socratic_planner import SOCRATIC_PLANNER, system_text, written
-from agent.roles.socratic_questioner import QUESTIONER, Dialogue
+from agent.roles.socratic_questioner import QUESTIONER
 from agent.roles.socratic_questioner import written as told_dialogue
 from agent.roles.story import additions, rules_after
 from agent.roles.subgoals import Subgoal, as_triple
 from agent.skills.controller import Execute
 from worlds.base import Observation
 
+Decomposition = Literal["questions", "chain-of-thought", "none"]
+"""How a task is taken apart before it is planned: the method's way, or one of those that table 3 compares it with."""
+
+DECOMPOSITIONS: tuple[Decomposition, ...] = get_args(Decomposition)
+
 
 @dataclass(frozen=True, slots=True)
 class Socratics:
-    """What of the method is in use: self-questioning, re-planning, and bounds on the latter, which the paper does not set.
+    """What of the method is in use: decomposition, re-planning, and bounds on the latter, which the paper does not set.
 
     ``retries`` is how often one subgoal is tried again in a row because it was judged valid: in a household in text the same
     commands fail alike, where the paper's controller may have had bad luck. ``most`` bounds the revisions of an episode.
     """
 
-    questions: bool = True
+    decompose: Decomposition = "questions"
     replanning: bool = True
     retries: int = 1
     most: int = 10
@@ -45,7 +55,7 @@ class Socratics:
 
 @dataclass(frozen=True, slots=True)
 class SocraticMemory:
-    """The roles' conversations, the dialogue that was found, and how far the plan is.
+    """The roles' conversations, what was found out about the task, and how far the plan is.
 
     ``scene`` is the latest observation; ``retried`` counts tries of the present subgoal beyond the first. ``revision`` is -1
     before the first plan; ``asked`` counts the calls for another one.
@@ -55,11 +65,11 @@ class SocraticMemory:
     grants: Grants
     course: Course
     scene: str
-    questioner: Conversation
+    decomposer: Conversation
     planner: Conversation
     advisor: Conversation
     shots: tuple[Shot, ...] = ()
-    dialogue: Dialogue | None = None
+    found: str | None = None
     shown_rules: tuple[str, ...] = ()
     retried: int = 0
     revision: int = -1
@@ -79,7 +89,8 @@ class Socratic:
         self._use = socratics
         household = load_prompt("socratic")
         rules, subtask = household.render("rules"), household.render("subtask")
-        self._questioner = Message("system", load_prompt("socratic_questioner").render("system", rules=rules, subtask=subtask))
+        self._decompose = load_prompt("socratic_questioner" if socratics.decompose == "questions" else "socratic_decomposer")
+        self._decomposer = Message("system", self._decompose.render("system", rules=rules, subtask=subtask))
         self._planner = Message("system", system_text())
         self._advisor = Message("system", load_prompt("socratic_advisor").render("system", rules=rules))
 
@@ -89,7 +100,7 @@ class Socratic:
             grants,
             self._follower.begin(observation, goal),
             observation.text.partition("Your task is to:")[0].strip(),
-            (self._questioner,),
+            (self._decomposer,),
             (self._planner,),
             (self._advisor,),
         )
@@ -118,32 +129,46 @@ class Socratic:
         return failure, memory
 
     async def _prepare(self, memory: SocraticMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, SocraticMemory]:
-        """Questions and the first plan, where there are none yet; a revised plan where a person gave a hint."""
+        """What is found out and the first plan, where there are none yet; a revised plan where a person gave a hint."""
         if memory.revision >= 0:
             if not (turn.hints and self._use.replanning):
                 return None, memory
             text = load_prompt("socratic_planner").render("hint", **self._progress(memory))
             return await self._plan(memory, turn, text, "the person beside you gave a hint", emit)
-        if self._use.questions and memory.dialogue is None:
-            text = load_prompt("socratic_questioner").render("task", goal=memory.goal)
-            text += _additions(turn, memory, first=True)
-            answer = await ask(QUESTIONER, self._model, memory.questioner, text, emit, self._sampling)
-            memory = replace(memory, questioner=answer.conversation, dialogue=answer.value)
-            if answer.value is None:
-                return Unread(QUESTIONER.name, answer.reason), memory
-            emit(events.Thought(role=QUESTIONER.name, text=told_dialogue(answer.value)))
+        if self._use.decompose != "none" and memory.found is None:
+            failure, memory = await self._discover(memory, turn, emit)
+            if failure is not None:
+                return failure, memory
         if not memory.shots:
             chosen = await self._chooser.choose(memory.goal, seen_kinds(memory.course.belief))
             memory = replace(memory, shots=tuple(map(shot_of, chosen)))
         return await self._plan(memory, turn, self._opening(memory), "the episode begins", emit)
 
+    async def _discover(self, memory: SocraticMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, SocraticMemory]:
+        """What the decomposer finds out, by questions and answers or by a chain of thought."""
+        text = self._decompose.render("task", goal=memory.goal) + _additions(turn, memory, first=True)
+        if self._use.decompose == "questions":
+            asked = await ask(QUESTIONER, self._model, memory.decomposer, text, emit, self._sampling)
+            role, reason, conversation = QUESTIONER.name, asked.reason, asked.conversation
+            found = told_dialogue(asked.value) if asked.value else None
+        else:
+            thought = await ask(DECOMPOSER, self._model, memory.decomposer, text, emit, self._sampling)
+            role, reason, conversation, found = DECOMPOSER.name, thought.reason, thought.conversation, thought.value
+        memory = replace(memory, decomposer=conversation, found=found)
+        if found is None:
+            return Unread(role, reason), memory
+        emit(events.Thought(role=role, text=found))
+        return None, memory
+
     def _opening(self, memory: SocraticMemory) -> str:
         prompt = load_prompt("socratic_planner")
         parts = [prompt.render("example", goal=shot.goal, plan=written(without_navigation(shot.plan))) for shot in memory.shots]
-        if memory.dialogue is None:
+        if memory.found is None:
             parts.append(prompt.render("bare", goal=memory.goal))
+        elif self._use.decompose == "questions":
+            parts.append(prompt.render("task", goal=memory.goal, dialogue=memory.found))
         else:
-            parts.append(prompt.render("task", goal=memory.goal, dialogue=told_dialogue(memory.dialogue)))
+            parts.append(prompt.render("reasoned", goal=memory.goal, reasoning=memory.found))
         return "\n\n".join(parts)
 
     async def _recover(

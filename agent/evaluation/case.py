@@ -44,6 +44,7 @@ class Case:
         self.steps = [event.body for event in played if isinstance(event.body, Stepped)]
         spent = [event.body for event in played if isinstance(event.body, Spent)]
         self.unread = [body.turn for body in spent if body.reason is None]
+        self.idle = [body for body in spent if body.reason is not None]
         self.last = max((ended.turns, *(step.turn for step in self.steps), *(body.turn for body in spent)))
         self.beliefs = list(self._believed())
         self.belief = self.beliefs[-1] if self.beliefs else Belief()

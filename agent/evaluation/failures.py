@@ -9,7 +9,8 @@ The first that applies gives the class, in this order:
    ``forgot_*``, ``wrong_place``. What was done tells more than how the episode ended: who has delivered a cold egg may then
    wander, repeat themselves or give up, and the egg is cold in all three.
 4. ``gave_up``: the player's own word.
-5. ``looped``: the last stretch held nothing that had not been done before, and answered as before. It comes before what was
+5. ``looped``: the last stretch held nothing that had not been done before, and answered as before, or idle for the same reason.
+   It comes before what was
    never found, for it is where the turns went; after a whole house was searched in vain it does not count.
 6. What was left undone: ``wrong_object`` where the hand was long full of something else, ``not_found``, ``forgot_*`` where the
    object was long in the hand, and else ``out_of_turns``.
@@ -257,18 +258,34 @@ def _gave_up(case: Case) -> Failure | None:
 def _looped(case: Case) -> Failure | None:
     done: set[tuple[str, str]] = set()
     again: list[bool] = []
-    for step in case.steps:
-        again.append((step.command, step.observation) in done)
-        done.add((step.command, step.observation))
+    moves = _moves(case)
+    for move in moves:
+        again.append((move.command, move.answer) in done)
+        done.add((move.command, move.answer))
     length = sum(takewhile(bool, reversed(again)))
     if length < max(LEAST_LOOP, len(again) / LOOP_SHARE) or _searched_in_vain(case):
         return None
-    tail = case.steps[-length:]
-    command, times = Counter(step.command for step in tail).most_common(1)[0]
+    tail = moves[-length:]
+    command, times = Counter(move.command or move.answer for move in tail).most_common(1)[0]
     most = f" ({shown(command, 60)[1:-1]}, {times} times)" if times > 1 else ""
     far = f"; {_so_far(case)}" if case.goal else ""
     words = f"from turn {tail[0].turn} on it only repeated what it had done before{most}{far}."
     return _failure(case, "looped", tail[0].turn, words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """What a turn was used for: a command and its answer, or no command and why."""
+
+    turn: int
+    command: str
+    answer: str
+
+
+def _moves(case: Case) -> list[_Move]:
+    moves = [_Move(step.turn, step.command, step.observation) for step in case.steps]
+    moves += [_Move(body.turn, "", body.reason or "") for body in case.idle]
+    return sorted(moves, key=lambda move: move.turn)
 
 
 def _searched_in_vain(case: Case) -> bool:

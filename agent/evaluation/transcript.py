@@ -110,7 +110,7 @@ def transcribe(events: Iterable[Event]) -> Transcript:
                 now = f", {plan[step]}" if 0 <= step < len(plan) else ""
                 before.append(Aside("plan", role, f"now step {step + 1}{now}"))
             case Unreadable(role=role, reason=reason, final=final):
-                way = "the turn is spent" if final else "it is asked again"
+                way = "it was asked twice" if final else "it is asked again"
                 before.append(Aside("unreadable", role, f"its reply could not be read: {reason} ({way})"))
             case Consulted(rules=rules):
                 before.append(Aside("rules", "rules", "\n".join(rules)))

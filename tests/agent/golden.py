@@ -25,9 +25,13 @@ FOLDER = Path(__file__).parent / "golden"
 
 @dataclass(frozen=True)
 class Scene:
-    """An episode to be written down: an agent in one of the houses that ship, and the policy behind it."""
+    """An episode to be written down: an agent in one of the houses that ship, and the policy behind it.
+
+    ``variant`` tells scenes of one agent apart.
+    """
 
     agent: str
+    variant: str = ""
     house: str = "example:2"
     policy: Policy = field(default_factory=lambda: Solver(wrong_first_plan=True))
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -37,13 +41,19 @@ class Scene:
     @property
     def path(self) -> Path:
         """Where its prompts are kept."""
-        return FOLDER / f"{self.agent}.txt"
+        return FOLDER / f"{self.name}.txt"
+
+    @property
+    def name(self) -> str:
+        """The agent, with the variant if it is one."""
+        return "-".join(filter(None, (self.agent, self.variant)))
 
 
 SCENES = (
     Scene("opex", settings={"shots": "1"}),
     Scene("llm-planner", settings={"shots": "2"}),
     Scene("socratic", settings={"shots": "1"}),
+    Scene("socratic", "chain-of-thought", settings={"decompose": "chain-of-thought"}),
     Scene("pet", house="example:1", settings={"shots": "2"}),
     Scene("lota", house="example:1", policy=Lister(hasty=True), settings={"shots": "1", "replanning": "on"}),
     Scene("saycan", house="example:1", policy=Lister(), can=Capabilities(scoring=True)),

@@ -84,7 +84,7 @@ def asked(told: Sequence[Event], role: str) -> list[str]:
 # Both planners.
 
 
-@pytest.mark.parametrize("scene", SCENES, ids=[scene.agent for scene in SCENES])
+@pytest.mark.parametrize("scene", SCENES, ids=[scene.name for scene in SCENES])
 def test_every_prompt_of_an_episode_is_as_it_was_recorded(scene: Scene) -> None:
     assert conversation(scene) == scene.path.read_text("utf-8"), "python -m scripts.record_prompts"
 
@@ -339,10 +339,54 @@ def test_a_valid_subgoal_whose_target_was_not_seen_is_not_tried_again(world: Wor
 
 def test_without_questions_and_with_examples(world: World, tmp_path: Path) -> None:
     model = replies(tmp_path, (PLANS, "Write a detailed plan", WON))
-    told = episode(world, "socratic", model, settings={"questions": "off", "shots": "2"})
+    told = episode(world, "socratic", model, settings={"decompose": "none", "shots": "2"})
     assert ended(told).outcome == "won"
-    assert prompts(told, "questioner") == []
+    assert {e.body.role for e in told if isinstance(e.body, events.Called)} == {"planner"}
     assert asked(told, "planner")[0].count("Plan:\n1. (Pickup, ") == 2
+    with pytest.raises(ConfigurationError, match="'chain-of-thought'\\?"):
+        make_agent("socratic", world=world, model=make_model(model), settings={"decompose": "chain of thought"})
+
+
+CHAIN = {**ZERO, "decompose": "chain-of-thought"}
+THINKS = "so that a plan can be made of what you find out"
+
+
+def test_a_chain_of_thought_becomes_a_plan_that_is_revised_like_any(world: World, tmp_path: Path) -> None:
+    thinking = "First an egg has to be found.\n\nThen it is heated."
+    model = replies(
+        tmp_path,
+        (THINKS, "Think it through step by step.", thinking),
+        (PLANS, f"This was thought about it:\n{thinking}\n\nBased on this reasoning", "Plan:\n1. (Pickup, microwave)"),
+        (ADVISES, "Valid: yes or no", "Valid: no"),
+        (ADVISES, "", "Cause: a microwave is too heavy"),
+        (PLANS, "Why it failed: a microwave is too heavy", WON),
+    )
+    told = episode(world, "socratic", model, settings=CHAIN)
+    assert ended(told).outcome == "won"
+    assert len(plans(told)) == 2
+    assert thoughts(told)[0] == thinking
+    assert prompts(told, "questioner") == []
+    (first,) = prompts(told, "decomposer")
+    assert "things to discover" not in first[0].content.lower(), "these are the questioner's"
+
+
+def test_thinking_of_nothing_spends_turns_and_what_was_thought_is_kept(world: World, tmp_path: Path) -> None:
+    told = episode(world, "socratic", replies(tmp_path, (THINKS, "", "\u202e...\n12")), settings=CHAIN, max_turns=2)
+    failure = why(told)
+    assert failure is not None
+    assert (failure.kind, [event.body.kind for event in told].count("spent")) == ("unreadable", 2)
+    endless = "It is heated. " * 2_000
+    told = episode(world, "socratic", replies(tmp_path, (THINKS, "", endless), (PLANS, "", "?")), settings=CHAIN, max_turns=3)
+    assert len(prompts(told, "decomposer")) == 1
+    assert len(asked(told, "planner")[0]) < 9_000
+
+
+@pytest.mark.parametrize(("decompose", "calls"), [("questions", 5), ("chain-of-thought", 5), ("none", 4)])
+def test_each_row_of_table_3_is_played(server: Server, world: World, tmp_path: Path, decompose: str, calls: int) -> None:
+    server.policy = Solver(wrong_first_plan=True)
+    settings = {"decompose": decompose}
+    played = play(server, world, world.task("example:3"), "socratic", tmp_path / "e.jsonl", settings=settings)
+    assert (played.ended.outcome, len(played.requests)) == ("won", calls)
 
 
 def test_revisions_in_circles_end(world: World, tmp_path: Path) -> None:

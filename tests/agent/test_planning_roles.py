@@ -19,6 +19,7 @@ from agent.roles.opex_planner import PLANNER as OPEX_PLANNER
 from agent.roles.reasoner import REASONER
 from agent.roles.shots import shot_of, without_navigation
 from agent.roles.socratic_advisor import CAUSE, VALIDITY
+from agent.roles.socratic_decomposer import DECOMPOSER, LONGEST_REASONING
 from agent.roles.socratic_planner import SOCRATIC_PLANNER, Plan
 from agent.roles.socratic_planner import written as as_lines
 from agent.roles.socratic_questioner import QUESTIONER, Exchange
@@ -152,13 +153,21 @@ def test_a_cause_is_read() -> None:
             CAUSE.read(reply)
 
 
+def test_a_chain_of_thought_is_any_text_that_says_something() -> None:
+    assert DECOMPOSER.read("<think>hm</think>First find it.\n\nThen heat it. ") == "First find it.\n\nThen heat it."
+    assert len(DECOMPOSER.read("x" * LONGEST_REPLY)) == LONGEST_REASONING
+    for reply in ("", "...", "1. 2. 3.", "<think>So it is heated."):
+        with pytest.raises(ReplyError):
+            DECOMPOSER.read(reply)
+
+
 _PARTS = ["Q1: x", "A1: y", "Plan:", "Change: z", "Valid:", "Cause:", "1. (Put, a, b)", "Navigation", "(", ",", "[[", "]"]
 _TEXT = st.lists(st.one_of(st.text(max_size=60), st.sampled_from(_PARTS)), max_size=14).map("\n".join)
 
 
 _EVERY: list[Role[Any]] = [
     *(LLM_PLANNER, SOCRATIC_PLANNER, QUESTIONER, VALIDITY, CAUSE, REASONER, ARBITER, SUBTASKS),
-    *(OPEX_PLANNER, OBSERVER, EXECUTOR),
+    *(OPEX_PLANNER, OBSERVER, EXECUTOR, DECOMPOSER),
 ]
 
 

@@ -36,7 +36,7 @@ class Planners:
         if system.startswith("You are the planner of a robot"):
             return self._pairs(asked)
         if system.startswith("You take household tasks apart"):
-            return _questions(_goal(asked[0]))
+            return _questions(_goal(asked[0])) if "Things to discover" in system else _reasoning(_goal(asked[0]))
         if system.startswith("You stand beside a robot"):
             return _advice(asked)
         if system.startswith("You plan household tasks for a robot"):
@@ -113,6 +113,10 @@ def _left(plan: list[Doing], completed: list[Doing]) -> list[Doing]:
 def _questions(goal: Goal) -> str:
     told = [f"Q{at}: What comes then?\nA{at}: {' '.join(doing)}." for at, doing in enumerate(doings(goal), 1)]
     return "\n".join(told)
+
+
+def _reasoning(goal: Goal) -> str:
+    return "\n".join(f"Then I {' '.join(doing)}." for doing in doings(goal))
 
 
 def _advice(asked: list[str]) -> str:

@@ -77,7 +77,7 @@ def test_an_episode_reads_like_this() -> None:
         " 1 > go to study\n"
         "     You are in the study.\n"
         "     plan: now step 2, open the box\n"
-        "     actor: its reply could not be read: no action. (the turn is spent)\n"
+        "     actor: its reply could not be read: no action. (it was asked twice)\n"
         " 2   (no command)\n"
         "     person: hint the cellar\n"
         " 3 > fly\n"

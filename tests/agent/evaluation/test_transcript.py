@@ -24,7 +24,7 @@ def test_what_led_to_a_command_stands_before_it() -> None:
     assert [aside.text for aside in first.asides] == ["1. find it", "perhaps there", "now step 1, find it"]
     assert (first.number, first.command, first.observation, first.accepted) == (1, "look around", "You see a lamp.", False)
     assert (last.number, last.command) == (4, None)
-    assert last.asides[0].text == "its reply could not be read: no action in it (the turn is spent)"
+    assert last.asides[0].text == "its reply could not be read: no action in it (it was asked twice)"
     assert transcript.outcome == "won in 4 turns"
 
 
