@@ -23,7 +23,7 @@ from agent.evaluation.batch import Sitting, run_batch
 from agent.evaluation.budget import Budget, Purse, Stopped
 from agent.evaluation.plan import make_plan
 from agent.events import Clocked, Event
-from agent.models.base import Capabilities, Completion, Message, Model
+from agent.models.base import Capabilities, Completion, Message, Model, Scores
 from agent.models.registry import make_model
 from agent.resume import resume_episode
 from agent.roles.base import ReplyError
@@ -68,13 +68,13 @@ class Liking:
         return self.can
 
     async def complete(self, messages: Sequence[Message], *, choices: Sequence[str], **_: Any) -> Completion:
-        scores = await self.score(messages, choices)
+        scores = (await self.score(messages, choices)).logprobs
         return Completion(choices[max(range(len(choices)), key=lambda place: scores[place])])
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         self.calls += 1
         best = self.policy([{"role": message.role, "content": message.content} for message in messages])
-        return [{best: -0.5, said(self.second): -1.25}.get(text, float("-inf")) for text in continuations]
+        return Scores(tuple({best: -0.5, said(self.second): -1.25}.get(text, float("-inf")) for text in continuations))
 
     async def aclose(self) -> None:
         return
