@@ -174,6 +174,25 @@ def test_a_bundled_house_is_won_over_a_connection(server: Server, world: World, 
         assert after.messages[: len(before.messages)] == before.messages
 
 
+@pytest.mark.parametrize(("agent", "grants"), [("saycan", set[str]()), ("lota", {"admissible"})])
+def test_a_house_is_won_where_texts_are_scored_over_a_connection(
+    server: Server, world: World, tmp_path: Path, agent: str, grants: set[str]
+) -> None:
+    settings = {} if agent == "saycan" else {"exact": True}
+    played = play(
+        server, world, world.task("example:3"), agent, tmp_path / "e.jsonl", settings=settings, grants=frozenset(grants)
+    )
+    assert played.ended.outcome == "won"
+    made = calls(played.events)
+    if not grants:
+        assert {call.calls for call in made} == {len(SKILLS) + 2}, "each skill, the end, and the prompt alone"
+    assert played.calls == len(played.requests) == sum(clock.attempts for clock in played.clocks)
+    words = sum(len(request.text.split()) for request in played.requests)
+    assert sum(call.prompt_tokens or 0 for call in made) == words
+    assert [call.reply for call in made][:3] == ["find a book,", "pick up the book,", "find a desklamp,"]
+    assert [candidate.logprob for candidate in made[0].candidates or ()][:2] == [-0.375, -8.0]
+
+
 @pytest.mark.games
 def test_a_published_game_of_each_type_is_won(server: Server, alfworld_games: Path, tmp_path: Path) -> None:
     world = make_world("alfworld", data=alfworld_games)

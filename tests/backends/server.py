@@ -222,7 +222,7 @@ class Server:
         self.requests.clear()
         self.probes.clear()
         self._queued.clear()
-        self.otherwise = answer
+        self.otherwise, self.probing = answer, saying("ready")
 
     def sent(self, header: str) -> set[str | None]:
         """All that was ever sent in this header."""
