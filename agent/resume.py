@@ -18,7 +18,7 @@ from agent.agents.human import Question
 from agent.attribution import Over
 from agent.episode import Terms, run_episode
 from agent.events import Clocked, Ended, Event
-from agent.models.base import Bias, Capabilities, Completion, Message, Model, TokenChoice, Usage
+from agent.models.base import Bias, Capabilities, Completion, Message, Model, Scores, TokenChoice, Usage
 from agent.overseer import Accept, Again, Before, Change, Overseer, Play, Proceed, Replace, Rewind, Stop, Unattended, Verdict
 from agent.telling import Listener
 from worlds.base import Env, Step
@@ -217,14 +217,18 @@ class _RecordedModel:
             case _:
                 raise await self._script.missing("a call to the model")
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         match self._script.next:
             case None:
                 return await self._live.score(messages, continuations)
-            case events.Called(candidates=tuple() as candidates):
+            case events.Called(candidates=tuple() as candidates) as called:
                 # What is not among the best was not selected, however it scored.
                 known = {candidate.text: candidate.logprob for candidate in candidates}
-                return [known.get(text, -math.inf) for text in continuations]
+                logprobs = tuple(known.get(text, -math.inf) for text in continuations)
+                if called.reply in continuations:
+                    return Scores(logprobs, called.calls or 1, Usage(called.prompt_tokens, called.completion_tokens))
+                # However many texts were scored at once: all that it took is counted with the one that was selected.
+                return Scores(logprobs, 0, Usage(0, 0))
             case _:
                 raise await self._script.missing("a call to the model")
 

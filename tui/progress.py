@@ -53,11 +53,15 @@ def _rate(rate: float) -> str:
 
 
 class ProgressLine:
-    """Shows a run's progress; where no terminal is, a line for every tenth of the way."""
+    """Shows a run's progress; where no terminal is, a line for every tenth of the way.
 
-    def __init__(self) -> None:
+    ``opening`` is said once the run has begun: one that is refused is not announced.
+    """
+
+    def __init__(self, opening: str = "") -> None:
         from tui.terminal import is_terminal
 
+        self._opening = opening
         self._live = sys.stderr if is_terminal(sys.stderr) else None
         self._began: float | None = None
         self._tenth = 0
@@ -78,6 +82,8 @@ class ProgressLine:
         now = time.monotonic()
         if self._began is None or self.left is None:
             self._began, self.left = now, progress.total - progress.done
+            if self._opening:
+                terminal.note(self._opening)
         self.done = progress.done
         seconds = now - self._began
         if self._live is not None:

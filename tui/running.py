@@ -25,12 +25,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A run that is to be played, or gone on with: what, where, and with which of the settings that are not the run's."""
+    """A run that is to be played, or gone on with: what, where, and with which of the settings that are not the run's.
+
+    ``opening`` announces it, once it has begun.
+    """
 
     plan: Plan
     folder: Path
     settings: Settings
     retry_errors: bool = False
+    opening: str = ""
 
 
 def remarks(plan: Plan) -> list[str]:
@@ -87,7 +91,7 @@ def check_budget(budget: Budget, settings: Settings, plan: Plan) -> None:
 def play_round(round: Round, purse: Purse, told: Callable[[ProgressLine], None] | None = None) -> None:
     """Play a run to its end. Interrupted, or stopped by ``purse`` or its model, it says so and raises ``typer.Exit(130)``."""
     plan, settings = round.plan, round.settings
-    line = ProgressLine()
+    line = ProgressLine(round.opening)
     sitting = Sitting(
         workers=settings.workers,
         retry_errors=round.retry_errors,

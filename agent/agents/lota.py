@@ -57,7 +57,8 @@ class Lota:
     ``greedy``: under the constraint that the text stays a skill, where the model can be held to given texts; else the skills
     are listed in its prompt and its reply is read (appendix D), which it says at the start. ``exact``: by the probability of
     each skill (equation 2), all in one call. ``each``: the same, with a call for every skill, times its affordance. Calls a
-    skill: 1, and for ``each`` as many as there are skills (266). The last two need a model that scores given texts.
+    skill: 1, and for ``each`` as many as there are skills (266). The last two need a model that scores given texts; one that
+    does so singly, as an endpoint does, takes a call for each skill, and one for the prompt alone, for either.
 
     The prompt is appended to, and holds the instruction and the skills before, never an observation; with ``replanning`` also
     why a skill failed, in words of our own (section 6.2). The skills are the same in every house. What carries them out knows
@@ -149,7 +150,8 @@ class Lota:
             otherwise = "leave exact off" if self._way == "exact" else "take the agent lota"
             raise Unsupported(
                 f"{self._model.name} does not score given texts, without which {self.name} cannot select a skill exactly; run "
-                f"a GGUF file by llama-cpp-python (--model llama:FILE.gguf), or {otherwise}."
+                f"a GGUF file by llama-cpp-python (--model llama:FILE.gguf), take a server that tells how likely a prompt's "
+                f"tokens are, as vLLM does, or {otherwise}."
             )
         return Scored(self._model, each=self._way == "each")
 

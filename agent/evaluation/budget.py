@@ -148,24 +148,24 @@ class Purse:
         """Count what was used before."""
         self.used += used
 
-    def begin(self) -> None:
-        """Begin a call. Raises ``Halt`` where none may begin."""
+    def begin(self, calls: int = 1) -> None:
+        """Begin a call, or so many that belong together. Raises ``Halt`` where they may not begin."""
         budget = self.budget
         if self.over():
             raise Halt
-        if budget.calls is not None and self.used.calls + self.calling >= budget.calls:
+        if budget.calls is not None and self.used.calls + self.calling + calls > budget.calls:
             self._why = self._why or _used_up(f"{budget.calls:,} calls")
             raise Halt
-        self.calling += 1
+        self.calling += calls
 
-    def end(self, completion: Completion | None, prices: Prices | None) -> None:
-        """End a call that was begun, with what it brought."""
-        self.calling -= 1
+    def end(self, completion: Completion | None, prices: Prices | None, calls: int = 1) -> None:
+        """End what was begun, with what it brought."""
+        self.calling -= calls
         if completion is None:
             return
         usage, cached = completion.usage, completion.timing.cached
         tokens = Tokens(usage.prompt or 0, usage.completion or 0, cached)
-        self.used += Used(1, tokens, cost(tokens, prices) if prices is not None else None)
+        self.used += Used(calls, tokens, cost(tokens, prices) if prices is not None else None)
         uncounted = usage.prompt is None and usage.completion is None
         if uncounted and (self.budget.tokens is not None or self.budget.money is not None):
             what = "The model does not say how many tokens it used, so that a budget of them, or of money, cannot be kept."

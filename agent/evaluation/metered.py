@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.config import Prices
 from agent.evaluation.budget import Halt, Purse, Stopped
-from agent.models.base import Bias, Capabilities, Completion, Message, Model
+from agent.models.base import Bias, Capabilities, Completion, Message, Model, Scores
 from agent.models.gate import Gated
 from worlds.errors import ConfigurationError, ModelError
 
@@ -78,16 +78,18 @@ class MeteredModel:
         finally:
             self._purse.end(completion, self._prices)
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
-        uncounted: Completion | None = None
-        self._purse.begin()
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+        scored: Completion | None = None
+        with self._halting():
+            calls = len(continuations) + 1 if (await self._model.capabilities()).singly else 1
+        self._purse.begin(calls)
         try:
             with self._halting():
                 scores = await self._model.score(messages, continuations)
-                uncounted = Completion("")
+                scored = Completion("", usage=scores.usage, timing=scores.timing)
                 return scores
         finally:
-            self._purse.end(uncounted, self._prices)
+            self._purse.end(scored, self._prices, calls)
 
     async def aclose(self) -> None:
         await self._model.aclose()

@@ -15,7 +15,7 @@ from agent.cost import Tokens, cost
 from agent.evaluation.budget import Used
 from agent.evaluation.folder import parsed, read
 from agent.events import Message as Said
-from agent.models.base import Bias, Capabilities, Completion, Message, Model, Usage
+from agent.models.base import Bias, Capabilities, Completion, Message, Model, Scores, Usage
 from agent.record import cut_off_end
 from agent.roles.base import clean
 
@@ -138,7 +138,7 @@ class RememberedModel:
         self._ledger.add(call)
         return call.completion
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         return await self._model.score(messages, continuations)
 
     async def aclose(self) -> None:

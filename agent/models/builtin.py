@@ -21,7 +21,7 @@ from zlib import crc32
 import numpy as np
 
 from agent.models.arguments import refuse_unsupported
-from agent.models.base import Bias, Capabilities, Completion, Message, Timing, TokenChoice, Usage
+from agent.models.base import Bias, Capabilities, Completion, Message, Scores, Timing, TokenChoice, Usage
 from agent.models.builtin_file import SHIPPED, BuiltinFile, read_builtin
 from agent.models.network import Cache, Floats
 from agent.roles.brief import is_brief
@@ -99,11 +99,11 @@ class BuiltinModel:
         timing = Timing(perf_counter() - began, cached=cached)
         return Completion(completion.text, completion.finish, completion.usage, timing, completion.tokens)
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         tokens = self._tokens(messages)
         called_off = threading.Event()
         scores = partial(self._scores, tokens, tuple(continuations), called_off, ended=False)
-        return await self._aside(called_off, scores)
+        return Scores(tuple(await self._aside(called_off, scores)))
 
     async def aclose(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)

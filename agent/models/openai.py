@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agent.models.arguments import refuse_unsupported
-from agent.models.base import Bias, Capabilities, Completion, Message
+from agent.models.base import Bias, Capabilities, Completion, Message, Scores
 from agent.models.gate import Gate, Verdict
 from agent.models.keys import PLACEHOLDER, Endpoint, KeyRing
 from agent.models.wire import (
@@ -31,7 +31,7 @@ from agent.models.wire import (
     read_refusal,
     retry_after,
 )
-from agent.models.wishes import QUESTION, chosen, probed, wishes
+from agent.models.wishes import ENOUGH, QUESTION, chosen, gained, probed, scoring, wishes
 from worlds.errors import ModelError, Unsupported
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ MOST_CROWDED = 60
 SHORTEST_SECRET = 16
 """A shorter key is not looked for in replies: it could be a word of theirs."""
 
-_PROBED_TOKENS = 256
-"""Enough for a model that thinks a little before it answers with a word."""
+SCORED_AT_ONCE = 16
+"""Texts of one scoring that are in flight at once."""
 
 _MOST_LEARNT = 4
 _WRAPPED = 64
@@ -74,6 +74,17 @@ class _Failure:
     refusal: Refusal | None = None
     crowded: bool = False
     hopeless: bool = False
+
+
+_UNTOLD = _Failure(
+    "was to tell how likely each token of a prompt is and did not, or not in a form that can be read",
+    "Its server does not score texts at all times; use another model or server, or an agent that only needs replies.",
+)
+
+
+def _begun(messages: Sequence[Message], text: str) -> list[Message]:
+    """The conversation with ``text`` as the reply's beginning; servers refuse an empty message."""
+    return [*messages, Message("assistant", text)] if text else list(messages)
 
 
 def _held(completion: Completion, choices: Sequence[str]) -> Completion | _Failure:
@@ -139,7 +150,7 @@ class OpenAIModel:
         return False
 
     async def capabilities(self) -> Capabilities:
-        """What this very server was found to do, by three small calls when it is first asked; `agent.models.wishes`."""
+        """What this very server was found to do, by small calls when it is first asked; `agent.models.wishes`."""
         await self._connected()
         async with self._probing:
             if self._offered is None:
@@ -166,14 +177,29 @@ class OpenAIModel:
         if choices:
             # Cut off, a choice would be none; its end is known.
             max_tokens = max(max_tokens, _WRAPPED + max(len(encodable(choice).encode()) for choice in choices))
+        return await self._answered_to(
+            chat(messages), more, stop=stop, max_tokens=max_tokens, temperature=temperature, seed=seed, choices=choices
+        )
+
+    async def _answered_to(
+        self,
+        conversation: list[dict[str, str]],
+        more: Mapping[str, Any],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        choices: Sequence[str] | None = None,
+    ) -> Completion:
+        """The answer to ``conversation`` with ``more`` parameters, by as many attempts as it takes. Raises ``ModelError``."""
         client = await self._connected()
-        conversation = chat(messages)
         started = time.perf_counter()
         attempts = failures = crowded = 0
         while True:
             parameters = self._dialect.parameters(stop=stop, max_tokens=max_tokens, temperature=temperature, seed=seed)
             attempts += 1
-            outcome, early = await self._admitted(client, conversation, parameters | more)
+            outcome, early = await self._admitted(client, conversation, {**parameters, **more})
             if isinstance(outcome, Completion) and choices is not None:
                 outcome = _held(outcome, choices)
             if isinstance(outcome, Completion):
@@ -195,12 +221,12 @@ class OpenAIModel:
             elif not outcome.crowded:
                 await asyncio.sleep(outcome.asked * self._wait)
 
-    async def _probe(self, more: Mapping[str, Any]) -> Completion | None:
-        """One attempt with ``more``; None where it was in vain. Raises ``ModelError`` where no other would fare better."""
-        client, conversation = await self._connected(), chat([Message("user", QUESTION)])
+    async def _probe(self, wanted: Mapping[str, Any], /, *, said: str = "", tokens: int = ENOUGH) -> Completion | None:
+        """One attempt with ``wanted``; None where it was in vain. Raises ``ModelError`` where no other would fare better."""
+        client, conversation = await self._connected(), chat(_begun([Message("user", QUESTION)], said))
         for _ in range(_MOST_LEARNT):
-            parameters = self._dialect.parameters(stop=(), max_tokens=_PROBED_TOKENS, temperature=0.0, seed=None)
-            outcome, _early = await self._admitted(client, conversation, {**parameters, **more})
+            parameters = self._dialect.parameters(stop=(), max_tokens=tokens, temperature=0.0, seed=None)
+            outcome, _early = await self._admitted(client, conversation, {**parameters, **wanted})
             if isinstance(outcome, Completion):
                 return outcome
             if outcome.hopeless:
@@ -209,8 +235,40 @@ class OpenAIModel:
                 return None
         return None
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:  # noqa: ARG002
-        raise Unsupported(f"{self._name} does not score given texts; use an agent that only needs replies.")
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+        """log p of each continuation as the next message, by a call each, and one for the prompt alone; see `gained`.
+
+        What a server's template leaves out of a message, such as spaces at its ends, is not scored.
+        """
+        if not (await self.capabilities()).scoring:
+            raise Unsupported(f"{self._name} does not score given texts; use an agent that only needs replies.")
+        started = time.perf_counter()
+        alone = await self._read(messages, "")
+        room = asyncio.Semaphore(SCORED_AT_ONCE)
+
+        async def scored(text: str) -> Scores:
+            async with room:
+                whole = await self._read(messages, text)
+            gain = gained(alone.read, whole.read) if text else 0.0
+            if gain is None:
+                raise self._error(_UNTOLD, whole.timing.attempts, whole.timing.attempts)
+            return Scores((gain,), 1, whole.usage, whole.timing)
+
+        tasks = [asyncio.ensure_future(scored(text)) for text in continuations]
+        try:
+            found = await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+        scores = Scores.joined([Scores((), 1, alone.usage, alone.timing), *found])
+        return replace(scores, timing=replace(scores.timing, seconds=time.perf_counter() - started))
+
+    async def _read(self, messages: Sequence[Message], text: str) -> Completion:
+        """An answer with the tokens of the prompt, at whose end stands ``text``. Raises ``ModelError``, also without them."""
+        completion = await self._answered_to(chat(_begun(messages, text)), scoring(text), max_tokens=1)
+        if not completion.read:
+            raise self._error(_UNTOLD, completion.timing.attempts, completion.timing.attempts)
+        return completion
 
     async def aclose(self) -> None:
         client, self._client = self._client, None

@@ -116,6 +116,6 @@ async def _bias(model: Model, messages: list[Message]) -> tuple[bool, str]:
 
 
 async def _scores(model: Model, messages: list[Message]) -> tuple[bool, str]:
-    scores = await model.score(messages, _CHOICES)
+    scores = (await model.score(messages, _CHOICES)).logprobs
     told = ", ".join(f"{text!r} {score:.2f}" for text, score in zip(_CHOICES, scores, strict=False))
     return len(scores) == len(_CHOICES) and all(math.isfinite(score) for score in scores), told

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from agent.models.arguments import refuse_unsupported
-from agent.models.base import Bias, Capabilities, Completion, Message, Usage
+from agent.models.base import Bias, Capabilities, Completion, Message, Scores, Usage
 from worlds.errors import ConfigurationError, ModelError, Unsupported, nearest, shown
 
 LARGEST_FILE = 1 << 18
@@ -119,7 +119,7 @@ class ScriptedModel:
         prompt = sum(len(message.content.split()) for message in messages)
         return Completion(text, "length" if cut else "stop", Usage(prompt, min(len(words), max_tokens)))
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:  # noqa: ARG002
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:  # noqa: ARG002
         raise Unsupported(f"{self._name} does not score given texts; use an agent that only needs replies.")
 
     async def aclose(self) -> None:

@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
 from agent.models.base import Completion, Message, Timing, Usage
-from agent.models.wishes import token_choices
+from agent.models.wishes import read_tokens, token_choices
 
 FIRST_WAIT = 0.5
 LONGEST_BACKOFF = 20.0
@@ -159,6 +159,7 @@ def read_completion(body: bytes, content_type: str) -> Completion:
         Usage(_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))),
         Timing(cached=_count(details.get("cached_tokens"))),
         token_choices(choice),
+        read_tokens(reply),
     )
 
 

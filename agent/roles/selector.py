@@ -13,13 +13,13 @@ import math
 import re
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
 from agent import events
 from agent.agents.base import Emitter
-from agent.models.base import Completion, Message, Model, Timing
+from agent.models.base import Completion, Message, Model, Scores
 from agent.roles.base import Answer, Conversation, ReplyError, Role, Sampling, ask, called, clean, spoken
 from worlds.errors import ModelError, shown
 
@@ -100,7 +100,8 @@ class Scored:
     """The skill of the highest probability, computed exactly, among those that can be done. Needs ``scoring``.
 
     Calls a skill: 1 for all; or with ``each`` one for each of them, whether it can be done or not, as SayCan's implementation
-    does (LoTa-Bench, appendix B), and times its affordance. Of equals the first in order is taken.
+    does (LoTa-Bench, appendix B), and times its affordance. A model that scores ``singly`` takes one for each in either way,
+    and 1 more. Of equals the first in order is taken.
     """
 
     model: Model
@@ -113,25 +114,26 @@ class Scored:
         began = time.perf_counter()
         scores = await self._scores(conversation, tuple(map(said, asked)))
         seconds = time.perf_counter() - began
-        ranked = sorted(zip(asked, scores, strict=True), key=lambda scored: (not skills[scored[0]], -scored[1]))
+        ranked = sorted(zip(asked, scores.logprobs, strict=True), key=lambda scored: (not skills[scored[0]], -scored[1]))
         best = ranked[0][0]
-        call = called(NAME, conversation, Completion(said(best), "scored")).model_copy(
+        call = called(NAME, conversation, Completion(said(best), "scored", scores.usage)).model_copy(
             update={
                 "candidates": tuple(
                     events.Candidate(text=said(skill), logprob=score) for skill, score in ranked[:MOST_CANDIDATES]
                 ),
-                "calls": len(asked) if self.each else None,
+                "calls": None if scores.calls == 1 else scores.calls,
             }
         )
-        emit(call, Timing(seconds))
+        emit(call, replace(scores.timing, seconds=seconds))
         return Answer(best, "", (*conversation, spoken(call.reply)))
 
-    async def _scores(self, conversation: Conversation, texts: Sequence[str]) -> Sequence[float]:
-        groups = [(text,) for text in texts] if self.each else [texts]
-        scores = [score for group in groups for score in await self.model.score(conversation, group)]
-        if len(scores) != len(texts) or any(math.isnan(score) for score in scores):
+    async def _scores(self, conversation: Conversation, texts: Sequence[str]) -> Scores:
+        apart = self.each and not (await self.model.capabilities()).singly
+        groups = [(text,) for text in texts] if apart else [texts]
+        scores = Scores.joined([await self.model.score(conversation, group) for group in groups])
+        if len(scores.logprobs) != len(texts) or any(math.isnan(score) for score in scores.logprobs):
             raise ModelError(f"{self.model.name} did not score every text that it was given. Try another model or runtime.")
-        return [max(score, LEAST) for score in scores]
+        return replace(scores, logprobs=tuple(max(score, LEAST) for score in scores.logprobs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from agent.config import configure
 from agent.episode import run_episode
 from agent.evaluation.batch import Sitting, run_batch
 from agent.evaluation.plan import Plan, make_plan
-from agent.models.base import Capabilities, Completion, Message
+from agent.models.base import Capabilities, Completion, Message, Scores
 from agent.models.keys import PLACEHOLDER, parse_endpoint
 from agent.models.wire import chat
 from scripts.bench.endpoint import REPLY
@@ -69,7 +69,7 @@ class _Listening:
         self.asked.append(tuple(messages))
         return Completion(REPLY)
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         raise NotImplementedError(messages, continuations)
 
     async def aclose(self) -> None:

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
-from agent.models.base import Capabilities, Completion, Message
+from agent.models.base import Capabilities, Completion, Message, Scores
 from agent.models.llama.model import LlamaModel, installed
 from agent.models.llama.options import parse_options
 from tests.agent.models.llama.tiny import write_tiny
@@ -46,7 +46,7 @@ class _Listening:
         self.heard.append(list(messages))
         return Completion(self._policy([{"role": message.role, "content": message.content} for message in messages]))
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         raise NotImplementedError(messages, continuations)
 
     async def aclose(self) -> None:

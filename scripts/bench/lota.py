@@ -20,7 +20,7 @@ from typing import Any
 
 from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
-from agent.models.base import Capabilities, Completion, Message
+from agent.models.base import Capabilities, Completion, Message, Scores
 from agent.models.llama.gguf import read_header
 from agent.models.llama.model import installed
 from agent.models.llama.options import parse_options
@@ -58,7 +58,7 @@ class _Listing:
         self.texts = tuple(choices or ())
         return Completion(Lister()([{"role": message.role, "content": message.content} for message in messages]))
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         raise NotImplementedError(messages, continuations)
 
     async def aclose(self) -> None:

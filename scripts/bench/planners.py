@@ -2,7 +2,9 @@
 
 The policy reads each agent's prompts, answers in its format and knows what the task takes: the figures are those of an agent
 whose model plans well, and say nothing of how well a model does. They are given again with a first plan that is wrong, so that
-it is made anew. Tokens are those of Mistral's Tekken where mistral-common is installed, else words.
+it is made anew; `lota` and `saycan`, which list skills and do not plan again by default, have a first skill that fails, and
+``replanning=on``. The endpoint tells how likely a prompt's tokens are, so that `saycan` can score. Tokens are those of
+Mistral's Tekken where mistral-common is installed, else words.
 """
 
 from __future__ import annotations
@@ -13,19 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from agent.agents.base import Agent
 from agent.agents.registry import agent_names, make_agent, needs_model
 from agent.episode import Terms, run_episode
-from agent.models.base import Model
 from agent.models.registry import make_model
 from scripts.bench.prompts import counter
+from tests.backends.lota import Lister
 from tests.backends.policy import Solver
-from tests.backends.server import Recorded, Server, serve
+from tests.backends.server import Recorded, Server, answer, serve
 from worlds.alfworld.tasks import LAYOUT
 from worlds.base import Task, World
 from worlds.errors import HousequestError
 from worlds.registry import make_world
 
 GAMES = 20
+LISTING = frozenset({"lota", "saycan"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ def run(data: Path | None) -> list[str]:
         f"{'agent':<16}{figures}{figures}",
     ]
     with serve() as server:
+        server.probing = answer
         for agent in agent_names():
             if needs_model(agent):
                 lines.append(asyncio.run(_row(agent, world, tasks, server, count)))
@@ -70,8 +75,10 @@ async def _row(agent: str, world: World, tasks: Sequence[Task], server: Server, 
     model = make_model(server.model())
     try:
         for wrong in (False, True):
-            server.policy = Solver(wrong_first_plan=wrong)
-            episodes = [await _played(agent, world, task, model, server, count) for task in tasks]
+            server.policy = Solver(wrong_first_plan=wrong, lister=Lister(hasty=wrong))
+            settings = {"replanning": True} if wrong and agent in LISTING else {}
+            player = make_agent(agent, world=world, model=model, settings=settings)
+            episodes = [await _played(player, world, task, server, count) for task in tasks]
             error = next((each.error for each in episodes if each.error), None)
             if error:
                 return f"{row} not measured: {error}"
@@ -92,9 +99,8 @@ def _figures(episodes: Sequence[_Episode]) -> str:
     return f"{calls:>9.1f}{tokens:>15,.0f}{steps:>10.1f}"
 
 
-async def _played(agent: str, world: World, task: Task, model: Model, server: Server, count: Callable[[str], int]) -> _Episode:
+async def _played(player: Agent, world: World, task: Task, server: Server, count: Callable[[str], int]) -> _Episode:
     server.requests.clear()
-    player = make_agent(agent, world=world, model=model)
     env = world.open(task)
     try:
         ended = await run_episode(env, player, Terms(world.engine), _unheard)

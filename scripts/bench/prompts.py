@@ -21,7 +21,7 @@ from agent.agents.registry import make_agent
 from agent.config import configure
 from agent.episode import run_episode
 from agent.evaluation.plan import make_plan
-from agent.models.base import Capabilities, Completion, Message
+from agent.models.base import Capabilities, Completion, Message, Scores
 from tests.backends.policy import Solver
 from worlds.alfworld.tasks import LAYOUT
 
@@ -53,7 +53,7 @@ class _Heard:
         self.prompts.setdefault(messages[0].content, []).append(said)
         return Completion(self.policy([{"role": role, "content": content} for role, content in said]))
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         raise NotImplementedError(messages, continuations)
 
     async def aclose(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent.agents.base import Agent
 from agent.events import Clocked, Ended, Event, Spent, Started, Stepped
-from agent.models.base import Capabilities, Completion, Message, Usage
+from agent.models.base import Capabilities, Completion, Message, Scores, Usage
 from agent.overseer import Accept, Again, Before, Change, Play, Proceed, Replace, Rewind, Stop, Verdict
 from worlds.errors import ModelError
 
@@ -131,7 +131,7 @@ class Moody:
         reply = self.policy([{"role": message.role, "content": message.content} for message in messages])
         return Completion(reply, usage=Usage(sum(len(message.content) for message in messages), len(reply)))
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         raise NotImplementedError
 
     async def aclose(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
 from agent.events import Called, Clocked, Ended, Event
-from agent.models.base import Capabilities, Completion, Message
+from agent.models.base import Capabilities, Completion, Message, Scores
 from tests.backends.lota import Lister
 from tests.backends.policy import Solver
 from tests.backends.server import Policy
@@ -75,9 +75,9 @@ class Answering:
     async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
         return Completion(self.policy([{"role": message.role, "content": message.content} for message in messages]))
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         likeliest = (await self.complete(messages)).text
-        return [0.0 if text == likeliest else -9.0 for text in continuations]
+        return Scores(tuple(0.0 if text == likeliest else -9.0 for text in continuations))
 
     async def aclose(self) -> None:
         return

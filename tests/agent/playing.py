@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
-from agent.events import Clocked, Ended, Event
+from agent.events import Called, Clocked, Ended, Event
 from agent.models.registry import make_model
 from agent.record import EpisodeRecorder, read_episode
-from tests.backends.server import Recorded, Server
+from tests.backends.server import Recorded, Server, answer, saying
 from worlds.base import Task, World
 
 ANYWHERE = ("react", "reasoner-actor")
@@ -24,7 +26,13 @@ AGENTS = (*ANYWHERE, "opex", "pet", "lota")
 PLANNERS = ("llm-planner", "socratic")
 """Agents whose model plans alone: most of their turns cost no call."""
 
-EVERY = (*AGENTS, *PLANNERS)
+SCORING = ("saycan",)
+"""Agents that ask at each skill how likely every one is: hundreds of requests a skill, which takes its time."""
+
+EVERY = (*AGENTS, *PLANNERS, *(pytest.param(agent, marks=pytest.mark.slow) for agent in SCORING))
+
+CHATTING = (*AGENTS, *PLANNERS)
+"""Agents that read replies."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,11 @@ class Played:
         body = self.events[-1].body
         assert isinstance(body, Ended)
         return body
+
+    @property
+    def calls(self) -> int:
+        """How many requests the record counts."""
+        return sum(event.body.calls or 1 for event in self.events if isinstance(event.body, Called))
 
     def kinds(self) -> list[str]:
         return [event.body.kind for event in self.events]
@@ -69,6 +82,7 @@ def play(
 ) -> Played:
     """Play ``task`` with ``agent``, whose model is the endpoint's, into the file ``record``."""
     server.requests.clear()
+    server.probing = answer if agent in SCORING or (settings or {}).get("exact") else saying("ready")
     clocks: list[Clocked] = []
 
     async def episode() -> None:

@@ -15,7 +15,7 @@ from agent import events
 from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
 from agent.events import Clocked, Event
-from agent.models.base import Capabilities, Completion, Message
+from agent.models.base import Capabilities, Completion, Message, Scores
 from agent.models.builtin import load_builtin
 from agent.models.registry import make_model
 from agent.overseer import Proceed, Unattended
@@ -59,7 +59,7 @@ class Parrot:
         self.asked.append(messages[-1].content)
         return Completion(self.replies(messages[-1].content))
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         raise Unsupported("a parrot does not count")
 
     async def aclose(self) -> None:

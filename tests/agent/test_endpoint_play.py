@@ -8,7 +8,7 @@ import pytest
 
 from agent import events
 from agent.roles.base import spoken
-from tests.agent.playing import AGENTS, EVERY, Played, one_of_each_type, play
+from tests.agent.playing import AGENTS, CHATTING, EVERY, Played, one_of_each_type, play
 from tests.backends import server as backend
 from tests.backends.policy import Solver
 from tests.backends.server import Behaviour, Messages, Server
@@ -33,8 +33,8 @@ def plans(played: Played) -> list[events.Planned]:
 def test_a_bundled_house_is_won(server: Server, world: World, tmp_path: Path, agent: str, house: str) -> None:
     played = play(server, world, world.task(house), agent, tmp_path / "e.jsonl")
     assert played.ended.outcome == "won"
-    assert played.kinds().count("called") == len(played.requests) == len(played.clocks)
-    assert {clock.attempts for clock in played.clocks} == {1}
+    assert played.kinds().count("called") == len(played.clocks)
+    assert played.calls == len(played.requests) == sum(clock.attempts for clock in played.clocks)
 
 
 @pytest.mark.games
@@ -159,7 +159,7 @@ def test_lasting_trouble_ends_the_episode_as_the_models(
 RUBBISH = ["", "\x00\x1b[2J" * 50, "\u202eenifed", "x" * 200_000, "Action:", "Plan:", "{" * 5_000, "🙂\n" * 100]
 
 
-@pytest.mark.parametrize("agent", EVERY)
+@pytest.mark.parametrize("agent", CHATTING)
 @pytest.mark.parametrize("rubbish", RUBBISH, ids=range(len(RUBBISH)))
 def test_rubbish_spends_turns_and_the_episode_goes_on(
     server: Server, world: World, tmp_path: Path, agent: str, rubbish: str

@@ -16,9 +16,12 @@ from pathlib import Path
 import pytest
 
 from agent import events
+from agent.roles.selector import DONE, said
+from agent.skills.fixed import fixed_skills
 from tests.agent.playing import EVERY, Played, one_of_each_type, play
 from tests.backends.policy import Solver
 from tests.backends.server import Recorded, Server
+from worlds.alfworld.counts import load_counts
 from worlds.alfworld.game import load_game
 from worlds.alfworld.tasks import TASK_TYPES
 from worlds.base import Observation, Task, World
@@ -26,6 +29,9 @@ from worlds.registry import make_world
 
 HOUSES = ("example:1", "example:2", "example:3")
 CANARY = "canary-2f9c"
+
+SCORED = {said(text) for text in (*(skill.text for skill in fixed_skills(load_counts()).skills), DONE)}
+SENT = {"model", "messages", "max_tokens", "temperature", "stop", "seed", "prompt_logprobs", "add_generation_prompt"}
 
 NAME = re.compile(r"\b(?!step )[a-z]+ \d+\b")
 SECRET_WORDS = re.compile(
@@ -59,8 +65,13 @@ def exchanges(played: Played) -> Iterator[Exchange]:
     requests = iter(played.requests)
     for event in played.events:
         match event.body:
-            case events.Called(reply=reply):
-                yield Exchange(next(requests), told, executed, replies)
+            case events.Called(reply=reply, calls=calls):
+                prompt = next(requests)
+                yield Exchange(prompt, told, executed, replies)
+                scored = [next(requests) for _ in range((calls or 1) - 1)]
+                # What is scored comes from the one list of skills, whatever the house, and all else is the prompt.
+                assert {request.messages[-1]["content"] for request in scored} <= SCORED
+                assert all(request.messages[:-1] == prompt.messages for request in scored)
                 replies += (reply,)
             case events.Stepped(command=command, observation=text, accepted=accepted):
                 executed += ((command, Observation(text, accepted)),)
@@ -98,7 +109,7 @@ def check(world: World, task: Task, played: Played) -> None:
     kept_hidden = 0
     for exchange in exchanges(played):
         prompt = exchange.request.text
-        assert exchange.request.body.keys() <= {"model", "messages", "max_tokens", "temperature", "stop", "seed"}
+        assert exchange.request.body.keys() <= SENT
         assert not [word for word in secret if word in prompt]
         assert not SECRET_WORDS.search(prompt), SECRET_WORDS.search(prompt)
         known = names(exchange.told)
@@ -180,7 +191,7 @@ def as_file(world: World, house: str, folder: Path, change: Callable[[str], str]
 
 
 def prompts(played: Played) -> list[object]:
-    return [request.body for request in played.requests]
+    return [request.body for request in played.requests if "continue_final_message" not in request.body]
 
 
 @pytest.mark.parametrize("agent", EVERY)
@@ -218,4 +229,4 @@ def test_what_wins_makes_no_difference(server: Server, world: World, tmp_path: P
     turns = original.ended.turns + 3
     copy = play(server, world, twin, agent, tmp_path / "twin.jsonl", max_turns=turns)
     assert (original.ended.outcome, copy.ended.outcome) == ("won", "lost")
-    assert prompts(copy)[: len(original.requests)] == prompts(original)
+    assert prompts(copy)[: len(prompts(original))] == prompts(original)

@@ -23,7 +23,7 @@ from agent.evaluation.batch import Sitting, run_batch
 from agent.evaluation.budget import Budget, Purse, Stopped
 from agent.evaluation.plan import make_plan
 from agent.events import Clocked, Event
-from agent.models.base import Capabilities, Completion, Message, Model
+from agent.models.base import Capabilities, Completion, Message, Model, Scores
 from agent.models.registry import make_model
 from agent.resume import resume_episode
 from agent.roles.base import ReplyError
@@ -68,13 +68,13 @@ class Liking:
         return self.can
 
     async def complete(self, messages: Sequence[Message], *, choices: Sequence[str], **_: Any) -> Completion:
-        scores = await self.score(messages, choices)
+        scores = (await self.score(messages, choices)).logprobs
         return Completion(choices[max(range(len(choices)), key=lambda place: scores[place])])
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         self.calls += 1
         best = self.policy([{"role": message.role, "content": message.content} for message in messages])
-        return [{best: -0.5, said(self.second): -1.25}.get(text, float("-inf")) for text in continuations]
+        return Scores(tuple({best: -0.5, said(self.second): -1.25}.get(text, float("-inf")) for text in continuations))
 
     async def aclose(self) -> None:
         return
@@ -172,6 +172,25 @@ def test_a_bundled_house_is_won_over_a_connection(server: Server, world: World, 
     # The policy has said so much, and the game was won by then: "done" is for a model that thinks it is.
     for before, after in pairwise(played.requests):
         assert after.messages[: len(before.messages)] == before.messages
+
+
+@pytest.mark.parametrize(("agent", "grants"), [("saycan", set[str]()), ("lota", {"admissible"})])
+def test_a_house_is_won_where_texts_are_scored_over_a_connection(
+    server: Server, world: World, tmp_path: Path, agent: str, grants: set[str]
+) -> None:
+    settings = {} if agent == "saycan" else {"exact": True}
+    played = play(
+        server, world, world.task("example:3"), agent, tmp_path / "e.jsonl", settings=settings, grants=frozenset(grants)
+    )
+    assert played.ended.outcome == "won"
+    made = calls(played.events)
+    if not grants:
+        assert {call.calls for call in made} == {len(SKILLS) + 2}, "each skill, the end, and the prompt alone"
+    assert played.calls == len(played.requests) == sum(clock.attempts for clock in played.clocks)
+    words = sum(len(request.text.split()) for request in played.requests)
+    assert sum(call.prompt_tokens or 0 for call in made) == words
+    assert [call.reply for call in made][:3] == ["find a book,", "pick up the book,", "find a desklamp,"]
+    assert [candidate.logprob for candidate in made[0].candidates or ()][:2] == [-0.375, -8.0]
 
 
 @pytest.mark.games

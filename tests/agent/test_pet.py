@@ -19,7 +19,7 @@ from agent.agents.base import Particular
 from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
 from agent.events import Event
-from agent.models.base import Capabilities, Completion, Message, TokenChoice
+from agent.models.base import Capabilities, Completion, Message, Scores, TokenChoice
 from agent.models.registry import make_model
 from agent.record import EpisodeRecorder, read_episode
 from agent.resume import resume_episode
@@ -282,7 +282,7 @@ class Sure:
         other = "No" if reply == "Yes" else "Yes"
         return Completion(other, tokens=(TokenChoice(other, log(0.3), ((reply, log(0.6)), ("Perhaps", log(0.1)))),))
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         raise NotImplementedError(messages, continuations)
 
     async def aclose(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
-from agent.models.base import Capabilities, Completion, Message
+from agent.models.base import Capabilities, Completion, Message, Scores
 from knowledge.choosing import Choice
 from knowledge.rules import Rule
 from tests.backends.policy import Solver
@@ -42,7 +42,7 @@ class Heard:
             return Completion("")
         return Completion(self.policy([{"role": message.role, "content": message.content} for message in messages]))
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         raise NotImplementedError(messages, continuations)
 
     async def aclose(self) -> None:

@@ -26,11 +26,12 @@ from worlds.alfworld.goals import APPLIANCES, Goal, read_goal
 @dataclass(frozen=True)
 class Solver:
     """Plays every role. With ``wrong_first_plan`` its first plan takes the object elsewhere, until it is asked again because
-    the actor is stuck.
+    the actor is stuck. ``lister`` says which skill comes next.
     """
 
     wrong_first_plan: bool = False
     pet: PetPolicy = field(default_factory=PetPolicy)
+    lister: Lister = field(default_factory=Lister)
 
     def __call__(self, messages: Messages) -> str:
         system = prompts.said_by(messages, "system")[0]
@@ -39,7 +40,7 @@ class Solver:
         if (reply := self.pet.reply(messages)) is not None:
             return reply
         if system.startswith("Robot:"):
-            return Lister()(messages)
+            return self.lister(messages)
         if system.startswith("You plan for someone"):
             return self._reason(messages)
         if "you are given a plan" in system:

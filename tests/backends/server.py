@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import threading
 from collections import deque
@@ -15,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 import uvicorn
 from starlette.applications import Starlette
@@ -48,6 +50,8 @@ class Recorded:
         return "\n".join(message["content"] for message in self.messages)
 
 
+_WORD = re.compile(r"\s*\S+")
+
 Behaviour = Callable[[Recorded, Policy], Awaitable[Response]]
 
 
@@ -69,8 +73,31 @@ def completion(
     }
 
 
+def read(recorded: Recorded, policy: Policy) -> dict[str, Any]:
+    """The answer to a prompt whose tokens were asked for, in the form that vLLM documents for ``prompt_logprobs``.
+
+    A message that is over is one token, and so is what begins the next; words are those of a message that is to be continued.
+    Words that the policy would say are likely, the first other one is not.
+    """
+    begun = bool(recorded.body.get("continue_final_message"))
+    before = recorded.messages[:-1] if begun else recorded.messages
+    tokens = [(f"<{message['role']}>{message['content']}</>", -2.0) for message in before]
+    if begun or recorded.body.get("add_generation_prompt", True):
+        tokens.append(("<assistant>", -0.5))
+    if begun:
+        said, likely = _WORD.findall(policy(before)), True
+        for place, word in enumerate(_WORD.findall(recorded.messages[-1]["content"])):
+            fits = likely and place < len(said) and said[place] == word
+            tokens.append((word, -0.125 if fits else -8.0 if likely else -1.0))
+            likely = fits
+    told = [{str(crc32(text.encode())): {"logprob": logprob, "rank": 1, "decoded_token": text}} for text, logprob in tokens[1:]]
+    return completion("", recorded, finish="length") | {"prompt_logprobs": [None, *told]}
+
+
 async def answer(recorded: Recorded, policy: Policy) -> Response:
-    """What the policy says, cut at the stop words and after as many words as tokens were allowed."""
+    """What the policy says, cut at the stop words; or, where that was asked, how likely a prompt is by what it would say."""
+    if recorded.body.get("prompt_logprobs") is not None:
+        return JSONResponse(read(recorded, policy))
     text = policy(recorded.messages)
     for word in recorded.body.get("stop") or ():
         text = text.split(word)[0]
@@ -195,7 +222,7 @@ class Server:
         self.requests.clear()
         self.probes.clear()
         self._queued.clear()
-        self.otherwise = answer
+        self.otherwise, self.probing = answer, saying("ready")
 
     def sent(self, header: str) -> set[str | None]:
         """All that was ever sent in this header."""
@@ -206,9 +233,9 @@ class Server:
         async def chat(request: Request) -> Response:
             raw = await request.body()
             recorded = Recorded(request.url.path, dict(request.headers), json.loads(raw), raw)
-            if recorded.messages[-1]["content"] == QUESTION:
+            if any(message["content"] == QUESTION for message in recorded.messages[-2:]):
                 self.probes.append(recorded)
-                return await self.probing(recorded, self.policy)
+                return await self.probing(recorded, lambda _: "ready")  # a policy knows its own prompts alone
             self.requests.append(recorded)
             behaviour = self._queued.popleft() if self._queued else self.otherwise
             return await behaviour(recorded, self.policy)

@@ -72,6 +72,17 @@ def test_a_model_that_is_not_there_is_told_once_and_spoils_nothing(call: Run) ->
     assert "0 of 3 finished. The same command goes on with it." in done.stderr
 
 
+def test_a_run_that_is_refused_is_neither_announced_nor_made(call: Run, server: Server, tmp_path: Path) -> None:
+    for agent in (("saycan",), ("lota", "--set", "exact=on")):
+        done = call("eval", "--split", "example", "--agent", *agent, "--model", server.model())
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "does not score given texts" in done.stderr
+        assert ", into " not in done.stderr
+    assert not (tmp_path / "runs").exists()
+    assert not server.requests
+    assert ", into " in call(*react(server)).stderr
+
+
 def test_a_sweep_is_one_table_and_goes_on(call: Run, server: Server, tmp_path: Path) -> None:
     (tmp_path / "two.yaml").write_text(SWEEP)
     line = ("eval", "--sweep", "two.yaml", "--model", server.model(), "--workers", "3")

@@ -79,8 +79,8 @@ def evaluate(
     if dry_run:
         _dry_run(configuration, plan, folder, as_json)
         return
-    terminal.note(f"{plan.config.split}: {plan.selection}, into {folder}")
-    play_round(Round(plan, folder, configuration.settings, retry is not None), Purse(limits), _told)
+    opening = f"{plan.config.split}: {plan.selection}, into {folder}"
+    play_round(Round(plan, folder, configuration.settings, retry is not None, opening), Purse(limits), _told)
     if _report(configuration, folder, as_json):
         raise typer.Exit(1)
 

@@ -79,8 +79,8 @@ def measure(
     purse = Purse(limits)
     for trial in measurement.trials:
         run = folder.run(trial.folder)
-        terminal.note(f"{trial.arm}: {trial.plan.config.split}, {trial.plan.selection}, into {run.path}")
-        play_round(Round(trial.plan, run.path, settings, retry is not None), purse)
+        opening = f"{trial.arm}: {trial.plan.config.split}, {trial.plan.selection}, into {run.path}"
+        play_round(Round(trial.plan, run.path, settings, retry is not None, opening), purse)
     if _show(worth(measurement, folder, settings.prices_of), as_json):
         raise typer.Exit(1)
 

@@ -36,8 +36,8 @@ def play_sweep(
     purse = Purse(budget)
     for number, trial in enumerate(trials, start=1):
         settings, place = trial.configuration.settings, folder.path / trial.folder
-        terminal.note(f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}: {trial.plan.selection}, into {place}")
-        play_round(Round(trial.plan, place, settings, retry), purse)
+        opening = f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}: {trial.plan.selection}, into {place}"
+        play_round(Round(trial.plan, place, settings, retry, opening), purse)
     standings = show_standings(folder, as_json=as_json)
     if any(standing.errors for standing in standings):
         raise typer.Exit(1)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.models.arguments import refuse_unsupported
-from agent.models.base import Bias, Capabilities, Completion, Message, Timing, TokenChoice, Usage
+from agent.models.base import Bias, Capabilities, Completion, Message, Scores, Timing, TokenChoice, Usage
 from agent.models.llama.gguf import Header, read_header
 from agent.models.llama.options import CONTEXT, LlamaOptions, RuntimeName
 from agent.models.llama.process import Died, ModelProcess
@@ -148,13 +148,17 @@ class LlamaModel:
             tuple(TokenChoice(token.text, token.logprob, token.others) for token in answered.tokens),
         )
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         if not (await self.capabilities()).scoring:
             raise Unsupported(
                 f"{self._name} does not score given texts in {self._runtime}; install llama-cpp-python, or use an agent that "
                 "only needs replies."
             )
-        return (await self._ask(Asked(_conversation(messages), continuations=tuple(map(encodable, continuations))))).scores
+        started = time.perf_counter()
+        answered = await self._ask(Asked(_conversation(messages), continuations=tuple(map(encodable, continuations))))
+        read = None if answered.prompt is None else answered.prompt + (answered.completion or 0)
+        timing = Timing(time.perf_counter() - started, cached=answered.cached)
+        return Scores(answered.scores, usage=Usage(read, 0), timing=timing)
 
     async def aclose(self) -> None:
         process, self._process = self._process, None

@@ -75,8 +75,8 @@ async def test_scores_are_sums_of_the_log_probabilities_of_a_reply(model: Builti
     reply = await model.complete(asked(), max_tokens=1, top_logprobs=2)
     (choice,) = reply.tokens
     assert choice.logprob == choice.alternatives[0][1] > choice.alternatives[1][1]
-    together = await model.score(asked(), ("go to", "go to cabinet 1", ""))
-    apart = [(await model.score(asked(), (text,)))[0] for text in ("go to", "go to cabinet 1", "")]
+    together = (await model.score(asked(), ("go to", "go to cabinet 1", ""))).logprobs
+    apart = [(await model.score(asked(), (text,))).logprobs[0] for text in ("go to", "go to cabinet 1", "")]
     assert np.abs(np.array(together) - np.array(apart)).max() < 1e-3
     assert together[1] < together[0] < together[2] == 0
 

@@ -56,14 +56,14 @@ def test_a_server_that_does_more_is_found_out_once_and_used(server: Server) -> N
         asked = model(server)
         both = await asyncio.gather(asked.capabilities(), asked.capabilities())
         assert set(both) == {Capabilities(log_probabilities=True, choices=True, schema=True, bias=True)}
-        assert (len(server.probes), len(server.requests)) == (3, 0)
+        assert (len(server.probes), len(server.requests)) == (4, 0)
         likely = await asked.complete(HELLO, top_logprobs=2)
         assert likely.tokens[0].alternatives == (("ready", -0.1), ("no", -2.5))
         assert (await asked.complete(HELLO, choices=["go to fridge 1", "look"])).text == "look"
         form = {"type": "object", "properties": {"n": {"enum": [3]}}}
         assert json.loads((await asked.complete(HELLO, schema=form)).text) == {"n": 3}
         assert "mug" in (await asked.complete(HELLO, bias={"mug": 2.0})).text
-        assert (len(server.probes), len(server.requests)) == (3, 4)
+        assert (len(server.probes), len(server.requests)) == (4, 4)
         await asked.aclose()
 
     asyncio.run(run())
@@ -71,7 +71,7 @@ def test_a_server_that_does_more_is_found_out_once_and_used(server: Server) -> N
 
 @pytest.mark.parametrize(
     "otherwise",
-    [backend.answer, backend.status(400, {"error": {"message": "no"}}), backend.status(500), backend.raw(b"{}")],
+    [backend.saying("ready"), backend.status(400, {"error": {"message": "no"}}), backend.status(500), backend.raw(b"{}")],
     ids=["passes over them", "refuses", "breaks", "says nothing"],
 )
 def test_a_server_that_only_chats_is_promised_nothing(server: Server, otherwise: backend.Behaviour) -> None:
@@ -82,7 +82,7 @@ def test_a_server_that_only_chats_is_promised_nothing(server: Server, otherwise:
         assert await asked.capabilities() == Capabilities()
         with pytest.raises(Unsupported, match="a choice among given texts"):
             await asked.complete(HELLO, choices=["a"])
-        assert (len(server.probes), len(server.requests)) == (3, 0)
+        assert (len(server.probes), len(server.requests)) == (4, 0)
         await asked.aclose()
 
     asyncio.run(run())

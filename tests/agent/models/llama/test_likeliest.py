@@ -49,9 +49,9 @@ def play(path: Path, runtime: str, world: World, agent: str = "lota", most: int 
 @pytest.mark.parametrize("cache", ["on", "off"])
 def test_all_at_once_and_one_by_one_score_alike(tiny: Path, cache: str) -> None:
     async def test(model: LlamaModel) -> None:
-        exact = await model.score(ASKED, TEXTS)
+        exact = (await model.score(ASKED, TEXTS)).logprobs
         few = range(0, len(TEXTS), 1 if cache == "on" else 12)
-        each = {place: (await model.score(ASKED, [TEXTS[place]]))[0] for place in few}
+        each = {place: (await model.score(ASKED, [TEXTS[place]])).logprobs[0] for place in few}
         assert list(each.values()) == pytest.approx([exact[place] for place in few], abs=1e-3)
         assert sorted(few, key=lambda place: -each[place]) == sorted(few, key=lambda place: -exact[place])
 

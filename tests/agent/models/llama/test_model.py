@@ -121,13 +121,13 @@ def test_given_texts_are_scored_exactly_where_they_can_be(tiny: Path, runtime: s
             with pytest.raises(Unsupported, match="llama-cpp-python"):
                 await model.score(HELLO, texts)
             return
-        many = await model.score(HELLO, texts)
-        alone = [(await model.score(HELLO, [text]))[0] for text in texts[:5]]
+        many = (await model.score(HELLO, texts)).logprobs
+        alone = [(await model.score(HELLO, [text])).logprobs[0] for text in texts[:5]]
         assert many == pytest.approx(alone * 20, abs=1e-3)
         assert many[2] == 0
         told = (await model.complete(HELLO, max_tokens=1, top_logprobs=354)).tokens[0].alternatives
         # Two tokens stand for the letter: its own, and that of its byte.
-        (scored,) = await model.score(HELLO, ["A"])
+        (scored,) = (await model.score(HELLO, ["A"])).logprobs
         assert any(scored == pytest.approx(logprob, abs=1e-3) for text, logprob in told if text == "A")
 
     use(tiny, f"runtime={runtime}&{EXACT}", test)
