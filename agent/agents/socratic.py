@@ -23,7 +23,7 @@ from agent.roles.socratic_advisor import CAUSE, VALIDITY
 from agent.roles.socratic_planner import SOCRATIC_PLANNER, system_text, written
 from agent.roles.socratic_questioner import QUESTIONER, Dialogue
 from agent.roles.socratic_questioner import written as told_dialogue
-from agent.roles.story import additions, rules_after
+from agent.roles.story import additions, rules_after, tell_rules
 from agent.roles.subgoals import Subgoal, as_triple
 from agent.skills.controller import Execute
 from worlds.base import Observation
@@ -127,6 +127,7 @@ class Socratic:
         if self._use.questions and memory.dialogue is None:
             text = load_prompt("socratic_questioner").render("task", goal=memory.goal)
             text += _additions(turn, memory, first=True)
+            tell_rules(turn, memory.shown_rules, emit)
             answer = await ask(QUESTIONER, self._model, memory.questioner, text, emit, self._sampling)
             memory = replace(memory, questioner=answer.conversation, dialogue=answer.value)
             if answer.value is None:
@@ -187,6 +188,7 @@ class Socratic:
         self, memory: SocraticMemory, turn: Turn, text: str, reason: str, emit: Emitter
     ) -> tuple[Decision | None, SocraticMemory]:
         text += _additions(turn, memory, first=memory.revision < 0)
+        tell_rules(turn, memory.shown_rules, emit)
         answer = await ask(SOCRATIC_PLANNER, self._model, memory.planner, text, emit, self._sampling)
         memory = replace(
             memory,

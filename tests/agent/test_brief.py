@@ -82,6 +82,7 @@ def episode(
     grants: frozenset[str] = frozenset(),
     max_turns: int = 6,
     world: str = "alfworld",
+    settings: Mapping[str, str] | None = None,
 ) -> list[events.Body]:
     class Hinting(Unattended):
         async def before(self, turn: int, possible: tuple[str, ...] | None) -> Proceed:
@@ -90,7 +91,7 @@ def episode(
     told: list[Event | Clocked] = []
     made = make_world(world)
     task = made.task("example:1" if world == "alfworld" else "demo:1")
-    agent = make_agent("reasoner-actor", world=made, model=model)
+    agent = make_agent("reasoner-actor", world=made, model=model, settings=settings)
     terms = Terms(made.engine, grants, max_turns, rule_statements=rules)
     asyncio.run(run_episode(made.open(task), agent, terms, told.append, Hinting()))
     return [event.body for event in told if isinstance(event, Event)]
@@ -164,13 +165,16 @@ def test_a_granted_list_is_kept_to() -> None:
     assert not any(step.command == "go to moon 1" or not step.accepted for step in of(events.Stepped, told))
 
 
-def test_a_hint_leads_to_a_plan_of_its_own_and_is_remembered() -> None:
+@pytest.mark.parametrize("on_hint", ["on", "off"])
+def test_a_hint_leads_to_a_plan_of_its_own_and_is_remembered(on_hint: str) -> None:
     def reply(text: str) -> str:
         steps = ("look in the sofa",) if "sofa" in text else ("find and take an egg",)
         return planned(*steps) if text.startswith("Goal:") else acts("look")
 
     parrot = Parrot(reply)
-    told = episode(parrot, hints={2: "try the sofa"}, rules=("Eggs are kept in the fridge.",), max_turns=3)
+    told = episode(
+        parrot, hints={2: "try the sofa"}, rules=("Eggs are kept in the fridge.",), max_turns=3, settings={"on_hint": on_hint}
+    )
     assert [plan.steps for plan in of(events.Planned, told)] == [("find and take an egg",), ("look in the sofa",)]
     assert any("Hint: try the sofa" in text and "Rule: Eggs" in text for text in parrot.asked)
 
