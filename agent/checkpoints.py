@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 class Stand:
     """Where an episode stands. It changes as the episode is played; what it holds is immutable, so a copy stays as it is.
 
-    ``hints`` and ``untold`` are what the agent has yet to be told, ``rules`` all that it was shown, ``played`` every command
-    that was executed, with its answer, and ``belief`` what is known by then, where rules are chosen by it.
+    ``hints`` and ``untold`` are what the agent has yet to be told, ``rules`` all that it may show its model, and ``shown``
+    what of them it did; ``played`` every command that was executed, with its answer, and ``belief`` what is known by then,
+    where rules are chosen by it.
     """
 
     memory: Memory = None
@@ -31,6 +32,7 @@ class Stand:
     hints: tuple[str, ...] = ()
     untold: tuple[Transition, ...] = ()
     rules: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     played: tuple[Transition, ...] = ()
     belief: Belief | None = None
 

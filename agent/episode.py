@@ -35,7 +35,7 @@ from agent.overseer import (
     Verdict,
 )
 from agent.roles.base import clean
-from agent.telling import Listener, Teller, Unheard
+from agent.telling import Consulting, Listener, Teller, Unheard
 from worlds.base import Env, Step, Task, Transition, World
 from worlds.errors import ModelError
 
@@ -134,6 +134,7 @@ class _Episode:
         self.overseer = overseer
         self.grants = Grants()
         self.counsel: Counsel | None = None
+        self.ids: dict[str, str] = {}
         self.stand = Stand()
         self.checkpoints = Checkpoints()
         self.anchor = 0
@@ -321,14 +322,15 @@ class _Episode:
                     return verdict
 
     async def _ask(self, turn: Turn) -> _Decided | ModelError:
+        consulting = Consulting(self.teller.emit, self.stand.shown, self.ids)
         with attributed("agent"):
             try:
-                decision, memory = await self.agent.decide(self.stand.memory, turn, self.teller.emit)
+                decision, memory = await self.agent.decide(self.stand.memory, turn, consulting)
             except ModelError as error:
                 if not self.overseer.attended:
                     raise
                 return error
-        return _Decided(decision, memory)
+        return _Decided(decision, memory, consulting.shown)
 
     async def _failed(self, error: ModelError, number: int, before: int | None) -> Before:
         self.teller.tell(events.Failed(turn=number, boundary=error.boundary, message=clean(error.recorded)))
@@ -355,7 +357,7 @@ class _Episode:
 
     async def _carry_out(self, decided: _Decided, number: int) -> None:
         stand = self.stand
-        stand.memory, stand.hints, stand.untold = decided.memory, (), ()
+        stand.memory, stand.shown, stand.hints, stand.untold = decided.memory, decided.shown, (), ()
         match decided.decision:
             case Leave(reason=reason):
                 raise Over("stopped", reason)
@@ -414,19 +416,15 @@ class _Episode:
             return whim.choose(possible, self.terms.seed, self.env.task.id, number)
 
     def _consult(self) -> None:
-        """Tell what rules the agent is shown now that it was not shown before."""
+        """Choose the rules that the agent may show its model now, besides those before."""
         stand = self.stand
-        if given := tuple(rule for rule in self.terms.rule_statements if rule not in stand.rules):
-            stand.rules += given
-            self.teller.tell(events.Consulted(rules=given))
+        stand.rules += tuple(rule for rule in self.terms.rule_statements if rule not in stand.rules)
         if self.counsel is None:
             return
         with attributed("knowledge"):
             chosen = self.counsel.rules(stand.belief, stand.rules)
-        if chosen:
-            statements = tuple(rule.statement for rule in chosen)
-            stand.rules += statements
-            self.teller.tell(events.Consulted(rules=statements, ids=tuple(rule.id for rule in chosen)))
+        stand.rules += tuple(rule.statement for rule in chosen)
+        self.ids |= {rule.statement: rule.id for rule in chosen}
 
     def _hint(self, action: events.Action, hint: str) -> None:
         self.teller.intervene(action, hint)
@@ -436,10 +434,11 @@ class _Episode:
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """A decision that stands, the memory that goes with it, and whose it is."""
+    """A decision that stands, the memory and the rules shown by then that go with it, and whose it is."""
 
     decision: Decision
     memory: Memory
+    shown: tuple[str, ...]
     by: events.Player = "agent"
 
 

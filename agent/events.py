@@ -163,9 +163,10 @@ class Proposed(_Body):
 
 
 class Consulted(_Body):
-    """Rules of the world that the agent is shown from this turn on, besides those before.
+    """Rules of the world that stand in the prompt which follows, and in none before it.
 
-    ``ids`` names each of them in its rulebook; there are none where they come from no book.
+    ``ids`` names each of them in its rulebook; there are none where they come from no book. A short prompt has only the
+    beginning of a long rule.
     """
 
     kind: Literal["consulted"] = "consulted"

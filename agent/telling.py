@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from agent import events
-from agent.agents.base import Said
+from agent.agents.base import Emitter, Said
 from agent.events import Clocked, Event
 from agent.models.base import Timing
 from agent.roles.base import clean
@@ -56,3 +56,28 @@ class Teller:
                 self._listener(Clocked(of=id, seconds=timing.seconds, attempts=timing.attempts, cached=timing.cached))
         except Exception as error:
             raise Unheard(error) from error
+
+
+class Consulting:
+    """An ``Emitter`` that tells of each rule once, with its id: several prompts of an agent show the same rules.
+
+    ``shown`` grows by what is told. ``ids`` has those of rules that come from a book.
+    """
+
+    def __init__(self, emit: Emitter, shown: tuple[str, ...], ids: Mapping[str, str]) -> None:
+        self._emit = emit
+        self._ids = ids
+        self.shown = shown
+
+    def __call__(self, body: Said, timing: Timing | None = None) -> None:
+        if not isinstance(body, events.Consulted):
+            self._emit(body, timing)
+            return
+        fresh = tuple(rule for rule in dict.fromkeys(body.rules) if rule not in self.shown)
+        self.shown += fresh
+        own = tuple(rule for rule in fresh if rule not in self._ids)
+        listed = tuple(rule for rule in fresh if rule in self._ids)
+        if own:
+            self._emit(events.Consulted(rules=own))
+        if listed:
+            self._emit(events.Consulted(rules=listed, ids=tuple(self._ids[rule] for rule in listed)))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from agent.events import Called, Judged, Planned, Progressed, Thought, Unreadable
+from agent.events import Called, Consulted, Judged, Planned, Progressed, Thought, Unreadable
 from agent.models.base import Timing
 from worlds.base import Observation, Transition
 
 Memory = Any
 """What an agent remembers: immutable plain data of its own, kept with every step so that an episode can be rewound."""
 
-Said = Thought | Planned | Progressed | Judged | Called | Unreadable
+Said = Thought | Planned | Progressed | Judged | Consulted | Called | Unreadable
 """What an agent may tell while it decides."""
 
 
@@ -44,7 +44,8 @@ class Turn:
     """What an agent is told when it is asked.
 
     ``transitions`` are the commands that were really executed since it was last asked, whoever chose them; empty on the
-    first turn and after a turn that was spent on an unreadable reply. ``number`` counts turns from 1.
+    first turn and after a turn that was spent on an unreadable reply. ``number`` counts turns from 1. ``rules`` are all that
+    may be shown to a model by now; an agent tells which it shows (``Consulted``), whether or not it has told of them before.
     """
 
     number: int

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from agent.agents.base import Act, Decision, Emitter, Grants, Leave, Turn
 from agent.roles.base import clean
+from agent.roles.story import tell_rules
 from worlds.base import Observation
 
 Question = Callable[[Turn], Awaitable[str | None]]
@@ -24,6 +25,8 @@ class Human:
         del goal, observation, grants
 
     async def decide(self, memory: None, turn: Turn, emit: Emitter) -> tuple[Decision, None]:
-        del memory, emit
+        del memory
+        # Whoever watches an episode sees the rules that its agent is shown, and a person watches their own.
+        tell_rules(turn, (), emit)
         command = await self._question(turn)
         return (Leave("the player left") if command is None else Act(clean(command))), None

@@ -18,7 +18,7 @@ from agent.models.base import Message, Model
 from agent.roles.base import Sampling, ask
 from agent.roles.llm_planner import LLM_PLANNER, Wording, request_text, system_text, written
 from agent.roles.shots import Shot, shot_of
-from agent.roles.story import additions
+from agent.roles.story import additions, tell_rules
 from agent.roles.subgoals import PAIR_NAMES, as_pair
 from agent.skills.controller import Execute
 from worlds.alfworld.belief import Belief
@@ -132,6 +132,7 @@ class LlmPlanner:
         again = memory.revision >= 0
         request = self._request(memory, turn)
         sampling = replace(self._sampling, bias=await self._bias(memory))
+        tell_rules(turn, (), emit)
         answer = await ask(LLM_PLANNER, self._model, (self._system,), request, emit, sampling)
         memory = replace(memory, asked=memory.asked + again)
         if answer.value is None:

@@ -15,7 +15,7 @@ from agent.examples import Chooser
 from agent.models.base import Capabilities, Message, Model
 from agent.roles.base import Conversation, Sampling, load_prompt
 from agent.roles.selector import DONE, NAME, Constrained, Prompted, Scored, Selector, numbered_skills
-from agent.roles.story import additions, rules_after
+from agent.roles.story import additions, rules_after, tell_rules
 from agent.skills.controller import Controller, Done, Execute, Failed, Pursuit
 from agent.skills.fixed import fixed_skills
 from agent.skills.shown import skills_of
@@ -127,6 +127,7 @@ class Lota:
         first = memory.selected == 0
         added = additions(told, memory.shown_rules, memory.grants, first=first)
         text = await self._opening(memory, added) if first else self._next(memory, added)
+        tell_rules(turn, memory.shown_rules, emit)
         answer = await selector.select(memory.conversation, text, self._possible(memory, turn), emit)
         memory = replace(
             memory,

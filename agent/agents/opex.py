@@ -24,7 +24,7 @@ from agent.roles.base import Conversation, Sampling, ask, load_prompt
 from agent.roles.opex_executor import EXECUTOR, SKILLS, Order, library
 from agent.roles.opex_observer import OBSERVER
 from agent.roles.opex_planner import KINDS, PLANNER
-from agent.roles.story import additions, numbered_from, rules_after, told
+from agent.roles.story import additions, numbered_from, rules_after, tell_rules, told
 from agent.skills import facts
 from agent.skills.controller import Controller, Done, Execute, Pursuit
 from agent.skills.shown import skills_of
@@ -160,6 +160,7 @@ class Opex:
         first = len(memory.planner.conversation) == 1
         text = await self._task(memory) if first else self._review(memory, reason)
         text += additions(turn, memory.planner.shown_rules, memory.grants, first=first)
+        tell_rules(turn, memory.planner.shown_rules, emit)
         answer = await ask(PLANNER, self._model, memory.planner.conversation, text, emit, self._sampling)
         memory = replace(
             memory,
@@ -223,6 +224,7 @@ class Opex:
         first = len(memory.executor.conversation) == 1
         text = load_prompt("opex_executor").render("user", observation=description, **state)
         text += additions(turn, memory.executor.shown_rules, Grants(), first=first)
+        tell_rules(turn, memory.executor.shown_rules, emit)
         answer = await ask(EXECUTOR, self._model, memory.executor.conversation, text, emit, self._sampling)
         executor = Minds(answer.conversation, rules_after(turn, memory.executor.shown_rules))
         return answer.value, answer.reason, replace(memory, executor=executor, unseen=())

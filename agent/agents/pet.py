@@ -21,7 +21,7 @@ from agent.examples import Chooser
 from agent.models.base import Message, Model, Timing
 from agent.roles import eliminator, tracker, verdict
 from agent.roles.base import Answer, Role, Sampling, ask, load_prompt
-from agent.roles.story import additions, numbered
+from agent.roles.story import additions, numbered, tell_rules
 from agent.roles.subtasks import SUBTASKS, Shot, bare, question
 from knowledge.subtasks import subtasks
 from worlds.alfworld.belief import Belief
@@ -192,6 +192,7 @@ class Pet:
         # The nearest comes last, right before the question.
         text = question(memory.goal, [Shot(example.goal, subtasks(example)) for example in reversed(examples)])
         text += additions(replace(turn, admissible=None), (), memory.grants, first=True)
+        tell_rules(turn, (), emit)
         answer = await self._ask(SUBTASKS, text, emit)
         if answer.value is None:
             return Unread(SUBTASKS.name, answer.reason), replace(memory, plan=())

@@ -9,7 +9,7 @@ from agent.agents.base import Act, Decision, Emitter, Grants, Turn, Unread
 from agent.models.base import Message, Model
 from agent.roles.base import Conversation, Sampling, ask, load_prompt
 from agent.roles.react import REACT
-from agent.roles.story import additions, rules_after, told
+from agent.roles.story import additions, rules_after, tell_rules, told
 from worlds.base import Observation
 
 
@@ -48,6 +48,7 @@ class React:
         else:
             text = prompt.render("turn", observation=told(turn.transitions, own=memory.last))
         text += additions(turn, memory.shown_rules, memory.grants, first=first)
+        tell_rules(turn, memory.shown_rules, emit)
         answer = await ask(REACT, self._model, memory.conversation, text, emit, self._sampling)
         memory = replace(memory, conversation=answer.conversation, shown_rules=rules_after(turn, memory.shown_rules), last=None)
         if answer.value is None:

@@ -26,7 +26,8 @@ class Replanning:
 
     ``subgoal``: the actor went on to another step of the plan. ``stuck_after``: that many of the latest commands in a row were
     refused, or were one and the same command with one and the same answer (0: never); an actor that says it is stuck counts
-    wherever this is not 0. ``hint``: a person gave a hint. ``most``: revisions asked for in one episode at most.
+    wherever this is not 0. ``hint``: a person gave a hint, of which the actor is told in any case; a model that is spoken to
+    briefly hears of it by the plan alone, and so is always asked. ``most``: revisions asked for in one episode at most.
     """
 
     subgoal: bool = True
@@ -84,12 +85,11 @@ class ReasonerActor:
     def _trigger(self, memory: PlanMemory, turn: Turn, *, reviews: bool) -> str | None:
         if memory.revision < 0:
             return "the episode begins"
-        hinted = bool(turn.hints) and self._when.hint
-        # Without reviews the actor hears of a hint by the plan alone, so none is ever one too many.
-        if not self._may_ask(memory) and not (hinted and not reviews):
-            return None
-        if hinted:
+        # Without reviews the actor hears of a hint by the plan alone: it is never one too many, and nothing turns it off.
+        if turn.hints and (not reviews or (self._when.hint and self._may_ask(memory))):
             return "the person beside you gave a hint"
+        if not self._may_ask(memory):
+            return None
         if not reviews:
             return None
         if _stuck(memory.recent, self._when.stuck_after):

@@ -28,7 +28,7 @@ from agent.roles.socratic_decomposer import DECOMPOSER
 from agent.roles.socratic_planner import SOCRATIC_PLANNER, system_text, written
 from agent.roles.socratic_questioner import QUESTIONER
 from agent.roles.socratic_questioner import written as told_dialogue
-from agent.roles.story import additions, rules_after
+from agent.roles.story import additions, rules_after, tell_rules
 from agent.roles.subgoals import Subgoal, as_triple
 from agent.skills.controller import Execute
 from worlds.base import Observation
@@ -147,6 +147,7 @@ class Socratic:
     async def _discover(self, memory: SocraticMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, SocraticMemory]:
         """What the decomposer finds out, by questions and answers or by a chain of thought."""
         text = self._decompose.render("task", goal=memory.goal) + _additions(turn, memory, first=True)
+        tell_rules(turn, memory.shown_rules, emit)
         if self._use.decompose == "questions":
             asked = await ask(QUESTIONER, self._model, memory.decomposer, text, emit, self._sampling)
             role, reason, conversation = QUESTIONER.name, asked.reason, asked.conversation
@@ -212,6 +213,7 @@ class Socratic:
         self, memory: SocraticMemory, turn: Turn, text: str, reason: str, emit: Emitter
     ) -> tuple[Decision | None, SocraticMemory]:
         text += _additions(turn, memory, first=memory.revision < 0)
+        tell_rules(turn, memory.shown_rules, emit)
         answer = await ask(SOCRATIC_PLANNER, self._model, memory.planner, text, emit, self._sampling)
         memory = replace(
             memory,

@@ -15,7 +15,7 @@ from agent.roles import brief
 from agent.roles.actor import ACTOR, Grounding
 from agent.roles.base import Answer, Conversation, Sampling, ask, clean, load_prompt
 from agent.roles.reasoner import REASONER, Plan
-from agent.roles.story import additions, numbered, rules_after, told
+from agent.roles.story import additions, numbered, rules_after, tell_rules, told
 from worlds.base import Observation, Transition
 
 
@@ -106,6 +106,7 @@ class Chat:
             plan = numbered(memory.plan) or "There is none yet."
             text = prompt.render("review", story=told(memory.unreviewed), plan=plan, reason=reason)
         text += additions(replace(turn, admissible=None), memory.reasoner.shown_rules, memory.grants, first=first)
+        tell_rules(turn, memory.reasoner.shown_rules, emit)
         answer = await ask(REASONER, self._model, memory.reasoner.conversation, text, emit, self._sampling)
         minds = Minds(answer.conversation, rules_after(turn, memory.reasoner.shown_rules))
         return answer, replace(memory, reasoner=minds)
@@ -131,6 +132,7 @@ class Chat:
         text = "\n\n".join(parts)
         if not again:
             text += additions(turn, memory.actor.shown_rules, memory.grants, first=first)
+            tell_rules(turn, memory.actor.shown_rules, emit)
         answer = await ask(ACTOR, self._model, memory.actor.conversation, text, emit, self._sampling)
         minds = Minds(answer.conversation, rules_after(turn, memory.actor.shown_rules))
         return answer, replace(memory, actor=minds, last=None)
@@ -160,7 +162,9 @@ class Brief:
         if memory.plan and not turn.hints:
             scene = replace(scene, failed=(*scene.failed, memory.plan))
         scene = replace(scene, hints=scene.hints + turn.hints)
-        text = brief.planning(memory.goal, scene.belief, turn.rules, scene.hints, scene.failed)
+        if rules := brief.about(memory.goal, scene.belief, turn.rules):
+            emit(events.Consulted(rules=tuple(rules)))
+        text = brief.planning(memory.goal, scene.belief, rules, scene.hints, scene.failed)
         answer = await ask(REASONER, self._model, (), text, emit, self._sampling)
         return answer, replace(memory, scene=scene)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.agents.base import Grants, Turn
+from agent.agents.base import Emitter, Grants, Turn
+from agent.events import Consulted
 from agent.roles.base import load_prompt
 from worlds.base import Transition
 
@@ -43,6 +44,12 @@ def additions(turn: Turn, shown_rules: Sequence[str], grants: Grants, *, first: 
     if turn.admissible is not None:
         parts.append(prompt.render("admissible", commands="\n".join(turn.admissible)))
     return "".join(f"\n\n{part}" for part in parts)
+
+
+def tell_rules(turn: Turn, shown_rules: Sequence[str], emit: Emitter) -> None:
+    """Tell which rules ``additions`` is about to show."""
+    if fresh := tuple(rule for rule in turn.rules if rule not in shown_rules):
+        emit(Consulted(rules=fresh))
 
 
 def rules_after(turn: Turn, shown_rules: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from agent.models.builtin import load_builtin
 from agent.models.registry import make_model
 from agent.overseer import Proceed, Unattended
 from agent.roles import brief
+from agent.roles.reading import LONGEST_THOUGHT
 from tests.agent.models.tiny import write_tiny
 from worlds.base import Observation, Transition
 from worlds.errors import Unsupported
@@ -82,6 +83,7 @@ def episode(
     grants: frozenset[str] = frozenset(),
     max_turns: int = 6,
     world: str = "alfworld",
+    settings: Mapping[str, str] | None = None,
 ) -> list[events.Body]:
     class Hinting(Unattended):
         async def before(self, turn: int, possible: tuple[str, ...] | None) -> Proceed:
@@ -90,7 +92,7 @@ def episode(
     told: list[Event | Clocked] = []
     made = make_world(world)
     task = made.task("example:1" if world == "alfworld" else "demo:1")
-    agent = make_agent("reasoner-actor", world=made, model=model)
+    agent = make_agent("reasoner-actor", world=made, model=model, settings=settings)
     terms = Terms(made.engine, grants, max_turns, rule_statements=rules)
     asyncio.run(run_episode(made.open(task), agent, terms, told.append, Hinting()))
     return [event.body for event in told if isinstance(event, Event)]
@@ -98,6 +100,11 @@ def episode(
 
 def of(kind: type[Any], told: Sequence[events.Body]) -> list[Any]:
     return [body for body in told if isinstance(body, kind)]
+
+
+def goes_on_otherwise(stepped: Sequence[events.Stepped]) -> bool:
+    """Whether something else is done wherever nothing happened."""
+    return all(one.accepted or one.command != then.command for one, then in pairwise(stepped))
 
 
 def test_the_actor_is_told_the_plan_and_what_belief_makes_of_what_was_seen() -> None:
@@ -164,13 +171,16 @@ def test_a_granted_list_is_kept_to() -> None:
     assert not any(step.command == "go to moon 1" or not step.accepted for step in of(events.Stepped, told))
 
 
-def test_a_hint_leads_to_a_plan_of_its_own_and_is_remembered() -> None:
+@pytest.mark.parametrize("on_hint", ["on", "off"])
+def test_a_hint_leads_to_a_plan_of_its_own_and_is_remembered(on_hint: str) -> None:
     def reply(text: str) -> str:
         steps = ("look in the sofa",) if "sofa" in text else ("find and take an egg",)
         return planned(*steps) if text.startswith("Goal:") else acts("look")
 
     parrot = Parrot(reply)
-    told = episode(parrot, hints={2: "try the sofa"}, rules=("Eggs are kept in the fridge.",), max_turns=3)
+    told = episode(
+        parrot, hints={2: "try the sofa"}, rules=("Eggs are kept in the fridge.",), max_turns=3, settings={"on_hint": on_hint}
+    )
     assert [plan.steps for plan in of(events.Planned, told)] == [("find and take an egg",), ("look in the sofa",)]
     assert any("Hint: try the sofa" in text and "Rule: Eggs" in text for text in parrot.asked)
 
@@ -194,11 +204,56 @@ def test_who_is_stuck_gets_another_plan_or_chooses_something() -> None:
     assert len(of(events.Stepped, told)) == 2
 
 
-def test_rubbish_spends_turns_and_is_recorded(tmp_path: Path) -> None:
-    told = episode(load_builtin(write_tiny(tmp_path)), max_turns=3)
-    assert told[-1].kind == "ended"
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rubbish_is_bounded_spends_turns_and_is_recorded(tmp_path: Path, seed: int) -> None:
+    told = episode(load_builtin(write_tiny(tmp_path, seed)), max_turns=3)
+    ended = told[-1]
+    assert isinstance(ended, events.Ended)
+    assert (ended.outcome, ended.turns) == ("lost", 3)
     assert len(of(events.Spent, told)) + len(of(events.Stepped, told)) == 3
-    assert of(events.Unreadable, told)
+    calls, unreadable = of(events.Called, told), of(events.Unreadable, told)
+    assert unreadable
+    assert {reply.reply for reply in unreadable} <= {call.reply for call in calls}
+    assert all(call.completion_tokens <= 512 for call in calls)
+    # Each of plan and command is asked for once more at most.
+    assert len(calls) <= 4 * 3
+
+
+LOOP = "Thought: " + "look for an egg " * 300
+
+
+@pytest.mark.parametrize(
+    ("reply", "readable"),
+    [
+        (LOOP, False),
+        (f"{LOOP}\nStep: 1\nAction: look", True),
+        ("Thought: take the egg\nStep: 1\nAct", False),
+        ("Thought: take the egg\nStep: 1\nAction:", False),
+        ("Action: take " + "egg " * 300, False),
+        (acts("take dragon 7 from volcano 3"), True),
+    ],
+    ids=["a loop", "a loop with an end", "cut off", "cut off before the command", "an endless command", "unknown objects"],
+)
+def test_each_kind_of_rubbish_is_bounded_and_recorded(reply: str, readable: bool) -> None:
+    told = episode(Parrot(lambda text: planned("find and take an egg") if text.startswith("Goal:") else reply), max_turns=4)
+    stepped, spent = of(events.Stepped, told), of(events.Spent, told)
+    assert len(stepped) + len(spent) == 4
+    assert bool(stepped) is readable
+    assert bool(of(events.Unreadable, told)) is not readable
+    assert reply in {call.reply for call in of(events.Called, told)}
+    assert all(len(thought.text) <= LONGEST_THOUGHT for thought in of(events.Thought, told))
+    assert goes_on_otherwise(stepped)
+
+
+def test_a_loop_over_several_commands_is_left() -> None:
+    loop = ("go to fridge 1", "go to countertop 1", "go to fridge 1", "sing")
+    turns = count()
+    parrot = Parrot(
+        lambda text: planned("find and take an egg") if text.startswith("Goal:") else acts(loop[next(turns) % len(loop)])
+    )
+    stepped = of(events.Stepped, episode(parrot, max_turns=12))
+    assert goes_on_otherwise(stepped)
+    assert {step.command for step in stepped} - {*loop}
 
 
 def test_a_world_that_belief_cannot_read_is_refused(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
-from agent.events import Clocked, Ended, Event
+from agent.events import Clocked, Ended, Event, Stepped
 from agent.models.registry import make_model
+from tests.agent.test_brief import goes_on_otherwise
 from worlds.registry import make_world
 
 HOUSES = ("example:1", "example:2", "example:3")
@@ -39,6 +40,14 @@ def outcome(told: list[Event]) -> str:
 @pytest.mark.parametrize("grants", [frozenset[str](), frozenset({"admissible"})], ids=["freely", "admissible"])
 def test_it_wins_a_kitchen_and_a_bedroom(grants: frozenset[str]) -> None:
     assert [outcome(told) for told in asyncio.run(played((HOUSES[0], HOUSES[2]), grants))] == ["won", "won"]
+
+
+def test_a_game_that_it_loses_ends_and_after_nothing_happened_it_does_something_else() -> None:
+    told = asyncio.run(played(("generated:1000098",)))[0]
+    stepped = [event.body for event in told if isinstance(event.body, Stepped)]
+    assert outcome(told) == "lost"
+    assert not all(step.accepted for step in stepped)
+    assert goes_on_otherwise(stepped)
 
 
 def test_many_games_at_once_are_the_games_that_were_played_alone() -> None:

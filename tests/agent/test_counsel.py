@@ -13,10 +13,14 @@ from agent.config import configure
 from agent.episode import Terms, run_episode
 from agent.evaluation.batch import run_batch
 from agent.evaluation.plan import Manifest, Plan, make_plan, read_rules
-from agent.events import Consulted, Event, Started
+from agent.events import Called, Clocked, Consulted, Event, Started
+from agent.models.registry import make_model
 from agent.models.scripted import load_script
 from agent.record import read_episode
 from agent.resume import resume_episode
+from agent.roles.brief import LONGEST_LINE
+from tests.agent.attending import Moody
+from tests.backends.policy import Solver
 from worlds.base import Env, Task, World
 from worlds.errors import ConfigurationError
 from worlds.limits import Wrapper
@@ -59,7 +63,7 @@ def script(folder: Path) -> Path:
     return folder / "script.yaml"
 
 
-class Called(Wrapper):
+class Renamed(Wrapper):
     """A game under another task's name."""
 
     def __init__(self, env: Env, task: Task) -> None:
@@ -74,7 +78,7 @@ class Called(Wrapper):
 def played(folder: Path, world: World, terms: Terms, task: Task | None = None) -> list[Event]:
     told: list[Event] = []
     agent = make_agent("react", world=world, model=load_script(script(folder), name="scripted:x"))
-    env = Called(world.open(world.task(HOUSE)), task or world.task(HOUSE))
+    env = Renamed(world.open(world.task(HOUSE)), task or world.task(HOUSE))
     asyncio.run(run_episode(env, agent, terms, lambda event: told.append(event) if isinstance(event, Event) else None))
     return told
 
@@ -87,6 +91,33 @@ def test_the_choice_is_an_event_and_comes_when_it_matters(tmp_path: Path, world:
     started = events[0].body
     assert isinstance(started, Started)
     assert started.rules_budget == 500
+
+
+@pytest.mark.parametrize("name", ["react", "reasoner-actor", "opex", "llm-planner", "socratic", "pet", "lota", "builtin"])
+def test_a_rule_is_told_of_where_a_prompt_shows_it_and_nowhere_else(world: World, name: str) -> None:
+    given, choice = ("An egg is never blue.", "Sing before you act."), read_rules("human", 2_000).choice
+    every = (*given, *(rule.statement for rule in choice.rules))
+    model = make_model("builtin") if name == "builtin" else Moody(Solver())
+    told, shown = set[str](), set[str]()
+
+    def listen(event: Event | Clocked) -> None:
+        match event.body if isinstance(event, Event) else None:
+            case Consulted(rules=rules, ids=ids):
+                assert told.isdisjoint(rules)
+                assert len(ids) in {0, len(rules)}
+                told.update(rules)
+            case Called(added=added):
+                text = "\n".join(message.content for message in added if message.role == "user")
+                shown.update(rule for rule in every if rule[:LONGEST_LINE] in text)
+                assert shown == told
+            case _:
+                pass
+
+    agent = make_agent("reasoner-actor" if name == "builtin" else name, world=world, model=model)
+    terms = Terms(world.engine, max_turns=12, rule_statements=given, choice=choice)
+    asyncio.run(run_episode(world.open(world.task("example:1")), agent, terms, listen))
+    assert "An egg is never blue." in told
+    assert len(told) <= 4 if name == "builtin" else len(told) > 9
 
 
 def test_the_type_counts_only_where_it_is_granted(tmp_path: Path, world: World) -> None:

@@ -14,6 +14,7 @@ from agent.agents.registry import make_agent
 from agent.episode import Terms, play, run_episode
 from agent.events import Clocked, Event
 from agent.overseer import Accept, Again, Play, Proceed, Replace, Stop, Unattended
+from agent.roles.story import tell_rules
 from worlds.base import Env, Observation, Step, World
 from worlds.errors import ModelError
 from worlds.limits import Wrapper
@@ -27,7 +28,7 @@ def world() -> World:
 
 @dataclass
 class Reciter:
-    """An agent that plays a list of decisions, and keeps what it was told."""
+    """An agent that plays a list of decisions, shows all rules at every turn, and keeps what it was told."""
 
     decisions: Sequence[Decision | Exception]
     turns: list[Turn] = field(default_factory=list[Turn])
@@ -38,6 +39,7 @@ class Reciter:
 
     async def decide(self, memory: int, turn: Turn, emit: Emitter) -> tuple[Decision, int]:
         self.turns.append(turn)
+        tell_rules(turn, (), emit)
         emit(events.Thought(role="reciter", text=f"number {memory}"))
         decision = self.decisions[memory]
         if isinstance(decision, Exception):

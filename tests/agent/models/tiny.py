@@ -42,9 +42,9 @@ def weights(shape: Shape, words: int, seed: int = 0) -> dict[str, Floats]:
     return {name: value.astype(np.float16).astype(np.float32) for name, value in found.items()}
 
 
-def write_tiny(folder: Path) -> Path:
+def write_tiny(folder: Path, seed: int = 0) -> Path:
     """The file of such a model."""
-    file = folder / "tiny.weights"
+    file = folder / f"tiny-{seed}.weights"
     known = vocabulary()
-    write_builtin(file, SHAPE, known, weights(SHAPE, len(known)))
+    write_builtin(file, SHAPE, known, weights(SHAPE, len(known), seed))
     return file
