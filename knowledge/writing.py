@@ -139,7 +139,10 @@ def _put(fields: Any, name: str, value: object) -> None:
     """Write a field, or as much of it as is new: comments within the rest of it stay."""
     present: Any = fields.get(name)
     if present is None:
-        fields[name] = _styled(value)
+        before = set(FIELDS[: FIELDS.index(name)])
+        place = max((number for number, key in enumerate(fields, 1) if key in before), default=0)
+        fields.pop(name, None)
+        fields.insert(place, name, _styled(value))
     elif (plain := _plain(present)) != value:
         known, wanted = _entries(plain), _entries(value)
         if known and wanted[: len(known)] == known:
