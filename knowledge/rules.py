@@ -105,9 +105,9 @@ class Rule:
     def edited(self, wanted: Rule, by: Judge = "person") -> Rule:
         """The rule with the statement, kind, types, objects and check of ``wanted``; each that changes is noted in its history.
 
-        What was counted for another check is dropped, while witnesses that a person named stay. A verdict that no person gave
-        on other words, another kind or another check is taken back, so that the rule is a candidate again. The history
-        keeps what both were.
+        What was counted for another check, or for other words where there is none, is dropped, while witnesses that a person
+        named stay. A verdict that no person gave on other words, another kind or another check is taken back, so that the rule
+        is a candidate again. The history keeps what both were.
         """
         rule = replace(
             self,
@@ -117,7 +117,7 @@ class Rule:
             objects=wanted.objects,
             check=wanted.check,
         )
-        if rule.check != self.check and self.evidence:
+        if self.evidence and (rule.check or rule.statement) != (self.check or self.statement):
             rule = replace(rule, evidence=Evidence())
         judged = (self.statement, self.kind, self.check)
         if self.by != "person" and self.status != "candidate" and (rule.statement, rule.kind, rule.check) != judged:

@@ -124,32 +124,46 @@ def _updated(item: Any, rule: Rule) -> Any:
     from ruamel.yaml.comments import CommentedMap
 
     fields: Any = item if isinstance(item, CommentedMap) else CommentedMap()
-    values = _values(rule)
-    for name in FIELDS:
-        value = values.get(name)
-        if value is None:
-            if name in fields:
-                del fields[name]
-        else:
-            _put(fields, name, value)
+    _put_all(fields, _values(rule), FIELDS)
     return fields
 
 
-def _put(fields: Any, name: str, value: object) -> None:
-    """Write a field, or as much of it as is new: comments within the rest of it stay."""
-    present: Any = fields.get(name)
-    if present is None:
-        fields[name] = _styled(value)
-    elif (plain := _plain(present)) != value:
-        known, wanted = _entries(plain), _entries(value)
-        if known and wanted[: len(known)] == known:
-            present.extend(_styled(each) for each in wanted[len(known) :])
+def _put_all(fields: Any, values: Mapping[str, object], order: Sequence[str]) -> None:
+    """Make ``fields`` say ``values``, those of the names in ``order`` that have one."""
+    for place, name in enumerate(order):
+        value = values.get(name)
+        if value is None:
+            fields.pop(name, None)
+        elif fields.get(name) is None:
+            before = set(order[:place])
+            fields.pop(name, None)
+            after = max((number for number, key in enumerate(fields, 1) if key in before), default=0)
+            fields.insert(after, name, _styled(value))
         else:
-            fields[name] = _styled(value)
+            _put(fields, name, value)
+
+
+def _put(fields: Any, name: str, value: object) -> None:
+    """Write a field anew, or as much of it as is new: comments within the rest of it stay."""
+    present: Any = fields[name]
+    plain = _plain(present)
+    if plain == value:
+        return
+    known, wanted = _entries(plain), _entries(value)
+    if known and wanted[: len(known)] == known:
+        present.extend(_styled(each) for each in wanted[len(known) :])
+    elif (values := _named(value)) and _named(plain) and not present.fa.flow_style():
+        _put_all(present, values, [*(key for key in present if key not in values), *values])
+    else:
+        fields[name] = _styled(value)
 
 
 def _entries(value: object) -> list[object]:
     return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _named(value: object) -> dict[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
 def _plain(value: Any) -> object:

@@ -4,11 +4,12 @@
 
 It needs the published games (``ALFWORLD_DATA``) and takes some minutes. Two runs are played into FOLDER (runs by default), or
 gone on with there: ``books-expert``, and ``books-clumsy``, which tries much that is refused. The rules of
-knowledge/library/human.yaml are written by hand; their evidence is written anew, and the command fails where the data
-contradicts one. knowledge/library/learned.yaml is written whole: what commands need, counted in the two runs, and where things
-lie, by the table counted over ``train`` (worlds/alfworld/counts.json), as far as tasks ask for them. Equal games make equal
-books, so the witnesses of either are found in the runs that this makes again. With ``--check`` nothing is written, and it fails
-where a book would change. No split but ``train`` is read.
+knowledge/library/human.yaml are written by hand. The evidence of those with a check is written anew, and the command fails
+where the data contradicts one. The others have witnesses that a person named, and it fails where the runs do not have one.
+knowledge/library/learned.yaml is written whole: what commands need, counted in the two runs, and where things lie, by the
+table counted over ``train`` (worlds/alfworld/counts.json), as far as tasks ask for them. Equal games make equal books, so the
+witnesses of either are found in the runs that this makes again. With ``--check`` nothing is written, and it fails where a book
+would change. No split but ``train`` is read.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from knowledge.preconditions import Precondition
 from knowledge.renewal import renew
 from knowledge.rulebook import Rulebook, parse_book, read_book, save
 from scripts.clumsy import Clumsy
+from tui.witness import Unseen, look_up
 from worlds.alfworld.counts import Counts, load_counts
 from worlds.errors import HousequestError
 
@@ -61,6 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         runs = asyncio.run(played(given.runs))
         books = (human(runs), learned(runs))
+        missing = unseen(books[0], runs)
     except HousequestError as error:
         print(f"make_books: {error}", file=sys.stderr)
         return 1
@@ -74,7 +77,9 @@ def main(arguments: Sequence[str]) -> int:
     against = [rule for rule in books[0].rules if rule.standing == "contradicted" or (rule.check and not rule.evidence)]
     for rule in against:
         print(f"human: {rule.id} is {rule.standing}: {', '.join(rule.evidence.against)}", file=sys.stderr)
-    return 1 if against or (given.check and changed) else 0
+    for witness in missing:
+        print(f"human: {witness.origin} is no witness: {witness.reason}", file=sys.stderr)
+    return 1 if against or missing or (given.check and changed) else 0
 
 
 async def played(folder: Path) -> tuple[Path, ...]:
@@ -107,6 +112,12 @@ def human(runs: Sequence[Path]) -> Rulebook:
     book = read_book(library().shipped / f"human{SUFFIX}")
     findings = examine(book.rules, lived(runs))
     return book.put(replace(each.rule, evidence=each.evidence) for each in findings if each.rule.check)
+
+
+def unseen(book: Rulebook, runs: Sequence[Path]) -> list[Unseen]:
+    """The witnesses that a person named for rules without a check, as far as the runs do not have them."""
+    named = [witness for rule in book.rules if not rule.check for witness in rule.evidence.witnesses]
+    return [each for each in look_up(named, runs) if isinstance(each, Unseen)]
 
 
 def learned(runs: Sequence[Path]) -> Rulebook:

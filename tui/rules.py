@@ -48,16 +48,20 @@ def listed(rules: Sequence[Rule]) -> list[str]:
 def described(rule: Rule) -> Iterator[str]:
     """All that a rule says of itself, a line each."""
     yield f"{rule.id}: {rule.statement}"
-    yield f"  {rule.status} by {rule.by}, stated by {_origin(rule)}"
+    by = "" if rule.status == "candidate" else f" by {rule.by}"
+    yield f"  {rule.status}{by}, stated by {_origin(rule)}"
     for name, words in (("kind", (rule.kind,) if rule.kind else ()), ("tasks", rule.types), ("objects", rule.objects)):
         if words:
             yield f"  {name}: {', '.join(words)}"
     if rule.check:
         yield f"  check: {rule.check}"
-    if rule.evidence:
-        yield f"  evidence: {rule.evidence.supports} for, {rule.evidence.contradicts} against: {rule.standing}"
-        yield from (f"    for      {witness}" for witness in rule.evidence.witnesses)
-        yield from (f"    against  {witness}" for witness in rule.evidence.against)
+    evidence = rule.evidence
+    if evidence:
+        yield f"  evidence: {evidence.supports} for, {evidence.contradicts} against: {rule.standing}"
+    elif evidence.witnesses or evidence.against:
+        yield "  evidence: none counted; somebody named"
+    yield from (f"    for      {witness}" for witness in evidence.witnesses)
+    yield from (f"    against  {witness}" for witness in evidence.against)
     yield from (f"  {done(edit)}" for edit in rule.history)
 
 

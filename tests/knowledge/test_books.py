@@ -54,6 +54,10 @@ def test_the_rules_of_a_person_say_what_they_concern() -> None:
     assert all(set(rule.types) <= set(TASK_TYPES) and set(rule.objects) <= known for rule in human)
     assert {kind for rule in human for kind in rule.types} >= set(TASK_TYPES) - {"pick_and_place_simple"}
     assert all((rule.origin.source, rule.by) == ("person", "person") for rule in human)
+    for rule in human:
+        assert all(_WITNESS.fullmatch(each) for each in rule.evidence.witnesses)
+        assert rule.evidence.witnesses, "advice has moments that show it"
+        assert bool(rule.evidence) == bool(rule.check), "and nothing is counted for it"
 
 
 def test_what_was_learned_is_of_a_size_and_says_that_no_model_was_used() -> None:

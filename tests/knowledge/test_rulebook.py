@@ -36,7 +36,7 @@ FULL = """\
   origin: {source: model, name: gpt}
   check: heat {object} with {receptacle}; when holding {object}; then {object} is hot
   evidence:
-    supports: 12
+    supports: 12  # Anne counted these
     contradicts: 1
     witnesses: [run/0001/12]
     against: [run/0002/7]
@@ -193,7 +193,8 @@ def test_only_the_lines_of_a_changed_rule_change() -> None:
 
 def test_comments_within_a_changed_rule_stay() -> None:
     before = parsed(FULL)
-    after = before.put([before.rule("heat").judged("accepted"), before.rule("rule-1").judged("rejected")])
+    counted = before.rule("heat").examined(Evidence(13, 0, ("run/0001/12", "run/0003/2")))
+    after = before.put([counted.judged("accepted"), before.rule("rule-1").judged("rejected")])
     comments = [line.partition("#")[2] for line in FULL.splitlines() if "#" in line]
     assert [line.partition("#")[2] for line in after.text.splitlines() if "#" in line] == comments
     assert [rule.id for rule in after.rules] == ["rule-1", "heat", "cold"]

@@ -46,6 +46,9 @@ def test_rules_are_listed_and_shown(book: Path, call: Run) -> None:
     (found,) = json.loads(call("rules", "list", "book.yaml", "--kind", "mechanic", "--json").stdout)
     assert (found["id"], found["standing"]) == ("one", "undecided")
     assert "check: take {object} from" in call("rules", "show", "book.yaml", "one").stdout
+    assert (
+        "none counted; somebody named\n    for      books-clumsy/" in call("rules", "show", "human", "nothing-happens").stdout
+    )
     assert json.loads(call("rules", "show", "book.yaml", "heat", "--json").stdout)["objects"] == ["egg"]
 
 
@@ -125,12 +128,14 @@ def test_rules_are_accepted_rejected_edited_and_merged(book: Path, call: Run) ->
 def test_what_evidence_accepted_is_a_candidate_again_when_its_check_or_words_change(book: Path, call: Run) -> None:
     judged = "status: accepted, by: evidence, evidence: {supports: 9, contradicts: 0, witnesses: [one/e/3]}"
     texts = [f"- {{id: {name}, statement: a, check: look; then accepted, {judged}}}\n" for name in ("words", "check", "things")]
-    book.write_text("".join(texts))
+    book.write_text("".join([*texts, f"- {{id: bare, statement: a, {judged}}}\n"]))
+    assert call("rules", "edit", "book.yaml", "bare", "--statement", "b").returncode == 0
+    assert not read_book(book).rule("bare").evidence, "what was counted was counted for its words"
     assert call("rules", "edit", "book.yaml", "things", "--object", "mug").stderr == "Saved book.yaml\n"
     assert "words is a candidate again, for evidence" in call("rules", "edit", "book.yaml", "words", "--statement", "b").stderr
     told = call("rules", "edit", "book.yaml", "check", "--check", "look; then refused").stderr
     assert "`housequest rules accept book.yaml check` accepts it" in told
-    words, check, things = read_book(book).rules
+    words, check, things, _ = read_book(book).rules
     assert [rule.status for rule in (words, check, things)] == ["candidate", "candidate", "accepted"]
     assert [bool(rule.evidence) for rule in (words, check, things)] == [True, False, True]
     assert [(edit.field, edit.was) for edit in check.history] == [

@@ -249,7 +249,7 @@ class DeskScreen(LeavingScreen):
                 lambda desk: desk.put("edited", [draft.onto(desk.book.rule(name), since)]), f"{name} edited"
             )
             if fault is None and (remark := taken_back(before, self.desk.book.rule(name))):
-                self._say(f"{remark}. a accepts it, and u undoes the edit.")
+                self._say(f"{remark}. Saved; a accepts it, u undoes the edit.")
             return fault
 
         async def reread() -> Draft:

@@ -160,6 +160,28 @@ async def test_an_edit_is_refused_by_field_saved_and_undone(tmp_path: Path) -> N
         await until(pilot, lambda: book.path.read_bytes() == before)
 
 
+async def test_what_evidence_accepted_is_to_be_judged_again_once_its_check_is_another(tmp_path: Path) -> None:
+    judged = replace(OPENS, status="accepted", by="evidence", evidence=Evidence(7))
+    book = begun(tmp_path, judged)
+    before = book.path.read_bytes()
+    async with at(book, (120, 40)) as pilot:
+        await press(pilot, "e")
+        await until(pilot, lambda: dialog(pilot))
+        await press(pilot, *["tab"] * 4, "ctrl+u")
+        await type_in(pilot, "open {receptacle}; then refused")
+        await until(pilot, lambda: not dialog(pilot) and told(pilot, "opens is a candidate again"))
+        rule = read_book(book.path).rule("opens")
+        assert (rule.status, rule.evidence) == ("candidate", Evidence())
+        assert [(edit.field, edit.was, edit.date is not None) for edit in rule.history] == [
+            ("check", "open {receptacle}; then accepted", True),
+            ("evidence", "7 for, 0 against", True),
+            ("status", "accepted by evidence", True),
+        ]
+        assert told(pilot, "edited check by person on ")
+        await press(pilot, "u")
+        await until(pilot, lambda: book.path.read_bytes() == before)
+
+
 async def test_what_was_typed_is_not_lost_when_the_file_changes_or_by_one_escape(tmp_path: Path) -> None:
     book = begun(tmp_path)
     async with at(book) as pilot:
