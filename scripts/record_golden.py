@@ -1,12 +1,11 @@
-"""Records what is compared character for character: what the real alfworld says, and what the models of agents are told.
+"""Records what the real alfworld says, for the native engine to be compared with, character for character.
 
-Recording the game needs the compiled reference, ``pip install "housequest[alfworld]"`` (some minutes of compiling); prompts
-need nothing, and comparing only what was recorded.
+Recording needs the compiled reference, ``pip install "housequest[alfworld]"`` (some minutes of compiling), comparing only what
+was recorded.
 
     python -m scripts.record_golden houses          # the small houses in tests/worlds/alfworld/golden/houses
     python -m scripts.record_golden games DIR       # published train games under DIR/json_2.1.1
     python -m scripts.record_golden houses --check  # write nothing; exit with 1 if the reference says something else now
-    python -m scripts.record_golden prompts         # every prompt of an episode of each agent (tests/agent/golden)
 
 A transcript is a run of JSON lines. Its first has ``game``; each later one the ``command``, exactly as it was typed. All have
 the ``text`` and ``won``, the first all ``admissible`` commands, later ones how that list changed (``added``, ``removed``).
@@ -25,7 +24,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.agent.golden import SCENES, conversation
 from worlds.alfworld.reference import PLACEHOLDER, Material, Reference, check_installed
 from worlds.errors import ConfigurationError
 
@@ -148,11 +146,6 @@ def record_games(recorder: Recorder, data: Path, seed: int, steps: int, each: in
     yield GOLDEN / "train.jsonl.xz", written(lines)
 
 
-def record_prompts() -> Recorded:
-    for scene in SCENES:
-        yield scene.path, conversation(scene)
-
-
 def stored(path: Path) -> str:
     """The transcripts in a file, or nothing where there is none yet."""
     if not path.exists():
@@ -168,7 +161,7 @@ def store(path: Path, text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Record what the real alfworld says.")
-    parser.add_argument("what", choices=["houses", "games", "prompts"])
+    parser.add_argument("what", choices=["houses", "games"])
     parser.add_argument("data", nargs="?", type=Path, help="the folder that holds json_2.1.1 (for games)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, default=30, help="how long to wander (default %(default)s)")
@@ -177,18 +170,15 @@ def main() -> int:
     given = parser.parse_args()
     if given.what == "games" and given.data is None:
         parser.error("games needs the folder that holds json_2.1.1")
-    if given.what == "prompts":
-        recorded = record_prompts()
+    try:
+        check_installed()
+    except ConfigurationError as error:
+        parser.error(str(error))
+    recorder = Recorder()
+    if given.what == "houses":
+        recorded = record_houses(recorder, given.seed, given.steps)
     else:
-        try:
-            check_installed()
-        except ConfigurationError as error:
-            parser.error(str(error))
-        recorder = Recorder()
-        if given.what == "houses":
-            recorded = record_houses(recorder, given.seed, given.steps)
-        else:
-            recorded = record_games(recorder, given.data, given.seed, given.steps, given.each)
+        recorded = record_games(recorder, given.data, given.seed, given.steps, given.each)
     differing = 0
     for path, text in recorded:
         if not given.check:

@@ -1,6 +1,6 @@
 """Golden prompts: what an agent's roles are told and answer over a whole short episode, to be compared to the letter.
 
-``python -m scripts.record_golden prompts`` writes them; a change of a prompt shows as a difference of these files.
+``python -m scripts.record_prompts`` writes them; a change of a prompt shows as a difference of these files.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def asked(told: Sequence[Event], role: str) -> list[str]:
 
 @pytest.mark.parametrize("scene", SCENES, ids=[scene.name for scene in SCENES])
 def test_every_prompt_of_an_episode_is_as_it_was_recorded(scene: Scene) -> None:
-    assert conversation(scene) == scene.path.read_text("utf-8"), "python -m scripts.record_golden prompts"
+    assert conversation(scene) == scene.path.read_text("utf-8"), "python -m scripts.record_prompts"
 
 
 @pytest.mark.parametrize("agent", PLANNERS)
