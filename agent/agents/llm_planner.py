@@ -4,6 +4,9 @@ A language model is shown similar tasks with their plans, and writes a plan of (
 each pair into commands. Dynamically (Algorithm 1), it is asked again whenever a subgoal fails or takes too many steps, and told
 which subgoals are completed and which objects were seen: the kinds of things that the observation texts named stand in for the
 paper's object detector. Statically, the first plan is followed to its end, whatever fails.
+
+The paper's step-by-step instructions (section 4.2) are an annotator's, which only published games have. There they are part of
+the goal sentence, if the world was made to show them (goals ``human+steps``), and not a line of their own.
 """
 
 from __future__ import annotations

@@ -260,6 +260,23 @@ def test_prompts_differ_in_what_is_completed_and_seen_alone(world: World, tmp_pa
     assert second.startswith(head + label), "a prefix cache serves all before"
 
 
+@pytest.mark.games
+def test_an_annotators_instructions_are_shown_where_they_are_asked_for(alfworld_games: Path, tmp_path: Path) -> None:
+    told: dict[str, str] = {}
+    for goals in ("human:1", "human+steps:1"):
+        people = make_world("alfworld", data=alfworld_games, goals=goals)
+        settings = {"examples": "train", "pool": "6", "shots": "2"}
+        model = replies(tmp_path, ("", "", "Navigation moon"))
+        started, *rest = episode(people, "llm-planner", model, house="valid_seen:3", settings=settings)
+        assert isinstance(started.body, events.Started)
+        assert started.body.wording == goals
+        told[goals] = asked(rest, "planner")[0]
+    goal = "Examine a bowl by the light of a desk lamp."
+    assert f"Task description: {goal}\nCompleted plan" in told["human:1"]
+    assert f"Task description: {goal} Turn left and walk forward to the bowl" in told["human+steps:1"]
+    assert len(told["human+steps:1"]) > len(told["human:1"]) + 300, "and so it is in the examples"
+
+
 @pytest.mark.parametrize("pool", [6, 13])
 def test_examples_are_of_a_pool_that_is_stratified_by_type(world: World, pool: int) -> None:
     given = {"examples": "made-up", "choose": "bm25", "shots": 9, "embedder": ""}

@@ -16,7 +16,7 @@ Type = Annotated[
 ]
 Goals = Annotated[
     str | None,
-    typer.Option("--goals", metavar="WHOSE", help="template, human, human:N or human:seed=N [template]."),
+    typer.Option("--goals", metavar="WHOSE", help="template, human, human:N or human:seed=N, or human+steps [template]."),
 ]
 Habits = Annotated[
     str | None,

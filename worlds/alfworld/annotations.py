@@ -1,7 +1,8 @@
-"""People's goals: what ALFRED's annotators wrote, in place of the template sentence.
+"""People's goals: what ALFRED's annotators wrote, in place of the template sentence, with their instructions or without.
 
-They lie beside a game in ``traj_data.json``, under ``turk_annotations.anns[*].task_desc``; annotators are numbered from 1 in
-the order of that list. The sentences are untrusted: they are cut to one plain line before anyone sees them.
+They lie beside a game in ``traj_data.json``, under ``turk_annotations.anns[*]``: ``task_desc`` is the goal and ``high_descs``
+are the step-by-step instructions; annotators are numbered from 1 in the order of that list. The sentences are untrusted: they
+are cut to one plain line before anyone sees them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ _LONGEST_FILE = 32 << 20
 _LONGEST_SENTENCE = 400
 """Characters; the longest published goal has 161."""
 
-_SETTING = re.compile(r"human(?::(?:(?P<number>[0-9]{1,4})|seed=(?P<seed>-?[0-9]{1,18})))?", re.ASCII)
+_LONGEST_INSTRUCTION = 4_000
+"""Characters of a goal with its instructions; the longest of train and valid_seen has 1,750."""
+
+_MOST_STEPS = 60
+
+_SETTING = re.compile(r"human(?P<steps>\+steps)?(?::(?:(?P<number>[0-9]{1,4})|seed=(?P<seed>-?[0-9]{1,18})))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +41,19 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Goals:
-    """Whose goals are shown: the template's (``human`` false), annotator ``number``'s, or a choice seeded with ``seed``."""
+    """Whose goals are shown: the template's (``human`` false), annotator ``number``'s, or a choice seeded with ``seed``.
+
+    With ``steps`` the annotator's step-by-step instructions follow the goal, in the same line.
+    """
 
     human: bool = False
     number: int | None = None
     seed: int = 0
+    steps: bool = False
+
+    def wording(self, annotator: int) -> str:
+        """Whose sentence it is, as a setting that asks for it."""
+        return f"human{'+steps' if self.steps else ''}:{annotator}"
 
     def choose(self, task: str, sentences: tuple[str, ...]) -> Wording | None:
         """The wording for the task of that id; None where there is none to give.
@@ -57,16 +71,20 @@ class Goals:
 
 
 def parse_goals(setting: str) -> Goals:
-    """Read ``template``, ``human``, ``human:N`` (N from 1) or ``human:seed=N``. Raises ``ConfigurationError``."""
+    """Read ``template``, ``human``, ``human:N`` (N from 1) or ``human:seed=N``, or the same with ``human+steps``.
+
+    Raises ``ConfigurationError``.
+    """
     if setting == "template":
         return Goals()
     match = _SETTING.fullmatch(setting)
     if match is None or match["number"] == "0":
         raise ConfigurationError(
-            f"There are no goals {shown(setting)}; give template, human, human:N (annotator N, from 1) or human:seed=N."
-            f"{nearest(setting, ('template', 'human'))}"
+            f"There are no goals {shown(setting)}; give template, human, human:N (annotator N, from 1) or human:seed=N, "
+            f"or human+steps in place of human.{nearest(setting, ('template', 'human', 'human+steps'))}"
         )
-    return Goals(human=True, number=int(match["number"]) if match["number"] else None, seed=int(match["seed"] or 0))
+    number = int(match["number"]) if match["number"] else None
+    return Goals(human=True, number=number, seed=int(match["seed"] or 0), steps=match["steps"] is not None)
 
 
 def plain(sentence: str) -> str:
@@ -79,8 +97,8 @@ def plain(sentence: str) -> str:
     return " ".join(kept.split())[:_LONGEST_SENTENCE].rstrip()
 
 
-def sentences_of(trajectory: Path) -> tuple[str, ...]:
-    """The annotators' goals in ``traj_data.json``, in their order; empty strings where one wrote nothing.
+def sentences_of(trajectory: Path, *, steps: bool = False) -> tuple[str, ...]:
+    """The annotators' goals in ``traj_data.json``, in their order, with their ``steps`` or without; empty where one wrote none.
 
     A file that is missing, too large or not what it should be has none: a game is playable without it, and whoever asks for
     people's goals is told which games lack them.
@@ -92,9 +110,16 @@ def sentences_of(trajectory: Path) -> tuple[str, ...]:
         annotations: Any = content["turk_annotations"]["anns"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return ()
-    return tuple(_sentence(one) for one in cast("list[Any]", annotations)) if isinstance(annotations, list) else ()
+    if not isinstance(annotations, list):
+        return ()
+    return tuple(_sentence(one, steps=steps) for one in cast("list[Any]", annotations))
 
 
-def _sentence(annotation: Any) -> str:
-    written = cast("dict[str, Any]", annotation).get("task_desc") if isinstance(annotation, dict) else None
-    return plain(written) if isinstance(written, str) else ""
+def _sentence(annotation: Any, *, steps: bool) -> str:
+    written = cast("dict[str, Any]", annotation) if isinstance(annotation, dict) else {}
+    goal, told = written.get("task_desc"), written.get("high_descs")
+    sentence = plain(goal) if isinstance(goal, str) else ""
+    if not (steps and sentence and isinstance(told, list)):
+        return sentence
+    told = [plain(step) for step in cast("list[Any]", told)[:_MOST_STEPS] if isinstance(step, str)]
+    return " ".join(filter(None, (sentence, *told)))[:_LONGEST_INSTRUCTION].rstrip()

@@ -233,8 +233,9 @@ class AlfworldWorld:
         """The task with a person's goal, where people's are asked for and there is one."""
         if not self._goals.human or task.source is None:
             return task
-        wording = self._goals.choose(task.id, sentences_of(task.source.with_name(TRAJECTORY_FILE)))
-        return task if wording is None else replace(task, goal=wording.sentence, wording=f"human:{wording.annotator}")
+        sentences = sentences_of(task.source.with_name(TRAJECTORY_FILE), steps=self._goals.steps)
+        wording = self._goals.choose(task.id, sentences)
+        return task if wording is None else replace(task, goal=wording.sentence, wording=self._goals.wording(wording.annotator))
 
     def _generated(self) -> GeneratedTasks:
         if self._made_up is None:

@@ -29,13 +29,21 @@ def trajectory(folder: Path, content: Any) -> Path:
         ("human:2", Goals(human=True, number=2)),
         ("human:seed=7", Goals(human=True, seed=7)),
         ("human:seed=-7", Goals(human=True, seed=-7)),
+        ("human+steps", Goals(human=True, steps=True)),
+        ("human+steps:2", Goals(human=True, number=2, steps=True)),
+        ("human+steps:seed=7", Goals(human=True, seed=7, steps=True)),
     ],
 )
 def test_the_settings_are_read(setting: str, goals: Goals) -> None:
     assert parse_goals(setting) == goals
 
 
-@given(st.text() | st.sampled_from(["human:0", "human:", "human:seed=", "humans", "human:1\n", "human:seed=" + "9" * 5000]))
+@given(
+    st.text()
+    | st.sampled_from(
+        ["human:0", "human+steps:0", "human+", "human:", "human:seed=", "humans", "human:1\n", "human:seed=" + "9" * 5000]
+    )
+)
 def test_other_settings_are_refused_with_the_known_ones(setting: str) -> None:
     with pytest.raises(ConfigurationError, match="human:seed=N"):
         parse_goals(setting)
@@ -94,6 +102,22 @@ def test_sentences_keep_their_annotators_numbers(tmp_path: Path) -> None:
     annotations = [{"task_desc": " Put it  away. "}, {"task_desc": 5}, "nothing", {}, {"task_desc": "tidy"}]
     file = trajectory(tmp_path, {"turk_annotations": {"anns": annotations}})
     assert sentences_of(file) == ("Put it away.", "", "", "", "tidy")
+
+
+def test_instructions_follow_the_goal_where_they_are_asked_for(tmp_path: Path) -> None:
+    annotations = [
+        {"task_desc": "Put it away.", "high_descs": ["Turn\x07  left.", 5, "", "Walk\non. "]},
+        {"task_desc": "tidy", "high_descs": "no list"},
+        {"high_descs": ["Nobody knows", "what for."]},
+        {"task_desc": "much", "high_descs": ["and more"] * 900},
+    ]
+    file = trajectory(tmp_path, {"turk_annotations": {"anns": annotations}})
+    told = sentences_of(file, steps=True)
+    assert told[:3] == ("Put it away. Turn left. Walk on.", "tidy", "")
+    assert told[3].count("and more") == 60
+    assert sentences_of(file) == ("Put it away.", "tidy", "", "much")
+    wording = Goals(human=True, number=1, steps=True).wording(1)
+    assert parse_goals(wording) == Goals(human=True, number=1, steps=True)
 
 
 @given(
