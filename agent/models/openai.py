@@ -260,6 +260,7 @@ class OpenAIModel:
         finally:
             for task in tasks:
                 task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
         scores = Scores.joined([Scores((), 1, alone.usage, alone.timing), *found])
         return replace(scores, timing=replace(scores.timing, seconds=time.perf_counter() - started))
 

@@ -16,7 +16,7 @@ from agent.agents.registry import make_agent
 from agent.episode import Terms, run_episode
 from agent.evaluation.failures import FailureKind, why
 from agent.events import Called, Clocked, Ended, Event, Spent, Unreadable
-from agent.models.base import Capabilities, Message
+from agent.models.base import Capabilities, Message, Scores
 from agent.record import EpisodeRecorder, read_episode
 from tests.agent.golden import Answering
 from tests.backends.server import Messages
@@ -170,8 +170,8 @@ def test_a_reply_that_leads_nowhere_is_bounded_recorded_and_classed(world: World
 class Miscounting(Answering):
     """Answers with scores that are none."""
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Sequence[float]:
-        return [float("nan")] * len(continuations)
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+        return Scores((float("nan"),) * len(continuations))
 
 
 def test_scores_that_are_none_are_the_models_failure(world: World, tmp_path: Path) -> None:

@@ -326,6 +326,16 @@ def test_who_needs_scores_says_so_before_the_first_call(
     assert not (tmp_path / "run" / "run.json").exists()
 
 
+@pytest.mark.parametrize("trouble", [backend.saying("find an egg,"), backend.raw(b'{"choices": []}'), backend.status(401)])
+def test_an_endpoint_that_no_longer_scores_ends_the_episode_as_the_models(
+    server: Server, world: World, tmp_path: Path, trouble: backend.Behaviour
+) -> None:
+    server.behave(*[backend.answer] * 100, otherwise=trouble)
+    played = play(server, world, world.task("example:1"), "saycan", tmp_path / "e.jsonl")
+    assert (played.ended.outcome, played.ended.boundary, played.ended.steps) == ("error", "model", 0)
+    assert not calls(played.events)
+
+
 def test_who_cannot_be_held_to_skills_is_shown_them(server: Server, world: World, tmp_path: Path) -> None:
     played = play(server, world, world.task("example:1"), "lota", tmp_path / "e.jsonl")
     assert "open the fridge, open the microwave" in played.requests[0].messages[0]["content"]
