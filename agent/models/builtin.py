@@ -19,6 +19,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from agent.models.arguments import refuse_unsupported
 from agent.models.base import Bias, Capabilities, Completion, Message, Scores, Timing, TokenChoice, Usage
@@ -57,7 +58,8 @@ class BuiltinModel:
         self._name = name
         self._vocabulary = file.vocabulary
         self._reader = _Reader(file)
-        self._thread = ThreadPoolExecutor(1, "builtin-model")
+        # Matrices as small as these are not worth sharing out: on busy cores threads wait for each other many times as long.
+        self._thread = ThreadPoolExecutor(1, "builtin-model", threadpool_limits, (1, "blas"))
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
 
 from agent.models.base import Message
 from agent.models.builtin import BuiltinModel, load_builtin
@@ -140,3 +141,9 @@ def test_what_could_neither_be_shown_nor_computed_is_no_model(tmp_path: Path, wo
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"nowhere\.weights"):
         load_builtin(tmp_path / "nowhere.weights")
+
+
+@pytest.mark.anyio
+async def test_matrices_are_not_shared_out_among_threads(model: BuiltinModel) -> None:
+    await model.complete(asked(), max_tokens=1)
+    assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} <= {1}
