@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime
 import io
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -16,6 +18,8 @@ from knowledge.rules import Edit, Evidence, Origin, Rule
 from worlds.errors import KnowledgeError
 
 WIDTH = 110
+
+_FIELD = re.compile(r"[- ] +[a-z]+:")
 
 
 def rewrite(text: str, page: Page, changed: Mapping[int, Rule], added: Sequence[Rule], where: str) -> tuple[str, Page]:
@@ -65,7 +69,39 @@ def _item(text: str, rule: Rule) -> list[str]:
     if len(items) != 1:
         raise _Unclear("a rule cannot be told from the next")
     items[0] = _updated(items[0], rule)
-    return _dumped(items).splitlines()
+    within = _within_texts(text)
+    before = [line for number, line in enumerate(text.split("\n")) if number not in within]
+    return _with_comments(before, _dumped(items).splitlines())
+
+
+def _with_comments(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """``after`` with the lines of comment that only ``before`` has, each above the field that it stood above, else at the end.
+
+    A field that goes takes along what ruamel keeps with it: the lines of comment down to the next one.
+    """
+    lines = list(after)
+    there = Counter(map(str.strip, after))
+    below = len(lines)
+    for line in reversed(before):
+        text = line.strip()
+        if not text.startswith("#"):
+            field = _FIELD.match(line)
+            below = next((at for at, other in enumerate(lines) if field and other.startswith(field[0])), below)
+        elif there[text]:
+            there[text] -= 1
+        else:
+            lines.insert(below, line)
+    return lines
+
+
+def _within_texts(text: str) -> set[int]:
+    """The lines that a text of several lines goes on in: what looks like a comment there is none."""
+    found: set[int] = set()
+    for event in _round_trip().parse(text):
+        if getattr(event, "value", None) is not None:
+            end = event.end_mark
+            found.update(range(event.start_mark.line + 1, end.line + (end.column > 0)))
+    return found
 
 
 def _as_a_whole(text: str, _: Layout | None, changed: Mapping[int, Rule], added: Sequence[Rule]) -> str:

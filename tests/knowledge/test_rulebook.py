@@ -200,6 +200,21 @@ def test_comments_within_a_changed_rule_stay() -> None:
     assert [rule.id for rule in after.rules] == ["rule-1", "heat", "cold"]
 
 
+def test_a_field_that_goes_leaves_the_comments_below_it() -> None:
+    before = parsed(
+        "- id: a\n  statement: |\n    a\n    # no comment\n  types: [x]\n  # of the evidence\n"
+        "  evidence:\n    supports: 1\n  # why it was accepted\n  history:\n  - did: accepted\n- id: b\n  statement: b\n"
+        "  evidence: {supports: 1}\n  # to be looked at\n"
+    )
+    rule, other = before.rules
+    after = before.put([rule.edited(replace(rule, statement="b", types=())), other.edited(replace(other, statement="c"))])
+    a, b = after.text.split("- id: b")
+    assert "evidence:" not in after.text.replace("field: evidence", "")
+    assert "  # of the evidence\n  # why it was accepted\n  history:" in a
+    assert b.endswith("  # to be looked at\n")
+    assert after.text.count("# no comment") == 1, "in what it was"
+
+
 def test_what_a_person_did_is_dated_and_what_was_done_before_is_not() -> None:
     before = parsed(FULL)
     day = date(2026, 11, 21)
