@@ -122,4 +122,9 @@ def _sentence(annotation: Any, *, steps: bool) -> str:
     if not (steps and sentence and isinstance(told, list)):
         return sentence
     told = [plain(step) for step in cast("list[Any]", told)[:_MOST_STEPS] if isinstance(step, str)]
-    return " ".join(filter(None, (sentence, *told)))[:_LONGEST_INSTRUCTION].rstrip()
+    return " ".join(map(_stopped, filter(None, (sentence, *told))))[:_LONGEST_INSTRUCTION].rstrip()
+
+
+def _stopped(sentence: str) -> str:
+    """The sentence with a mark at its end, which many annotators left out: in one line it would run on into the next."""
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence.rstrip(',;:')}."

@@ -106,7 +106,7 @@ def test_sentences_keep_their_annotators_numbers(tmp_path: Path) -> None:
 
 def test_instructions_follow_the_goal_where_they_are_asked_for(tmp_path: Path) -> None:
     annotations = [
-        {"task_desc": "Put it away.", "high_descs": ["Turn\x07  left.", 5, "", "Walk\non. "]},
+        {"task_desc": "Put it away", "high_descs": ["Turn\x07  left,", 5, "", "Walk\non. "]},
         {"task_desc": "tidy", "high_descs": "no list"},
         {"high_descs": ["Nobody knows", "what for."]},
         {"task_desc": "much", "high_descs": ["and more"] * 900},
@@ -115,7 +115,7 @@ def test_instructions_follow_the_goal_where_they_are_asked_for(tmp_path: Path) -
     told = sentences_of(file, steps=True)
     assert told[:3] == ("Put it away. Turn left. Walk on.", "tidy", "")
     assert told[3].count("and more") == 60
-    assert sentences_of(file) == ("Put it away.", "tidy", "", "much")
+    assert sentences_of(file) == ("Put it away", "tidy", "", "much")
     wording = Goals(human=True, number=1, steps=True).wording(1)
     assert parse_goals(wording) == Goals(human=True, number=1, steps=True)
 
