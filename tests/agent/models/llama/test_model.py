@@ -7,6 +7,7 @@ import json
 import math
 import os
 import signal
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -19,6 +20,7 @@ from agent.evaluation.plan import make_plan
 from agent.models.base import Message
 from agent.models.llama.model import LIVES, LlamaModel, installed
 from agent.models.llama.options import parse_options
+from agent.models.llama.protocol import Asked, Load
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 
@@ -131,6 +133,34 @@ def test_given_texts_are_scored_exactly_where_they_can_be(tiny: Path, runtime: s
         assert any(scored == pytest.approx(logprob, abs=1e-3) for text, logprob in told if text == "A")
 
     use(tiny, f"runtime={runtime}&{EXACT}", test)
+
+
+def test_a_text_longer_than_a_batch_is_scored(tiny: Path, runtime: str) -> None:
+    if runtime == "xllamacpp":
+        pytest.skip("it does not score")
+    texts = ["ab" * 100, "c"]
+
+    async def test(model: LlamaModel) -> tuple[float, ...]:
+        return (await model.score(HELLO, texts)).logprobs
+
+    options = f"runtime={runtime}&slots=1&{EXACT}"
+    assert use(tiny, f"{options}&batch=1", test) == pytest.approx(use(tiny, options, test), abs=1e-3)
+
+
+def test_scoring_stops_where_it_is_called_off(tiny: Path) -> None:
+    if "llama-cpp-python" not in installed():
+        pytest.skip("needs llama-cpp-python")
+    from agent.models.llama.llamacpp import LlamaCpp
+
+    called_off = threading.Event()
+    called_off.set()
+    runtime = LlamaCpp(Load(str(tiny), 128, parse_options("slots=1&threads=1")))
+    try:
+        asked = Asked((("user", "hello"),), continuations=("go", "take"))
+        assert runtime.answer(asked, called_off).scores == ()
+        assert len(runtime.answer(asked, threading.Event()).scores) == 2
+    finally:
+        runtime.close()
 
 
 def test_a_template_that_says_nothing_is_an_error(tmp_path: Path, runtime: str) -> None:
@@ -257,6 +287,9 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, runtime: str) -> None:
     ):
         with pytest.raises(ModelError, match=why):
             use(tiny, f"runtime={runtime}&threads=1&{options}", ask)
+    if runtime == "llama-cpp-python":
+        with pytest.raises(ModelError, match=r"decodes 192 conversations at once.*slots=192"):
+            use(tiny, f"runtime={runtime}&threads=1&slots=193", ask)
     assert use(tmp_path / "mute.gguf", f"runtime={runtime}&template=chatml", ask)
 
 
