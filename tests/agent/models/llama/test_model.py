@@ -103,15 +103,22 @@ def test_what_prompts_begin_with_alike_is_evaluated_once(tiny: Path, runtime: st
 
 
 def test_many_at_once_say_what_each_says_alone(tiny: Path, runtime: str) -> None:
-    talks = [[Message("user", f"house {number}: what now?")] for number in range(8)]
+    async def talk(model: LlamaModel, number: int) -> list[str]:
+        said, replies = [Message("user", f"house {number}: what now?")], list[str]()
+        for turn in range(3):
+            replies.append((await model.complete(said, max_tokens=12 + number)).text)
+            said += [Message("assistant", replies[-1]), Message("user", f"{turn}: nothing happens.")]
+        return replies
 
-    async def alone(model: LlamaModel) -> list[str]:
-        return [(await model.complete(talk, max_tokens=24)).text for talk in talks]
+    async def alone(model: LlamaModel) -> list[list[str]]:
+        return [await talk(model, number) for number in range(8)]
 
-    async def together(model: LlamaModel) -> list[str]:
-        return [reply.text for reply in await asyncio.gather(*(model.complete(talk, max_tokens=24) for talk in talks))]
+    async def together(model: LlamaModel) -> list[list[str]]:
+        return list(await asyncio.gather(*(talk(model, number) for number in range(8))))
 
-    assert use(tiny, f"runtime={runtime}&slots=4&{EXACT}", together) == use(tiny, f"runtime={runtime}&slots=1&{EXACT}", alone)
+    replies = use(tiny, f"runtime={runtime}&slots=1&{EXACT}", alone)
+    for slots in (4, 8):
+        assert use(tiny, f"runtime={runtime}&slots={slots}&{EXACT}", together) == replies
 
 
 def test_given_texts_are_scored_exactly_where_they_can_be(tiny: Path, runtime: str) -> None:
