@@ -59,6 +59,7 @@ class Library:
         self.vocabulary = lib.llama_model_get_vocab(self.model)
         self.size = int(lib.llama_vocab_n_tokens(self.vocabulary))
         self.slots = options.slots
+        self._offloads = options.gpu_layers != 0 and bool(lib.llama_supports_gpu_offload())
         # No output is left without room: there is one for each sequence.
         self.batch = max(options.batch, options.slots + CANDIDATES)
         self.context_size = wanted.context
@@ -80,7 +81,7 @@ class Library:
     @property
     def device(self) -> str:
         """What decodes."""
-        return "GPU" if lib.llama_supports_gpu_offload() else "CPU"
+        return "GPU" if self._offloads else "CPU"
 
     def prompt(self, messages: Sequence[tuple[str, str]]) -> tuple[int, ...]:
         """The tokens of a conversation, with the mark after which the model speaks. Raises ``Refused``."""

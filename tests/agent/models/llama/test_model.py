@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+import re
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -21,6 +22,7 @@ from agent.models.base import Message
 from agent.models.llama.model import LIVES, LlamaModel, installed
 from agent.models.llama.options import parse_options
 from agent.models.llama.protocol import Asked, Load
+from agent.models.proving import prove
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 
@@ -83,6 +85,12 @@ def test_a_reply_with_all_that_can_be_asked_of_it(tiny: Path, runtime: str) -> N
         assert warm[0].text == warm[1].text != warm[2].text
 
     use(tiny, f"runtime={runtime}&{EXACT}", test)
+
+
+def test_what_runs_it_is_shown(tiny: Path, runtime: str) -> None:
+    proof = use(tiny, f"runtime={runtime}&{EXACT}", prove)
+    assert re.fullmatch(rf"{runtime} \d\S+, .+", proof.runtime)
+    assert ("exact scores of texts" in {one.ability for one in proof.findings if one.works}) == (runtime != "xllamacpp")
 
 
 def test_what_prompts_begin_with_alike_is_evaluated_once(tiny: Path, runtime: str) -> None:
