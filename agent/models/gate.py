@@ -37,6 +37,7 @@ class Gate:
         self._held_until = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
+        self._closed: BaseException | None = None
 
     @property
     def limit(self) -> int | None:
@@ -54,7 +55,9 @@ class Gate:
         return self._round
 
     async def enter(self) -> Ticket:
-        """Wait to be let in; every ``enter`` is followed by one ``leave``."""
+        """Wait to be let in; every ``enter`` that returns is followed by one ``leave``. Raises what it was dismissed with."""
+        if self._closed is not None:
+            raise self._closed
         if self._waiting or not self._open():
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
@@ -86,7 +89,8 @@ class Gate:
         self._admit()
 
     def dismiss(self, why: BaseException) -> None:
-        """Let none of those in that are waiting now: their ``enter`` raises ``why``."""
+        """Let nobody in any more, also not those who are still to come back refused: ``enter`` raises ``why``."""
+        self._closed = why
         for turn in self._waiting:
             if not turn.done():
                 turn.set_exception(why)

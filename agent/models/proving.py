@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from agent.models.base import Capabilities, Completion, Message, Model
+from agent.models.llama.model import LlamaModel
 from agent.models.wishes import spelt_of
 from worlds.errors import HousequestError
 
@@ -37,10 +38,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A model's plain reply, and what it was found to do besides."""
+    """A model's plain reply, and what it was found to do besides; ``runtime`` is what ran it on this machine, and on what."""
 
     reply: Completion
     findings: tuple[Finding, ...]
+    runtime: str = ""
 
 
 async def prove(model: Model) -> Proof:
@@ -59,7 +61,14 @@ async def prove(model: Model) -> Proof:
         await _tried("exact scores of texts", offered.scoring, lambda: _scores(model, messages)),
         _sameness(offered, reply, again),
     ]
-    return Proof(reply, tuple(findings))
+    return Proof(reply, tuple(findings), await _runtime(model))
+
+
+async def _runtime(model: Model) -> str:
+    if not isinstance(model, LlamaModel):
+        return ""
+    ready = await model.ready()
+    return f"{ready.runtime} {ready.version}, {ready.device}"
 
 
 async def _tried(ability: str, offered: bool, trial: Callable[[], Awaitable[tuple[bool, str]]]) -> Finding:

@@ -91,6 +91,7 @@ def check(
         "",
         f"{_counted(usage.prompt)} tokens read, {_counted(usage.completion)} written, {completion.timing.seconds:.2f} s, "
         f"{completion.finish}",
+        *([f"by {proof.runtime}"] if proof.runtime else []),
         "",
         *(f"{found.ability:<22} {'yes' if found.works else 'no':<4} {found.seen}" for found in proof.findings),
     ]

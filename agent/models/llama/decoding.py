@@ -76,13 +76,16 @@ class Decoder:
             return
         self._waiting.append(work)
 
-    def score(self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], answer: Future[Answered]) -> None:
+    def score(
+        self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], cancelled: Cancelled, answer: Future[Answered]
+    ) -> None:
         """The log-probability (nats) of each continuation after ``prompt``, into ``answer``, while all else waits.
 
-        Its ``completion`` counts the tokens of continuations that were evaluated: all but the last of each.
+        Its ``completion`` counts the tokens of continuations that were evaluated: all but the last of each. Once it is
+        cancelled, no batch more is evaluated.
         """
         try:
-            scores = tuple(self._scores(prompt, continuations))
+            scores = tuple(self._scores(prompt, continuations, cancelled))
             read = sum(max(len(tokens) - 1, 0) for tokens in continuations)
             answer.set_result(Answered(prompt=len(prompt), completion=read, cached=self._found, scores=scores))
         except Refused as refused:
@@ -223,7 +226,7 @@ class Decoder:
         self._library.forget(slot.sequence, -1)
         slot.held.clear()
 
-    def _scores(self, prompt: Sequence[int], continuations: Sequence[Sequence[int]]) -> Iterable[float]:
+    def _scores(self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], cancelled: Cancelled) -> Iterable[float]:
         library = self._library
         longest = max(map(len, continuations), default=0)
         if len(prompt) + longest > library.context_size:
@@ -232,32 +235,37 @@ class Decoder:
         self._keep(slot, self._best(slot, prompt))
         self._found = len(slot.held)
         # What follows the last token of the prompt is the first of every continuation: it must be among this batch's.
-        self._fill(slot, prompt[len(slot.held) :])
+        self._fill(slot, prompt[len(slot.held) :], cancelled)
+        if cancelled.is_set():
+            return
         first = _log_softmax(library.logits(self._turn))
         for group in _groups(continuations, library.batch):
+            if cancelled.is_set():
+                return
             yield from self._score_group(slot, first, group)
 
     def _score_group(self, slot: _Slot, first: Logits, group: Sequence[Sequence[int]]) -> Iterable[float]:
         library = self._library
+        totals = [float(first[tokens[0]]) if tokens else 0.0 for tokens in group]
         entries: list[_Entry] = []
-        starts: list[int] = []
+        following: list[tuple[int, int]] = []
         for place, tokens in enumerate(group):
             sequence = library.slots + place
             library.copy(slot.sequence, sequence)
-            starts.append(len(entries))
             base = len(slot.held)
             entries.extend(_Entry(token, base + at, sequence, wanted=True) for at, token in enumerate(tokens[:-1]))
+            following.extend((place, token) for token in tokens[1:])
         try:
-            if entries and not self._evaluate(entries):
-                raise Refused("has no room to score so many texts", "Give it fewer texts at once, or a larger context.")
-            for tokens, start in zip(group, starts, strict=True):
-                total = float(first[tokens[0]]) if tokens else 0.0
-                for at, token in enumerate(tokens[1:]):
-                    total += float(_log_softmax(library.logits(start + at))[token])
-                yield total
+            # One text alone may be longer than a batch.
+            for start in range(0, len(entries), library.batch):
+                if not self._evaluate(entries[start : start + library.batch]):
+                    raise Refused("has no room to score so many texts", "Give it fewer texts at once, or a larger context.")
+                for at, (place, token) in enumerate(following[start : start + library.batch]):
+                    totals[place] += float(_log_softmax(library.logits(at))[token])
         finally:
             for place in range(len(group)):
                 library.forget(library.slots + place, -1)
+        return totals
 
     def _free_slot(self) -> _Slot:
         """A slot that nobody uses; where all are taken, those who use them are taken on until one is free."""
@@ -265,8 +273,10 @@ class Decoder:
             self.step()
         return min((slot for slot in self._slots if slot.work is None), key=lambda each: each.used)
 
-    def _fill(self, slot: _Slot, tokens: Sequence[int]) -> None:
+    def _fill(self, slot: _Slot, tokens: Sequence[int], cancelled: Cancelled) -> None:
         for start in range(0, len(tokens), self._library.batch):
+            if cancelled.is_set():
+                return
             part = tokens[start : start + self._library.batch]
             base = len(slot.held)
             entries = [

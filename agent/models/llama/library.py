@@ -45,6 +45,12 @@ class Library:
         options = wanted.options
         lib.llama_log_set(_LOG, None)
         lib.llama_backend_init()
+        most = int(lib.llama_max_parallel_sequences()) - CANDIDATES
+        if options.slots > most:
+            raise Refused(
+                f"has {options.slots} slots, and llama-cpp-python decodes {most} conversations at once",
+                f"Give it fewer, ?slots={most}, or name ?runtime=xllamacpp.",
+            )
         parameters = lib.llama_model_default_params()
         parameters.n_gpu_layers = options.gpu_layers
         self.model = lib.llama_model_load_from_file(os.fsencode(wanted.path), parameters)
@@ -53,7 +59,9 @@ class Library:
         self.vocabulary = lib.llama_model_get_vocab(self.model)
         self.size = int(lib.llama_vocab_n_tokens(self.vocabulary))
         self.slots = options.slots
-        self.batch = max(options.batch, options.slots, 32)
+        self._offloads = options.gpu_layers != 0 and bool(lib.llama_supports_gpu_offload())
+        # No output is left without room: there is one for each sequence.
+        self.batch = max(options.batch, options.slots + CANDIDATES)
         self.context_size = wanted.context
         self.context = lib.llama_init_from_model(self.model, self._parameters(wanted))
         if not self.context:
@@ -73,7 +81,7 @@ class Library:
     @property
     def device(self) -> str:
         """What decodes."""
-        return "GPU" if lib.llama_supports_gpu_offload() else "CPU"
+        return "GPU" if self._offloads else "CPU"
 
     def prompt(self, messages: Sequence[tuple[str, str]]) -> tuple[int, ...]:
         """The tokens of a conversation, with the mark after which the model speaks. Raises ``Refused``."""

@@ -46,7 +46,7 @@ class LlamaCpp:
         answer: Future[Answered] = Future()
         if asked.continuations is not None:
             continuations = tuple(self._library.tokens(text, special=False) for text in asked.continuations)
-            self._waiting.put(lambda: self._decoder.score(prompt, continuations, answer))
+            self._waiting.put(lambda: self._decoder.score(prompt, continuations, cancelled, answer))
         else:
             sampler = self._library.sampler(asked, self._grammar(asked))
             self._waiting.put(lambda: self._decoder.begin(prompt, asked, sampler, cancelled, answer))

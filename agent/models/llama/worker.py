@@ -28,6 +28,8 @@ def serve() -> NoReturn:
     threading.excepthook = lambda fault: _end_on(fault.exc_value)
     requests = os.fdopen(os.dup(0), encoding="utf-8")
     answers = _Answers(os.fdopen(os.dup(1), "w", encoding="utf-8"))
+    # What compiled code gives up with are its last words, which a debugger's would follow.
+    os.environ.setdefault("GGML_NO_BACKTRACE", "1")
     # Compiled code prints where it likes; the answers must stay alone.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)

@@ -68,6 +68,20 @@ async def test_a_wait_holds_all_back_and_ends() -> None:
     assert gate.active == 1
 
 
+async def test_nobody_is_let_in_once_all_are_dismissed() -> None:
+    gate = Gate(1)
+    inside = await gate.enter()
+    waiting = asyncio.create_task(gate.enter())
+    await asyncio.sleep(0)
+    gate.dismiss(RuntimeError("it is over"))
+    # Who was inside, and was refused, would come back after the wait.
+    gate.leave(inside, "crowded", 30)
+    for coming in (waiting, gate.enter()):
+        with pytest.raises(RuntimeError, match="it is over"):
+            await coming
+    assert gate.active == 0
+
+
 async def test_calls_are_let_in_as_they_came() -> None:
     gate, order = Gate(1), list[int]()
 

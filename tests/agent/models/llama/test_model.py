@@ -6,7 +6,9 @@ import asyncio
 import json
 import math
 import os
+import re
 import signal
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -19,6 +21,8 @@ from agent.evaluation.plan import make_plan
 from agent.models.base import Message
 from agent.models.llama.model import LIVES, LlamaModel, installed
 from agent.models.llama.options import parse_options
+from agent.models.llama.protocol import Asked, Load
+from agent.models.proving import prove
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 
@@ -83,6 +87,12 @@ def test_a_reply_with_all_that_can_be_asked_of_it(tiny: Path, runtime: str) -> N
     use(tiny, f"runtime={runtime}&{EXACT}", test)
 
 
+def test_what_runs_it_is_shown(tiny: Path, runtime: str) -> None:
+    proof = use(tiny, f"runtime={runtime}&{EXACT}", prove)
+    assert re.fullmatch(rf"{runtime} \d\S+, .+", proof.runtime)
+    assert ("exact scores of texts" in {one.ability for one in proof.findings if one.works}) == (runtime != "xllamacpp")
+
+
 def test_what_prompts_begin_with_alike_is_evaluated_once(tiny: Path, runtime: str) -> None:
     async def test(model: LlamaModel) -> list[int | None]:
         talk, cached = list(HELLO), list[int | None]()
@@ -101,15 +111,22 @@ def test_what_prompts_begin_with_alike_is_evaluated_once(tiny: Path, runtime: st
 
 
 def test_many_at_once_say_what_each_says_alone(tiny: Path, runtime: str) -> None:
-    talks = [[Message("user", f"house {number}: what now?")] for number in range(8)]
+    async def talk(model: LlamaModel, number: int) -> list[str]:
+        said, replies = [Message("user", f"house {number}: what now?")], list[str]()
+        for turn in range(3):
+            replies.append((await model.complete(said, max_tokens=12 + number)).text)
+            said += [Message("assistant", replies[-1]), Message("user", f"{turn}: nothing happens.")]
+        return replies
 
-    async def alone(model: LlamaModel) -> list[str]:
-        return [(await model.complete(talk, max_tokens=24)).text for talk in talks]
+    async def alone(model: LlamaModel) -> list[list[str]]:
+        return [await talk(model, number) for number in range(8)]
 
-    async def together(model: LlamaModel) -> list[str]:
-        return [reply.text for reply in await asyncio.gather(*(model.complete(talk, max_tokens=24) for talk in talks))]
+    async def together(model: LlamaModel) -> list[list[str]]:
+        return list(await asyncio.gather(*(talk(model, number) for number in range(8))))
 
-    assert use(tiny, f"runtime={runtime}&slots=4&{EXACT}", together) == use(tiny, f"runtime={runtime}&slots=1&{EXACT}", alone)
+    replies = use(tiny, f"runtime={runtime}&slots=1&{EXACT}", alone)
+    for slots in (4, 8):
+        assert use(tiny, f"runtime={runtime}&slots={slots}&{EXACT}", together) == replies
 
 
 def test_given_texts_are_scored_exactly_where_they_can_be(tiny: Path, runtime: str) -> None:
@@ -131,6 +148,34 @@ def test_given_texts_are_scored_exactly_where_they_can_be(tiny: Path, runtime: s
         assert any(scored == pytest.approx(logprob, abs=1e-3) for text, logprob in told if text == "A")
 
     use(tiny, f"runtime={runtime}&{EXACT}", test)
+
+
+def test_a_text_longer_than_a_batch_is_scored(tiny: Path, runtime: str) -> None:
+    if runtime == "xllamacpp":
+        pytest.skip("it does not score")
+    texts = ["ab" * 100, "c"]
+
+    async def test(model: LlamaModel) -> tuple[float, ...]:
+        return (await model.score(HELLO, texts)).logprobs
+
+    options = f"runtime={runtime}&slots=1&{EXACT}"
+    assert use(tiny, f"{options}&batch=1", test) == pytest.approx(use(tiny, options, test), abs=1e-3)
+
+
+def test_scoring_stops_where_it_is_called_off(tiny: Path) -> None:
+    if "llama-cpp-python" not in installed():
+        pytest.skip("needs llama-cpp-python")
+    from agent.models.llama.llamacpp import LlamaCpp
+
+    called_off = threading.Event()
+    called_off.set()
+    runtime = LlamaCpp(Load(str(tiny), 128, parse_options("slots=1&threads=1")))
+    try:
+        asked = Asked((("user", "hello"),), continuations=("go", "take"))
+        assert runtime.answer(asked, called_off).scores == ()
+        assert len(runtime.answer(asked, threading.Event()).scores) == 2
+    finally:
+        runtime.close()
 
 
 def test_a_template_that_says_nothing_is_an_error(tmp_path: Path, runtime: str) -> None:
@@ -257,6 +302,9 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, runtime: str) -> None:
     ):
         with pytest.raises(ModelError, match=why):
             use(tiny, f"runtime={runtime}&threads=1&{options}", ask)
+    if runtime == "llama-cpp-python":
+        with pytest.raises(ModelError, match=r"decodes 192 conversations at once.*slots=192"):
+            use(tiny, f"runtime={runtime}&threads=1&slots=193", ask)
     assert use(tmp_path / "mute.gguf", f"runtime={runtime}&template=chatml", ask)
 
 
