@@ -59,6 +59,17 @@ ARGUMENTS = [(*command, odd) for command in COMMANDS for odd in (ODD if command 
 
 
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=lambda arguments: ascii(arguments)[:40])
+def test_an_odd_argument_is_an_error(arguments: tuple[str | bytes, ...], call: Run) -> None:
+    done = call(*map(os.fsdecode, arguments))
+    assert done.returncode in {1, 2}
+    assert done.stderr.strip()
+    assert "Traceback" not in done.stderr
+    assert "\x1b" not in done.stderr
+    assert done.stdout == ""
+
+
+# Of a process of its own are the decoding of arguments and the encoding of what is said about them.
+@pytest.mark.parametrize("arguments", [(*command, ODD[0]) for command in COMMANDS], ids=lambda arguments: arguments[0])
 def test_no_argument_ends_in_a_traceback(arguments: tuple[str | bytes, ...], tmp_path: Path) -> None:
     command = [*map(os.fsencode, (*COMMAND, *arguments))]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, input=b"", check=False, timeout=60)

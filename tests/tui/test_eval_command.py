@@ -118,7 +118,7 @@ def test_other_habits_are_another_run(call: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("presses", [1, 20])
-def test_an_interrupt_ends_cleanly_and_is_resumable(presses: int, run: Run, tmp_path: Path, server: Server) -> None:
+def test_an_interrupt_ends_cleanly_and_is_resumable(presses: int, call: Run, tmp_path: Path, server: Server) -> None:
     command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")
     server.behave(otherwise=together(1_000))
     process = subprocess.Popen([*COMMAND, *command], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
@@ -132,10 +132,10 @@ def test_an_interrupt_ends_cleanly_and_is_resumable(presses: int, run: Run, tmp_
     assert "Exception" not in said
     assert "Interrupted; 0 of 3 finished. The same command goes on with it." in said
     assert "Traceback" not in said
-    reported = run("report", "run")
+    reported = call("report", "run")
     assert "Not finished: 3 of 3" in reported.stdout
     server.reset()
-    assert run(*command).returncode == 0
+    assert call(*command).returncode == 0
 
 
 @pytest.mark.parametrize(
