@@ -87,7 +87,7 @@ _ODD_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 _VALUE = _ODD_TEXT | st.sampled_from(("scripted", "demo", "expert", "1", "-1", "type", "x=1", "openai:x", "scripted:x", "\0"))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(_COMMANDS), st.lists(st.sampled_from(_FLAGS + _MORE) | _VALUE, max_size=6))
 def test_any_arguments_are_a_result_or_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: list[str]
