@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,14 @@ EVERY = (*AGENTS, *PLANNERS, *(pytest.param(agent, marks=pytest.mark.slow) for a
 
 CHATTING = (*AGENTS, *PLANNERS)
 """Agents that read replies."""
+
+
+def in_turn(houses: Sequence[str]) -> Iterator[object]:
+    """Agents with houses: the first agent in every house and each other in one, by turns; the whole product is slow."""
+    for place, agent in enumerate((*CHATTING, *SCORING)):
+        for number, house in enumerate(houses):
+            soon = agent not in SCORING and (place == 0 or place % len(houses) == number)
+            yield pytest.param(agent, house, id=f"{house}-{agent}", marks=() if soon else pytest.mark.slow)
 
 
 @dataclass(frozen=True)

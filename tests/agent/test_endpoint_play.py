@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent import events
 from agent.roles.base import spoken
-from tests.agent.playing import AGENTS, CHATTING, EVERY, PLANNERS, Played, one_of_each_type, play
+from tests.agent.playing import AGENTS, CHATTING, EVERY, PLANNERS, Played, in_turn, one_of_each_type, play
 from tests.backends import server as backend
 from tests.backends.policy import Solver
 from tests.backends.server import Behaviour, Messages, Server
@@ -28,8 +29,7 @@ def plans(played: Played) -> list[events.Planned]:
     return [event.body for event in played.events if isinstance(event.body, events.Planned)]
 
 
-@pytest.mark.parametrize("agent", EVERY)
-@pytest.mark.parametrize("house", HOUSES)
+@pytest.mark.parametrize(("agent", "house"), in_turn(HOUSES))
 def test_a_bundled_house_is_won(server: Server, world: World, tmp_path: Path, agent: str, house: str) -> None:
     played = play(server, world, world.task(house), agent, tmp_path / "e.jsonl")
     assert played.ended.outcome == "won"
@@ -105,49 +105,52 @@ def test_a_roles_prompt_begins_with_all_that_was_said_before(server: Server, wor
 CALM = "calm.jsonl"
 
 
+PASSING: dict[str, tuple[Behaviour, ...]] = {
+    "rate-limited": (backend.status(429, retry_after="0.01"), backend.status(429)),
+    "cut off": (backend.cut_off, backend.cut_off),
+    "all sorts": (backend.status(503), backend.cut_off, backend.status(408)),
+    "slow": (backend.slow(0.2),),
+}
+
+
 @pytest.mark.parametrize("agent", EVERY)
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        [backend.status(429, retry_after="1"), backend.status(429)],
-        [backend.cut_off, backend.cut_off],
-        [backend.status(503), backend.cut_off, backend.status(408)],
-        [backend.slow(0.2)],
-    ],
-    ids=["rate-limited", "cut off", "all sorts", "slow"],
-)
-def test_passing_trouble_leaves_no_trace_in_the_record(
-    server: Server, world: World, tmp_path: Path, agent: str, trouble: list[Behaviour]
-) -> None:
+def test_passing_trouble_leaves_no_trace_in_the_record(server: Server, world: World, tmp_path: Path, agent: str) -> None:
     task = world.task("example:2")
     calm = play(server, world, task, agent, tmp_path / CALM)
-    server.behave(backend.answer, *trouble)
-    troubled = play(server, world, task, agent, tmp_path / "troubled.jsonl")
-    assert troubled.ended.outcome == "won"
-    assert troubled.record == calm.record
-    assert sum(clock.attempts for clock in troubled.clocks) == len(troubled.requests)
+    for name, trouble in PASSING.items():
+        server.behave(backend.answer, *trouble)
+        troubled = play(server, world, task, agent, tmp_path / f"{name}.jsonl")
+        assert troubled.ended.outcome == "won", name
+        assert troubled.record == calm.record, name
+        assert sum(clock.attempts for clock in troubled.clocks) == len(troubled.requests), name
 
 
 PLANNED = {"llm-planner": 1, "socratic": 2}
 """Calls for the first plan."""
 
 
-@pytest.mark.parametrize("agent", CHATTING)
-@pytest.mark.parametrize(
-    ("trouble", "told"),
-    [
-        (backend.status(429), "429"),
-        (backend.status(500), "500"),
-        (backend.status(401), "401"),
-        (backend.cut_off, "dropped the connection"),
-        (backend.half_json, "not JSON"),
-        (backend.raw(b"<html>", content_type="text/html"), "text/html"),
-        (backend.raw(b'{"choices": []}'), "no choices"),
-        (backend.endless(b" " * 9_999), "more than 1 MiB"),
-        (backend.slow(30), "did not answer within 0.3 seconds"),
-    ],
-    ids=["429", "500", "401", "cut off", "half", "html", "empty", "endless", "slow"],
-)
+LASTING: dict[str, tuple[Behaviour, str]] = {
+    "429": (backend.status(429), "429"),
+    "500": (backend.status(500), "500"),
+    "401": (backend.status(401), "401"),
+    "cut off": (backend.cut_off, "dropped the connection"),
+    "half": (backend.half_json, "not JSON"),
+    "html": (backend.raw(b"<html>", content_type="text/html"), "text/html"),
+    "empty": (backend.raw(b'{"choices": []}'), "no choices"),
+    "endless": (backend.endless(b" " * 9_999), "more than 1 MiB"),
+    "slow": (backend.slow(30), "did not answer within 0.3 seconds"),
+}
+
+
+def each_agent_and_each_trouble() -> Iterator[object]:
+    """All troubles to one agent of either kind, and two to every other; the whole product is slow."""
+    for agent in CHATTING:
+        for name, (trouble, told) in LASTING.items():
+            soon = agent in {AGENTS[0], PLANNERS[0]} or name in {"500", "half"}
+            yield pytest.param(agent, trouble, told, id=f"{agent}-{name}", marks=() if soon else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("agent", "trouble", "told"), each_agent_and_each_trouble())
 def test_lasting_trouble_ends_the_episode_as_the_models(
     server: Server, world: World, tmp_path: Path, agent: str, trouble: Behaviour, told: str
 ) -> None:

@@ -18,7 +18,7 @@ import pytest
 from agent import events
 from agent.roles.selector import DONE, said
 from agent.skills.fixed import fixed_skills
-from tests.agent.playing import EVERY, Played, one_of_each_type, play
+from tests.agent.playing import EVERY, Played, in_turn, one_of_each_type, play
 from tests.backends.policy import Solver
 from tests.backends.server import Recorded, Server
 from worlds.alfworld.counts import load_counts
@@ -130,8 +130,7 @@ def world() -> World:
     return make_world("alfworld")
 
 
-@pytest.mark.parametrize("agent", EVERY)
-@pytest.mark.parametrize("house", HOUSES)
+@pytest.mark.parametrize(("agent", "house"), in_turn(HOUSES))
 def test_a_prompt_holds_what_was_told_and_nothing_else(
     server: Server, world: World, tmp_path: Path, agent: str, house: str
 ) -> None:
@@ -194,8 +193,7 @@ def prompts(played: Played) -> list[object]:
     return [request.body for request in played.requests if "continue_final_message" not in request.body]
 
 
-@pytest.mark.parametrize("agent", EVERY)
-@pytest.mark.parametrize("house", HOUSES)
+@pytest.mark.parametrize(("agent", "house"), in_turn(HOUSES))
 def test_what_was_not_told_makes_no_difference(server: Server, world: World, tmp_path: Path, agent: str, house: str) -> None:
     task = world.task(house)
     original = play(server, world, task, agent, tmp_path / "original.jsonl")
@@ -216,8 +214,7 @@ def test_what_was_not_told_makes_no_difference(server: Server, world: World, tmp
     assert copy.ended.outcome == "won"
 
 
-@pytest.mark.parametrize("agent", EVERY)
-@pytest.mark.parametrize("house", HOUSES)
+@pytest.mark.parametrize(("agent", "house"), in_turn(HOUSES))
 def test_what_wins_makes_no_difference(server: Server, world: World, tmp_path: Path, agent: str, house: str) -> None:
     def unwinnable(pddl: str) -> str:
         problem, goal, wanted = pddl.partition("(:goal")

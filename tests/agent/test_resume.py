@@ -113,7 +113,10 @@ async def resume(setting: Setting, recorded: list[Event], person: Person) -> tup
 
 
 def cut_everywhere(setting: Setting, *, every: int = 1) -> Lived:
-    """Live the episode, then cut its record after every event and go on: always the same bytes, and none twice."""
+    """Live the episode, then cut its record after each event (or ``every`` so many) and go on.
+
+    There are always the same bytes, and none twice.
+    """
 
     async def everything() -> Lived:
         lived = await live(setting)
@@ -164,14 +167,15 @@ PLANNING = ("You are the planner of a robot", "You plan household tasks for a ro
 
 
 @pytest.mark.parametrize("name", CHATTING)
-def test_replies_that_cannot_be_read(house: World, name: str) -> None:
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 3])
+def test_replies_that_cannot_be_read(house: World, name: str, every: int) -> None:
     setting = Setting(
         lambda: house.open(house.task("example:2")),
         agent(house, name),
         Terms("an engine", frozenset({"admissible", "type"}), 9, rule_statements=RULES),
         model=lambda _: Moody(rubbish_at_times),
     )
-    lived = cut_everywhere(setting)
+    lived = cut_everywhere(setting, every=every)
     assert {Spent, Unreadable, Stepped} <= {type(event.body) for event in lived.events}
 
 
@@ -211,8 +215,11 @@ BUSY = Person(
 
 
 @pytest.mark.parametrize("name", [*CHATTING, "expert"])
-@pytest.mark.parametrize("copied", [pytest.param(True, marks=pytest.mark.slow), False])
-def test_a_person_who_does_everything(house: World, name: str, copied: bool) -> None:
+@pytest.mark.parametrize(
+    ("copied", "every"),
+    [pytest.param(True, 1, marks=pytest.mark.slow), pytest.param(False, 5, marks=pytest.mark.slow), (False, 13)],
+)
+def test_a_person_who_does_everything(house: World, name: str, copied: bool, every: int) -> None:
     person = replace(
         BUSY, other=agent(house, name)(Moody(Solver()), None) if name != "expert" else agent(house, name)(None, None)
     )
@@ -229,9 +236,7 @@ def test_a_person_who_does_everything(house: World, name: str, copied: bool) -> 
         return Moody(Solver(wrong_first_plan=True), tired, [n + 1 for n in BUSY.interrupts], told=lambda: len(person.heard))
 
     terms = Terms("an engine", max_turns=6, rule_statements=RULES, inline=copied)
-    lived = cut_everywhere(
-        Setting(env, agent(house, name), terms, person, None if name == "expert" else moody), every=1 if copied else 5
-    )
+    lived = cut_everywhere(Setting(env, agent(house, name), terms, person, None if name == "expert" else moody), every=every)
     assert {"hint", "again", "replace", "play", "rewind", "interrupt", "model"} <= kinds(lived)
     # The expert calls no model, and is shown no rule.
     assert name == "expert" or {"retry", "failed", "consulted"} <= kinds(lived)
@@ -309,9 +314,17 @@ def test_a_fault_in_the_agent(scripted: World) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("attended", [False, True])
+@pytest.mark.parametrize(
+    ("attended", "every"),
+    [
+        (False, 4),
+        (True, 6),
+        pytest.param(False, 1, marks=pytest.mark.slow),
+        pytest.param(True, 2, marks=pytest.mark.slow),
+    ],
+)
 def test_over_a_connection_each_request_is_made_once_and_byte_for_byte(
-    server: Server, house: World, name: str, attended: bool
+    server: Server, house: World, name: str, attended: bool, every: int
 ) -> None:
     server.policy = Solver(wrong_first_plan=True)
     server.probing = answer if name in SCORING else server.probing
@@ -338,7 +351,7 @@ def test_over_a_connection_each_request_is_made_once_and_byte_for_byte(
         assert sent[-1] == len(raws)
         # Texts are scored side by side, so that chance decides which comes first; and there are hundreds.
         in_order = sorted if name in SCORING else list
-        for cut in range(1, len(lived.events) + 1, len(lived.events) // 3 if name in SCORING else 2 if attended else 1):
+        for cut in range(1, len(lived.events) + 1, len(lived.events) // 3 if name in SCORING else every):
             server.requests.clear()
             told, _ = await resume(setting, lived.events[:cut], lived.persons[cut].twin())
             assert in_order(request.raw for request in server.requests) == in_order(raws[sent[cut - 1] :])

@@ -16,6 +16,8 @@ from agent.events import Body, Called, Ended, Event, Intervened, Planned, Starte
 OPENING = "You are in a hall. You see a key 1.\n\nYour task is to: bring the coin to the study."
 REFUSAL = "Nothing happens."
 
+_played: dict[tuple[int, int, str], dict[Path, bytes]] = {}
+
 
 @dataclass(frozen=True)
 class Said:
@@ -91,10 +93,17 @@ def write(path: Path, said: Sequence[Said]) -> Path:
 
 
 def play(folder: Path, limit: int = 12, max_steps: int = 50, split: str = "generated") -> Path:
-    """A run of the expert over the first ``limit`` made-up houses."""
+    """A run of the expert over the first ``limit`` made-up houses; once played, it is a copy of its files."""
+    terms = (limit, max_steps, split)
+    if terms in _played:
+        for name, content in _played[terms].items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        return folder
     world = "alfworld" if split == "generated" else "scripted"
     flags = {"world": world, "agent": "expert", "split": split, "limit": limit, "max_steps": max_steps}
     # In a thread: a test may be in an event loop of its own.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, run_batch(make_plan(configure(flags)), folder)).result()
+    _played[terms] = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     return folder

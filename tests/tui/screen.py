@@ -57,10 +57,20 @@ async def press(pilot: Pilot[Any], *keys: str) -> None:
     await pilot.pause()
 
 
-async def type_in(pilot: Pilot[Any], text: str) -> None:
-    """Type ``text`` where the focus is, as quickly as anybody can, and press enter."""
+def _post(pilot: Pilot[Any], text: str) -> None:
     for letter in text:
         pilot.app.post_message(Key(_NAMES.get(letter, letter), letter))
+
+
+async def write_in(pilot: Pilot[Any], text: str) -> None:
+    """Type ``text`` where the focus is, as quickly as anybody can, and let the app catch up."""
+    _post(pilot, text)
+    await pilot.pause()
+
+
+async def type_in(pilot: Pilot[Any], text: str) -> None:
+    """Type ``text`` where the focus is, as quickly as anybody can, and press enter."""
+    _post(pilot, text)
     await press(pilot, "enter")
 
 

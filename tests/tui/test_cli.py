@@ -59,6 +59,17 @@ ARGUMENTS = [(*command, odd) for command in COMMANDS for odd in (ODD if command 
 
 
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=lambda arguments: ascii(arguments)[:40])
+def test_an_odd_argument_is_an_error(arguments: tuple[str | bytes, ...], call: Run) -> None:
+    done = call(*map(os.fsdecode, arguments))
+    assert done.returncode in {1, 2}
+    assert done.stderr.strip()
+    assert "Traceback" not in done.stderr
+    assert "\x1b" not in done.stderr
+    assert done.stdout == ""
+
+
+# Of a process of its own are the decoding of arguments and the encoding of what is said about them.
+@pytest.mark.parametrize("arguments", [(*command, ODD[0]) for command in COMMANDS], ids=lambda arguments: arguments[0])
 def test_no_argument_ends_in_a_traceback(arguments: tuple[str | bytes, ...], tmp_path: Path) -> None:
     command = [*map(os.fsencode, (*COMMAND, *arguments))]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, input=b"", check=False, timeout=60)
@@ -76,7 +87,7 @@ _ODD_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 _VALUE = _ODD_TEXT | st.sampled_from(("scripted", "demo", "expert", "1", "-1", "type", "x=1", "openai:x", "scripted:x", "\0"))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(_COMMANDS), st.lists(st.sampled_from(_FLAGS + _MORE) | _VALUE, max_size=6))
 def test_any_arguments_are_a_result_or_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: list[str]

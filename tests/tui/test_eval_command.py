@@ -18,10 +18,17 @@ from tests.tui.conftest import COMMAND, Run, environment
 EXPERT = ("eval", "--world", "scripted", "--agent", "expert")
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serve(lambda messages: "Thought: let me see\nAction: look") as server:
+        yield server
+
+
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serve(lambda messages: "Thought: let me see\nAction: look") as running:
-        yield running
+def server(running: Server) -> Server:
+    """The endpoint of all these tests, as if nobody had asked it anything."""
+    running.reset()
+    return running
 
 
 def episodes(run: Path) -> dict[str, bytes]:
@@ -111,7 +118,7 @@ def test_other_habits_are_another_run(call: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("presses", [1, 20])
-def test_an_interrupt_ends_cleanly_and_is_resumable(presses: int, run: Run, tmp_path: Path, server: Server) -> None:
+def test_an_interrupt_ends_cleanly_and_is_resumable(presses: int, call: Run, tmp_path: Path, server: Server) -> None:
     command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")
     server.behave(otherwise=together(1_000))
     process = subprocess.Popen([*COMMAND, *command], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
@@ -125,10 +132,10 @@ def test_an_interrupt_ends_cleanly_and_is_resumable(presses: int, run: Run, tmp_
     assert "Exception" not in said
     assert "Interrupted; 0 of 3 finished. The same command goes on with it." in said
     assert "Traceback" not in said
-    reported = run("report", "run")
+    reported = call("report", "run")
     assert "Not finished: 3 of 3" in reported.stdout
     server.reset()
-    assert run(*command).returncode == 0
+    assert call(*command).returncode == 0
 
 
 @pytest.mark.parametrize(

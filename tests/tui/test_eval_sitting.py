@@ -23,10 +23,17 @@ seeds: [0, 1]
 """
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serve(lambda messages: "Thought: let me see\nAction: look") as server:
+        yield server
+
+
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serve(lambda messages: "Thought: let me see\nAction: look") as running:
-        yield running
+def server(running: Server) -> Server:
+    """The endpoint of all these tests, as if nobody had asked it anything."""
+    running.reset()
+    return running
 
 
 def react(server: Server, *more: str) -> tuple[str, ...]:

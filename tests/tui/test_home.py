@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from agent.config import Settings
-from tests.tui.screen import SIZES, screen_text, showing, until
+from tests.tui.screen import SIZES, screen_text, showing, until, write_in
 from tui import theme
 from tui.game import Game, play_game
 from tui.recent import Recent, files, keep, recall
@@ -164,7 +164,8 @@ def test_each_mode_has_a_key() -> None:
 
 def test_words_and_types_narrow_the_list() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
-        await pilot.press("slash", *"hot mug")
+        await pilot.press("slash")
+        await write_in(pilot, "hot mug")
         assert app.listed
         assert all("mug" in row.text for row in app.screen.query_one(TaskList).rows)
         assert app.said.startswith(f"enter reasoner-actor plays {app.listed[0]}")
@@ -173,7 +174,8 @@ def test_words_and_types_narrow_the_list() -> None:
         await pilot.press("escape", "escape", "t")
         assert len(app.listed) > 20
         assert {row.kind for row in app.screen.query_one(TaskList).rows} == {"place"}
-        await pilot.press("slash", *"xyz")
+        await pilot.press("slash")
+        await write_in(pilot, "xyz")
         assert "No game here answers to that" in screen_text(app)
         await pilot.press("enter")
         assert app.chosen == []
@@ -183,7 +185,8 @@ def test_words_and_types_narrow_the_list() -> None:
 
 def test_any_made_up_house_is_found_by_its_seed() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
-        await pilot.press("slash", *"4321")
+        await pilot.press("slash")
+        await write_in(pilot, "4321")
         await until(pilot, lambda: app.listed == ["generated:4321"])
         await pilot.press("enter")
         await until(pilot, lambda: app.chosen)
@@ -204,7 +207,9 @@ def test_a_seed_that_no_house_has_is_an_error_line() -> None:
 def test_a_random_game() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         before = len(app.listed)
-        await pilot.press("slash", *"egg", "escape", "r")
+        await pilot.press("slash")
+        await write_in(pilot, "egg")
+        await pilot.press("escape", "r")
         await until(pilot, lambda: len(app.listed) > before or app.listed[0] != "generated:690")
         assert app.games.row is not None
         assert app.games.row.key == app.listed[0]
@@ -224,11 +229,17 @@ def test_an_agent_that_needs_a_model_says_so_and_takes_one() -> None:
         await pilot.press("enter")
         await until(pilot, lambda: "!" in app.said)
         assert app.chosen == []
-        await pilot.press("m", *"x", "enter", "enter")
+        await pilot.press("m")
+        await write_in(pilot, "x")
+        await pilot.press("enter", "enter")
         await until(pilot, lambda: "no kind of model 'x'" in app.said)
-        await pilot.press("m", "ctrl+u", *"scripted:/no", "enter", "enter")
+        await pilot.press("m", "ctrl+u")
+        await write_in(pilot, "scripted:/no")
+        await pilot.press("enter", "enter")
         await until(pilot, lambda: "/no" in app.said)
-        await pilot.press("m", "ctrl+u", *"openai:x", "enter")
+        await pilot.press("m", "ctrl+u")
+        await write_in(pilot, "openai:x")
+        await pilot.press("enter")
         assert app.said.startswith("enter react plays")
         await pilot.press("enter")
         await until(pilot, lambda: app.chosen)
@@ -244,7 +255,9 @@ def test_rules_and_grants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     there.write_text("- eggs are kept cold\n")
 
     async def test(app: House, pilot: Pilot[None]) -> None:
-        await pilot.press("b", *str(rules), "enter", "enter")
+        await pilot.press("b")
+        await write_in(pilot, str(rules))
+        await pilot.press("enter", "enter")
         await until(pilot, lambda: "rulebook r.yaml cannot be read" in app.said)
         await asyncio.to_thread(there.rename, rules)
         await pilot.press("g", "right", "space", "right", "space", "left", "space", "enter")
@@ -270,7 +283,9 @@ def test_letters_typed_into_a_line_do_nothing_else() -> None:
 def test_choices_are_kept_and_preselected() -> None:
     async def choose(app: House, pilot: Pilot[None]) -> None:
         await opened(app, pilot, "demo")
-        await pilot.press("down", "s", *"aaaaaaaa", "m", *"openai:y", "enter", "enter")
+        await pilot.press("down", "s", *"aaaaaaaa", "m")
+        await write_in(pilot, "openai:y")
+        await pilot.press("enter", "enter")
         await until(pilot, lambda: app.chosen)
 
     async def see(app: House, pilot: Pilot[None]) -> None:
@@ -408,7 +423,8 @@ def test_thousands_of_games_are_listed_beside_the_typing(alfworld_games: Path, m
     async def test(app: House, pilot: Pilot[None]) -> None:
         await pilot.press("left", "down", "down", "down")
         assert app.games.place.split == "train"
-        await pilot.press("slash", *"cl mug")
+        await pilot.press("slash")
+        await write_in(pilot, "cl mug")
         assert app.screen.query_one("#search", Input).value == "cl mug"
         await until(pilot, lambda: not app.games.busy)
         assert "3,553" in screen_text(app)

@@ -28,10 +28,17 @@ def knowing(messages: Messages) -> str:
     return react(messages) if told else "Thought: what now?\nAction: look"
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serve(knowing) as server:
+        yield server
+
+
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serve(knowing) as running:
-        yield running
+def server(running: Server) -> Server:
+    """The endpoint of all these tests, as if nobody had asked it anything."""
+    running.reset()
+    return running
 
 
 @pytest.fixture

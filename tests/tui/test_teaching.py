@@ -10,7 +10,7 @@ from knowledge.language import parse_check
 from knowledge.library import library
 from knowledge.rulebook import read_book
 from tests.tui.recorded import rewound, write
-from tests.tui.screen import game, press, screen_text, showing, type_in, until, waiting
+from tests.tui.screen import game, press, screen_text, showing, type_in, until, waiting, write_in
 from tui.rule_dialog import RuleDialog
 from tui.runs import played
 from tui.screens.play import PlayScreen
@@ -68,9 +68,9 @@ async def test_a_replay_teaches_into_a_book_that_is_chosen(tmp_path: Path) -> No
         await press(pilot, "k")
         await until(pilot, lambda: isinstance(app.screen, RuleDialog))
         assert "witness run/e/4" in screen_text(app)
-        await pilot.press(*"You", "space", *"cannot", "space", *"fly")
+        await write_in(pilot, "You cannot fly")
         await press(pilot, *["tab"] * 4)
-        await pilot.press(*"fly")
+        await write_in(pilot, "fly")
         await press(pilot, "tab", "ctrl+u")
         await type_in(pilot, "bad")
         await until(pilot, lambda: "a check is COMMAND" in screen_text(app))

@@ -31,10 +31,18 @@ def episodes(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (folder / "episodes").iterdir()}
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serve(lambda messages: "Thought: let me see\nAction: look") as server:
+        yield server
+
+
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serve(lambda messages: "Thought: let me see\nAction: look") as running:
-        yield running
+def server(running: Server) -> Server:
+    """The endpoint of all these tests, as if nobody had asked it anything."""
+    running.reset()
+    running.policy = lambda messages: "Thought: let me see\nAction: look"
+    return running
 
 
 def test_a_run_has_all_it_was_made_of(tmp_path: Path) -> None:

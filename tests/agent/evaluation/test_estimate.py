@@ -17,10 +17,17 @@ from agent.evaluation.plan import Plan, make_plan
 from tests.backends.server import Server, serve
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serve(lambda messages: "Thought: let me see\nAction: look") as server:
+        yield server
+
+
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serve(lambda messages: "Thought: let me see\nAction: look") as running:
-        yield running
+def server(running: Server) -> Server:
+    """The endpoint of all these tests, as if nobody had asked it anything."""
+    running.reset()
+    return running
 
 
 def plan(folder: Path, server: Server, **flags: object) -> Plan:

@@ -33,10 +33,17 @@ def _has_inspect() -> bool:
 needs_inspect = pytest.mark.skipif(not _has_inspect(), reason='needs the extra inspect: pip install "housequest[inspect]"')
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serve(Solver()) as server:
+        yield server
+
+
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serve(Solver()) as running:
-        yield running
+def server(running: Server) -> Server:
+    """The endpoint of all these tests, as if nobody had asked it anything."""
+    running.reset()
+    return running
 
 
 def play(folder: Path, **flags: object) -> RunFolder:

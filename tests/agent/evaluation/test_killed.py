@@ -20,6 +20,7 @@ from agent.record import read_episode
 from tests.backends.policy import Solver
 from tests.backends.server import Server, serve
 from tests.tui.conftest import COMMAND, environment
+from tui.cli import main
 
 
 @pytest.fixture
@@ -28,18 +29,21 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def command(server: Server, out: str, tasks: int, workers: int) -> tuple[str, ...]:
+def command(server: Server, out: Path, tasks: int, workers: int) -> tuple[str, ...]:
     size = ("--split", "generated", "--limit", str(tasks), "--max-steps", "30", "--workers", str(workers))
-    return (*COMMAND, "eval", "--agent", "react", "--model", server.model(), *size, "--out", out)
+    return ("eval", "--agent", "react", "--model", server.model(), *size, "--out", str(out))
 
 
 def start(folder: Path, line: Sequence[str]) -> subprocess.Popen[bytes]:
     with (folder / "said.txt").open("ab") as said:
-        return subprocess.Popen(line, cwd=folder, env=environment(), stdout=said, stderr=said)
+        return subprocess.Popen((*COMMAND, *line), cwd=folder, env=environment(), stdout=said, stderr=said)
 
 
-def finish(folder: Path, line: Sequence[str]) -> None:
-    assert start(folder, line).wait(300) == 0, (folder / "said.txt").read_text()[-2_000:]
+def finish(line: Sequence[str]) -> None:
+    """Run a command that nobody kills to its end, for which this process will do."""
+    with pytest.raises(SystemExit) as end:
+        main(line)
+    assert not end.value.code
 
 
 def episodes(run: Path) -> dict[str, bytes]:
@@ -53,9 +57,9 @@ def calls_recorded(run: Path) -> int:
 
 def killed_again_and_again(folder: Path, server: Server, seed: int, kills: int, tasks: int, workers: int) -> None:
     chance = random.Random(seed)
-    finish(folder, command(server, "whole", tasks, workers))
+    finish(command(server, folder / "whole", tasks, workers))
     calls = len(server.requests)
-    line = command(server, "run", tasks, workers)
+    line = command(server, folder / "run", tasks, workers)
     server.requests.clear()
     lost = 0
     for kill in range(kills):
@@ -71,7 +75,7 @@ def killed_again_and_again(folder: Path, server: Server, seed: int, kills: int, 
         process.wait()
         lost = len(server.requests) - calls_recorded(folder / "run")
         assert lost <= (kill + 1) * workers, "no more is lost than what was in flight"
-    finish(folder, line)
+    finish(line)
     assert len(server.requests) <= calls + kills * workers
     assert episodes(folder / "run") == episodes(folder / "whole")
     assert (folder / "run" / "index.jsonl").read_bytes() == (folder / "whole" / "index.jsonl").read_bytes()
@@ -80,10 +84,10 @@ def killed_again_and_again(folder: Path, server: Server, seed: int, kills: int, 
 
 
 def test_a_full_disk_stops_the_run_and_with_room_it_goes_on(tmp_path: Path, server: Server) -> None:
-    finish(tmp_path, command(server, "whole", 3, 2))
-    line = command(server, "run", 3, 2)
+    finish(command(server, tmp_path / "whole", 3, 2))
+    line = command(server, tmp_path / "run", 3, 2)
     full = subprocess.run(
-        line,
+        (*COMMAND, *line),
         check=False,
         cwd=tmp_path,
         env=environment(),
@@ -96,12 +100,12 @@ def test_a_full_disk_stops_the_run_and_with_room_it_goes_on(tmp_path: Path, serv
     assert "run cannot be written to: File too large." in full.stderr
     assert "the same command goes on with it" in full.stderr
     assert any(file.stat().st_size == 4_096 for file in (tmp_path / "run" / "episodes").iterdir())
-    finish(tmp_path, line)
+    finish(line)
     assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
 
 
-def test_five_kills(tmp_path: Path, server: Server) -> None:
-    killed_again_and_again(tmp_path, server, seed=7, kills=5, tasks=8, workers=4)
+def test_two_kills(tmp_path: Path, server: Server) -> None:
+    killed_again_and_again(tmp_path, server, seed=7, kills=2, tasks=6, workers=4)
 
 
 @pytest.mark.slow

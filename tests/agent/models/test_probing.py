@@ -22,10 +22,17 @@ from worlds.errors import ModelError, Unsupported
 HELLO = [Message("user", "hello")]
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serve(lambda messages: "ready") as server:
+        yield server
+
+
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serve(lambda messages: "ready") as running:
-        yield running
+def server(running: Server) -> Server:
+    """The endpoint of all these tests, as if nobody had asked it anything."""
+    running.reset()
+    return running
 
 
 async def able(recorded: Recorded, policy: Policy) -> Response:

@@ -30,11 +30,17 @@ ASKED = [Message("system", "you tidy"), Message("user", "1.")]
 TEXTS = ("find an egg,", "find a pan,", "done.", "fin", "")
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serve(lambda messages: "find a pan,") as server:
+        yield server
+
+
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serve(lambda messages: "find a pan,") as running:
-        running.probing = backend.answer
-        yield running
+def server(running: Server) -> Server:
+    running.reset()
+    running.probing = backend.answer
+    return running
 
 
 def model(server: Server) -> OpenAIModel:

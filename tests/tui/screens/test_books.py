@@ -11,7 +11,7 @@ from knowledge.library import library
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import Rule
 from tests.tui.recorded import rewound, write
-from tests.tui.screen import press, running_text, screen_text, showing, type_in, until
+from tests.tui.screen import press, running_text, screen_text, showing, type_in, until, write_in
 from tui.screens.books import BooksScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.home import HomeScreen
@@ -94,7 +94,7 @@ async def test_the_palette_leads_to_the_rules(tmp_path: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "REPLAY" in screen_text(app))
         await press(pilot, "slash")
-        await pilot.press(*"desk")
+        await write_in(pilot, "desk")
         await until(pilot, lambda: "curator's desk" in screen_text(app))
         await press(pilot, "enter")
         await until(pilot, lambda: isinstance(app.screen, BooksScreen))

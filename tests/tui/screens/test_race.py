@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from agent.events import Ended, Intervened, Started
 from agent.record import read_episode
-from tests.tui.screen import COIN, EGG, SIZES, game, screen_text, showing, until
+from tests.tui.screen import COIN, EGG, SIZES, game, screen_text, showing, until, write_in
 from tui.game import HUMAN
 from tui.screens.race import RaceScreen
 from tui.widgets.house import HousePane
@@ -48,7 +48,8 @@ async def begun(pilot: Pilot[Any]) -> None:
 
 
 async def typed(pilot: Pilot[Any], command: str) -> None:
-    await pilot.press(*("space" if letter == " " else letter for letter in command), "enter")
+    await write_in(pilot, command)
+    await pilot.press("enter")
 
 
 async def played(pilot: Pilot[Any], command: str, turn: int) -> None:
@@ -140,7 +141,8 @@ async def test_what_is_possible_is_listed_and_taken_into_the_line() -> None:
         await begun(pilot)
         await pilot.press("escape", "g")
         await until(pilot, lambda: "What is possible now" in screen_text(app))
-        await pilot.press(*"study", "enter")
+        await write_in(pilot, "study")
+        await pilot.press("enter")
         await until(pilot, lambda: app.screen.query_one(Line).query_one(Input).value == "go to study")
         await pilot.press("enter")
         await until(pilot, lambda: "You · turn 1" in screen_text(app))
