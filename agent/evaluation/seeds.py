@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from agent.evaluation import report
@@ -65,14 +65,26 @@ def _figures(count: Count) -> dict[str, float | None]:
     }
 
 
+_UNBOUNDED = {"steps", "cost"}
+"""Figures that are no shares."""
+
+
 def means(runs: Sequence[Seeded]) -> dict[str, Mean | None]:
-    """Each figure over the runs, with Student's 95 % interval; None where a run lacks it."""
+    """Each figure over the runs, with Student's 95 % interval, of a share within 0 and 1; None where a run lacks it."""
     each = [_figures(run.summary.overall) for run in runs]
     found: dict[str, Mean | None] = {}
     for name in each[0]:
         values = [value for figures in each if (value := figures[name]) is not None]
-        found[name] = mean_over_seeds(values) if len(values) == len(runs) else None
+        mean = mean_over_seeds(values) if len(values) == len(runs) else None
+        found[name] = mean if name in _UNBOUNDED else _as_share(mean)
     return found
+
+
+def _as_share(mean: Mean | None) -> Mean | None:
+    """``mean`` with no more of its interval than a share can be."""
+    if mean is None or mean.interval is None:
+        return mean
+    return replace(mean, interval=Interval(max(0.0, mean.interval.low), min(1.0, mean.interval.high)))
 
 
 OWN_TASKS = "Each seed drew tasks of its own: the spread is that of the tasks as well as of the agent."

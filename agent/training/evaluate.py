@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -25,21 +25,28 @@ RULE_GAMES = 60
 def evaluate(model: Model, names: Sequence[str], *, data: Path | None = None, limit: int | None = None) -> list[dict[str, Any]]:
     """The figures of each set of ``SETS`` that is named, printed as they come, and every game that was lost beside them."""
     found: list[dict[str, Any]] = []
-    for name in names:
-        for figures in _figures(name, model, data, limit):
-            print("\n".join(lines({key: value for key, value in figures.items() if key not in {"lost", "missed"}})), flush=True)
-            found.append(figures)
+    for figures in measured(model, names, data=data, limit=limit):
+        print("\n".join(shown(figures)), flush=True)
+        found.append(figures)
     return found
 
 
-def _figures(name: str, model: Model, data: Path | None, limit: int | None) -> Iterable[dict[str, Any]]:
-    if name == "hints":
-        yield hints(model)
-    elif name == "rules":
-        yield from rules(model, limit or RULE_GAMES)
-    else:
-        for one in _sets(name, data):
-            yield _games(one, model, limit)
+def shown(figures: dict[str, Any]) -> list[str]:
+    """The figures of one set as lines, without the games that were lost."""
+    return lines({key: value for key, value in figures.items() if key not in {"lost", "missed"}})
+
+
+def measured(
+    model: Model, names: Sequence[str], *, data: Path | None = None, limit: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """The figures of each set of ``SETS`` that is named, as they come."""
+    for name in names:
+        if name == "hints":
+            yield hints(model)
+        elif name == "rules":
+            yield from rules(model, limit or RULE_GAMES)
+        else:
+            yield from (_games(one, model, limit) for one in _sets(name, data))
 
 
 @dataclass(frozen=True, slots=True)

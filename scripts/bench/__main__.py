@@ -23,6 +23,7 @@ PARTS = (
     "planners",
     "lota",
     "builtin",
+    "card",
     "llama",
     "alfred_plans",
 )

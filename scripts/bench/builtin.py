@@ -1,6 +1,6 @@
 """The model that ships: seconds a game and milliseconds a call at 1 and at 8 workers, and how soon its first command comes.
 
-How well it plays is measured by ``python -m agent.training evaluate`` (docs/builtin.md).
+How well it plays is measured by the part ``card``.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ def test_the_mean_over_seeds_by_hand(tmp_path: Path) -> None:
     assert mean.interval is not None
     # Student's point for two degrees of freedom is 4.3027; the deviation of 1, 1 and 0.5 is 0.2887.
     assert mean.value - mean.interval.low == pytest.approx(4.30265 * 0.288675 / 3**0.5, rel=1e-4)
+    assert mean.interval.high == 1.0  # and not 1.55: no share is more
     text = as_text(runs)
     assert "over 3 seeds" in text
     assert max(map(len, text.splitlines())) <= 80

@@ -1,0 +1,21 @@
+"""How well the model that ships plays: every figure of its card (docs/builtin.md), by type beside the expert; some minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from agent.models.builtin import load_builtin
+from agent.training.evaluate import measured, shown
+from agent.training.held_out import SETS
+
+_WITHOUT_GAMES = ("houses", "hints", "rules")
+RULE_GAMES = 40
+
+
+def run(data: Path | None) -> Iterator[str]:
+    """The figures of each set, those of published games where there are some. Lines to print."""
+    model = load_builtin()
+    for name in SETS if data is not None else _WITHOUT_GAMES:
+        for figures in measured(model, (name,), data=data, limit=RULE_GAMES if name == "rules" else None):
+            yield from shown(figures)
