@@ -44,7 +44,8 @@ def remarks(plan: Plan) -> list[str]:
         without = [task.id for task in plan.selection.tasks if task.wording == "template"]
         if without:
             listed = "\n".join(f"  {task}" for task in without)
-            remarks.append(f"{len(without)} tasks have no goal in people's words and show the template's:\n{listed}")
+            tasks = "1 task has" if len(without) == 1 else f"{len(without)} tasks have"
+            remarks.append(f"{tasks} no goal in people's words, and the template's is shown:\n{listed}")
     return remarks
 
 
