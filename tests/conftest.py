@@ -37,6 +37,12 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 
 
 @pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """The event loop that asynchronous tests run on: the product's own."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
 def alfworld_games() -> Path:
     """The folder that holds the published games' ``json_2.1.1``; the test is skipped where there is none."""
     data = os.environ.get("ALFWORLD_DATA")

@@ -114,7 +114,8 @@ class InContextPlanner:
     async def plan(self, instruction: Instruction, *, without: str) -> Proposal:
         called: list[events.Called] = []
 
-        def listen(body: object, timing: Timing | None = None) -> None:  # noqa: ARG001 (clocks are not part of a result)
+        def listen(body: object, timing: Timing | None = None) -> None:
+            del timing  # clocks are not part of a result
             if isinstance(body, events.Called):
                 called.append(body)
 

@@ -16,11 +16,6 @@ from tui.screens.runs import RunsScreen
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def home() -> HomeScreen:
     return HomeScreen(Settings())
 

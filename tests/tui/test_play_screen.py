@@ -31,11 +31,6 @@ from worlds.registry import make_world
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(scope="module")
 def running() -> Iterator[Server]:
     with serve(Solver()) as server:

@@ -38,11 +38,6 @@ KEYS = (
 Make = Callable[[], Screen[None]]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(scope="module")
 def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A record and two runs."""

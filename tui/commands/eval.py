@@ -21,8 +21,8 @@ def evaluate(
     engine: options.Engine = None,
     split: options.Split = None,
     type: options.Type = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the first N tasks.")] = None,
-    sample: Annotated[int | None, typer.Option("--sample", metavar="N", help="Only N tasks, drawn with --seed.")] = None,
+    limit: options.Limit = None,
+    sample: options.Sample = None,
     goals: options.Goals = None,
     habits: options.Habits = None,
     seed: options.Seed = None,
@@ -34,18 +34,15 @@ def evaluate(
     rules_budget: options.RulesBudget = None,
     grant: options.Grant = None,
     max_steps: options.MaxSteps = None,
-    workers: Annotated[int | None, typer.Option("--workers", metavar="N", help="Episodes at once [1].")] = None,
-    retry: Annotated[str | None, typer.Option("--retry", metavar="errors", help="Play errored episodes again.")] = None,
-    budget: Annotated[
-        list[str] | None,
-        typer.Option("--budget", metavar="KIND=AMOUNT", help="calls=1000, tokens=2M, money=5 or time=90m; may be repeated."),
-    ] = None,
+    workers: options.Workers = None,
+    retry: options.Retry = None,
+    budget: options.Budget = None,
     sweep: Annotated[
         str | None, typer.Option("--sweep", metavar="FILE", help="A YAML file of several runs, played as one table.")
     ] = None,
     out: Annotated[str | None, typer.Option("--out", metavar="FOLDER", help="The run's folder [runs/...].")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be played, and stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Play many tasks with one agent and print a report. Interrupted, the same command goes on."""
     from agent.config import configure, given_path
@@ -53,17 +50,15 @@ def evaluate(
     from agent.evaluation.plan import make_plan
     from tui import terminal
     from tui.running import Round, check_budget, play_round, remarks, unheard
-    from worlds.errors import ConfigurationError, shown
     from worlds.registry import PLANS
 
     flags = options.settings(locals())
-    if retry not in (None, "errors"):
-        raise ConfigurationError(f"--retry: {shown(retry)} cannot be retried; give --retry errors.")
+    again = options.retries(retry)
     limits, place = read_budget(budget or ()), None if out is None else given_path(out)
     if sweep is not None:
         from tui.commands.sweep import play_sweep
 
-        play_sweep(given_path(sweep), place, flags, limits, retry=retry is not None, dry_run=dry_run, as_json=as_json)
+        play_sweep(given_path(sweep), place, flags, limits, retry=again, dry_run=dry_run, as_json=as_json)
         return
     configuration = configure(flags)
     if configuration.settings.world == PLANS:
@@ -80,7 +75,7 @@ def evaluate(
         _dry_run(configuration, plan, folder, as_json)
         return
     opening = f"{plan.config.split}: {plan.selection}, into {folder}"
-    play_round(Round(plan, folder, configuration.settings, retry is not None, opening), Purse(limits), _told)
+    play_round(Round(plan, folder, configuration.settings, again, opening), Purse(limits), _told)
     if _report(configuration, folder, as_json):
         raise typer.Exit(1)
 

@@ -30,7 +30,7 @@ def explore(
     grant: options.Grant = None,
     max_steps: options.MaxSteps = None,
     workers: Annotated[int | None, typer.Option("--workers", metavar="N", help="Episodes and calls at once [1].")] = None,
-    retry: Annotated[str | None, typer.Option("--retry", metavar="errors", help="Play errored episodes again.")] = None,
+    retry: options.Retry = None,
     curiosity: Annotated[
         float, typer.Option("--curiosity", metavar="P", help="How likely a turn is a random possible command.")
     ] = 0.2,
@@ -49,10 +49,7 @@ def explore(
         list[str] | None,
         typer.Option("--evidence", metavar="RUN", help="A run to look for evidence in besides its own; may be repeated."),
     ] = None,
-    budget: Annotated[
-        list[str] | None,
-        typer.Option("--budget", metavar="KIND=AMOUNT", help="calls=1000, tokens=2M, money=5 or time=90m; may be repeated."),
-    ] = None,
+    budget: options.Budget = None,
     out: Annotated[str | None, typer.Option("--out", metavar="FOLDER", help="The exploration's folder [runs/...].")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
@@ -66,11 +63,9 @@ def explore(
     from tui import terminal
     from tui.exploring import check_prices, play_exploration
     from tui.running import about_rules, remarks, unheard
-    from worlds.errors import ConfigurationError, shown
 
     flags = options.settings(locals())
-    if retry not in (None, "errors"):
-        raise ConfigurationError(f"--retry: {shown(retry)} cannot be retried; give --retry errors.")
+    again = options.retries(retry)
     limits, place = read_budget(budget or ()), None if out is None else given_path(out)
     aim = Aim(into, _acceptance(accept), tuple(given_path(run) for run in evidence or ()))
     configuration = configure(flags)
@@ -86,7 +81,7 @@ def explore(
         terminal.show([f"Would play {about}", *about_rules(exploration.run)])
         return
     terminal.note(about)
-    report = play_exploration(exploration, folder, aim, configuration.settings, Purse(limits), retry_errors=retry is not None)
+    report = play_exploration(exploration, folder, aim, configuration.settings, Purse(limits), retry_errors=again)
     _show(report, folder, as_json)
     if report.played.errors or report.lost:
         raise typer.Exit(1)

@@ -24,8 +24,8 @@ def measure(
     engine: options.Engine = None,
     split: options.Split = None,
     type: options.Type = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the first N tasks.")] = None,
-    sample: Annotated[int | None, typer.Option("--sample", metavar="N", help="Only N tasks, drawn with --seed.")] = None,
+    limit: options.Limit = None,
+    sample: options.Sample = None,
     goals: options.Goals = None,
     habits: options.Habits = None,
     seed: options.Seed = None,
@@ -36,15 +36,12 @@ def measure(
     rules_budget: options.RulesBudget = None,
     grant: options.Grant = None,
     max_steps: options.MaxSteps = None,
-    workers: Annotated[int | None, typer.Option("--workers", metavar="N", help="Episodes at once [1].")] = None,
-    retry: Annotated[str | None, typer.Option("--retry", metavar="errors", help="Play errored episodes again.")] = None,
-    budget: Annotated[
-        list[str] | None,
-        typer.Option("--budget", metavar="KIND=AMOUNT", help="calls=1000, tokens=2M, money=5 or time=90m; may be repeated."),
-    ] = None,
+    workers: options.Workers = None,
+    retry: options.Retry = None,
+    budget: options.Budget = None,
     out: Annotated[str | None, typer.Option("--out", metavar="FOLDER", help="Where both runs go [runs/measure-...].")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be played, and stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Play the same tasks without and with a rule, or a whole book: what it is worth in success and in steps.
 
@@ -56,11 +53,10 @@ def measure(
     from agent.evaluation.worth import plan_measurement, worth
     from tui import terminal
     from tui.running import Round, check_budget, play_round, remarks
-    from worlds.errors import ConfigurationError, shown
+    from worlds.errors import ConfigurationError
 
     flags = options.settings(locals())
-    if retry not in (None, "errors"):
-        raise ConfigurationError(f"--retry: {shown(retry)} cannot be retried; give --retry errors.")
+    again = options.retries(retry)
     if alone and not ids:
         raise ConfigurationError("--alone: no rule is named; give its id, or leave it out to measure the whole book.")
     limits, place = read_budget(budget or ()), None if out is None else given_path(out)
@@ -80,7 +76,7 @@ def measure(
     for trial in measurement.trials:
         run = folder.run(trial.folder)
         opening = f"{trial.arm}: {trial.plan.config.split}, {trial.plan.selection}, into {run.path}"
-        play_round(Round(trial.plan, run.path, settings, retry is not None, opening), purse)
+        play_round(Round(trial.plan, run.path, settings, again, opening), purse)
     if _show(worth(measurement, folder, settings.prices_of), as_json):
         raise typer.Exit(1)
 

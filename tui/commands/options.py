@@ -51,6 +51,25 @@ RulesBudget = Annotated[
     int | None,
     typer.Option("--rules-budget", metavar="N", help="About how many tokens of them an episode has [1000]."),
 ]
+Limit = Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the first N tasks.")]
+Sample = Annotated[int | None, typer.Option("--sample", metavar="N", help="Only N tasks, drawn with --seed.")]
+Workers = Annotated[int | None, typer.Option("--workers", metavar="N", help="Episodes at once [1].")]
+Retry = Annotated[str | None, typer.Option("--retry", metavar="errors", help="Play errored episodes again.")]
+Budget = Annotated[
+    list[str] | None,
+    typer.Option("--budget", metavar="KIND=AMOUNT", help="calls=1000, tokens=2M, money=5 or time=90m; may be repeated."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be played, and stop.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+def retries(retry: str | None) -> bool:
+    """Whether errored episodes are played again. Raises ``ConfigurationError`` for anything else that is to be retried."""
+    from worlds.errors import ConfigurationError, shown
+
+    if retry not in (None, "errors"):
+        raise ConfigurationError(f"--retry: {shown(retry)} cannot be retried; give --retry errors.")
+    return retry is not None
 
 
 def settings(arguments: Mapping[str, object]) -> dict[str, object]:

@@ -25,16 +25,6 @@ from tui.screens.replay import ReplayScreen
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOUSEQUEST_HOME", str(tmp_path / "home"))
-
-
 FLY = Rule("fly", "You can [red]fly[/].", "mechanic", evidence=Evidence(1, 2, ("run/e/6",), ("run/e/4", "gone/e/3")))
 WALK = Rule("walk", "You can walk.", "affordance", types=("pick_two_obj_and_place",), status="candidate")
 OPENS = Rule("opens", "All can be opened.", check=parse_check("open {receptacle}; then accepted"), status="candidate")

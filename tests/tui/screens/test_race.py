@@ -26,11 +26,6 @@ WAY = ("go to study", "take key", "go to hall", "go to cellar", "unlock box", "t
 STUBBORN = "default: 'I would rather not say.'"
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(scope="module")
 def houses() -> World:
     return make_world("alfworld")

@@ -18,11 +18,6 @@ from tui.widgets.story import Story
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def replaying(path: Path, speed: float | None = None) -> HousequestApp:
     return showing(lambda: ReplayScreen(path, speed))
 

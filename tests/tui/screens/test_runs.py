@@ -21,11 +21,6 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def runs(tmp_path: Path) -> Path:
     """Two runs over the same twelve houses, of which one may only take eight turns, and what is no run."""
     folder = tmp_path / "runs"

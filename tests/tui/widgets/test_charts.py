@@ -18,11 +18,6 @@ from tui.widgets.charts import WIDTHS, Chart, StepsChart, SuccessChart, histogra
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Alone(App[None]):
     """Both charts."""
 

@@ -20,11 +20,6 @@ LOOK = step(1, "look", "You look.")
 COLD = Failure("forgot_heat", 12, "Egg 1 was found in turn 5 and put in countertop 1 in turn 12, never heated.")
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def ended(outcome: events.Outcome, turns: int = 9, **more: object) -> events.Ended:
     fields = {"reason": "the task is done", "steps": turns, "refused": 0, **more}
     return events.Ended.model_validate({"outcome": outcome, "turns": turns, **fields})

@@ -16,11 +16,6 @@ STARTED = started(agent="reasoner-actor", model="openai:small")
 LOOK = step(1, "look", "You look.")
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 async def read(state: State, width: int, mode: str = "STEP") -> str:
     header = GameHeader()
     async with Alone(header).run_test(size=(width, 3)) as pilot:

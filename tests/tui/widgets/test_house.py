@@ -22,11 +22,6 @@ TAKE = step(2, "take egg 1 from countertop 1", "You pick up the egg 1 from the c
 FRIDGE = step(3, "go to fridge 1", "You arrive at fridge 1. The fridge 1 is closed.")
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def large() -> House:
     """A house of 65 receptacles and 60 objects, most of them on one countertop."""
     names = [f"{kind} {n}" for kind, most in (("cabinet", 30), ("drawer", 30), ("countertop", 5)) for n in range(1, most + 1)]

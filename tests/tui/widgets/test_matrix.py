@@ -18,11 +18,6 @@ from tui.widgets.matrix import Matrix, short_type
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Alone(App[None]):
     """A matrix and nothing else; keeps what it was told."""
 

@@ -16,11 +16,6 @@ from tui.widgets.mind import MindPane
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 STARTED = started(agent="reasoner-actor", model="openai:small")
 STEPS = ("find an egg", "take it", "heat it in the microwave", "put it on a countertop")
 PLANNED = events.Planned(role="reasoner", steps=STEPS, revision=1, reason="stuck")

@@ -17,11 +17,6 @@ pytestmark = pytest.mark.anyio
 STOPS = tuple(Stop(place, refused=place in {3, 5}, replanned=place in {1, 5}, lost=place == 8) for place in range(11))
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Alone(App[None]):
     """A line and nothing else, which goes where it is told to."""
 
