@@ -97,8 +97,10 @@ class Session:
             self._say(Stop())
         else:
             task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        # Waited for, not awaited: a cancellation of whoever closes is theirs.
+        await asyncio.wait((task,))
+        if not task.cancelled():
+            task.result()
 
     def accept(self) -> None:
         """Let the proposal be executed."""
@@ -309,8 +311,10 @@ class Session:
     async def _rest(self, waiting: Waiting, seconds: float | None = None) -> None:
         """Wait until the person stirs, or for so many seconds."""
         self._set(waiting=waiting)
+        # Not `wait_for`: that of Python 3.11 loses a cancellation which comes just after a stir, and nobody could leave.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._stirred.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._stirred.wait()
         self._stirred.clear()
 
     def _set(self, **changes: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ import pytest
 
 from knowledge.rulebook import LARGEST_FILE, Rulebook, read_book, save
 from knowledge.rules import Rule
+from tests.waiting import ending
 from worlds.errors import KnowledgeError
 
 ROOT = Path(__file__).parents[2]
@@ -116,12 +116,11 @@ for turn in range(10**6):
 """
     texts: set[int] = set()
     for delay in (0.0, 0.003, 0.011, 0.02, 0.033):
-        saver = program(code, str(path))
-        assert saver.stdout is not None
-        assert saver.stdout.readline() == "ready\n"
-        time.sleep(delay)
-        saver.send_signal(signal.SIGKILL)
-        saver.wait(60)
+        with ending(program(code, str(path))) as saver:
+            assert saver.stdout is not None
+            assert saver.stdout.readline() == "ready\n"
+            time.sleep(delay)
+            saver.kill()
         texts.add(len(read_book(path).rules))
         if len(read_book(path).rules) == 401:
             path.write_text("".join(f"- {'x' * 400} {number}\n" for number in range(400)), "utf-8")

@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from agent.config import Settings
+from tests.waiting import PATIENCE
 from tui.app import HousequestApp
 from tui.game import Game
 from tui.screens.play import PlayScreen
@@ -28,8 +29,6 @@ _FRAME = re.compile("[\u2500-\u257f]")
 _NAMES = {" ": "space", "?": "question_mark", ":": "colon"}
 
 SIZES = ((80, 24), (120, 40), (200, 60))
-PATIENCE = 20.0
-"""Seconds after which a test gives up waiting; no test is about how long it takes."""
 
 
 def game(task: str = EGG, agent: str = "expert", *, world: World | None = None, record: bool = True, **settings: Any) -> Game:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from threading import Event as Gate
 from typing import Any
 
 import pytest
@@ -15,7 +14,8 @@ from agent.events import Clocked, Ended, Event, Intervened, Stepped, branch
 from agent.record import read_episode
 from tests.backends.policy import Solver
 from tests.backends.server import Server, answer, serve, status
-from tests.tui.screen import COIN, PATIENCE, game
+from tests.tui.screen import COIN, game
+from tests.waiting import PATIENCE, Gate
 from tui.bridge import Session, Told
 from tui.game import Game
 from tui.state import State, replayed
@@ -258,7 +258,7 @@ def test_a_hint_given_while_the_agent_decides_goes_with_its_next_turn(server: Se
         await table.until(lambda: server.requests)
         table.session.hint("mind the fridge")
         assert table.session.status.hints == ("mind the fridge",)
-        gate.set()
+        gate.open()
         await table.proposed(1)
         table.session.accept()
         await table.proposed(2)
@@ -273,6 +273,21 @@ def test_a_hint_given_while_the_agent_decides_goes_with_its_next_turn(server: Se
 
     server.behave(held)
     at_a_table(test, game(agent="react", model=server.model()), seat="step")
+
+
+@pytest.mark.parametrize("ticks", range(5))
+def test_who_leaves_just_after_a_key_is_let_go(ticks: int) -> None:
+    async def test(table: Table) -> None:
+        table.session.set_pace(0.1)
+        await table.waits("pace")
+        table.session.set_pace(0.2)
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(PATIENCE):
+            await table.session.close()
+        assert table.state.moment.ended is None
+
+    at_a_table(test, game())
 
 
 def test_leaving_in_the_middle_of_a_call_keeps_a_record_that_is_taken_up_again(server: Server) -> None:

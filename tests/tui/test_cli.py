@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from tests.backends.server import serve, status
 from tests.tui.conftest import COMMAND, Run, environment
+from tests.waiting import ending
 from tui.cli import app
 from worlds.errors import HousequestError
 
@@ -106,12 +107,11 @@ def test_a_reader_who_leaves_is_no_error(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.stderr is not None
-    said = process.stderr.read()
-    process.wait(30)
-    process.stderr.close()
+    with ending(process):
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        said = process.stderr.read()
     assert b"Traceback" not in said
     assert b"BrokenPipe" not in said
 

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from tests.backends.server import Server, serve, status, together
 from tests.tui.conftest import COMMAND, Run, environment
+from tests.waiting import ending, wait_until
 
 EXPERT = ("eval", "--world", "scripted", "--agent", "expert")
 
@@ -122,12 +122,11 @@ def test_an_interrupt_ends_cleanly_and_is_resumable(presses: int, call: Run, tmp
     command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")
     server.behave(otherwise=together(1_000))
     process = subprocess.Popen([*COMMAND, *command], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
-    while not server.requests:
-        assert process.poll() is None
-        time.sleep(0.01)
-    for _ in range(presses):
-        os.kill(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    with ending(process):
+        wait_until(lambda: server.requests, process)
+        for _ in range(presses):
+            os.kill(process.pid, signal.SIGINT)
+        _, said = process.communicate()
     assert process.returncode == 130
     assert "Exception" not in said
     assert "Interrupted; 0 of 3 finished. The same command goes on with it." in said

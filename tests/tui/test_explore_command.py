@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +14,7 @@ from knowledge.rules import Rule
 from tests.backends.server import Server, serve, status, together
 from tests.backends.teacher import CABINETS, DRAWERS, FALSE, GOOD, LESSON, NO_SHELVES, NOT_THERE, SHELVES, THERE, Teacher
 from tests.tui.conftest import COMMAND, Run, environment
+from tests.waiting import ending, wait_until
 
 PLAY = ("explore", "--agent", "expert", "--split", "generated", "--episodes", "6", "--out", "run")
 LAMPS = "Lamps give light."
@@ -303,12 +301,9 @@ def killed(folder: Path, server: Server, line: tuple[str, ...], at: int) -> None
         server.behave(*[server.otherwise] * (at - 1))
     otherwise = server.otherwise
     server.behave(otherwise=together(1_000))
-    process = subprocess.Popen([*COMMAND, *line], cwd=folder, env=environment(), stderr=subprocess.DEVNULL)
-    while len(server.requests) < before + at:
-        assert process.poll() is None
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    with ending(subprocess.Popen([*COMMAND, *line], cwd=folder, env=environment(), stderr=subprocess.DEVNULL)) as process:
+        wait_until(lambda: len(server.requests) >= before + at, process)
+        process.kill()
     server.behave(otherwise=otherwise)
 
 

@@ -15,6 +15,7 @@ import pytest
 from agent.record import read_episode
 from tests.backends.server import Server, serve, status
 from tests.tui.conftest import COMMAND, Run, environment
+from tests.waiting import PATIENCE, wait_until
 from worlds.paths import state_folder
 
 SCRIPTED = ("--world", "scripted")
@@ -221,8 +222,9 @@ class Terminal:
 
     def wait_for(self, text: str) -> None:
         """Read until ``text`` has been shown."""
+        ends = time.monotonic() + PATIENCE
         while text not in self.seen:
-            more = self._read()
+            more = self._read(ends)
             assert more, self.seen
             self.seen += more
 
@@ -236,19 +238,21 @@ class Terminal:
         """Read on to the end, ``pressing`` keys where nothing comes of it, ``until`` that is shown; the exit code."""
         import select
 
+        ends = time.monotonic() + PATIENCE
         while True:
             if pressing and until not in self.seen and not select.select([self.descriptor], [], [], 1)[0]:
                 os.write(self.descriptor, pressing)
-            if not (more := self._read()):
+            if not (more := self._read(ends)):
                 break
             self.seen += more
         os.close(self.descriptor)
-        return self.child.wait(30)
+        return self.child.wait(PATIENCE)
 
-    def _read(self) -> str:
+    def _read(self, ends: float) -> str:
+        """What comes next, but not for ever: a screen goes on telling something though nothing came of what was pressed."""
         import select
 
-        if not select.select([self.descriptor], [], [], 30)[0]:
+        if not select.select([self.descriptor], [], [], max(0.0, ends - time.monotonic()))[0]:
             self.child.kill()
             raise TimeoutError(self.seen)
         try:
@@ -304,8 +308,7 @@ def test_ctrl_c_while_a_model_thinks_interrupts(terminal: type[Terminal], tmp_pa
     server.behave(otherwise=together(2))  # nobody else comes: it waits for ever
     here = terminal("play", "--plain", *SCRIPTED, "--agent", "react", "--model", server.model(), folder=tmp_path)
     here.wait_for("Your task is to")
-    while not server.requests:
-        time.sleep(0.01)
+    wait_until(lambda: server.requests, here.child)
     os.kill(here.child.pid, signal.SIGINT)
     assert here.end() == 130
     assert "Traceback" not in here.seen

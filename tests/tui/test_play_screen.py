@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Event as Gate
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from agent.record import read_episode
 from tests.backends.policy import Solver
 from tests.backends.server import Recorded, Server, answer, serve, status
 from tests.tui.screen import COIN, SIZES, game, press, screen_text, showing, type_in, until, waiting
+from tests.waiting import Gate
 from tui.app import HousequestApp
 from tui.dialogs import Pick
 from tui.game import Game, Mode
@@ -287,11 +287,11 @@ async def test_keys_are_taken_while_the_model_thinks_and_while_the_world_answers
                 happened.append(f"{pane} during {during}")
 
         await look_about("thinking")
-        thinking.set()
+        thinking.open()
         await proposed(pilot, 1)
         await press(pilot, "enter")
         await look_about("stepping")
-        stepping.set()
+        stepping.open()
         await proposed(pilot, 2)
     looked = ("House", "Mind", "Story")
     thought = ["thinking", *(f"{pane} during thinking" for pane in looked), "thought"]
@@ -301,9 +301,7 @@ async def test_keys_are_taken_while_the_model_thinks_and_while_the_world_answers
 
 async def test_a_world_without_copies_is_taken_back_by_playing_again(server: Server) -> None:
     happened: list[str] = []
-    gate = Gate()
-    gate.set()
-    slow: Any = SlowWorld(make_world("alfworld"), happened, gate)
+    slow: Any = SlowWorld(make_world("alfworld"), happened, Gate(opened=True))
     app = playing(game(agent="react", model=server.model(), world=slow))
     async with app.run_test(size=(80, 24)) as pilot:
         for turn in (1, 2, 3):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.conftest import COMMAND, Run, environment
+from tests.waiting import PATIENCE, ending
 
 aiohttp = pytest.importorskip("aiohttp", reason="needs the screen in a browser: pip install 'housequest[serve]'")
 pytest.importorskip("textual_serve", reason="needs the screen in a browser: pip install 'housequest[serve]'")
@@ -31,23 +32,22 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     port = free_port()
     home = str(tmp_path_factory.mktemp("served"))
     command = [*COMMAND, "serve", "--port", str(port), "--", "--world", "scripted"]
-    with subprocess.Popen(
+    server = subprocess.Popen(
         command, cwd=home, env=environment(HOUSEQUEST_HOME=home), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
+    )
+    with ending(server, 5 * PATIENCE):  # for all tests that look at it
         assert server.stderr is not None
         assert server.stderr.readline() == f"The screen is at http://127.0.0.1:{port} until you press Ctrl-C.\n"
-        try:
-            asyncio.run(_answering(port))
-            yield port
-        finally:
-            os.kill(server.pid, signal.SIGINT)
-            said = server.communicate(timeout=30)
+        asyncio.run(_answering(port))
+        yield port
+        os.kill(server.pid, signal.SIGINT)
+        said = server.communicate(timeout=PATIENCE)
         assert said == ("", "")
         assert server.returncode == 0
 
 
 async def _answering(port: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -64,7 +64,7 @@ async def _screen(port: int, origin: str) -> str:
     async with (
         aiohttp.ClientSession() as session,
         session.ws_connect(f"http://127.0.0.1:{port}/ws?width=100&height=30", origin=origin) as socket,
-        asyncio.timeout(30),
+        asyncio.timeout(PATIENCE),
     ):
         while "Who plays" not in seen:
             message = await socket.receive()

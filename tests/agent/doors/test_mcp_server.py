@@ -23,6 +23,7 @@ from agent.doors.mcp_server import MANUAL, make_server
 from agent.events import Ended, Started, Stepped
 from agent.record import read_episode
 from tests.tui.conftest import COMMAND, environment
+from tests.waiting import ending
 from worlds.registry import make_world
 
 WORLD = make_world("alfworld")
@@ -170,24 +171,22 @@ def test_over_a_pipe_with_a_record(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="it is ended by an interrupt, which Windows has not")
 def test_over_http_on_this_machine_alone(tmp_path: Path) -> None:
     arguments = [*COMMAND, "mcp", "--http", "0", "--no-record", "--world", "scripted"]
-    with subprocess.Popen(arguments, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True) as server:
+    with ending(subprocess.Popen(arguments, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)) as server:
         assert server.stderr is not None
-        try:
-            said = server.stderr.readline()
-            address = re.search(r"http://127\.0\.0\.1:[0-9]+/mcp", said)
-            assert address is not None, said
+        said = server.stderr.readline()
+        address = re.search(r"http://127\.0\.0\.1:[0-9]+/mcp", said)
+        assert address is not None, said
 
-            async def play() -> None:
-                async with Client(address[0]) as client:
-                    game = (await call(client, "new_game", task="demo:1"))["game"]
-                    assert (await call(client, "act", game=game, command="take lamp"))["accepted"]
-                async with Client(address[0]) as other:
-                    assert (await call(other, "act", game=game, command="light lamp"))["observation"] == "The lamp burns."
+        async def play() -> None:
+            async with Client(address[0]) as client:
+                game = (await call(client, "new_game", task="demo:1"))["game"]
+                assert (await call(client, "act", game=game, command="take lamp"))["accepted"]
+            async with Client(address[0]) as other:
+                assert (await call(other, "act", game=game, command="light lamp"))["observation"] == "The lamp burns."
 
-            asyncio.run(play())
-        finally:
-            server.send_signal(signal.SIGINT)
-        assert server.wait(20) == 130
+        asyncio.run(play())
+        server.send_signal(signal.SIGINT)
+        assert server.wait() == 130
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from tests.backends import prompts
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, serve
 from tests.tui.conftest import COMMAND, environment
+from tests.waiting import ending, wait_until
 from worlds.paths import config_folder
 from worlds.registry import make_world
 
@@ -202,10 +202,8 @@ def test_no_key_is_left_by_a_run_that_was_killed(tmp_path: Path, server: Server,
     line = (*COMMAND, "eval", "--agent", "react", "--model", server.model(), *size, "--out", "run")
     with (tmp_path / "said.txt").open("wb") as said:
         process = subprocess.Popen(line, cwd=tmp_path, env=environment(PRECIOUS_KEY=KEY), stdout=said, stderr=said)
-    while len(server.requests) < kill_at:
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
+    with ending(process):
+        wait_until(lambda: len(server.requests) >= kill_at, process)
+        process.kill()
     holding = [file for file in tmp_path.rglob("*") if file.is_file() and KEY.encode() in file.read_bytes()]
     assert holding == []

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import resource
-import signal
 import subprocess
 import time
 from collections import Counter
@@ -20,6 +18,7 @@ from agent.record import read_episode
 from tests.backends.policy import Solver
 from tests.backends.server import Server, serve
 from tests.tui.conftest import COMMAND, environment
+from tests.waiting import ending, wait_until
 from tui.cli import main
 
 
@@ -66,13 +65,11 @@ def killed_again_and_again(folder: Path, server: Server, seed: int, kills: int, 
         before = len(server.requests)
         # As far on as leaves something to do for those that follow, whatever was lost.
         wanted = before + chance.randrange(1, max(2, 2 * (calls - before + lost) // (kills - kill + 3)))
-        process = start(folder, line)
-        while len(server.requests) < wanted and process.poll() is None:
-            time.sleep(0.001)
-        time.sleep(chance.random() / 50)
-        assert process.poll() is None, "it was through before all kills had come"
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        with ending(start(folder, line)) as process:
+            wait_until(lambda: len(server.requests) >= wanted, process)  # noqa: B023 (it is waited for here)
+            time.sleep(chance.random() / 50)
+            assert process.poll() is None, "it was through before all kills had come"
+            process.kill()
         lost = len(server.requests) - calls_recorded(folder / "run")
         assert lost <= (kill + 1) * workers, "no more is lost than what was in flight"
     finish(line)

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.waiting import PATIENCE, ending, wait_until
 from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, loaded, name_of
 from worlds.alfworld.engine import NativeEnv
 from worlds.alfworld.textworld import TextworldEnv
@@ -234,10 +235,9 @@ def test_a_step_whose_caller_has_gone_is_ended_by_close(workers: Workers) -> Non
     thread = threading.Thread(target=step)
     thread.start()
     stepping.wait()
-    while not env._stepping.locked():
-        pass
+    wait_until(env._stepping.locked)
     env.close()
-    thread.join()
+    thread.join(PATIENCE)
     assert len(ended) == 1
     assert opened(workers).reset() == opening
 
@@ -264,13 +264,14 @@ ENDS = {
 def test_no_worker_outlives_who_started_it(tmp_path: Path, way: str) -> None:
     code = PARENT + ENDS[way]
     alive = tmp_path / "alive"
-    with subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", code],
         cwd=ROOT,
         env={**os.environ, "ALIVE": str(alive)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-    ) as parent:
+    )
+    with ending(process) as parent:
         assert parent.stdin is not None
         assert parent.stdout is not None
         assert parent.stdout.readline() == b"started\n"
@@ -284,7 +285,15 @@ def test_no_worker_outlives_who_started_it(tmp_path: Path, way: str) -> None:
 def freed(alive: Path) -> None:
     """Wait until nobody holds the file locked."""
     with alive.open() as file:
-        fcntl.flock(file, fcntl.LOCK_SH)
+
+        def free() -> bool:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            return True
+
+        wait_until(free)
 
 
 @pytest.mark.skipif(INSTALLED, reason="the real game is installed here")
