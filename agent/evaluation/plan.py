@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
@@ -260,7 +260,9 @@ def habits_label(file: str | None, world: World) -> str | None:
 
 
 def placeless(model: str) -> str:
-    """A model's name without the host or the folder where it happens to be. Raises ``ConfigurationError``."""
+    """A model's name without the host or the folder where it happens to be; of a llama: model, with the runtime that plays it,
+    since another one may reply otherwise. Raises ``ConfigurationError``, also where no runtime is installed."""
+    from agent.models.llama.model import chosen_runtime
     from agent.models.llama.options import written
     from agent.models.registry import parse_model
 
@@ -268,8 +270,8 @@ def placeless(model: str) -> str:
     if not parsed.name:
         return parsed.kind
     if parsed.kind == "llama":
-        options = written(parsed.options, placeless=True)
-        return f"llama:{Path(parsed.name).name}{'?' if options else ''}{options}"
+        settled = replace(parsed.options, runtime=chosen_runtime(parsed.options))
+        return f"llama:{Path(parsed.name).name}?{written(settled, placeless=True)}"
     return f"{parsed.kind}:{parsed.name if parsed.kind == 'openai' else Path(parsed.name).name}"
 
 

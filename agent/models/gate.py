@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -38,6 +39,7 @@ class Gate:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
         self._closed: BaseException | None = None
+        self._dismissed = asyncio.Event()
 
     @property
     def limit(self) -> int | None:
@@ -58,7 +60,7 @@ class Gate:
         """Wait to be let in; every ``enter`` that returns is followed by one ``leave``. Raises what it was dismissed with."""
         if self._closed is not None:
             raise self._closed
-        if self._waiting or not self._open():
+        if self._waiting or self._held() or not self._room():
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             self._admit()
@@ -88,26 +90,39 @@ class Gate:
             self._held_until = max(self._held_until, asyncio.get_running_loop().time() + wait)
         self._admit()
 
+    async def rest(self, seconds: float) -> None:
+        """Stay outside for so long. Raises what it is dismissed with, as soon as it is."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._dismissed.wait()
+        if self._closed is not None:
+            raise self._closed
+
     def dismiss(self, why: BaseException) -> None:
-        """Let nobody in any more, also not those who are still to come back refused: ``enter`` raises ``why``."""
+        """Let nobody in any more, also not those who are still to come back refused: ``enter`` and ``rest`` raise ``why``."""
         self._closed = why
+        self._dismissed.set()
         for turn in self._waiting:
             if not turn.done():
                 turn.set_exception(why)
         self._waiting.clear()
 
-    def _open(self) -> bool:
-        held = asyncio.get_running_loop().time() < self._held_until
-        return not held and (self._limit is None or self._active < int(self._limit))
+    def _held(self) -> bool:
+        return asyncio.get_running_loop().time() < self._held_until
+
+    def _room(self) -> bool:
+        return self._limit is None or self._active < int(self._limit)
 
     def _admit(self) -> None:
-        while self._waiting and self._open():
+        # Asked once: were the wait over between two questions, nobody would be let in and no alarm would ring.
+        held = self._held()
+        while self._waiting and not held and self._room():
             turn = self._waiting.popleft()
             if not turn.cancelled():
                 self._active += 1
                 turn.set_result(None)
         loop = asyncio.get_running_loop()
-        if self._waiting and loop.time() < self._held_until:
+        if self._waiting and held:
             if self._alarm is not None:
                 self._alarm.cancel()
             self._alarm = loop.call_at(self._held_until, self._admit)

@@ -217,9 +217,9 @@ class OpenAIModel:
             if not outcome.again or failures > self._retries or (outcome.asked or 0.0) > LONGEST_WAIT:
                 raise self._error(outcome, attempts, attempts + self._retries + 1 - failures)
             if outcome.asked is None:
-                await asyncio.sleep(backoff(max(failures, 1), self._chance.random()) * self._wait)
+                await self._gate.rest(backoff(max(failures, 1), self._chance.random()) * self._wait)
             elif not outcome.crowded:
-                await asyncio.sleep(outcome.asked * self._wait)
+                await self._gate.rest(outcome.asked * self._wait)
 
     async def _probe(self, wanted: Mapping[str, Any], /, *, said: str = "", tokens: int = ENOUGH) -> Completion | None:
         """One attempt with ``wanted``; None where it was in vain. Raises ``ModelError`` where no other would fare better."""

@@ -149,9 +149,10 @@ def test_time_is_the_sittings_own_also_where_no_model_is_called(tmp_path: Path, 
         assert play(planned, folder, Budget(seconds=600)).overall.finished == 6
 
 
-def test_when_the_time_is_up_whoever_waits_for_the_endpoint_is_sent_away(tmp_path: Path, server: Server) -> None:
-    # The first call is refused, and all are to wait for ten seconds; the sitting ends long before.
-    server.behave(status(429, retry_after="30"))
+@pytest.mark.parametrize("code", [429, 503])
+def test_when_the_time_is_up_whoever_waits_for_the_endpoint_is_sent_away(code: int, tmp_path: Path, server: Server) -> None:
+    # The first call is refused, and is to come back after half a minute; the sitting ends long before.
+    server.behave(status(code, retry_after="30"))
     with pytest.raises(Stopped, match="time of this sitting is up"):
         play(plan(tmp_path, server), tmp_path / "run", Budget(seconds=0.7), workers=1)
     assert len(server.requests) <= 1

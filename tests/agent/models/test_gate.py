@@ -82,6 +82,17 @@ async def test_nobody_is_let_in_once_all_are_dismissed() -> None:
     assert gate.active == 0
 
 
+async def test_who_rests_outside_comes_back_or_is_sent_away() -> None:
+    gate = Gate()
+    await gate.rest(0.001)
+    resting = asyncio.create_task(gate.rest(1e6))
+    await asyncio.sleep(0)
+    gate.dismiss(RuntimeError("it is over"))
+    for one in (resting, gate.rest(1e6)):
+        with pytest.raises(RuntimeError, match="it is over"):
+            await one
+
+
 async def test_calls_are_let_in_as_they_came() -> None:
     gate, order = Gate(1), list[int]()
 
@@ -93,6 +104,29 @@ async def test_calls_are_let_in_as_they_came() -> None:
 
     await asyncio.gather(*(call(number) for number in range(20)))
     assert order == list(range(20))
+
+
+class Slow(asyncio.SelectorEventLoop):
+    """A machine so busy that a millisecond passes between any two looks at the clock."""
+
+    _looked = 0
+
+    def time(self) -> float:
+        self._looked += 1
+        return super().time() + self._looked * 1e-3
+
+
+def test_a_wait_that_ends_between_two_looks_at_the_clock_loses_nobody() -> None:
+    async def run() -> None:
+        gate = Gate(1)
+        first = await gate.enter()
+        waiting = asyncio.create_task(gate.enter())
+        await asyncio.sleep(0)
+        gate.leave(first, "other", 0.0015)
+        await asyncio.wait_for(waiting, 20)
+
+    with asyncio.Runner(loop_factory=Slow) as runner:
+        runner.run(run())
 
 
 @settings(max_examples=60)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.evaluation.plan import placeless
+from agent.models.llama.model import chosen_runtime
 from agent.models.llama.options import LlamaOptions, parse_options, split_name, written
 from agent.models.registry import parse_model
 from worlds.errors import ConfigurationError
@@ -58,7 +59,10 @@ def test_a_name_without_its_place() -> None:
     parsed = parse_model("llama:~/models/a b.gguf?slots=8&lora=/somewhere/own.gguf")
     assert (parsed.name, parsed.options) == ("~/models/a b.gguf", LlamaOptions(slots=8, lora="/somewhere/own.gguf"))
     assert str(parsed) == "llama:~/models/a b.gguf?slots=8&lora=/somewhere/own.gguf"
-    assert placeless(str(parsed)) == "llama:a b.gguf?slots=8&lora=own.gguf"
+    named = chosen_runtime(parsed.options)
+    assert parse_model(placeless(str(parsed))).options == LlamaOptions(slots=8, lora="own.gguf", runtime=named)
+    assert placeless(str(parsed)).startswith("llama:a b.gguf?")
+    assert placeless(placeless(str(parsed))) == placeless(str(parsed))
     assert parse_model("llama:what?.gguf").name == "what?.gguf"
     with pytest.raises(ConfigurationError, match="names nothing"):
         parse_model("llama:")
