@@ -294,6 +294,7 @@ class _RecordedOverseer:
         self._live = live
         self._agent = agent
         self._listing = listing
+        self._back: events.Body | None = None
 
     @property
     def attended(self) -> bool:
@@ -323,7 +324,7 @@ class _RecordedOverseer:
             case events.Intervened(action="stop", text=reason):
                 return Stop(reason)
             case events.Intervened(action="rewind"):
-                return Rewind(self._script.whence)
+                return self._rewind()
             case _:
                 return Accept()
 
@@ -348,9 +349,16 @@ class _RecordedOverseer:
             case None:
                 return await self._live.over(ended)
             case events.Intervened(action="rewind"):
-                return Rewind(self._script.whence)
+                return self._rewind()
             case _:
                 return None
+
+    def _rewind(self) -> Rewind:
+        """The way back that comes next; asked for again, it led nowhere."""
+        if self._back is self._script.next:
+            raise self._script.unfit("a way back to where no turn began")
+        self._back = self._script.next
+        return Rewind(self._script.whence)
 
     def _word(self, did: events.Intervened) -> Before:
         match did.action:
@@ -362,6 +370,6 @@ class _RecordedOverseer:
                 # The agent there is asks the live model as soon as the record is used up, whichever that is.
                 return Change(self._agent, did.text)
             case "rewind":
-                return Rewind(self._script.whence)
+                return self._rewind()
             case _:
                 raise self._script.unfit("the turn")

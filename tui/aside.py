@@ -33,8 +33,9 @@ async def aside(work: Callable[[], T]) -> T:
         error: BaseException | None = None
         try:
             result = work()
-        except Exception as fault:  # noqa: BLE001 (it is raised where it is awaited)
-            error = fault
+        except BaseException as fault:  # noqa: BLE001 (it is raised where it is awaited)
+            # A future takes no StopIteration, and whoever waits would wait for ever.
+            error = RuntimeError("StopIteration") if isinstance(fault, StopIteration) else fault
         with suppress(RuntimeError):  # the loop is closed: nobody is there to be told
             loop.call_soon_threadsafe(tell, result, error)
 

@@ -27,7 +27,9 @@ KINDS = {
 _LABELS = re.compile(
     r"(?im)^[\W_]{0,40}(?P<label>task type|type of task|kind of task|thought|plan)\b[\s*_`]*[:：][ \t*_`]*(?P<rest>.*)$"
 )
-_STRICT = re.compile(r"Task type: (?P<type>[^\n]+)\nThought: (?P<thought>[^\n]+)\nPlan:\n(?P<plan>(?:\d{1,2}\. [^\n]+\n?)+)")
+_STRICT = re.compile(
+    r"Task type: (?P<type>[^\n]+)\nThought: (?P<thought>[^\n]+)\nPlan:\n(?P<plan>(?:\d{1,2}\. [^\n]+(?:\n|\Z))+)"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -358,6 +358,13 @@ _PIECES = [
 ]
 
 
+def test_a_plan_in_one_line_is_read_as_soon_as_any() -> None:
+    begun = "Task type: heat\nThought: so\nPlan:\n" + "1. find an egg " * 200
+    assert len(PLANNER.read(begun).steps) == 1
+    with suppress(ReplyError):
+        PLANNER.read(f"{begun}\n\nand so on")
+
+
 @given(st.lists(st.one_of(st.text(max_size=30), st.sampled_from(_PIECES)), max_size=10).map("\n".join))
 def test_any_reply_is_a_value_or_a_reply_error(reply: str) -> None:
     readers: list[Callable[[str], object]] = [PLANNER.read, OBSERVER.read, EXECUTOR.read]

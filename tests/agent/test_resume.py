@@ -402,6 +402,20 @@ def test_a_record_that_does_not_fit_is_refused_by_the_event(scripted: World, tmp
     assert "event 0" in refused(setting, [longer])
 
 
+def test_a_way_back_to_where_no_turn_began_is_refused(scripted: World) -> None:
+    setting = Setting(lambda: scripted.open(scripted.task("demo:1")), agent(scripted, "expert"))
+    lived = asyncio.run(live(setting)).events
+    refusals: list[str] = []
+    for after in range(1, len(lived)):
+        for to in range(after):
+            back = Event(id=after, parent=to, body=Intervened(action="rewind", text="to turn 1"))
+            try:
+                asyncio.run(resume(setting, [*lived[:after], back], Person()))
+            except ConfigurationError as error:
+                refusals.append(str(error))
+    assert any("a way back to where no turn began comes first" in refusal for refusal in refusals)
+
+
 def test_a_reply_that_was_never_asked_for_is_refused(scripted: World, tmp_path: Path) -> None:
     script = react_script(tmp_path)
     setting = Setting(

@@ -159,9 +159,13 @@ class HomeScreen(LeavingScreen):
 
     async def _begin(self) -> None:
         remembered = await aside(recall)
+        if not self.is_attached:  # the app was left meanwhile, and the widgets are gone; so below
+            return
         recent = self._recent = remembered.recent
         self._preselect(recent)
         await self._recount()
+        if not self.is_attached:
+            return
         self._open(self._first(recent), recent.task)
         if remembered.remark:
             self._say(remembered.remark)
@@ -194,6 +198,8 @@ class HomeScreen(LeavingScreen):
         except HousequestError as error:
             self._say(str(error))
             return
+        if not self.is_attached:
+            return
         known = {place.key: place.count for place in self._places}
         self._places = [replace(place, count=known.get(place.key)) if place.count is None else place for place in found]
         self.query_one(Places).show(self._places, self._games.place)
@@ -220,6 +226,8 @@ class HomeScreen(LeavingScreen):
             self._games.give_up()
             self._say(str(error))
             return
+        if not self.is_attached:
+            return
         if place.kind != "made-up":
             count = len(listing.rows)
             self._places = [replace(each, count=count) if each.key == place.key else each for each in self._places]
@@ -230,7 +238,7 @@ class HomeScreen(LeavingScreen):
         """Make up the house of ``seed``, and show it."""
         place = self._games.place
         row = await aside(lambda: self._catalogue.row(place, seed))
-        if place.key == self._games.place.key:
+        if self.is_attached and place.key == self._games.place.key:
             self._games.put_first(row)
 
     @on(Games.Sought)

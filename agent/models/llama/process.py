@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from typing import Any, cast
 
 from agent.models.llama.protocol import Answered, Asked, Load, Ready, Refused, line, read_answered
@@ -107,13 +107,12 @@ class ModelProcess:
     def _read(self) -> None:
         stdout = self._process.stdout
         assert stdout is not None
-        for text in stdout:
-            try:
+        try:
+            for text in stdout:
                 self._hear(json.loads(text))
-            except (ValueError, KeyError, TypeError):
-                # What is no line of the protocol was not said by the worker: its process is past trusting.
-                self._process.kill()
-                break
+        except (ValueError, KeyError, TypeError, InvalidStateError):
+            # What is no line of the protocol was not said by the worker: its process is past trusting.
+            self._process.kill()
         status = self._process.wait()
         self._fail(self._told(status))
 
@@ -125,7 +124,8 @@ class ModelProcess:
         else:
             with self._lock:
                 answer = self._waiting.pop(said["number"], None)
-            if answer is None:
+            # Whoever asked may be called off at this very moment.
+            if answer is None or not answer.set_running_or_notify_cancel():
                 return
             if "refused" in said:
                 answer.set_exception(Refused(said["refused"], said["way_out"], hopeless=said["hopeless"]))
@@ -138,7 +138,8 @@ class ModelProcess:
             waiting = list(self._waiting.values())
             self._waiting.clear()
         for each in waiting:
-            each.set_exception(Died(how))
+            if each.set_running_or_notify_cancel():
+                each.set_exception(Died(how))
         if not self._ready.done():
             self._ready.set_exception(Died(how))
         self._lines.put(None)
