@@ -122,15 +122,20 @@ class ModelProcess:
         elif "failed" in said:
             self._ready.set_exception(Refused(said["failed"], said["way_out"], hopeless=True))
         else:
+            outcome = (
+                Refused(said["refused"], said["way_out"], hopeless=said["hopeless"])
+                if "refused" in said
+                else read_answered(said["answered"])
+            )
             with self._lock:
                 answer = self._waiting.pop(said["number"], None)
             # Whoever asked may be called off at this very moment.
             if answer is None or not answer.set_running_or_notify_cancel():
                 return
-            if "refused" in said:
-                answer.set_exception(Refused(said["refused"], said["way_out"], hopeless=said["hopeless"]))
+            if isinstance(outcome, Refused):
+                answer.set_exception(outcome)
             else:
-                answer.set_result(read_answered(said["answered"]))
+                answer.set_result(outcome)
 
     def _fail(self, how: str) -> None:
         with self._lock:
