@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar
@@ -107,9 +106,13 @@ async def play(
         await episode
     finally:
         episode.cancel()
-        with suppress(asyncio.CancelledError):
-            await episode
-        env.close()
+        try:
+            # Waited for, not awaited: a cancellation of whoever leaves is theirs.
+            await asyncio.wait((episode,))
+            if not episode.cancelled():
+                episode.result()
+        finally:
+            env.close()
 
 
 class _Back(Exception):

@@ -33,7 +33,7 @@ def wait_until(condition: Callable[[], object], process: subprocess.Popen[AnyStr
     """Wait until ``condition`` holds, which it must before ``process`` ends."""
     ends = time.monotonic() + PATIENCE
     while not condition():
-        assert process is None or process.poll() is None, "it ended before"
+        assert process is None or process.poll() is None or condition(), "it ended before"
         assert time.monotonic() < ends, "it was waited for in vain"
         time.sleep(0.001)
 
@@ -41,7 +41,13 @@ def wait_until(condition: Callable[[], object], process: subprocess.Popen[AnyStr
 @contextmanager
 def ending(process: subprocess.Popen[AnyStr], patience: float = PATIENCE) -> Iterator[subprocess.Popen[AnyStr]]:
     """Kill ``process`` where the block fails or ``patience`` is at its end: neither it nor what it says is awaited for ever."""
-    timer = threading.Timer(patience, process.kill)
+    late = threading.Event()
+
+    def give_up() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(patience, give_up)
     timer.start()
     try:
         with process:
@@ -52,3 +58,5 @@ def ending(process: subprocess.Popen[AnyStr], patience: float = PATIENCE) -> Ite
                 raise
     finally:
         timer.cancel()
+    if late.is_set():
+        raise TimeoutError("it had to be killed")

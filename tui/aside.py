@@ -35,7 +35,10 @@ async def aside(work: Callable[[], T]) -> T:
             result = work()
         except BaseException as fault:  # noqa: BLE001 (it is raised where it is awaited)
             # A future takes no StopIteration, and whoever waits would wait for ever.
-            error = RuntimeError("StopIteration") if isinstance(fault, StopIteration) else fault
+            error = fault
+            if isinstance(fault, StopIteration):
+                error = RuntimeError("StopIteration")
+                error.__cause__ = fault
         with suppress(RuntimeError):  # the loop is closed: nobody is there to be told
             loop.call_soon_threadsafe(tell, result, error)
 

@@ -215,7 +215,9 @@ def _model(started: Started, settings: Settings, recent: Recent) -> str | None:
         with suppress(HousequestError):
             if placeless(name) == started.model:
                 return name
-    raise ConfigurationError(f"This game was played with {started.model}: press m, name it with its address, and try again.")
+    raise ConfigurationError(
+        f"This game was played with {started.model}: press m, name it with its address or options, and try again."
+    )
 
 
 def _rules(started: Started, settings: Settings, recent: Recent) -> str | None:

@@ -67,7 +67,7 @@ class Gate:
             try:
                 await turn
             except asyncio.CancelledError:
-                if not turn.cancelled():
+                if turn.done() and not turn.cancelled() and turn.exception() is None:
                     # Let in and called off in the same moment: the place goes to the next.
                     self._active -= 1
                     self._admit()

@@ -252,7 +252,8 @@ class Terminal:
         """What comes next, but not for ever: a screen goes on telling something though nothing came of what was pressed."""
         import select
 
-        if not select.select([self.descriptor], [], [], max(0.0, ends - time.monotonic()))[0]:
+        left = ends - time.monotonic()
+        if left <= 0 or not select.select([self.descriptor], [], [], left)[0]:
             self.child.kill()
             raise TimeoutError(self.seen)
         try:

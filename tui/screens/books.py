@@ -14,7 +14,6 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui.aside import aside
 from tui.dialogs import Pick
 from tui.leaving import LeavingScreen
 from tui.shelf import FIRST, Book, Opened, opened, shelf
@@ -96,7 +95,7 @@ class BooksScreen(LeavingScreen):
     async def _look(self) -> None:
         listed = self.query_one(OptionList)
         try:
-            self._books = tuple(await aside(self._there))
+            self._books = tuple(await self.aside(self._there))
         except (HousequestError, OSError) as error:
             self._say(str(error))
             return
@@ -145,7 +144,7 @@ class BooksScreen(LeavingScreen):
 
     async def _read(self, name: str) -> None:
         try:
-            found = await aside(partial(opened, name))
+            found = await self.aside(partial(opened, name))
         except HousequestError as error:
             self._say(str(error))
             return

@@ -16,7 +16,6 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tui.aside import aside
 from tui.catalogue import FIRST_HOUSE, LARGEST_SEED, Catalogue, Listing, Place, Row
 from tui.leaving import LeavingScreen
 from tui.making import Player, make_game, resume_game
@@ -158,14 +157,10 @@ class HomeScreen(LeavingScreen):
         return typing or self._games.searching if action == "leave" else not (typing and action == "search")
 
     async def _begin(self) -> None:
-        remembered = await aside(recall)
-        if not self.is_attached:  # the app was left meanwhile, and the widgets are gone; so below
-            return
+        remembered = await self.aside(recall)
         recent = self._recent = remembered.recent
         self._preselect(recent)
         await self._recount()
-        if not self.is_attached:
-            return
         self._open(self._first(recent), recent.task)
         if remembered.remark:
             self._say(remembered.remark)
@@ -194,11 +189,9 @@ class HomeScreen(LeavingScreen):
     async def _recount(self) -> None:
         """List the places anew; what was counted before stays so."""
         try:
-            found = await aside(self._catalogue.places)
+            found = await self.aside(self._catalogue.places)
         except HousequestError as error:
             self._say(str(error))
-            return
-        if not self.is_attached:
             return
         known = {place.key: place.count for place in self._places}
         self._places = [replace(place, count=known.get(place.key)) if place.count is None else place for place in found]
@@ -221,12 +214,10 @@ class HomeScreen(LeavingScreen):
                 # One house is quickly made, and enough to begin with.
                 seed = key.removeprefix(f"{place.split}:")
                 await self._make_up(int(seed) if seed.isdecimal() else FIRST_HOUSE)
-            listing = await aside(lambda: Listing(self._catalogue.rows(place)))
+            listing = await self.aside(lambda: Listing(self._catalogue.rows(place)))
         except HousequestError as error:
             self._games.give_up()
             self._say(str(error))
-            return
-        if not self.is_attached:
             return
         if place.kind != "made-up":
             count = len(listing.rows)
@@ -237,8 +228,8 @@ class HomeScreen(LeavingScreen):
     async def _make_up(self, seed: int) -> None:
         """Make up the house of ``seed``, and show it."""
         place = self._games.place
-        row = await aside(lambda: self._catalogue.row(place, seed))
-        if self.is_attached and place.key == self._games.place.key:
+        row = await self.aside(lambda: self._catalogue.row(place, seed))
+        if place.key == self._games.place.key:
             self._games.put_first(row)
 
     @on(Games.Sought)
@@ -348,10 +339,10 @@ class HomeScreen(LeavingScreen):
         try:
             if record is not None:
                 known = replace(recent, rules=player.rules or recent.rules)
-                game = await aside(lambda: resume_game(self._catalogue, record, self._settings, known))
+                game = await self.aside(lambda: resume_game(self._catalogue, record, self._settings, known))
             else:
                 assert task is not None
-                game = await aside(lambda: make_game(self._catalogue, task, player))
+                game = await self.aside(lambda: make_game(self._catalogue, task, player))
         except HousequestError as error:
             self._say(str(error))
             return
@@ -359,7 +350,7 @@ class HomeScreen(LeavingScreen):
             models = self._recent.used(player.model.strip()).models
             chosen = Recent(place.world, place.split, row.key, player.agent, mode, player.rules, player.grants, models)
             self._recent = chosen
-            self._say(await aside(lambda: keep(chosen)))
+            self._say(await self.aside(lambda: keep(chosen)))
         elif mode == "race":  # a race begins at the beginning
             mode = "watch"
         game = replace(game, record=self._record, speed=self._speed)

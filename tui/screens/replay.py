@@ -14,7 +14,6 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from agent.evaluation.failures import Failure
-from tui.aside import aside
 from tui.leaving import LeavingScreen
 from tui.recording import Recording, Stop, read_recording
 from tui.state import Moment
@@ -136,7 +135,7 @@ class ReplayScreen(LeavingScreen):
 
     async def _read(self) -> None:
         try:
-            recording = await aside(partial(read_recording, self._path))
+            recording = await self.aside(partial(read_recording, self._path))
         except ConfigurationError as error:
             self._faults = (str(error), "q leads back.")
             self._note(None)

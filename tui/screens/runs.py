@@ -17,7 +17,6 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import ContentSwitcher, Static
 
-from tui.aside import aside
 from tui.leaving import LeavingScreen
 from tui.runs import Cell, NoRun, Run, Stamp, pair, read_run, run_folders, stamp
 from tui.text import printable
@@ -141,8 +140,8 @@ class RunsScreen(LeavingScreen):
     async def _look(self) -> None:
         """Look at the disk; nothing that takes time is done in the event loop."""
         try:
-            folders = await aside(partial(run_folders, self._folder))
-            stamps = await aside(lambda: {path: stamp(path) for path in folders})
+            folders = await self.aside(partial(run_folders, self._folder))
+            stamps = await self.aside(lambda: {path: stamp(path) for path in folders})
         except ConfigurationError as error:
             self._none(str(error))
             return
@@ -153,7 +152,7 @@ class RunsScreen(LeavingScreen):
         if changed or (folders, self._alive()) != self._shown:
             self._show()
         for path in changed:
-            self._found[path] = await aside(partial(read_run, path))
+            self._found[path] = await self.aside(partial(read_run, path))
             self._show()
         if not self._seen and folders == (self._folder,) and isinstance(self._found[self._folder], Run):
             self._turn_to(self._folder)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future
 from typing import Any, cast
 
 from agent.models.llama.protocol import Answered, Asked, Load, Ready, Refused, line, read_answered
@@ -110,7 +110,7 @@ class ModelProcess:
         try:
             for text in stdout:
                 self._hear(json.loads(text))
-        except (ValueError, KeyError, TypeError, InvalidStateError):
+        except Exception:  # noqa: BLE001 (whatever it is, those who wait are to be told)
             # What is no line of the protocol was not said by the worker: its process is past trusting.
             self._process.kill()
         status = self._process.wait()

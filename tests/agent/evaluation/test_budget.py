@@ -17,6 +17,7 @@ from agent.evaluation.batch import Sitting, run_batch
 from agent.evaluation.budget import Budget, Purse, Stopped, read_budget
 from agent.evaluation.metrics import Summary
 from agent.evaluation.plan import Plan, make_plan
+from agent.models.openai import LONGEST_WAIT
 from tests.backends.server import Server, raw, serve, status
 from worlds.errors import ConfigurationError
 
@@ -149,13 +150,15 @@ def test_time_is_the_sittings_own_also_where_no_model_is_called(tmp_path: Path, 
         assert play(planned, folder, Budget(seconds=600)).overall.finished == 6
 
 
+@pytest.mark.timeout(LONGEST_WAIT)  # one that is not sent away comes back only then
 @pytest.mark.parametrize("code", [429, 503])
 def test_when_the_time_is_up_whoever_waits_for_the_endpoint_is_sent_away(code: int, tmp_path: Path, server: Server) -> None:
-    # The first call is refused, and is to come back after half a minute; the sitting ends long before.
-    server.behave(status(code, retry_after="30"))
+    # The first call is refused, and is to come back after a minute; the sitting ends long before.
+    server.behave(status(code, retry_after=f"{LONGEST_WAIT:.0f}"))
     with pytest.raises(Stopped, match="time of this sitting is up"):
         play(plan(tmp_path, server), tmp_path / "run", Budget(seconds=0.7), workers=1)
     assert len(server.requests) <= 1
+    server.reset()
     assert play(plan(tmp_path, server), tmp_path / "run", Budget()).overall.finished == 6
 
 

@@ -232,9 +232,9 @@ def test_a_step_whose_caller_has_gone_is_ended_by_close(workers: Workers) -> Non
         except WorldError as error:
             ended.append(error)
 
-    thread = threading.Thread(target=step)
+    thread = threading.Thread(target=step, daemon=True)
     thread.start()
-    stepping.wait()
+    assert stepping.wait(PATIENCE)
     wait_until(env._stepping.locked)
     env.close()
     thread.join(PATIENCE)
