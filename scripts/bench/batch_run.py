@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import sys
 import tempfile
 import time
@@ -26,6 +25,7 @@ from agent.models.base import Capabilities, Completion, Message, Scores
 from agent.models.keys import PLACEHOLDER, parse_endpoint
 from agent.models.wire import chat
 from scripts.bench.endpoint import REPLY
+from scripts.memory import peak as peak_memory
 
 
 def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
@@ -37,7 +37,7 @@ def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         flags = {"agent": "react", "model": f"openai:bench@http://127.0.0.1:{port}/v1", "split": "generated"}
         plan = make_plan(configure({**flags, "limit": episodes, "max_steps": turns}, Path(folder)))
-        memory = _peak()
+        memory = peak_memory()
         began, busy = time.perf_counter(), time.process_time()
         if what == "run":
             summary = asyncio.run(run_batch(plan, Path(folder) / "run", Sitting(workers=workers)))
@@ -46,7 +46,7 @@ def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
         else:
             calls = asyncio.run(_calls_alone(port, workers, episodes, asyncio.run(_conversations(plan))))
         took, busy = time.perf_counter() - began, time.process_time() - busy
-        peak = _peak()
+        peak = peak_memory()
     print(json.dumps({"calls": calls, "wall": took, "cpu": busy, "imported": imported, "before": memory, "peak": peak}))
 
 
@@ -87,16 +87,6 @@ async def _conversations(plan: Plan) -> list[list[dict[str, str]]]:
 
 def _unheard(event: object) -> None:
     """Nobody looks at this episode's events."""
-
-
-def _peak() -> int:
-    """KiB that this process has held at most. ``getrusage`` would count what held the memory before it: who started it."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most >> 10 if sys.platform == "darwin" else most
-    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1])
 
 
 async def _calls_alone(port: int, workers: int, episodes: int, conversations: Sequence[list[dict[str, str]]]) -> int:
