@@ -10,12 +10,13 @@ import asyncio
 import json
 import re
 import socket
+import subprocess
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, AnyStr
 from zlib import crc32
 
 import uvicorn
@@ -25,6 +26,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from agent.models.wishes import QUESTION
+from tests.waiting import wait_until
 
 Messages = list[dict[str, str]]
 Policy = Callable[[Messages], str]
@@ -223,6 +225,10 @@ class Server:
         self.probes.clear()
         self._queued.clear()
         self.otherwise, self.probing = answer, saying("ready")
+
+    def await_requests(self, count: int, process: subprocess.Popen[AnyStr]) -> None:
+        """Wait until so many have come, which they must before ``process`` ends."""
+        wait_until(lambda: len(self.requests) >= count, process)
 
     def sent(self, header: str) -> set[str | None]:
         """All that was ever sent in this header."""

@@ -13,7 +13,7 @@ import pytest
 
 from tests.backends.server import Server, serve, status, together
 from tests.tui.conftest import COMMAND, Run, environment
-from tests.waiting import ending, wait_until
+from tests.waiting import ending
 
 EXPERT = ("eval", "--world", "scripted", "--agent", "expert")
 
@@ -123,7 +123,7 @@ def test_an_interrupt_ends_cleanly_and_is_resumable(presses: int, call: Run, tmp
     server.behave(otherwise=together(1_000))
     process = subprocess.Popen([*COMMAND, *command], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
     with ending(process):
-        wait_until(lambda: server.requests, process)
+        server.await_requests(1, process)
         for _ in range(presses):
             os.kill(process.pid, signal.SIGINT)
         _, said = process.communicate()

@@ -14,7 +14,7 @@ from knowledge.rules import Rule
 from tests.backends.server import Server, serve, status, together
 from tests.backends.teacher import CABINETS, DRAWERS, FALSE, GOOD, LESSON, NO_SHELVES, NOT_THERE, SHELVES, THERE, Teacher
 from tests.tui.conftest import COMMAND, Run, environment
-from tests.waiting import ending, wait_until
+from tests.waiting import ending
 
 PLAY = ("explore", "--agent", "expert", "--split", "generated", "--episodes", "6", "--out", "run")
 LAMPS = "Lamps give light."
@@ -302,7 +302,7 @@ def killed(folder: Path, server: Server, line: tuple[str, ...], at: int) -> None
     otherwise = server.otherwise
     server.behave(otherwise=together(1_000))
     with ending(subprocess.Popen([*COMMAND, *line], cwd=folder, env=environment(), stderr=subprocess.DEVNULL)) as process:
-        wait_until(lambda: len(server.requests) >= before + at, process)
+        server.await_requests(before + at, process)
         process.kill()
     server.behave(otherwise=otherwise)
 

@@ -15,7 +15,7 @@ import pytest
 from agent.record import read_episode
 from tests.backends.server import Server, serve, status
 from tests.tui.conftest import COMMAND, Run, environment
-from tests.waiting import PATIENCE, wait_until
+from tests.waiting import PATIENCE
 from worlds.paths import state_folder
 
 SCRIPTED = ("--world", "scripted")
@@ -309,7 +309,7 @@ def test_ctrl_c_while_a_model_thinks_interrupts(terminal: type[Terminal], tmp_pa
     server.behave(otherwise=together(2))  # nobody else comes: it waits for ever
     here = terminal("play", "--plain", *SCRIPTED, "--agent", "react", "--model", server.model(), folder=tmp_path)
     here.wait_for("Your task is to")
-    wait_until(lambda: server.requests, here.child)
+    server.await_requests(1, here.child)
     os.kill(here.child.pid, signal.SIGINT)
     assert here.end() == 130
     assert "Traceback" not in here.seen

@@ -18,7 +18,7 @@ from agent.record import read_episode
 from tests.backends.policy import Solver
 from tests.backends.server import Server, serve
 from tests.tui.conftest import COMMAND, environment
-from tests.waiting import ending, wait_until
+from tests.waiting import ending
 from tui.cli import main
 
 
@@ -66,7 +66,7 @@ def killed_again_and_again(folder: Path, server: Server, seed: int, kills: int, 
         # As far on as leaves something to do for those that follow, whatever was lost.
         wanted = before + chance.randrange(1, max(2, 2 * (calls - before + lost) // (kills - kill + 3)))
         with ending(start(folder, line)) as process:
-            wait_until(lambda: len(server.requests) >= wanted, process)  # noqa: B023 (it is waited for here)
+            server.await_requests(wanted, process)
             time.sleep(chance.random() / 50)
             assert process.poll() is None, "it was through before all kills had come"
             process.kill()
