@@ -107,14 +107,16 @@ class ModelProcess:
     def _read(self) -> None:
         stdout = self._process.stdout
         assert stdout is not None
+        fault = ""
         try:
             for text in stdout:
                 self._hear(json.loads(text))
-        except Exception:  # noqa: BLE001 (whatever it is, those who wait are to be told)
+        except Exception as error:  # noqa: BLE001 (whatever it is, those who wait are told of it)
             # What is no line of the protocol was not said by the worker: its process is past trusting.
+            fault = f"said what is no answer ({type(error).__name__}: {error})"
             self._process.kill()
         status = self._process.wait()
-        self._fail(self._told(status))
+        self._fail(fault or self._told(status))
 
     def _hear(self, said: Mapping[str, Any]) -> None:
         if "ready" in said:
