@@ -18,7 +18,7 @@ from agent.agents.base import Act, Agent, Decision, GiveUp, Grants, Idle, Leave,
 from agent.attribution import Over, attributed
 from agent.checkpoints import Checkpoints, Stand
 from agent.events import Clocked, Event
-from agent.interruption import unless
+from agent.interruption import unless, wait_for_end
 from agent.overseer import (
     Accept,
     Again,
@@ -107,10 +107,7 @@ async def play(
     finally:
         episode.cancel()
         try:
-            # Waited for, not awaited: a cancellation of whoever leaves is theirs.
-            await asyncio.wait((episode,))
-            if not episode.cancelled():
-                episode.result()
+            await wait_for_end(episode)
         finally:
             env.close()
 

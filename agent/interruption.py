@@ -33,5 +33,15 @@ async def unless(interruption: Callable[[], Awaitable[None]], work: Callable[[],
     return None
 
 
+async def wait_for_end(task: asyncio.Task[object]) -> None:
+    """Wait until ``task`` has ended, cancelled or not. Raises what it raised.
+
+    Awaited, its cancellation could not be told from one of whoever waits, which is theirs.
+    """
+    await asyncio.wait((task,))
+    if not task.cancelled():
+        task.result()
+
+
 async def _awaited(call: Callable[[], Awaitable[R]]) -> R:
     return await call()

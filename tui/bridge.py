@@ -19,6 +19,7 @@ from agent.agents.base import Agent, Turn
 from agent.episode import run_episode
 from agent.evaluation.plan import placeless
 from agent.events import Clocked, Ended, Event, Spent, Stepped
+from agent.interruption import wait_for_end
 from agent.models.base import Model
 from agent.overseer import Accept, Again, Before, Change, Play, Proceed, Replace, Rewind, Stop, Verdict
 from agent.resume import resume_episode
@@ -97,10 +98,7 @@ class Session:
             self._say(Stop())
         else:
             task.cancel()
-        # Waited for, not awaited: a cancellation of whoever closes is theirs.
-        await asyncio.wait((task,))
-        if not task.cancelled():
-            task.result()
+        await wait_for_end(task)
 
     def accept(self) -> None:
         """Let the proposal be executed."""

@@ -18,7 +18,6 @@ from textual.widgets import ContentSwitcher, Static
 
 from knowledge.rulebook import Rulebook
 from knowledge.rules import Rule, Verdict
-from tui.aside import aside
 from tui.checking import Check, Progress
 from tui.curation import Curation
 from tui.desk import Desk, Filter
@@ -175,7 +174,7 @@ class DeskScreen(LeavingScreen):
         self.query_one("#desk-rule", RuleView).show(rule, self.desk.contraries(rule) if rule else (), nothing)
 
     async def _look_up(self, origins: Sequence[str]) -> tuple[Witness, ...]:
-        return await aside(lambda: look_up(origins, played(self._runs)))
+        return await self.aside(lambda: look_up(origins, played(self._runs)))
 
     @on(RuleList.Looked)
     def _moved(self, message: RuleList.Looked) -> None:
@@ -353,7 +352,7 @@ class DeskScreen(LeavingScreen):
 
     async def _run(self, check: Check, rules: int) -> None:
         try:
-            outcome = await aside(check.run)
+            outcome = await self.aside(check.run)
         except (HousequestError, OSError) as error:
             self._say(f"Nothing was checked: {error}")
             return
