@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent.agents.registry import agent_names, make_agent
-    from agent.episode import Terms, play, run_episode
-    from agent.events import Event
+    from agent.episodes.events import Event
+    from agent.episodes.loop import Terms, play, run_episode
+    from agent.episodes.record import EpisodeRecorder, read_episode
     from agent.models.registry import make_model
-    from agent.record import EpisodeRecorder, read_episode
     from worlds.base import Env, Observation, Step, Task, World
     from worlds.errors import HousequestError
     from worlds.registry import make_world, world_names
@@ -25,13 +25,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "agent_names": "agent.agents.registry",
     "make_agent": "agent.agents.registry",
-    "Terms": "agent.episode",
-    "play": "agent.episode",
-    "run_episode": "agent.episode",
-    "Event": "agent.events",
+    "Terms": "agent.episodes.loop",
+    "play": "agent.episodes.loop",
+    "run_episode": "agent.episodes.loop",
+    "Event": "agent.episodes.events",
     "make_model": "agent.models.registry",
-    "EpisodeRecorder": "agent.record",
-    "read_episode": "agent.record",
+    "EpisodeRecorder": "agent.episodes.record",
+    "read_episode": "agent.episodes.record",
     "Env": "worlds.base",
     "Observation": "worlds.base",
     "Step": "worlds.base",

@@ -32,7 +32,7 @@ RESERVED = ("HOUSEQUEST_HOME",)
 """Environment variables of ours that are no settings."""
 
 USERS_OWN = "endpoints"
-"""The table that only the user's own file may hold: which key goes to which host (``agent.models.keys`` reads it)."""
+"""The table that only the user's own file may hold: which key goes to which host (``agent.models.openai.keys`` reads it)."""
 
 NO_RULES = "none"
 """What is said in place of a rulebook to have none, whatever a configuration file says."""

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from knowledge.rules import Rule
-from worlds.alfworld.belief import Belief, kind
-from worlds.alfworld.counts import load_counts
-from worlds.alfworld.goals import APPLIANCES, Goal, guess_goal, read_goal
+from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.text.belief import Belief, kind
+from worlds.alfworld.text.goals import APPLIANCES, Goal, guess_goal, read_goal
 
 BYTES = 4
 """Bytes of UTF-8 that are taken for a token: near enough for English in any model's vocabulary."""

@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from worlds.alfworld.belief import kind
-from worlds.alfworld.counts import load_counts
-from worlds.alfworld.goals import guess_goal, read_goal
+from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.text.belief import kind
+from worlds.alfworld.text.goals import guess_goal, read_goal
 from worlds.base import Observation, Task, Trajectory, Transition, World
 from worlds.errors import KnowledgeError, TaskNotFound, shown
 

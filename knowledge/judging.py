@@ -12,7 +12,7 @@ from functools import cached_property
 
 from knowledge.checks import ANYTHING, Check, Fact, Term, Verdict
 from knowledge.moments import Moment
-from worlds.alfworld.belief import Belief, Item, Receptacle, kind, refused
+from worlds.alfworld.text.belief import Belief, Item, Receptacle, kind, refused
 from worlds.base import Observation
 
 Truth = bool | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from worlds.alfworld.belief import Belief, begin, update
+from worlds.alfworld.text.belief import Belief, begin, update
 from worlds.base import Observation, Trajectory
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from knowledge.examples import Example, Subgoal
-from worlds.alfworld.goals import Goal, read_goal
+from worlds.alfworld.text.goals import Goal, read_goal
 from worlds.base import Observation, Trajectory, World
 
 

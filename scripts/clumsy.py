@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn
-from worlds.alfworld.belief import Belief, begin, update
+from worlds.alfworld.text.belief import Belief, begin, update
 from worlds.base import Observation, Policy
 
 

@@ -20,11 +20,11 @@ from itertools import chain
 from pathlib import Path
 from typing import cast
 
-from worlds.alfworld.belief import kind
-from worlds.alfworld.counts import TABLE
-from worlds.alfworld.game import Game, load_game
-from worlds.alfworld.goals import read_goal
-from worlds.alfworld.tasks import GAME_FILE, LAYOUT
+from worlds.alfworld.data.counts import TABLE
+from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
+from worlds.alfworld.engine.game import Game, load_game
+from worlds.alfworld.text.belief import kind
+from worlds.alfworld.text.goals import read_goal
 from worlds.errors import ConfigurationError, GameError, HousequestError, shown
 from worlds.paths import alfworld_data, atomic_write
 
@@ -216,7 +216,7 @@ def main() -> int:
     """Write the table; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=alfworld_data())
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "worlds" / "alfworld" / TABLE)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "worlds" / "alfworld" / "data" / TABLE)
     options = parser.parse_args()
     try:
         folder: Path = options.data / LAYOUT / SPLIT

@@ -15,11 +15,11 @@ import sys
 from collections.abc import Sequence
 from itertools import product
 
-from agent.evaluation.leave_one_out import Arm, Score, leave_one_out
-from agent.examples import MADE_UP, STRATEGIES, Chooser, make_chooser
+from agent.agents.examples import MADE_UP, STRATEGIES, Chooser, make_chooser
+from agent.agents.llm_planner.role import WORDINGS, Wording, wording_named
+from agent.evaluation.runs.leave_one_out import Arm, Score, leave_one_out
 from agent.models.registry import make_model
 from agent.roles.base import Sampling
-from agent.roles.llm_planner import WORDINGS, Wording, wording_named
 from worlds.errors import HousequestError
 from worlds.registry import make_world
 

@@ -23,13 +23,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.config import configure
-from agent.episode import run_episode
-from agent.evaluation.batch import run_batch
-from agent.evaluation.folder import RunFolder
-from agent.evaluation.plan import Plan, make_plan
-from agent.evaluation.result import Selected
-from agent.lived import lived
-from agent.record import EpisodeRecorder
+from agent.episodes.loop import run_episode
+from agent.episodes.moments import lived
+from agent.episodes.record import EpisodeRecorder
+from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.result import Selected
+from agent.evaluation.runs.spec import Plan, make_plan
 from knowledge.evidence import examine
 from knowledge.library import SUFFIX, library
 from knowledge.mining import Mined, mine, mine_table
@@ -37,8 +37,8 @@ from knowledge.preconditions import Precondition
 from knowledge.renewal import renew
 from knowledge.rulebook import Rulebook, parse_book, read_book, save
 from scripts.clumsy import Clumsy
-from tui.witness import Unseen, look_up
-from worlds.alfworld.counts import Counts, load_counts
+from tui.desk.witness import Unseen, look_up
+from worlds.alfworld.data.counts import Counts, load_counts
 from worlds.errors import HousequestError
 
 SPLIT = "train"

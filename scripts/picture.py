@@ -50,8 +50,8 @@ def main(target: Path) -> None:
 async def _drawn(folder: Path) -> str:
     from agent.config import Settings
     from tui.app import HousequestApp
-    from tui.game import Game
-    from tui.screens.play import PlayScreen
+    from tui.play.game import Game
+    from tui.play.screen import PlayScreen
     from worlds.registry import make_world
 
     model, rules = folder / "demo.yaml", folder / "rules.yaml"

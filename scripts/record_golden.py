@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from worlds.alfworld.reference import PLACEHOLDER, Material, Reference, check_installed
+from worlds.alfworld.reference.packages import PLACEHOLDER, Material, Reference, check_installed
 from worlds.errors import ConfigurationError
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "worlds" / "alfworld" / "golden"

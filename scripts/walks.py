@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from worlds.alfworld.engine import NativeEnv
-from worlds.alfworld.household import make_house
+from worlds.alfworld.engine.native import NativeEnv
+from worlds.alfworld.houses.house import make_house
 from worlds.base import Task, Trajectory, Transition
 
 _RARE = {"heat", "cool", "clean", "slice", "use", "take", "move"}

@@ -14,18 +14,18 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from tui import theme
-from tui.aside import aside
+from tui.background import aside
 from worlds.errors import HousequestError
 
 if TYPE_CHECKING:
-    from tui.game import Game, Mode
-    from tui.screens.books import BooksScreen
-    from tui.screens.desk import DeskScreen
-    from tui.screens.home import HomeScreen
-    from tui.screens.play import PlayScreen
-    from tui.screens.race import RaceScreen
-    from tui.screens.runs import RunsScreen
-    from tui.teaching import Lesson, Teach
+    from tui.desk.books_screen import BooksScreen
+    from tui.desk.screen import DeskScreen
+    from tui.desk.teaching import Lesson, Teach
+    from tui.home.screen import HomeScreen
+    from tui.play.game import Game, Mode
+    from tui.play.screen import PlayScreen
+    from tui.race.screen import RaceScreen
+    from tui.runs.screen import RunsScreen
 
 Start = Callable[[], Screen[Any]]
 
@@ -70,8 +70,8 @@ class HousequestApp(App[None]):
         yield SystemCommand("Keys", "Show or hide all keys", self._toggle_keys)
 
     def _curating(self) -> bool:
-        from tui.screens.books import BooksScreen
-        from tui.screens.desk import DeskScreen
+        from tui.desk.books_screen import BooksScreen
+        from tui.desk.screen import DeskScreen
 
         return any(isinstance(screen, BooksScreen | DeskScreen) for screen in self.screen_stack)
 
@@ -89,13 +89,13 @@ class HousequestApp(App[None]):
 
     def on_home_screen_open_runs(self) -> None:
         """Show the runs."""
-        from tui.screens.runs import RunsScreen
+        from tui.runs.screen import RunsScreen
 
         self.push_screen(RunsScreen(RUNS))
 
     def on_home_screen_open_rules(self) -> None:
         """Show the rulebooks."""
-        from tui.screens.books import BooksScreen
+        from tui.desk.books_screen import BooksScreen
 
         self.push_screen(BooksScreen())
 
@@ -105,7 +105,7 @@ class HousequestApp(App[None]):
 
     def on_books_screen_chosen(self, message: BooksScreen.Chosen) -> None:
         """Curate a rulebook."""
-        from tui.screens.desk import DeskScreen
+        from tui.desk.screen import DeskScreen
 
         self.push_screen(DeskScreen(message.opened.book, RUNS, shipped=message.opened.shipped))
 
@@ -123,7 +123,7 @@ class HousequestApp(App[None]):
 
     async def on_play_screen_next(self, message: PlayScreen.Next) -> None:
         """Play another task like the one that was played."""
-        from tui.game import another
+        from tui.play.game import another
 
         self.run_worker(partial(self._next, partial(another, message.game), message.mode), group="next", exclusive=True)
 
@@ -171,12 +171,12 @@ class HousequestApp(App[None]):
             self.push_screen(screen)
 
     def _replay(self, path: Path, at: int | None = None) -> None:
-        from tui.screens.replay import ReplayScreen
+        from tui.replay.screen import ReplayScreen
 
         self.push_screen(ReplayScreen(path, at=at))
 
     async def _teach(self, lesson: Lesson) -> None:
-        from tui.teaching import dialog_for
+        from tui.desk.teaching import dialog_for
 
         def told(saved: bool | None) -> None:
             if saved:
@@ -213,10 +213,10 @@ class HousequestApp(App[None]):
 def screen_of(game: Game, mode: Mode, resume: Path | None = None) -> Screen[None]:
     """The screen on which ``game`` is played; ``resume`` is the record of one that goes on."""
     if mode == "race":
-        from tui.screens.race import RaceScreen
+        from tui.race.screen import RaceScreen
 
         return RaceScreen(game)
-    from tui.screens.play import PlayScreen
+    from tui.play.screen import PlayScreen
 
     return PlayScreen(game, mode, resume)
 

@@ -10,7 +10,7 @@ from textual import on
 from textual.messages import Prune
 from textual.screen import Screen
 
-from tui.aside import aside
+from tui.background import aside
 
 T = TypeVar("T")
 

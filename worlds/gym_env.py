@@ -13,8 +13,8 @@ from typing import Any, NoReturn, cast
 
 from worlds.base import Env, Step, Task
 from worlds.errors import ConfigurationError, OrderError, WorldError, nearest, shown
-from worlds.limits import OrderChecked, StepLimit
 from worlds.registry import make_world
+from worlds.wrappers import OrderChecked, StepLimit
 
 try:
     import gymnasium

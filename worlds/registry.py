@@ -10,7 +10,7 @@ from worlds.base import Observation, World
 from worlds.errors import ConfigurationError, nearest, shown
 
 if TYPE_CHECKING:
-    from worlds.alfworld.belief import Belief
+    from worlds.alfworld.text.belief import Belief
 
 
 def _alfworld(habits: Path | None, **settings: Any) -> World:
@@ -18,7 +18,7 @@ def _alfworld(habits: Path | None, **settings: Any) -> World:
 
     if habits is None:
         return AlfworldWorld(**settings)
-    from worlds.alfworld.own_habits import read_habits
+    from worlds.alfworld.houses.own_habits import read_habits
 
     return AlfworldWorld(**settings, habits=read_habits(habits))
 
@@ -54,7 +54,7 @@ def make_world(
 
     ``engine`` picks who steps it, ``data`` where its files lie (else its own default), ``goals`` whose goal sentences are
     shown: ``template``, ``human``, ``human:N`` (annotator N) or ``human:seed=N``. ``habits`` is a file of habits for made-up
-    houses (``worlds.alfworld.own_habits``). Raises ``ConfigurationError``.
+    houses (``worlds.alfworld.houses.own_habits``). Raises ``ConfigurationError``.
     """
     if name == PLANS:
         raise ConfigurationError(f"{PLANS} has plans to score and nothing to play; use `housequest eval --world {PLANS}`.")
@@ -83,6 +83,6 @@ def belief_reader(name: str) -> BeliefReader | None:
     """What reads the texts of the world ``name``; None where nothing does."""
     if name != "alfworld":
         return None
-    from worlds.alfworld import belief
+    from worlds.alfworld.text import belief
 
     return belief

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from agent.events import Called, Consulted, Judged, Planned, Progressed, Thought, Unreadable
+from agent.episodes.events import Called, Consulted, Judged, Planned, Progressed, Thought, Unreadable
 from agent.models.base import Timing
 from worlds.base import Observation, Transition
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from agent import events
 from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn
+from agent.episodes import events
 from worlds.base import Observation, Policy
 
 

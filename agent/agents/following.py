@@ -13,7 +13,7 @@ from agent.roles.subgoals import Subgoal
 from agent.skills.controller import Controller, Execute, Failed, Pursuit
 from agent.skills.naming import resolve
 from agent.skills.skill import Skill, Verb
-from worlds.alfworld.belief import Belief, kind
+from worlds.alfworld.text.belief import Belief, kind
 from worlds.base import Observation, Transition
 
 MOST_COMPLETED = 200

@@ -12,10 +12,10 @@ from worlds.registry import belief_reader
 
 if TYPE_CHECKING:
     from agent.agents.base import Agent
+    from agent.agents.examples import Chooser
     from agent.agents.following import Follower
     from agent.agents.human import Question
-    from agent.agents.lota import Way
-    from agent.examples import Chooser
+    from agent.agents.lota.agent import Way
     from agent.models.base import Model
     from agent.skills.controller import Controller
     from knowledge.examples import Example
@@ -46,14 +46,14 @@ class Parts:
 
 
 def react(parts: Parts) -> Agent:
-    from agent.agents.react import React
+    from agent.agents.react.agent import React
     from agent.roles.base import Sampling
 
     return React(_model(parts, "react"), parts.world.manual, Sampling(*_sampling(parts)))
 
 
 def reasoner_actor(parts: Parts) -> Agent:
-    from agent.agents.reasoner_actor import ReasonerActor, Replanning
+    from agent.agents.reasoner_actor.agent import ReasonerActor, Replanning
     from agent.roles.base import Sampling
 
     replanning = Replanning(
@@ -72,8 +72,8 @@ def reasoner_actor(parts: Parts) -> Agent:
 
 
 def pet(parts: Parts) -> Agent:
-    from agent.agents.pet import Modules, Pet
-    from agent.examples import Choice, Chooser
+    from agent.agents.examples import Choice, Chooser
+    from agent.agents.pet.agent import Modules, Pet
     from agent.roles.base import Sampling
 
     acting = _choice(parts, "pet", "acting", ("react", "reasoner-actor"))
@@ -100,7 +100,7 @@ def pet(parts: Parts) -> Agent:
 
 def _pet_examples(parts: Parts) -> Chooser:
     """Chooses among all tasks of train where that is asked for: the planner is shown no trajectory, so none is played."""
-    from agent.examples import TRAIN
+    from agent.agents.examples import TRAIN
     from knowledge.subtasks import tasks_of
 
     return _chooser(parts, tasks_of(parts.world, TRAIN) if parts.settings["examples"] == TRAIN else None)
@@ -118,9 +118,9 @@ def _choice(parts: Parts, agent: str, key: str, choices: tuple[Word, ...]) -> Wo
 
 
 def llm_planner(parts: Parts) -> Agent:
-    from agent.agents.llm_planner import Grounding, LlmPlanner
+    from agent.agents.llm_planner.agent import Grounding, LlmPlanner
+    from agent.agents.llm_planner.role import wording_named
     from agent.roles.base import Sampling
-    from agent.roles.llm_planner import wording_named
 
     return LlmPlanner(
         _model(parts, "llm-planner"),
@@ -133,7 +133,7 @@ def llm_planner(parts: Parts) -> Agent:
 
 
 def socratic(parts: Parts) -> Agent:
-    from agent.agents.socratic import DECOMPOSITIONS, Socratic, Socratics
+    from agent.agents.socratic.agent import DECOMPOSITIONS, Socratic, Socratics
     from agent.roles.base import Sampling
 
     use = Socratics(
@@ -152,8 +152,8 @@ def _follower(parts: Parts, agent: str) -> Follower:
 
 
 def opex(parts: Parts) -> Agent:
-    from agent.agents.opex import Opex, left_out
-    from agent.agents.opex import Parts as OpexParts
+    from agent.agents.opex.agent import Opex, left_out
+    from agent.agents.opex.agent import Parts as OpexParts
     from agent.roles.base import Sampling
 
     model, given = _model(parts, "opex"), parts.settings
@@ -178,7 +178,7 @@ def _controller(parts: Parts, agent: str, *, near: bool = False) -> Controller:
 
 def _chooser(parts: Parts, store: Sequence[Example] | None = None) -> Chooser:
     """What chooses examples, from a ``store`` of the agent's own or the one that its settings name."""
-    from agent.examples import make_chooser
+    from agent.agents.examples import make_chooser
 
     given = parts.settings
     return make_chooser(
@@ -202,7 +202,7 @@ def saycan(parts: Parts) -> Agent:
 
 
 def _likeliest(parts: Parts, name: str, way: Way) -> Agent:
-    from agent.agents.lota import Lota
+    from agent.agents.lota.agent import Lota
     from agent.roles.base import Sampling
 
     model, controller, chooser = _model(parts, name), _controller(parts, name, near=True), _chooser(parts)

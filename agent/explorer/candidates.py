@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from agent.explorer.chunks import Chunk
+from agent.explorer.distiller import LONGEST_STATEMENT, MOST_RULES, Proposal, Proposals
 from agent.explorer.report import BadCheck, Dropped
-from agent.roles.distiller import LONGEST_STATEMENT, MOST_RULES, Proposal, Proposals
 from knowledge.checks import Check
 from knowledge.language import parse_check
 from knowledge.rules import KINDS, WITNESSES, Evidence, Origin, Rule

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.events import Started, Stepped
-from agent.lived import records
-from agent.record import read_episode
+from agent.episodes.events import Started, Stepped
+from agent.episodes.moments import records
+from agent.episodes.record import read_episode
 from agent.roles.base import clean, load_prompt
 
 LONGEST_OPENING = 4_000

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from agent.evaluation.budget import Halt, Purse
+from agent.evaluation.runs.budget import Halt, Purse
 
 T = TypeVar("T")
 

@@ -11,25 +11,25 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from agent.evaluation.batch import Progress, Sitting, Watcher, run_batch
-from agent.evaluation.budget import Purse
-from agent.evaluation.folder import RunFolder
-from agent.evaluation.metered import MeteredModel
-from agent.evaluation.metrics import Summary
-from agent.evaluation.plan import slug
+from agent.episodes.moments import lived
+from agent.evaluation.analysis.metrics import Summary
+from agent.evaluation.runs.batch import Progress, Sitting, Watcher, run_batch
+from agent.evaluation.runs.budget import Purse
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.metered import MeteredModel
+from agent.evaluation.runs.spec import slug
 from agent.explorer.book import judged, others, write
 from agent.explorer.candidates import Candidate, Gathered
 from agent.explorer.chunks import Chunk, chunks, lives
 from agent.explorer.crew import in_turn
+from agent.explorer.distiller import DISTILLER, MOST_RULES, Proposals
 from agent.explorer.judges import Asker, ModelJudges
 from agent.explorer.ledger import Ledger
 from agent.explorer.plan import Exploration, ExplorationFolder, refuse_kept
 from agent.explorer.report import Acceptance, Found, Lost, Played, Report
 from agent.explorer.sift import Kept, sift
-from agent.lived import lived
 from agent.models.registry import make_model
 from agent.roles.base import load_prompt
-from agent.roles.distiller import DISTILLER, MOST_RULES, Proposals
 from knowledge.library import library
 from knowledge.mining import mine
 from knowledge.moments import Moment

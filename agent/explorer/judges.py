@@ -8,15 +8,15 @@ from functools import partial
 from typing import TypeVar
 
 from agent.agents.base import Said
-from agent.evaluation.budget import Purse
+from agent.evaluation.runs.budget import Purse
 from agent.explorer.candidates import Candidate
 from agent.explorer.chunks import Step
 from agent.explorer.crew import in_turn
+from agent.explorer.judge import ARBITER, JUDGE, Judgement, Likeness, Right
 from agent.explorer.ledger import Ledger, RememberedModel
 from agent.explorer.report import Lost
 from agent.models.base import Message, Model, Timing
 from agent.roles.base import Answer, Role, Sampling, ask, clean, load_prompt
-from agent.roles.judge import ARBITER, JUDGE, Judgement, Likeness, Right
 from knowledge.rules import Evidence, Rule
 from worlds.errors import ModelError
 

@@ -11,12 +11,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from agent.config import Prices
-from agent.cost import Tokens, cost
-from agent.evaluation.budget import Used
-from agent.evaluation.folder import parsed, read
-from agent.events import Message as Said
+from agent.episodes.events import Message as Said
+from agent.episodes.record import cut_off_end
+from agent.evaluation.runs.budget import Used
+from agent.evaluation.runs.cost import Tokens, cost
+from agent.evaluation.runs.folder import parsed, read
 from agent.models.base import Bias, Capabilities, Completion, Message, Model, Scores, Usage
-from agent.record import cut_off_end
 from agent.roles.base import clean
 
 LARGEST = 1 << 30

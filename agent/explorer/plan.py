@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from agent.agents.registry import BUILTIN
 from agent.config import Configuration, Prices, Settings, world_of
-from agent.evaluation.folder import RunFolder, parsed, read
-from agent.evaluation.plan import Plan, default_split, file_digest, make_plan, placeless
+from agent.evaluation.runs.folder import RunFolder, parsed, read
+from agent.evaluation.runs.spec import Plan, default_split, file_digest, make_plan, placeless
 from agent.explorer.chunks import Size
 from agent.explorer.report import Report
 from agent.models.registry import parse_model

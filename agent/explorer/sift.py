@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agent.explorer.candidates import Candidate, named
+from agent.explorer.judge import Likeness, Right
 from agent.explorer.likeness import exclude, near_pairs, normal
 from agent.explorer.report import Cause, Dropped
-from agent.roles.judge import Likeness, Right
 from knowledge.evidence import examine
 from knowledge.moments import Moment
 from knowledge.rules import Rule, Standing

@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from agent.models.keys import Endpoint, KeyRing, load_keys
+from agent.models.openai.keys import Endpoint, KeyRing, load_keys
+from agent.models.openai.wire import NotACompletion, encodable, printable
 from agent.models.registry import parse_model
-from agent.models.wire import NotACompletion, encodable, printable
 from worlds.errors import ConfigurationError, ModelError, shown
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class EndpointEmbedder:
         self.name = name
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        from agent.models.connection import connect
+        from agent.models.openai.connection import connect
 
         client = await asyncio.to_thread(connect, self._endpoint, self._key, self._timeout)
         try:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.models.base import Model
-from agent.models.keys import OFFICIAL_URL, Endpoint, KeyRing, load_keys, parse_endpoint
 from agent.models.llama.options import LlamaOptions, parse_options, split_name, written
+from agent.models.openai.keys import OFFICIAL_URL, Endpoint, KeyRing, load_keys, parse_endpoint
 from worlds.errors import ConfigurationError, nearest, shown
 
 FORMS = "builtin, openai:NAME, openai:NAME@http://HOST:PORT/v1, llama:FILE.gguf or scripted:FILE"
@@ -91,7 +91,7 @@ def make_model(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0,
         return LlamaModel(given_path(parsed.name), parsed.options, name=str(parsed), timeout=timeout)
     if parsed.kind == "builtin":
         from agent.config import given_path
-        from agent.models.builtin import load_builtin
+        from agent.models.builtin.model import load_builtin
 
         return load_builtin(given_path(parsed.name) if parsed.name else None, name=str(parsed))
     if parsed.endpoint is None:
@@ -99,7 +99,7 @@ def make_model(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0,
         from agent.models.scripted import load_script
 
         return load_script(given_path(parsed.name), name=str(parsed))
-    from agent.models.openai import OpenAIModel
+    from agent.models.openai.model import OpenAIModel
 
     ring = load_keys() if keys is None else keys
     return OpenAIModel(parsed.name, parsed.endpoint, name=str(parsed), keys=ring, timeout=timeout, retries=retries, wait=wait)

@@ -16,8 +16,8 @@ from importlib import resources
 from string import Template
 from typing import Generic, TypeVar
 
-from agent import events
 from agent.agents.base import Emitter
+from agent.episodes import events
 from agent.models.base import Completion, Message, Model
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from agent.roles.observer import observed
 from agent.roles.story import numbered
-from worlds.alfworld.belief import Belief, begin, update
+from worlds.alfworld.text.belief import Belief, begin, update
 from worlds.base import Observation, Transition
 
 MOST_RULES = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.agents.base import Emitter, Grants, Turn
-from agent.events import Consulted
+from agent.episodes.events import Consulted
 from agent.roles.base import load_prompt
 from worlds.base import Transition
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from agent.skills.naming import matches
 from agent.skills.search import Search
 from agent.skills.skill import Skill
-from worlds.alfworld.belief import Belief, Item, Receptacle, kind
-from worlds.alfworld.counts import Counts
-from worlds.alfworld.diagnosis import KNIVES
-from worlds.alfworld.goals import APPLIANCES, Treatment
+from worlds.alfworld.data.counts import Counts
+from worlds.alfworld.text.belief import Belief, Item, Receptacle, kind
+from worlds.alfworld.text.diagnosis import KNIVES
+from worlds.alfworld.text.goals import APPLIANCES, Treatment
 
 _TREATMENTS: dict[str, Treatment] = {"heat": "heat", "cool": "cool", "clean": "clean"}
 

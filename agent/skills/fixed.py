@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.skills.skill import Skill, Verb
-from worlds.alfworld.belief import Belief
-from worlds.alfworld.counts import Counts
+from worlds.alfworld.data.counts import Counts
+from worlds.alfworld.text.belief import Belief
 
 _CAN: dict[Verb, str] = {
     "pick": "pickupable",

@@ -58,7 +58,7 @@ def _train(given: argparse.Namespace) -> None:
 def _own(given: argparse.Namespace) -> None:
     import asyncio
 
-    from agent.models.builtin import load_builtin
+    from agent.models.builtin.model import load_builtin
     from agent.training.corpus import encoded, load_vocabulary, made_up_games, train_games
     from agent.training.own import Own, actor_samples, reasoner_samples
 
@@ -82,7 +82,7 @@ def _export(given: argparse.Namespace) -> None:
 
 
 def _evaluate(given: argparse.Namespace) -> None:
-    from agent.models.builtin import load_builtin
+    from agent.models.builtin.model import load_builtin
     from agent.training.evaluate import evaluate
 
     found = evaluate(load_builtin(given.file), given.sets or SETS, data=given.games_folder, limit=given.limit)

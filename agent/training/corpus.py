@@ -18,18 +18,18 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models.vocabulary import Vocabulary
+from agent.models.builtin.vocabulary import Vocabulary
 from agent.training import wordings
 from agent.training.demonstrations import Player, Sample, Saying, plans, play
 from agent.training.teacher import Teacher
-from worlds.alfworld.annotations import sentences_of
-from worlds.alfworld.counts import load_counts
-from worlds.alfworld.engine import NativeEnv
+from worlds.alfworld.data.annotations import sentences_of
+from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.data.tasks import GENERATED, TRAJECTORY_FILE
+from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.expert import make_expert
-from worlds.alfworld.goals import Goal, read_goal, sentences
-from worlds.alfworld.habits import Habits, counted
-from worlds.alfworld.household import make_house
-from worlds.alfworld.tasks import GENERATED, TRAJECTORY_FILE
+from worlds.alfworld.houses.habits import Habits, counted
+from worlds.alfworld.houses.house import make_house
+from worlds.alfworld.text.goals import Goal, read_goal, sentences
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Env, Task
 from worlds.errors import ConfigurationError

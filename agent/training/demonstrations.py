@@ -9,8 +9,8 @@ from random import Random
 from agent.roles import brief
 from agent.training import wordings
 from agent.training.teacher import STUCK, Teacher, Told, plan_of, planned
-from worlds.alfworld.belief import Belief, begin
-from worlds.alfworld.goals import TYPES, Goal
+from worlds.alfworld.text.belief import Belief, begin
+from worlds.alfworld.text.goals import TYPES, Goal
 from worlds.base import Env, Observation, Transition
 
 MOST_STEPS = 50

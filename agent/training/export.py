@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from agent.models.builtin_file import write_builtin
+from agent.models.builtin.file import write_builtin
 from agent.training.corpus import composition, load_vocabulary
 from agent.training.network import Composition, Network
 from agent.training.optimise import CHECKPOINT, load_shape

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from agent.models.network import Shape
+from agent.models.builtin.network import Shape
 
 
 @dataclass(frozen=True, slots=True)

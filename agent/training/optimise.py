@@ -20,8 +20,8 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from agent.models.network import Shape
-from agent.models.vocabulary import Vocabulary
+from agent.models.builtin.network import Shape
+from agent.models.builtin.vocabulary import Vocabulary
 from agent.training.corpus import Part, composition, load_vocabulary
 from agent.training.network import Composition, Network
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
+from agent.agents.reasoner_actor.actor import ACTOR
+from agent.agents.reasoner_actor.reasoner import REASONER
 from agent.models.base import Message
-from agent.models.builtin import BuiltinModel
+from agent.models.builtin.model import BuiltinModel
 from agent.roles import brief
-from agent.roles.actor import ACTOR
 from agent.roles.base import ReplyError
-from agent.roles.reasoner import REASONER
 from agent.training.corpus import Game
 from agent.training.demonstrations import MISSTEPS, Sample, play
 from agent.training.teacher import STUCK, Teacher, Told, plan_of, planned

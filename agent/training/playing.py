@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from agent import events
 from agent.agents.base import Agent
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.events import Clocked, Ended, Event
+from agent.episodes import events
+from agent.episodes.events import Clocked, Ended, Event
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.overseer import Overseer, Proceed, Unattended
 from agent.models.base import Model
-from agent.overseer import Overseer, Proceed, Unattended
 from knowledge.choosing import Choice
 from worlds.base import Task, World
 

@@ -13,14 +13,14 @@ from statistics import fmean
 from time import perf_counter
 from typing import Any
 
-from agent.evaluation.plan import read_rules
+from agent.evaluation.runs.spec import read_rules
 from agent.models.base import Model
 from agent.training.corpus import EVALUATION_SEEDS
 from agent.training.playing import Given, play, summary
-from worlds.alfworld.belief import kind
-from worlds.alfworld.generated import GeneratedTasks
-from worlds.alfworld.habits import counted
-from worlds.alfworld.household import House
+from worlds.alfworld.houses.generated import GeneratedTasks
+from worlds.alfworld.houses.habits import counted
+from worlds.alfworld.houses.house import House
+from worlds.alfworld.text.belief import kind
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Task
 

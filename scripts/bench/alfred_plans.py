@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agent.alfred.report import Figures, Share
-from agent.alfred.run import make_run
-from agent.alfred.work import carry_out
 from agent.config import Scalar, Settings
+from agent.plans.report import Figures, Share
+from agent.plans.run import make_run
+from agent.plans.work import carry_out
 from worlds.alfred.scoring import score
 from worlds.alfred.tasks import read_split, splits
 

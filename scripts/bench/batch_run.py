@@ -18,12 +18,12 @@ from typing import Any
 
 from agent.agents.registry import make_agent
 from agent.config import configure
-from agent.episode import run_episode
-from agent.evaluation.batch import Sitting, run_batch
-from agent.evaluation.plan import Plan, make_plan
+from agent.episodes.loop import run_episode
+from agent.evaluation.runs.batch import Sitting, run_batch
+from agent.evaluation.runs.spec import Plan, make_plan
 from agent.models.base import Capabilities, Completion, Message, Scores
-from agent.models.keys import PLACEHOLDER, parse_endpoint
-from agent.models.wire import chat
+from agent.models.openai.keys import PLACEHOLDER, parse_endpoint
+from agent.models.openai.wire import chat
 from scripts.bench.endpoint import REPLY
 from scripts.memory import peak as peak_memory
 
@@ -31,7 +31,7 @@ from scripts.memory import peak as peak_memory
 def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
     began = time.perf_counter()
     # What a run imports on its first call: part of what it takes, and apart from the processor time of its calls.
-    import_module("agent.models.connection")
+    import_module("agent.models.openai.connection")
 
     imported = time.perf_counter() - began
     with tempfile.TemporaryDirectory() as folder:
@@ -90,7 +90,7 @@ def _unheard(event: object) -> None:
 
 
 async def _calls_alone(port: int, workers: int, episodes: int, conversations: Sequence[list[dict[str, str]]]) -> int:
-    from agent.models.connection import connect
+    from agent.models.openai.connection import connect
 
     client = connect(parse_endpoint(f"http://127.0.0.1:{port}/v1"), PLACEHOLDER, 60.0)
     left = iter(range(episodes))

@@ -15,9 +15,9 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from agent.config import configure
-from agent.evaluation.batch import Sitting, run_batch
-from agent.evaluation.budget import Budget, Purse
-from agent.evaluation.plan import make_plan
+from agent.evaluation.runs.batch import Sitting, run_batch
+from agent.evaluation.runs.budget import Budget, Purse
+from agent.evaluation.runs.spec import make_plan
 
 GAMES = 60
 RUNS = 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.models.builtin import load_builtin
+from agent.models.builtin.model import load_builtin
 from agent.training.evaluate import measured, shown
 from agent.training.held_out import SETS
 

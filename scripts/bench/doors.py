@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from worlds.alfworld.reference import check_installed, versions
-from worlds.alfworld.tasks import LAYOUT
+from worlds.alfworld.data.tasks import LAYOUT
+from worlds.alfworld.reference.packages import check_installed, versions
 from worlds.errors import ConfigurationError
 
 EPISODES = 10

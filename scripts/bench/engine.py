@@ -16,8 +16,8 @@ from time import perf_counter_ns
 from typing import TypeVar
 
 import worlds.alfworld
-from worlds.alfworld.engine import NativeEnv
-from worlds.alfworld.game import Game, load_game
+from worlds.alfworld.engine.game import Game, load_game
+from worlds.alfworld.engine.native import NativeEnv
 from worlds.base import Task
 
 _T = TypeVar("_T")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from worlds.alfworld.engine import NativeEnv
+from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT, PUBLISHED
+from worlds.alfworld.engine.game import load_game
+from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.expert import ORDERS, Expert, make_expert
-from worlds.alfworld.game import load_game
-from worlds.alfworld.tasks import GAME_FILE, LAYOUT, PUBLISHED
 from worlds.base import Task
 
 SPLIT = "valid_seen"

@@ -17,19 +17,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 
-from agent.evaluation.statistics import bootstrap_mean
+from agent.evaluation.analysis.statistics import bootstrap_mean
 from knowledge.mining import mine, mine_table
 from knowledge.moments import Moment, relive
 from knowledge.rules import Rule
-from worlds.alfworld.counts import load_counts
-from worlds.alfworld.documents import as_mapping, read_yaml
-from worlds.alfworld.engine import NativeEnv
+from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
+from worlds.alfworld.engine.game import Game, load_game
+from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.expert import Expert, ExpertMemory, make_expert
-from worlds.alfworld.game import Game, load_game
-from worlds.alfworld.goals import read_goal
-from worlds.alfworld.household import make_house
-from worlds.alfworld.own_habits import read_habits
-from worlds.alfworld.tasks import GAME_FILE, LAYOUT
+from worlds.alfworld.houses.documents import as_mapping, read_yaml
+from worlds.alfworld.houses.house import make_house
+from worlds.alfworld.houses.own_habits import read_habits
+from worlds.alfworld.text.goals import read_goal
 from worlds.base import Task, Trajectory, Transition
 
 HABITS = Path(__file__).parents[2] / "examples" / "habits.yaml"

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
 
-from worlds.alfworld.counts import load_counts
-from worlds.alfworld.engine import NativeEnv
+from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT, TASK_TYPES
+from worlds.alfworld.engine.game import Game, load_game
+from worlds.alfworld.engine.native import NativeEnv
+from worlds.alfworld.engine.planner import Plan, plan, wins
 from worlds.alfworld.expert import Expert, make_expert
-from worlds.alfworld.game import Game, load_game
-from worlds.alfworld.goals import TYPES
-from worlds.alfworld.household import House, make_house
-from worlds.alfworld.planner import Plan, plan, wins
-from worlds.alfworld.tasks import GAME_FILE, LAYOUT, TASK_TYPES
+from worlds.alfworld.houses.house import House, make_house
+from worlds.alfworld.text.goals import TYPES
 from worlds.base import Task
 
 HOUSES = 1_000

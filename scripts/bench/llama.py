@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
+from agent.episodes.loop import Terms, run_episode
 from agent.models.base import Capabilities, Completion, Message, Scores
 from agent.models.llama.model import LlamaModel, installed
 from agent.models.llama.options import parse_options

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
+from agent.episodes.loop import Terms, run_episode
 from agent.models.base import Capabilities, Completion, Message, Scores
 from agent.models.llama.gguf import read_header
 from agent.models.llama.model import installed

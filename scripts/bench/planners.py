@@ -17,13 +17,13 @@ from statistics import mean
 
 from agent.agents.base import Agent
 from agent.agents.registry import agent_names, make_agent, needs_model
-from agent.episode import Terms, run_episode
+from agent.episodes.loop import Terms, run_episode
 from agent.models.registry import make_model
 from scripts.bench.prompts import counter
 from tests.backends.lota import Lister
 from tests.backends.policy import Solver
 from tests.backends.server import Recorded, Server, answer, serve
-from worlds.alfworld.tasks import LAYOUT
+from worlds.alfworld.data.tasks import LAYOUT
 from worlds.base import Task, World
 from worlds.errors import HousequestError
 from worlds.registry import make_world

@@ -19,11 +19,11 @@ from typing import Any
 
 from agent.agents.registry import make_agent
 from agent.config import configure
-from agent.episode import run_episode
-from agent.evaluation.plan import make_plan
+from agent.episodes.loop import run_episode
+from agent.evaluation.runs.spec import make_plan
 from agent.models.base import Capabilities, Completion, Message, Scores
 from tests.backends.policy import Solver
-from worlds.alfworld.tasks import LAYOUT
+from worlds.alfworld.data.tasks import LAYOUT
 
 AGENTS = {"react": 1, "reasoner-actor": 2}
 """Each with its number of roles."""

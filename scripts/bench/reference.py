@@ -17,11 +17,11 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from worlds.alfworld.engine import NativeEnv
-from worlds.alfworld.game import load_game
-from worlds.alfworld.reference import Reference, check_installed, versions
-from worlds.alfworld.tasks import GAME_FILE, LAYOUT
-from worlds.alfworld.textworld import read_material
+from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
+from worlds.alfworld.engine.game import load_game
+from worlds.alfworld.engine.native import NativeEnv
+from worlds.alfworld.reference.env import read_material
+from worlds.alfworld.reference.packages import Reference, check_installed, versions
 from worlds.base import Task
 from worlds.errors import ConfigurationError
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agent.events import Ended, Event, Started, Stepped
-from agent.lived import lived
-from agent.record import EpisodeRecorder
+from agent.episodes.events import Ended, Event, Started, Stepped
+from agent.episodes.moments import lived
+from agent.episodes.record import EpisodeRecorder
 from knowledge.evidence import examine
 from knowledge.moments import relive
 from knowledge.rulebook import read_book

@@ -129,9 +129,9 @@ def _scrub(place: Path) -> list[str]:
 async def _recorded(place: Path) -> Path:
     """An episode of so many turns, with a thought for each."""
     from agent.agents.registry import make_agent
-    from agent.episode import Terms, run_episode
+    from agent.episodes.loop import Terms, run_episode
+    from agent.episodes.record import EpisodeRecorder
     from agent.models.registry import make_model
-    from agent.record import EpisodeRecorder
     from worlds.registry import make_world
 
     script = place / "script.yaml"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from worlds.base import Env, Step, Task, World
-from worlds.limits import Wrapper
+from worlds.wrappers import Wrapper
 
 HOUSE = "generated:690"
 WARM = 12
@@ -68,8 +68,8 @@ def slow(model: str) -> None:
     """A game that is watched, of a slow model in a slow world."""
     from agent.config import Settings
     from tui.app import HousequestApp
-    from tui.game import Game
-    from tui.screens.play import PlayScreen
+    from tui.play.game import Game
+    from tui.play.screen import PlayScreen
     from worlds.registry import make_world
 
     world = make_world("alfworld")
@@ -87,7 +87,7 @@ def slow(model: str) -> None:
 def replay(record: str) -> None:
     """A recorded episode."""
     from tui.app import HousequestApp
-    from tui.screens.replay import ReplayScreen
+    from tui.replay.screen import ReplayScreen
 
     HousequestApp(lambda: ReplayScreen(Path(record))).run()
 

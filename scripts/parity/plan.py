@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.record_golden import GOLDEN, STRAYS, USEFUL, WEIGHTS
-from worlds.alfworld.engine import NativeEnv
-from worlds.alfworld.game import Game
-from worlds.alfworld.tasks import EXAMPLE, GENERATED, PUBLISHED, TASK_TYPES
+from worlds.alfworld.data.tasks import EXAMPLE, GENERATED, PUBLISHED, TASK_TYPES
+from worlds.alfworld.engine.game import Game
+from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Task
 from worlds.errors import ConfigurationError

@@ -21,8 +21,8 @@ from copy import deepcopy
 from functools import cache, lru_cache
 from typing import Any
 
-from worlds.alfworld.reference import Reference
-from worlds.alfworld.reference_worker import serve
+from worlds.alfworld.reference.packages import Reference
+from worlds.alfworld.reference.worker import serve
 
 
 def quick() -> Reference:

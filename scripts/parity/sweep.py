@@ -17,10 +17,10 @@ from typing import IO, Any
 import worlds.alfworld
 from scripts.parity.compare import Difference, Played, compare, shrink
 from scripts.parity.plan import Item, commands_of
-from worlds.alfworld.engine import NativeEnv
-from worlds.alfworld.reference import versions
-from worlds.alfworld.textworld import TextworldEnv
-from worlds.alfworld.workers import WORKER, Workers
+from worlds.alfworld.engine.native import NativeEnv
+from worlds.alfworld.reference.env import TextworldEnv
+from worlds.alfworld.reference.packages import versions
+from worlds.alfworld.reference.workers import WORKER, Workers
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, WorldError
 
@@ -105,8 +105,8 @@ class Results:
 
 def editions(*, plain: bool) -> Editions:
     """Those of this process. Comments and the layout of the native engine's code do not count."""
-    folder = Path(worlds.alfworld.__file__).parent
-    code = "".join(ast.dump(ast.parse((folder / name).read_text("utf-8"))) for name in ("pddl.py", "game.py", "engine.py"))
+    folder = Path(worlds.alfworld.__file__).parent / "engine"
+    code = "".join(ast.dump(ast.parse((folder / name).read_text("utf-8"))) for name in ("pddl.py", "game.py", "native.py"))
     return Editions(hashlib.sha256(code.encode()).hexdigest()[:12], versions(), WORKER if plain else QUICK)
 
 

@@ -9,9 +9,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.agents.base import Agent
-from agent.events import Clocked, Ended, Event, Spent, Started, Stepped
+from agent.episodes.events import Clocked, Ended, Event, Spent, Started, Stepped
+from agent.episodes.overseer import (
+    Accept,
+    Again,
+    Before,
+    Change,
+    Play,
+    Proceed,
+    Replace,
+    Rewind,
+    Stop,
+    Verdict,
+)
 from agent.models.base import Capabilities, Completion, Message, Scores, Usage
-from agent.overseer import Accept, Again, Before, Change, Play, Proceed, Replace, Rewind, Stop, Verdict
 from worlds.errors import ModelError
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.events import Called, Clocked, Ended, Event
+from agent.episodes.events import Called, Clocked, Ended, Event
+from agent.episodes.loop import Terms, run_episode
 from agent.models.base import Capabilities, Completion, Message, Scores
 from tests.backends.lota import Lister
 from tests.backends.policy import Solver

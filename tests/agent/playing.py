@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.events import Called, Clocked, Ended, Event
+from agent.episodes.events import Called, Clocked, Ended, Event
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.record import EpisodeRecorder, read_episode
 from agent.models.registry import make_model
-from agent.record import EpisodeRecorder, read_episode
 from tests.backends.server import Recorded, Server, answer, saying
 from worlds.base import Task, World
 

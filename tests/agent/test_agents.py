@@ -10,13 +10,13 @@ from textwrap import dedent
 
 import pytest
 
-from agent import events
 from agent.agents.registry import agent_names, make_agent, needs_model, resolve_settings
-from agent.episode import Terms, run_episode
-from agent.events import Clocked, Event
+from agent.episodes import events
+from agent.episodes.events import Clocked, Event
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.overseer import Proceed, Unattended
 from agent.models.base import Message
 from agent.models.registry import make_model
-from agent.overseer import Proceed, Unattended
 from agent.roles.base import spoken
 from worlds.errors import ConfigurationError
 from worlds.registry import make_world

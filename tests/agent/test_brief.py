@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from agent import events
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.events import Clocked, Event
+from agent.episodes import events
+from agent.episodes.events import Clocked, Event
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.overseer import Proceed, Unattended
 from agent.models.base import Capabilities, Completion, Message, Scores
-from agent.models.builtin import load_builtin
+from agent.models.builtin.model import load_builtin
 from agent.models.registry import make_model
-from agent.overseer import Proceed, Unattended
 from agent.roles import brief
 from agent.roles.reading import LONGEST_THOUGHT
 from tests.agent.models.tiny import write_tiny

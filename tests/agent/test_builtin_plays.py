@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.events import Clocked, Ended, Event, Stepped
+from agent.episodes.events import Clocked, Ended, Event, Stepped
+from agent.episodes.loop import Terms, run_episode
 from agent.models.registry import make_model
 from tests.agent.test_brief import goes_on_otherwise
 from worlds.registry import make_world

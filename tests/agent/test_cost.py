@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.config import Prices
-from agent.cost import Tokens, cost, money
+from agent.evaluation.runs.cost import Tokens, cost, money
 
 PRICES = Prices(input=2, cached=0.5, output=8)
 

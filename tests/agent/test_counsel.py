@@ -10,21 +10,21 @@ import pytest
 
 from agent.agents.registry import make_agent
 from agent.config import configure
-from agent.episode import Terms, run_episode
-from agent.evaluation.batch import run_batch
-from agent.evaluation.plan import Manifest, Plan, make_plan, read_rules
-from agent.events import Called, Clocked, Consulted, Event, Started
+from agent.episodes.events import Called, Clocked, Consulted, Event, Started
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.record import read_episode
+from agent.episodes.resume import resume_episode
+from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.spec import Manifest, Plan, make_plan, read_rules
 from agent.models.registry import make_model
 from agent.models.scripted import load_script
-from agent.record import read_episode
-from agent.resume import resume_episode
 from agent.roles.brief import LONGEST_LINE
 from tests.agent.attending import Moody
 from tests.backends.policy import Solver
 from worlds.base import Env, Task, World
 from worlds.errors import ConfigurationError
-from worlds.limits import Wrapper
 from worlds.registry import make_world
+from worlds.wrappers import Wrapper
 
 BOOK = """\
 - One thing is carried at a time.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent import events
+from agent.episodes import events
 from agent.roles.base import spoken
 from tests.agent.playing import AGENTS, CHATTING, EVERY, PLANNERS, Played, in_turn, one_of_each_type, play
 from tests.backends import server as backend

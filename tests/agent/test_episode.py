@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent import events
 from agent.agents.base import Act, Agent, Decision, Emitter, Grants, Turn, Unread
 from agent.agents.registry import make_agent
-from agent.episode import Terms, play, run_episode
-from agent.events import Clocked, Event
-from agent.overseer import Accept, Again, Play, Proceed, Replace, Stop, Unattended
+from agent.episodes import events
+from agent.episodes.events import Clocked, Event
+from agent.episodes.loop import Terms, play, run_episode
+from agent.episodes.overseer import Accept, Again, Play, Proceed, Replace, Stop, Unattended
 from agent.roles.story import tell_rules
 from worlds.base import Env, Observation, Step, World
 from worlds.errors import ModelError
-from worlds.limits import Wrapper
 from worlds.registry import make_world
+from worlds.wrappers import Wrapper
 
 
 @pytest.fixture

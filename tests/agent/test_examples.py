@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from agent.agents.examples import Chooser, make_chooser, recorded
 from agent.config import configure
-from agent.evaluation.plan import make_plan
-from agent.examples import Chooser, make_chooser, recorded
+from agent.evaluation.runs.spec import make_plan
 from agent.skills.shown import skills_of
 from knowledge.examples import shipped, written
 from tests.agent.playing import play

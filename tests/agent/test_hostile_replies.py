@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.evaluation.failures import FailureKind, why
-from agent.events import Called, Clocked, Ended, Event, Spent, Unreadable
+from agent.episodes.events import Called, Clocked, Ended, Event, Spent, Unreadable
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.record import EpisodeRecorder, read_episode
+from agent.evaluation.analysis.failures import FailureKind, why
 from agent.models.base import Capabilities, Message, Scores
-from agent.record import EpisodeRecorder, read_episode
 from tests.agent.golden import Answering
 from tests.backends.server import Messages
 from worlds.base import World

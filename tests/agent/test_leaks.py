@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from agent import events
-from agent.roles.selector import DONE, said
+from agent.agents.lota.selector import DONE, said
+from agent.episodes import events
 from agent.skills.fixed import fixed_skills
 from tests.agent.playing import EVERY, Played, in_turn, one_of_each_type, play
 from tests.backends.policy import Solver
 from tests.backends.server import Recorded, Server
-from worlds.alfworld.counts import load_counts
-from worlds.alfworld.game import load_game
-from worlds.alfworld.tasks import TASK_TYPES
+from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.data.tasks import TASK_TYPES
+from worlds.alfworld.engine.game import load_game
 from worlds.base import Observation, Task, World
 from worlds.registry import make_world
 

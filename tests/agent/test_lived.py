@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.events import Body, Ended, Event, Intervened, Started, Stepped, Thought
-from agent.lived import lived, moments, records
-from agent.record import EpisodeRecorder, read_episode
+from agent.episodes.events import Body, Ended, Event, Intervened, Started, Stepped, Thought
+from agent.episodes.moments import lived, moments, records
+from agent.episodes.record import EpisodeRecorder, read_episode
 from knowledge.evidence import examine
 from knowledge.language import parse_check
 from knowledge.rules import Rule

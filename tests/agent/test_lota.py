@@ -14,20 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent import events
 from agent.agents.base import Agent
+from agent.agents.lota.selector import DONE, MOST_CANDIDATES, reader_of, said
 from agent.agents.registry import make_agent
 from agent.config import configure
-from agent.episode import Terms, run_episode
-from agent.evaluation.batch import Sitting, run_batch
-from agent.evaluation.budget import Budget, Purse, Stopped
-from agent.evaluation.plan import make_plan
-from agent.events import Clocked, Event
+from agent.episodes import events
+from agent.episodes.events import Clocked, Event
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.resume import resume_episode
+from agent.evaluation.runs.batch import Sitting, run_batch
+from agent.evaluation.runs.budget import Budget, Purse, Stopped
+from agent.evaluation.runs.spec import make_plan
 from agent.models.base import Capabilities, Completion, Message, Model, Scores
 from agent.models.registry import make_model
-from agent.resume import resume_episode
 from agent.roles.base import ReplyError
-from agent.roles.selector import DONE, MOST_CANDIDATES, reader_of, said
 from agent.skills.fixed import fixed_skills
 from agent.skills.skill import Skill
 from tests.agent import test_leaks as leaks
@@ -36,8 +36,8 @@ from tests.agent.test_agents import ended, prompts, steps
 from tests.backends import server as backend
 from tests.backends.lota import Lister
 from tests.backends.server import Server
-from worlds.alfworld.belief import begin
-from worlds.alfworld.counts import load_counts
+from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.text.belief import begin
 from worlds.base import World
 from worlds.errors import Unsupported
 from worlds.registry import make_world

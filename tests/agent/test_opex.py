@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent import events
+from agent.agents.opex.executor import EXECUTOR, Order
+from agent.agents.opex.observer import OBSERVER
+from agent.agents.opex.planner import PLANNER, Decomposition
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.events import Clocked, Event
+from agent.episodes import events
+from agent.episodes.events import Clocked, Event
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.overseer import Overseer, Play, Proceed, Replace
 from agent.models.base import Model
 from agent.models.registry import make_model
-from agent.overseer import Overseer, Play, Proceed, Replace
 from agent.roles.base import ReplyError
-from agent.roles.opex_executor import EXECUTOR, Order
-from agent.roles.opex_observer import OBSERVER
-from agent.roles.opex_planner import PLANNER, Decomposition
 from agent.skills.skill import Skill
 from tests.agent.attending import Person
 from tests.agent.golden import Answering

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent import events
 from agent.agents.base import Particular
+from agent.agents.pet import eliminator, verdict
+from agent.agents.pet.subtasks import MOST_SUBTASKS, SUBTASKS, bare
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.events import Event
+from agent.episodes import events
+from agent.episodes.events import Event
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.record import EpisodeRecorder, read_episode
+from agent.episodes.resume import resume_episode
 from agent.models.base import Capabilities, Completion, Message, Scores, TokenChoice
 from agent.models.registry import make_model
-from agent.record import EpisodeRecorder, read_episode
-from agent.resume import resume_episode
-from agent.roles import eliminator, verdict
 from agent.roles.base import ReplyError
-from agent.roles.subtasks import MOST_SUBTASKS, SUBTASKS, bare
 from tests.agent.playing import play
 from tests.backends.pet import PetPolicy
 from tests.backends.policy import Solver

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from agent import events
+from agent.agents.examples import make_chooser
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.evaluation.failures import why
-from agent.events import Event
-from agent.examples import make_chooser
+from agent.episodes import events
+from agent.episodes.events import Event
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.overseer import Proceed, Unattended
+from agent.evaluation.analysis.failures import why
 from agent.models.base import Capabilities, Completion, Message
 from agent.models.registry import make_model
-from agent.overseer import Proceed, Unattended
 from tests.agent.golden import SCENES, Answering, Scene, conversation
 from tests.agent.playing import PLANNERS, Played, play
 from tests.agent.test_agents import ended, plans, prompts, steps

@@ -9,23 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.agents.llm_planner.role import LLM_PLANNER
+from agent.agents.llm_planner.role import written as as_line
+from agent.agents.opex.executor import EXECUTOR
+from agent.agents.opex.observer import OBSERVER
+from agent.agents.opex.planner import PLANNER as OPEX_PLANNER
+from agent.agents.pet.subtasks import SUBTASKS
+from agent.agents.reasoner_actor.reasoner import REASONER
+from agent.agents.socratic.advisor import CAUSE, VALIDITY
+from agent.agents.socratic.decomposer import DECOMPOSER, LONGEST_REASONING
+from agent.agents.socratic.planner import SOCRATIC_PLANNER, Plan
+from agent.agents.socratic.planner import written as as_lines
+from agent.agents.socratic.questioner import QUESTIONER, Exchange
+from agent.agents.socratic.questioner import written as as_dialogue
+from agent.explorer.judge import ARBITER
 from agent.roles.base import LONGEST_REPLY, ReplyError, Role
-from agent.roles.judge import ARBITER
-from agent.roles.llm_planner import LLM_PLANNER
-from agent.roles.llm_planner import written as as_line
-from agent.roles.opex_executor import EXECUTOR
-from agent.roles.opex_observer import OBSERVER
-from agent.roles.opex_planner import PLANNER as OPEX_PLANNER
-from agent.roles.reasoner import REASONER
 from agent.roles.shots import shot_of, without_navigation
-from agent.roles.socratic_advisor import CAUSE, VALIDITY
-from agent.roles.socratic_decomposer import DECOMPOSER, LONGEST_REASONING
-from agent.roles.socratic_planner import SOCRATIC_PLANNER, Plan
-from agent.roles.socratic_planner import written as as_lines
-from agent.roles.socratic_questioner import QUESTIONER, Exchange
-from agent.roles.socratic_questioner import written as as_dialogue
 from agent.roles.subgoals import LONGEST_NAME, MOST_SUBGOALS, PAIR_NAMES, Subgoal, read_plan, same_plan
-from agent.roles.subtasks import SUBTASKS
 from knowledge.examples import shipped
 
 NAMES = tuple(PAIR_NAMES.values())

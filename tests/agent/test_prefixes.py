@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
+from agent.episodes.loop import Terms, run_episode
 from agent.models.base import Capabilities, Completion, Message, Scores
 from knowledge.choosing import Choice
 from knowledge.rules import Rule

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.events import Clocked, Ended, Event, Thought
-from agent.record import EpisodeRecorder, read_clocks, read_episode, read_played
+from agent.episodes.events import Clocked, Ended, Event, Thought
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.record import EpisodeRecorder, read_clocks, read_episode, read_played
 from agent.roles.base import clean
 from worlds.errors import ConfigurationError
 from worlds.registry import make_world

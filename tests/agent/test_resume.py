@@ -12,13 +12,23 @@ import pytest
 from agent.agents.base import Act, Agent, Turn
 from agent.agents.human import Question
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.events import Called, Clocked, Ended, Event, Intervened, Spent, Stepped, Thought, Unreadable
+from agent.episodes.events import (
+    Called,
+    Clocked,
+    Ended,
+    Event,
+    Intervened,
+    Spent,
+    Stepped,
+    Thought,
+    Unreadable,
+)
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.overseer import Again, Play, Proceed, Replace, Stop
+from agent.episodes.record import EpisodeRecorder, read_episode
+from agent.episodes.resume import resume_episode
 from agent.models.base import Model
 from agent.models.registry import make_model
-from agent.overseer import Again, Play, Proceed, Replace, Stop
-from agent.record import EpisodeRecorder, read_episode
-from agent.resume import resume_episode
 from tests.agent.attending import Back, Moody, Other, Person
 from tests.agent.playing import ANYWHERE, CHATTING, EVERY, PLANNERS, SCORING
 from tests.agent.test_agents import FIRST, KEEP, WON, planned, react_script
@@ -27,8 +37,8 @@ from tests.backends.policy import Solver
 from tests.backends.server import Messages, Server, answer
 from worlds.base import Env, Step, World
 from worlds.errors import ConfigurationError, WorldError
-from worlds.limits import Wrapper
 from worlds.registry import make_world
+from worlds.wrappers import Wrapper
 
 RULES = ("keys lie in studies", "coins are round")
 

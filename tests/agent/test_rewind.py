@@ -8,22 +8,22 @@ from itertools import pairwise
 
 import pytest
 
-from agent import events
 from agent.agents.base import Act, Agent, Decision, Emitter, GiveUp, Turn
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.events import Clocked, Ended, Event, Intervened, Stepped, branch
+from agent.episodes import events
+from agent.episodes.events import Clocked, Ended, Event, Intervened, Stepped, branch
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.overseer import Again, Change, Play, Proceed, Replace, Rewind, Stop
 from agent.models.base import Message
 from agent.models.registry import make_model
-from agent.overseer import Again, Change, Play, Proceed, Replace, Rewind, Stop
 from tests.agent.attending import Back, Moody, Other, Person
 from tests.agent.playing import CHATTING, PLANNERS
 from tests.agent.test_episode import Reciter, of_kind
 from tests.backends.policy import Solver
 from tests.backends.server import Server
 from worlds.base import Env, Step, World
-from worlds.limits import Wrapper
 from worlds.registry import make_world
+from worlds.wrappers import Wrapper
 
 RULES = ("keys lie in studies",)
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.roles.actor import ACTOR, Grounding
+from agent.agents.react.role import REACT, Move
+from agent.agents.reasoner_actor.actor import ACTOR, Grounding
+from agent.agents.reasoner_actor.reasoner import REASONER, Plan
 from agent.roles.base import LONGEST_REPLY, ReplyError, clean, load_prompt, prompt_hashes
-from agent.roles.react import REACT, Move
 from agent.roles.reading import LONGEST_COMMAND
-from agent.roles.reasoner import REASONER, Plan
 
 
 @pytest.mark.parametrize(

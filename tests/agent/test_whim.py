@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from agent import whim
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.events import Clocked, Ended, Event, Started, Stepped, branch
+from agent.episodes import curiosity as whim
+from agent.episodes.events import Clocked, Ended, Event, Started, Stepped, branch
+from agent.episodes.loop import Terms, run_episode
 from agent.models.registry import make_model
 from tests.backends.server import Server, serve
 from worlds.base import World

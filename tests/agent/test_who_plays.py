@@ -8,7 +8,7 @@ import pytest
 
 from agent.agents.registry import agent_names, default_agent, model_for, needs_model, shipped_model
 from agent.config import configure
-from agent.evaluation.plan import make_plan
+from agent.evaluation.runs.spec import make_plan
 from worlds.errors import ConfigurationError
 
 
@@ -26,7 +26,7 @@ def test_the_model_that_ships_plays_where_nothing_is_named() -> None:
 
 
 def test_a_file_like_it_is_another_model(tmp_path: Path) -> None:
-    from agent.models.builtin_file import SHIPPED
+    from agent.models.builtin.file import SHIPPED
 
     copy = tmp_path / "mine.weights"
     copy.write_bytes(SHIPPED.read_bytes()[:-2] + b"\0\0")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from worlds.alfworld.belief import Belief, Receptacle, begin, kind, update
+from worlds.alfworld.text.belief import Belief, Receptacle, begin, kind, update
 from worlds.base import Observation, Transition
 
 _FIND = re.compile(r"find (?P<which>a|another) (?P<thing>\w+): look in or on (?P<places>.+)")

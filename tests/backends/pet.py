@@ -10,9 +10,9 @@ from knowledge.subtasks import of_goal
 from tests.backends import prompts
 from tests.backends.actor import follow
 from tests.backends.server import Messages
-from worlds.alfworld.belief import begin, kind
-from worlds.alfworld.counts import load_counts
-from worlds.alfworld.goals import APPLIANCES, read_goal
+from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.text.belief import begin, kind
+from worlds.alfworld.text.goals import APPLIANCES, read_goal
 
 _TAKE = re.compile(r"take an? (?P<thing>\w+)")
 _TREAT = re.compile(r"(?P<verb>heat|cool|clean) the (?P<thing>\w+)")

@@ -17,10 +17,10 @@ from tests.backends.opex import opex
 from tests.backends.pet import PetPolicy
 from tests.backends.planners import Planners
 from tests.backends.server import Messages
-from worlds.alfworld.belief import begin
-from worlds.alfworld.counts import load_counts
+from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.expert import make_expert
-from worlds.alfworld.goals import APPLIANCES, Goal, read_goal
+from worlds.alfworld.text.belief import begin
+from worlds.alfworld.text.goals import APPLIANCES, Goal, read_goal
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from agent.models.wishes import QUESTION
+from agent.models.openai.probes import QUESTION
 from tests.waiting import wait_until
 
 Messages = list[dict[str, str]]

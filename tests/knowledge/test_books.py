@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.episode import Terms, run_episode
-from agent.events import Event, Stepped
+from agent.episodes.events import Event, Stepped
+from agent.episodes.loop import Terms, run_episode
 from knowledge.library import library
 from knowledge.rules import Rule
 from scripts.clumsy import Clumsy
 from scripts.make_books import MOST, main
-from worlds.alfworld.counts import load_counts
-from worlds.alfworld.tasks import TASK_TYPES
+from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.data.tasks import TASK_TYPES
 from worlds.registry import make_world
 
 BOOKS = ("human", "learned")

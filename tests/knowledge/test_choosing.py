@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from knowledge.choosing import Choice, Concern, concern, tokens
 from knowledge.rules import Rule
-from worlds.alfworld.belief import Belief, begin, update
+from worlds.alfworld.text.belief import Belief, begin, update
 from worlds.base import Observation
 
 OPENING = "-= Welcome =-\n\nYou are in the middle of a room. Looking quickly around you, you see {}."

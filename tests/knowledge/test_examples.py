@@ -23,7 +23,7 @@ from knowledge.examples import (
     written,
 )
 from knowledge.selection import Bm25, at_random, best, cosines, nearest, of_type, stratified
-from worlds.alfworld.goals import TYPES
+from worlds.alfworld.text.goals import TYPES
 from worlds.errors import KnowledgeError
 from worlds.registry import make_world
 

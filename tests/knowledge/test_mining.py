@@ -9,7 +9,7 @@ from knowledge.mining import mine, mine_table
 from knowledge.moments import Moment, relive
 from knowledge.places import sights
 from scripts.walks import walk
-from worlds.alfworld.counts import load_counts
+from worlds.alfworld.data.counts import load_counts
 from worlds.base import Observation, Trajectory, Transition
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config import configure
-from agent.evaluation.batch import run_batch
-from agent.evaluation.plan import make_plan
-from agent.events import Body, Called, Ended, Event, Intervened, Planned, Started, Stepped
+from agent.episodes.events import Body, Called, Ended, Event, Intervened, Planned, Started, Stepped
+from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.spec import make_plan
 
 OPENING = "You are in a hall. You see a key 1.\n\nYour task is to: bring the coin to the study."
 REFUSAL = "Nothing happens."

@@ -15,8 +15,8 @@ from textual.screen import Screen
 from agent.config import Settings
 from tests.waiting import PATIENCE
 from tui.app import HousequestApp
-from tui.game import Game
-from tui.screens.play import PlayScreen
+from tui.play.game import Game
+from tui.play.screen import PlayScreen
 from worlds.base import World
 from worlds.registry import make_world
 

@@ -7,11 +7,11 @@ import pytest
 from agent.config import Settings
 from tests.tui.screen import game, press, screen_text, showing, until, waiting
 from tui import theme
-from tui.screens.home import HomeScreen
-from tui.screens.play import PlayScreen
-from tui.screens.race import RaceScreen
-from tui.screens.replay import ReplayScreen
-from tui.screens.runs import RunsScreen
+from tui.home.screen import HomeScreen
+from tui.play.screen import PlayScreen
+from tui.race.screen import RaceScreen
+from tui.replay.screen import ReplayScreen
+from tui.runs.screen import RunsScreen
 
 pytestmark = pytest.mark.anyio
 

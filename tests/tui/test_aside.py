@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tui.aside import aside
+from tui.background import aside
 
 
 class Odd(BaseException):

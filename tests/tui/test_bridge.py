@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from agent.events import Clocked, Ended, Event, Intervened, Stepped, branch
-from agent.record import read_episode
+from agent.episodes.events import Clocked, Ended, Event, Intervened, Stepped, branch
+from agent.episodes.record import read_episode
 from tests.backends.policy import Solver
 from tests.backends.server import Server, answer, serve, status
 from tests.tui.screen import COIN, game
 from tests.waiting import PATIENCE, Gate
-from tui.bridge import Session, Told
-from tui.game import Game
-from tui.state import State, replayed
-from tui.status import Waiting
+from tui.episode.state import State, replayed
+from tui.play.game import Game
+from tui.play.session import Session, Told
+from tui.play.status import Waiting
 from worlds.paths import state_folder
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.lived import lived
+from agent.episodes.moments import lived
 from knowledge.evidence import examine
 from knowledge.language import parse_check
 from knowledge.rules import Rule
 from tests.tui.recorded import play, rewound, write
-from tui.checking import Check, Progress
+from tui.desk.checking import Check, Progress
 from worlds.errors import ConfigurationError
 
 RULES = [

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.transcript import transcribe
-from agent.events import Event
+from agent.episodes.events import Event
+from agent.evaluation.analysis.transcript import transcribe
 from tests.agent.evaluation.recorded import Lived, bodies, run
 from tests.tui.conftest import Run
-from tui.beside import beside, cells
+from tui.commands.beside import beside, cells
 from tui.text import Look
 
 FIRST = [Lived(1, calls=True), Lived(2, "lost", steps=6), Lived(3), Lived(4, None)]

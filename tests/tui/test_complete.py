@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.complete import Completer
+from tui.play.complete import Completer
 
 COMMANDS = (
     "examine fridge 1",

@@ -13,7 +13,7 @@ from knowledge.evidence import Finding
 from knowledge.language import parse_check
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import KINDS, STATUSES, Evidence, Rule
-from tui.desk import Desk, Filter
+from tui.desk.state import Desk, Filter
 from worlds.errors import ConfigurationError, KnowledgeError
 
 RULES = (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from knowledge.rulebook import Rulebook, parse_book
 from knowledge.rules import KINDS, Evidence, Rule
-from tui.draft import NO_KIND, Draft
+from tui.desk.draft import NO_KIND, Draft
 
 RULE = Rule(
     "open", "Open it first.", "affordance", ("pick_two_obj_and_place",), ("fridge",), evidence=Evidence(witnesses=("r/t/1",))

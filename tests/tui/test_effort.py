@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agent.config import Prices
-from agent.cost import cost, money
-from tui.effort import counted, seconds, tokens
-from tui.state import Effort
+from agent.evaluation.runs.cost import cost, money
+from tui.episode.effort import counted, seconds, tokens
+from tui.episode.state import Effort
 
 
 @pytest.mark.parametrize(

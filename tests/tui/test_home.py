@@ -15,13 +15,13 @@ from textual.widgets import Input
 from agent.config import Settings
 from tests.tui.screen import SIZES, screen_text, showing, until, write_in
 from tui import theme
-from tui.game import Game, play_game
-from tui.recent import Recent, files, keep, recall
-from tui.screens.home import HomeScreen
-from tui.widgets.games import Games
-from tui.widgets.places import Places
-from tui.widgets.task_list import TaskList
-from tui.widgets.who import Who
+from tui.home.games import Games
+from tui.home.places import Places
+from tui.home.recent import Recent, files, keep, recall
+from tui.home.screen import HomeScreen
+from tui.home.task_list import TaskList
+from tui.home.who import Who
+from tui.play.game import Game, play_game
 from worlds.paths import state_folder
 from worlds.registry import make_world
 

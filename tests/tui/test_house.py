@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent import events
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.events import Clocked, Event
-from tui.house import House, Place, Row, Section, Thing, house_of, wanted_kinds
-from tui.state import Moment, State, apply, replayed
+from agent.episodes import events
+from agent.episodes.events import Clocked, Event
+from agent.episodes.loop import Terms, run_episode
+from tui.episode.house_state import House, Place, Row, Section, Thing, house_of, wanted_kinds
+from tui.episode.state import Moment, State, apply, replayed
 from worlds.registry import make_world
 
 OPENING = (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.events import (
+from agent.episodes.events import (
     Body,
     Called,
     Consulted,
@@ -25,7 +25,7 @@ from agent.events import (
     Thought,
     Unreadable,
 )
-from tui.plain import Narrator
+from tui.play.plain import Narrator
 from tui.text import Look, printable
 
 STARTED: dict[str, Any] = {

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.record import read_episode
+from agent.episodes.record import read_episode
 from tests.backends.server import Server, serve, status
 from tests.tui.conftest import COMMAND, Run, environment
 from tests.waiting import PATIENCE

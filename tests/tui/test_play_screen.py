@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from agent.events import Ended, Stepped, branch
-from agent.record import read_episode
+from agent.episodes.events import Ended, Stepped, branch
+from agent.episodes.record import read_episode
 from tests.backends.policy import Solver
 from tests.backends.server import Recorded, Server, answer, serve, status
 from tests.tui.screen import COIN, SIZES, game, press, screen_text, showing, type_in, until, waiting
 from tests.waiting import Gate
 from tui.app import HousequestApp
 from tui.dialogs import Pick
-from tui.game import Game, Mode
-from tui.screens.play import PlayScreen
+from tui.play.game import Game, Mode
+from tui.play.line import Line
+from tui.play.screen import PlayScreen
 from tui.theme import DARK, LIGHT
-from tui.widgets.line import Line
 from worlds.base import Env, Step, Task, World
-from worlds.limits import Wrapper
 from worlds.paths import state_folder
 from worlds.registry import make_world
+from worlds.wrappers import Wrapper
 
 pytestmark = pytest.mark.anyio
 

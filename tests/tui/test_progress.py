@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.batch import Progress
-from tui.progress import duration, progress_text
+from agent.evaluation.runs.batch import Progress
+from tui.commands.progress import duration, progress_text
 
 HALF = Progress(done=70, total=140, won=49, errors=2, resumed=10, active=12, limit=16, cost=1.25)
 

@@ -12,13 +12,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.config import Settings
-from agent.events import Started
+from agent.episodes.events import Started
 from tests.backends.server import serve
-from tui.aside import aside
-from tui.catalogue import Catalogue
-from tui.game import Game, play_game
-from tui.making import Player, make_game, resume_game
-from tui.recent import FILE_NAME, MODELS_KEPT, Recent, files, keep, recall, records, settings_for
+from tui.background import aside
+from tui.home.catalogue import Catalogue
+from tui.home.defaults import Player, make_game, resume_game
+from tui.home.recent import (
+    FILE_NAME,
+    MODELS_KEPT,
+    Recent,
+    files,
+    keep,
+    recall,
+    records,
+    settings_for,
+)
+from tui.play.game import Game, play_game
 from worlds.errors import ConfigurationError, HousequestError
 from worlds.paths import state_folder
 from worlds.registry import make_world

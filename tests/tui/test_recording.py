@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.evaluation.folder import episode_name
-from agent.evaluation.metrics import Selected
-from agent.events import Event
+from agent.episodes.events import Event
+from agent.evaluation.analysis.metrics import Selected
+from agent.evaluation.runs.folder import episode_name
 from tests.tui.recorded import Said, lines, long, rewound, started, step, write
-from tui.recording import Stop, read_recording
-from tui.state import replayed
+from tui.episode.state import replayed
+from tui.replay.recording import Stop, read_recording
 from worlds.errors import ConfigurationError, HousequestError
 
 

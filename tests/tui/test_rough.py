@@ -17,13 +17,13 @@ from agent.config import Settings
 from tests.backends.server import serve
 from tests.tui.recorded import play, rewound, write
 from tests.tui.screen import COIN, game, press, screen_text, showing, until, waiting
-from tui.game import part_of, record_file
-from tui.screens.home import HomeScreen
-from tui.screens.play import PlayScreen
-from tui.screens.race import RaceScreen
-from tui.screens.replay import ReplayScreen
-from tui.screens.runs import RunsScreen
-from tui.widgets.line import LONGEST, Line
+from tui.home.screen import HomeScreen
+from tui.play.game import part_of, record_file
+from tui.play.line import LONGEST, Line
+from tui.play.screen import PlayScreen
+from tui.race.screen import RaceScreen
+from tui.replay.screen import ReplayScreen
+from tui.runs.screen import RunsScreen
 from worlds.paths import state_folder
 from worlds.registry import make_world
 

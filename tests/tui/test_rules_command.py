@@ -11,7 +11,7 @@ import pytest
 from knowledge.rulebook import read_book
 from tests.test_imports import HEAVY, command, loaded
 from tests.tui.conftest import Run
-from tui.rules import today
+from tui.desk.rules import today
 from worlds.paths import data_folder
 
 BOOK = """\
@@ -235,7 +235,7 @@ def test_the_books_that_ship_are_arms_of_the_example(call: Run) -> None:
 
 
 def test_an_agent_is_told_accepted_rules_alone(book: Path) -> None:
-    from agent.evaluation.plan import read_rules
+    from agent.evaluation.runs.spec import read_rules
 
     assert read_rules(str(book)).statements == ("mugs lie in cabinets", "one holds one thing")
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.evaluation.folder import RunFolder
-from agent.evaluation.metrics import Result, Selected
+from agent.evaluation.analysis.metrics import Result, Selected
+from agent.evaluation.runs.folder import RunFolder
 from tests.tui.recorded import play, rewound, write
-from tui.runs import QUIET_AFTER, NoRun, Run, pair, read_run, run_folders, stamp, tell
+from tui.runs.data import QUIET_AFTER, NoRun, Run, pair, read_run, run_folders, stamp, tell
 from worlds.errors import ConfigurationError
 
 

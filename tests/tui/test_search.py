@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.search import Search
+from tui.home.search import Search
 
 TEXTS = (
     "train:17 heat some egg and put it in countertop",

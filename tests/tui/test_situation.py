@@ -7,12 +7,12 @@ from typing import get_args
 
 import pytest
 
-from agent.events import Ended, Event, Failed, Proposed, Started, Stepped
+from agent.episodes.events import Ended, Event, Failed, Proposed, Started, Stepped
 from tests.tui.screen import COIN, game
-from tui.keys import KEYS
-from tui.situation import Situation
-from tui.state import State, replayed
-from tui.status import Seat, Status, Waiting
+from tui.episode.state import State, replayed
+from tui.play.keys import KEYS
+from tui.play.situation import Situation
+from tui.play.status import Seat, Status, Waiting
 
 AGENTS = ("react", "expert", "human")
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent import events
 from agent.agents.registry import make_agent
-from agent.episode import Terms, run_episode
-from agent.events import Body, Clocked, Event, branch
+from agent.episodes import events
+from agent.episodes.events import Body, Clocked, Event, branch
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.overseer import Accept, Again, Play, Proceed, Replace, Rewind, Unattended, Verdict
+from agent.episodes.record import EpisodeRecorder, read_episode
 from agent.models.registry import make_model
-from agent.overseer import Accept, Again, Play, Proceed, Replace, Rewind, Unattended, Verdict
-from agent.record import EpisodeRecorder, read_episode
-from tui.state import PERSON, Effort, Moment, State, apply, replayed
+from tui.episode.state import PERSON, Effort, Moment, State, apply, replayed
 from worlds.registry import make_world
 
 SCRIPT = """

@@ -11,13 +11,13 @@ from knowledge.library import library
 from knowledge.rulebook import read_book
 from tests.tui.recorded import rewound, write
 from tests.tui.screen import game, press, screen_text, showing, type_in, until, waiting, write_in
-from tui.rule_dialog import RuleDialog
-from tui.runs import played
-from tui.screens.play import PlayScreen
-from tui.screens.replay import ReplayScreen
-from tui.state import Moment
-from tui.teaching import Lesson, lesson_of
-from tui.witness import Seen, look_up
+from tui.desk.rule_dialog import RuleDialog
+from tui.desk.teaching import Lesson, lesson_of
+from tui.desk.witness import Seen, look_up
+from tui.episode.state import Moment
+from tui.play.screen import PlayScreen
+from tui.replay.screen import ReplayScreen
+from tui.runs.data import played
 
 pytestmark = pytest.mark.anyio
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.lived import lived
+from agent.episodes.moments import lived
 from tests.tui.recorded import play, rewound, write
-from tui.recording import read_recording
-from tui.witness import Seen, Unseen, look_up
+from tui.desk.witness import Seen, Unseen, look_up
+from tui.replay.recording import read_recording
 
 
 def test_every_moment_is_found_again_where_its_replay_stops(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from worlds.base import Env, Observation, Step, Task, World
 from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported
-from worlds.limits import OrderChecked, StepLimit
 from worlds.registry import make_world, world_names
+from worlds.wrappers import OrderChecked, StepLimit
 
 STEPS = 40
 WRAPPERS: dict[str, Callable[[Env], Env]] = {

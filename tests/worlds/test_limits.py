@@ -4,8 +4,8 @@ import pytest
 
 from worlds.base import Env
 from worlds.errors import ConfigurationError, OrderError, Unsupported
-from worlds.limits import OrderChecked, StepLimit, Wrapper
 from worlds.scripted import ScriptedWorld
+from worlds.wrappers import OrderChecked, StepLimit, Wrapper
 
 TO_THE_LAMP = ("take lamp", "go to cellar", "light lamp", "drop lamp")
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from agent.alfred.run import PlanManifest, PlanRun
-    from agent.alfred.work import Row
     from agent.config import Configuration
-    from agent.evaluation.budget import Budget
+    from agent.evaluation.runs.budget import Budget
+    from agent.plans.run import PlanManifest, PlanRun
+    from agent.plans.work import Row
 
 _ELSEWHERE = ("engine", "goals", "habits", "rules", "grant", "max_steps")
 """Settings that say how a game is played; where a flag gives them, they are refused, for nothing is played."""
@@ -20,11 +20,12 @@ _ELSEWHERE = ("engine", "goals", "habits", "rules", "grant", "max_steps")
 
 def evaluate_plans(configuration: Configuration, folder: Path | None, limits: Budget, *, dry_run: bool, as_json: bool) -> None:
     """Ask a planner for its plans and print what they are worth. Interrupted, the same command goes on."""
-    from agent.alfred.run import make_run
-    from agent.alfred.work import Sitting, carry_out
-    from agent.evaluation.budget import Purse
-    from tui import running, terminal
-    from tui.progress import ProgressLine
+    from agent.evaluation.runs.budget import Purse
+    from agent.plans.run import make_run
+    from agent.plans.work import Sitting, carry_out
+    from tui import terminal
+    from tui.commands import running
+    from tui.commands.progress import ProgressLine
     from worlds.errors import ConfigurationError
 
     settings = configuration.settings
@@ -54,7 +55,7 @@ def evaluate_plans(configuration: Configuration, folder: Path | None, limits: Bu
 
 def report_plans(folder: Path, *, as_json: bool) -> None:
     """Print the figures of a run that was carried out before."""
-    from agent.alfred.work import read_manifest, read_rows
+    from agent.plans.work import read_manifest, read_rows
 
     _show(read_manifest(folder), read_rows(folder), as_json)
 
@@ -77,7 +78,7 @@ def _dry_run(run: PlanRun, folder: Path, as_json: bool) -> None:
 
 
 def _show(manifest: PlanManifest, rows: list[Row], as_json: bool) -> None:
-    from agent.alfred import report
+    from agent.plans import report
     from tui import terminal
     from tui.text import printable
 

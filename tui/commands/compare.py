@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from agent.evaluation.compare import Comparison
+    from agent.evaluation.analysis.compare import Comparison
 
 
 def compare(
@@ -24,11 +24,11 @@ def compare(
     import json
 
     from agent.config import configure, given_path
-    from agent.evaluation.compare import compare as paired
-    from agent.evaluation.compare import read_for_comparison
-    from agent.evaluation.contrast import as_json as figures
-    from agent.evaluation.contrast import as_text
-    from agent.evaluation.folder import RunFolder
+    from agent.evaluation.analysis.compare import compare as paired
+    from agent.evaluation.analysis.compare import read_for_comparison
+    from agent.evaluation.analysis.contrast import as_json as figures
+    from agent.evaluation.analysis.contrast import as_text
+    from agent.evaluation.runs.folder import RunFolder
     from tui import terminal
     from tui.commands.page import page_file, write_page
     from tui.text import printable
@@ -45,16 +45,16 @@ def compare(
         text = json.dumps(figures(comparison), indent=2) if as_json else as_text(comparison)
         terminal.show(printable(text).splitlines())
     if page is not None:
-        from agent.evaluation.pages.render import comparison_page
+        from agent.evaluation.render.pages.render import comparison_page
 
         write_page(page, comparison_page(comparison, page))
 
 
 def _show(comparison: Comparison, reference: str) -> None:
-    from agent.evaluation.compare import find_task
-    from agent.evaluation.transcript import read_transcript
+    from agent.evaluation.analysis.compare import find_task
+    from agent.evaluation.analysis.transcript import read_transcript
     from tui import terminal
-    from tui.beside import beside
+    from tui.commands.beside import beside
 
     pair = comparison.pair(reference)
     first, second = (

@@ -14,9 +14,9 @@ import typer
 from tui.commands import options
 
 if TYPE_CHECKING:
-    from worlds.alfworld.archives import Imported
-    from worlds.alfworld.check import SplitReport
-    from worlds.alfworld.download import Progress
+    from worlds.alfworld.data.archives import Imported
+    from worlds.alfworld.data.check import SplitReport
+    from worlds.alfworld.data.download import Progress
 
 data_app = typer.Typer(help="Where the games are; check, download, import or export them.", no_args_is_help=True)
 
@@ -42,8 +42,8 @@ def check(
 ) -> None:
     """Read every game anew: how many there are, what is left out, what is wrong. Exits with 1 where something is."""
     from tui import terminal
-    from worlds.alfworld import check
-    from worlds.alfworld.tasks import GET_DATA, LAYOUT
+    from worlds.alfworld.data import check
+    from worlds.alfworld.data.tasks import GET_DATA, LAYOUT
     from worlds.paths import alfworld_data
 
     data = alfworld_data() if folder is None else folder
@@ -70,8 +70,8 @@ def download(
 ) -> None:
     """Fetch ALFWorld's official archives (about 110 MB, 2 GB unpacked), check every game in them, and import them."""
     from tui import terminal
-    from worlds.alfworld.archives import import_games
-    from worlds.alfworld.download import download, official
+    from worlds.alfworld.data.archives import import_games
+    from worlds.alfworld.data.download import download, official
     from worlds.errors import ConfigurationError, WorldError
     from worlds.paths import alfworld_data, cache_folder
 
@@ -102,7 +102,7 @@ def import_(
     force: Force = False,
 ) -> None:
     """Bring in games from an archive that you have, or from a folder."""
-    from worlds.alfworld.archives import import_games
+    from worlds.alfworld.data.archives import import_games
     from worlds.paths import alfworld_data
 
     data = alfworld_data() if to is None else to
@@ -128,8 +128,8 @@ def export(
     from agent.config import check_habits, given_path
     from tui import terminal
     from tui.text import printable
-    from worlds.alfworld.export import export_task, write
-    from worlds.alfworld.own_habits import read_habits
+    from worlds.alfworld.houses.export import export_task, write
+    from worlds.alfworld.houses.own_habits import read_habits
     from worlds.alfworld.world import AlfworldWorld
 
     world = AlfworldWorld(habits=None if habits is None else read_habits(given_path(habits)))
@@ -144,7 +144,7 @@ def _tell(done: Imported, data: Path) -> bool:
     """Say what an import did; return whether it refused something."""
     from tui import terminal
     from tui.text import printable
-    from worlds.alfworld.tasks import in_order
+    from worlds.alfworld.data.tasks import in_order
     from worlds.paths import alfworld_data
 
     for split in in_order(done.games | done.trajectories | done.kept):

@@ -12,8 +12,8 @@ from tui.commands import options
 
 if TYPE_CHECKING:
     from agent.config import Configuration
-    from agent.evaluation.plan import Plan
-    from tui.progress import ProgressLine
+    from agent.evaluation.runs.spec import Plan
+    from tui.commands.progress import ProgressLine
 
 
 def evaluate(
@@ -46,10 +46,10 @@ def evaluate(
 ) -> None:
     """Play many tasks with one agent and print a report. Interrupted, the same command goes on."""
     from agent.config import configure, given_path
-    from agent.evaluation.budget import Purse, read_budget
-    from agent.evaluation.plan import make_plan
+    from agent.evaluation.runs.budget import Purse, read_budget
+    from agent.evaluation.runs.spec import make_plan
     from tui import terminal
-    from tui.running import Round, check_budget, play_round, remarks, unheard
+    from tui.commands.running import Round, check_budget, play_round, remarks, unheard
     from worlds.registry import PLANS
 
     flags = options.settings(locals())
@@ -82,7 +82,7 @@ def evaluate(
 
 def _dry_run(configuration: Configuration, plan: Plan, folder: Path, as_json: bool) -> None:
     from tui import terminal
-    from tui.running import about_rules
+    from tui.commands.running import about_rules
     from tui.text import printable
 
     if as_json:
@@ -104,7 +104,7 @@ def _dry_run(configuration: Configuration, plan: Plan, folder: Path, as_json: bo
 
 
 def _about_cost(configuration: Configuration, plan: Plan, folder: Path) -> str:
-    from agent.evaluation.estimate import estimate
+    from agent.evaluation.runs.estimate import estimate
 
     if plan.model is None:
         return "It calls no model."
@@ -123,9 +123,9 @@ def _told(line: ProgressLine) -> None:
 
 def _report(configuration: Configuration, folder: Path, as_json: bool) -> int:
     """Print the figures of the run that was played; how many episodes of it errored."""
-    from agent.evaluation.folder import RunFolder
-    from agent.evaluation.report import as_json as figures
-    from agent.evaluation.report import as_text, read_run
+    from agent.evaluation.render.report import as_json as figures
+    from agent.evaluation.render.report import as_text, read_run
+    from agent.evaluation.runs.folder import RunFolder
     from tui import terminal
     from tui.commands.report import looking
     from tui.text import printable

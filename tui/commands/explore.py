@@ -56,13 +56,13 @@ def explore(
 ) -> None:
     """Play, learn rules from what happened, check them, and put them into a book. Interrupted, the same command goes on."""
     from agent.config import configure, given_path
-    from agent.evaluation.budget import Purse, read_budget
+    from agent.evaluation.runs.budget import Purse, read_budget
     from agent.explorer.chunks import Size
     from agent.explorer.explore import Aim
     from agent.explorer.plan import Wish, plan_exploration
     from tui import terminal
-    from tui.exploring import check_prices, play_exploration
-    from tui.running import about_rules, remarks, unheard
+    from tui.commands.exploring import check_prices, play_exploration
+    from tui.commands.running import about_rules, remarks, unheard
 
     flags = options.settings(locals())
     again = options.retries(retry)
@@ -99,7 +99,7 @@ def _acceptance(accept: str) -> Acceptance:
 
 def _show(report: Report, folder: Path, as_json: bool) -> None:
     from tui import terminal
-    from tui.explored import told
+    from tui.commands.explored import told
 
     if as_json:
         terminal.show(report.model_dump_json(indent=2, ensure_ascii=True).splitlines())

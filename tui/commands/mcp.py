@@ -28,8 +28,8 @@ def mcp(
     import asyncio
 
     from agent.config import configure
-    from agent.doors.games import Offer
-    from agent.doors.mcp_server import serve_http, serve_stdio
+    from agent.integrations.games import Offer
+    from agent.integrations.mcp_server import serve_http, serve_stdio
     from tui import terminal
     from worlds.paths import state_folder
     from worlds.registry import make_world

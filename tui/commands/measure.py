@@ -10,8 +10,8 @@ import typer
 from tui.commands import options
 
 if TYPE_CHECKING:
-    from agent.evaluation.sweep import SweepFolder
-    from agent.evaluation.worth import Measurement, Worth
+    from agent.evaluation.runs.sweep import SweepFolder
+    from agent.evaluation.runs.worth import Measurement, Worth
 
 
 def measure(
@@ -48,11 +48,11 @@ def measure(
     Both are told the other accepted rules of the book, unless --alone is given. Interrupted, the same command goes on.
     """
     from agent.config import configure, given_path
-    from agent.evaluation.budget import Purse, read_budget
-    from agent.evaluation.sweep import SweepFolder
-    from agent.evaluation.worth import plan_measurement, worth
+    from agent.evaluation.runs.budget import Purse, read_budget
+    from agent.evaluation.runs.sweep import SweepFolder
+    from agent.evaluation.runs.worth import plan_measurement, worth
     from tui import terminal
-    from tui.running import Round, check_budget, play_round, remarks
+    from tui.commands.running import Round, check_budget, play_round, remarks
     from worlds.errors import ConfigurationError
 
     flags = options.settings(locals())
@@ -82,9 +82,9 @@ def measure(
 
 
 def _dry_run(measurement: Measurement, folder: SweepFolder, as_json: bool) -> None:
-    from agent.evaluation.estimate import estimate
+    from agent.evaluation.runs.estimate import estimate
     from tui import terminal
-    from tui.running import about_rules
+    from tui.commands.running import about_rules
     from tui.text import printable
 
     if as_json:
@@ -102,8 +102,8 @@ def _dry_run(measurement: Measurement, folder: SweepFolder, as_json: bool) -> No
 
 def _show(worth: Worth, as_json: bool) -> int:
     """Print what came of it; how many episodes errored."""
-    from agent.evaluation.contrast import as_json as figures
-    from agent.evaluation.contrast import as_text, sides
+    from agent.evaluation.analysis.contrast import as_json as figures
+    from agent.evaluation.analysis.contrast import as_text, sides
     from tui import terminal
     from tui.text import printable
 

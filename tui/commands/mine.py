@@ -13,7 +13,7 @@ from tui.text import printable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent.lived import Record
+    from agent.episodes.moments import Record
     from knowledge.renewal import Renewal
     from knowledge.rules import Rule
 
@@ -90,14 +90,14 @@ class _Tally:
 
     def _by_table(self) -> tuple[Rule, ...]:
         from knowledge.mining import mine_table
-        from worlds.alfworld.counts import load_counts
+        from worlds.alfworld.data.counts import load_counts
 
         table = load_counts()
         self.games = table.games
         return mine_table(table).rules(f"counts over {table.split}")
 
     def _by_play(self, paths: list[str] | None, least: int) -> tuple[Rule, ...]:
-        from agent.lived import lived
+        from agent.episodes.moments import lived
         from knowledge.mining import mine as mine_moments
         from tui import terminal
         from tui.commands.recorded import Counted, recorded
@@ -113,8 +113,8 @@ class _Tally:
 
 def _learnable(places: Sequence[Path]) -> list[Record]:
     """The records under ``places`` that rules may be learned from. Raises ``ConfigurationError`` where there is none."""
+    from agent.episodes.moments import records, split_of
     from agent.explorer.plan import is_kept
-    from agent.lived import records, split_of
     from tui import terminal
     from worlds.errors import ConfigurationError
 
@@ -135,7 +135,7 @@ def _named(records: Sequence[Record]) -> str:
 
 
 def _told(tally: _Tally, renewal: Renewal, rules: tuple[Rule, ...]) -> Iterator[str]:
-    from tui.rules import listed
+    from tui.desk.rules import listed
 
     over = [f"{tally.games:,} games of train"] if tally.games else []
     over += [f"{tally.commands:,} commands of {tally.episodes:,} episodes"] if tally.episodes else []
@@ -164,7 +164,7 @@ def _print_json(tally: _Tally, renewal: Renewal, rules: tuple[Rule, ...]) -> Non
     import json
 
     from tui import terminal
-    from tui.rules import as_json
+    from tui.desk.rules import as_json
 
     stands = {rule.id: rule for rule in renewal.book.rules}
     fates = {name: getattr(renewal, name) for name in ("added", "renewed", "same", "left", "known")}

@@ -9,7 +9,7 @@ import typer
 from tui.commands import options
 
 if TYPE_CHECKING:
-    from agent.models.proving import Proof
+    from agent.models.checking import Proof
 
 models_app = typer.Typer(
     help="Language models: what can be used here, and real calls to prove it.",
@@ -29,7 +29,7 @@ def _list() -> None:
     import os
 
     from agent.config import FILE_NAME, configure
-    from agent.models.keys import OFFICIAL_KEY, load_keys
+    from agent.models.openai.keys import OFFICIAL_KEY, load_keys
     from tui import terminal
     from tui.text import printable
     from worlds.paths import config_folder
@@ -99,7 +99,7 @@ def check(
 
 
 async def _proof(name: str, time_limit: float) -> Proof:
-    from agent.models.proving import prove
+    from agent.models.checking import prove
     from agent.models.registry import make_model
 
     model = make_model(name, timeout=time_limit, retries=0)

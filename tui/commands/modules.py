@@ -11,8 +11,8 @@ from tui.commands import options
 
 if TYPE_CHECKING:
     from agent.config import Settings
-    from agent.evaluation.modules import Seen
-    from agent.evaluation.watching import Recorded
+    from agent.evaluation.analysis.modules import Seen
+    from agent.evaluation.runs.watching import Recorded
     from worlds.base import World
 
 
@@ -35,10 +35,10 @@ def modules(
     Without --model, what pet recorded is read. With it, pet looks on along the episodes of any run, and plays nothing.
     """
     from agent.config import configure, given_path
-    from agent.evaluation.folder import RunFolder
-    from agent.evaluation.modules import as_json as figures
-    from agent.evaluation.modules import as_text, modules_of
-    from agent.evaluation.watching import own, read_recorded
+    from agent.evaluation.analysis.modules import as_json as figures
+    from agent.evaluation.analysis.modules import as_text, modules_of
+    from agent.evaluation.runs.folder import RunFolder
+    from agent.evaluation.runs.watching import own, read_recorded
     from tui import terminal
     from tui.text import printable
     from worlds.errors import ConfigurationError
@@ -66,9 +66,9 @@ def _watched(episodes: list[Recorded], settings: Settings, world: World, workers
     """What pet with these settings thinks along the episodes."""
     import asyncio
 
-    from agent.agents.pet import Pet
+    from agent.agents.pet.agent import Pet
     from agent.agents.registry import make_agent
-    from agent.evaluation.watching import watch_all
+    from agent.evaluation.runs.watching import watch_all
     from agent.models.registry import make_model
     from tui import terminal
 

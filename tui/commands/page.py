@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agent.evaluation.folder import RunFolder
+    from agent.evaluation.runs.folder import RunFolder
 
 
 def page_file(given: str | None) -> Path | None:
@@ -34,9 +34,9 @@ def write_page(path: Path, content: bytes) -> None:
 def write_run(path: Path, folder: RunFolder) -> None:
     """Write the page of the run in ``folder``, at its user's prices."""
     from agent.config import configure
-    from agent.evaluation.compare import read_for_comparison
-    from agent.evaluation.pages.render import run_page
-    from agent.evaluation.report import read_run
+    from agent.evaluation.analysis.compare import read_for_comparison
+    from agent.evaluation.render.pages.render import run_page
+    from agent.evaluation.render.report import read_run
 
     _, summary = read_run(folder, configure().settings.prices_of)
     write_page(path, run_page(read_for_comparison(folder), path, summary))

@@ -10,7 +10,7 @@ from tui.commands import options
 
 if TYPE_CHECKING:
     from agent.config import Settings
-    from tui.game import Game, Mode
+    from tui.play.game import Game, Mode
     from worlds.base import Task, World
 
 FIRST_HOUSE = "generated:690"
@@ -75,14 +75,14 @@ def play(
     screen = not plain and terminal.has_screen()
     seat = _mode(mode, settings.agent, screen)
     if speed is not None:
-        from tui.game import pause
+        from tui.play.game import pause
 
         pause(speed)
     if screen and seat is None and not (random or type) and (task, split, agent, model) == (None,) * 4:
         _show(None, None, settings, record, speed)
         return
 
-    from tui.game import HUMAN, Game, play_game
+    from tui.play.game import HUMAN, Game, play_game
 
     chosen_world = world_of(settings)
     chosen = _choose_task(chosen_world, settings, task, random)
@@ -122,7 +122,7 @@ def _choose_task(world: World, settings: Settings, reference: str | None, random
     from random import Random
     from secrets import randbelow
 
-    from agent.evaluation.selection import MANY, select
+    from agent.evaluation.runs.selection import MANY, select
     from tui import terminal
     from worlds.errors import ConfigurationError
 
@@ -153,7 +153,7 @@ def _mode(text: str | None, agent: str | None, screen: bool) -> Mode | None:
     """The mode that ``text`` names. Raises ``ConfigurationError`` where it cannot be had."""
     from typing import get_args
 
-    from tui.game import HUMAN, Mode
+    from tui.play.game import HUMAN, Mode
     from worlds.errors import ConfigurationError, nearest, shown
 
     if text is None:
@@ -173,8 +173,8 @@ def _show(game: Game | None, mode: Mode | None, settings: Settings, record: bool
     """Open the screen, at ``game`` or, without one, at home, and say afterwards what was recorded."""
     from tui import terminal
     from tui.app import HousequestApp, screen_of
-    from tui.recent import files
-    from tui.screens.home import HomeScreen
+    from tui.home.recent import files
+    from tui.home.screen import HomeScreen
 
     def home() -> HomeScreen:
         return HomeScreen(settings, record=record, speed=speed)
@@ -182,7 +182,7 @@ def _show(game: Game | None, mode: Mode | None, settings: Settings, record: bool
     if game is None or mode is None:
         app = HousequestApp(home)
     else:
-        from tui.making import check
+        from tui.home.defaults import check
 
         check(game)
         app = HousequestApp(lambda: screen_of(game, mode), home)

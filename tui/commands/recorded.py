@@ -32,7 +32,7 @@ def recorded(paths: Iterable[str] | None) -> list[Path]:
     from pathlib import Path
 
     from agent.config import given_path
-    from tui.runs import played
+    from tui.runs.data import played
     from worlds.errors import ConfigurationError
 
     found = [given_path(path) for path in paths] if paths else played(Path("runs"))

@@ -21,7 +21,7 @@ def replay(
     """
     from agent.config import given_path
     from tui import terminal
-    from tui.game import pause
+    from tui.play.game import pause
 
     seconds = pause(speed) if speed is not None else 0
     path = _episode(given_path(file), task)
@@ -33,9 +33,9 @@ def replay(
 
 def _show(path: Path, speed: float | None) -> None:
     """Open the screen. Raises ``ConfigurationError`` where there is nothing to show."""
-    from agent.record import read_episode
+    from agent.episodes.record import read_episode
     from tui.app import HousequestApp
-    from tui.screens.replay import ReplayScreen
+    from tui.replay.screen import ReplayScreen
     from worlds.errors import ConfigurationError
 
     if next(read_episode(path), None) is None:
@@ -50,10 +50,10 @@ def _tell(path: Path, seconds: float, step: bool) -> None:
     """Tell it in plain text, ``seconds`` a turn."""
     import time
 
-    from agent.events import Ended, Spent, Stepped
-    from agent.record import read_episode
+    from agent.episodes.events import Ended, Spent, Stepped
+    from agent.episodes.record import read_episode
     from tui import terminal
-    from tui.plain import Narrator
+    from tui.play.plain import Narrator
 
     narrator = Narrator(terminal.look())
     body: object = None
@@ -72,7 +72,7 @@ def _tell(path: Path, seconds: float, step: bool) -> None:
 
 def _episode(path: Path, task: str | None) -> Path:
     """The episode's file: ``path`` itself, or that of ``task`` in the run there. Raises ``ConfigurationError``."""
-    from agent.evaluation.folder import RunFolder
+    from agent.evaluation.runs.folder import RunFolder
     from worlds.errors import ConfigurationError, shown
 
     if task is None:

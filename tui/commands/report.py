@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from agent.evaluation.folder import RunFolder
-    from agent.evaluation.report import PriceList
+    from agent.evaluation.render.report import PriceList
+    from agent.evaluation.runs.folder import RunFolder
 
 Form = Literal["text", "json", "markdown", "csv"]
 
@@ -38,10 +38,10 @@ def report(
     ] = None,
 ) -> None:
     """Show a run: success by task type with 95 % intervals, goal conditions, paths, tokens, cost, and why tasks were lost."""
-    from agent.alfred.work import begun
     from agent.config import configure, given_path
-    from agent.evaluation.folder import RunFolder
-    from agent.evaluation.sweep import SweepFolder
+    from agent.evaluation.runs.folder import RunFolder
+    from agent.evaluation.runs.sweep import SweepFolder
+    from agent.plans.work import begun
     from tui.commands.alfred_plans import report_plans
     from tui.commands.page import page_file, write_run
     from tui.commands.sweep import show_standings
@@ -95,8 +95,8 @@ def looking(done: int, total: int) -> None:
 def _show(folder: RunFolder, prices: PriceList, form: Form, table: Path | None, *, published: bool) -> None:
     import json
 
-    from agent.evaluation import export, report
-    from agent.evaluation import published as figures
+    from agent.evaluation.analysis import published as figures
+    from agent.evaluation.render import export, report
     from tui import terminal
     from worlds.paths import atomic_write
 
@@ -123,14 +123,14 @@ def _show(folder: RunFolder, prices: PriceList, form: Form, table: Path | None, 
 def _show_seeds(folders: list[RunFolder], prices: PriceList, as_json: bool) -> None:
     import json
 
-    from agent.evaluation import seeds
+    from agent.evaluation.analysis import seeds
 
     runs = seeds.read_seeds(folders, prices, looking)
     _print(json.dumps(seeds.as_json(runs), indent=2) if as_json else seeds.as_text(runs))
 
 
 def _log(folder: RunFolder, path: Path) -> None:
-    from agent.evaluation.inspect_log import write_inspect_log
+    from agent.integrations.inspect_log import write_inspect_log
     from tui import terminal
 
     terminal.note(f"{write_inspect_log(folder, path)} episodes written to {path}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from knowledge.library import Library
     from knowledge.rulebook import Rulebook
     from knowledge.rules import Rule, Verdict
-    from tui.draft import Draft
+    from tui.desk.draft import Draft
 
 _T = TypeVar("_T")
 
@@ -49,9 +49,9 @@ def desk(
     if not terminal.has_screen():
         raise ConfigurationError("The desk needs a terminal; without one, see `housequest rules list` and `rules show`.")
     from tui.app import HousequestApp
-    from tui.screens.books import BooksScreen
-    from tui.screens.desk import DeskScreen
-    from tui.shelf import opened
+    from tui.desk.books_screen import BooksScreen
+    from tui.desk.screen import DeskScreen
+    from tui.desk.shelf import opened
 
     found = opened(book, new=False) if book is not None else None
     start = partial(DeskScreen, found.book, Path("runs"), shipped=found.shipped) if found else BooksScreen
@@ -71,8 +71,8 @@ def list_rules(
     """List the rules of a book; without one, the rulebooks there are."""
     from knowledge.rules import KINDS, STATUSES
     from tui import terminal
-    from tui.rules import as_json as rule_json
-    from tui.rules import listed
+    from tui.desk.rules import as_json as rule_json
+    from tui.desk.rules import listed
 
     if book is None:
         _list_books(as_json)
@@ -92,8 +92,8 @@ def list_rules(
 def show(book: Book, name: Name, as_json: Json = False) -> None:
     """Show one rule with its check, its evidence and its history."""
     from tui import terminal
-    from tui.rules import as_json as rule_json
-    from tui.rules import described
+    from tui.desk.rules import as_json as rule_json
+    from tui.desk.rules import described
     from tui.text import printable
 
     rule = _library().open(book).rule(name)
@@ -114,11 +114,11 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check the rules of a book against every recorded command, and name those that the records contradict."""
-    from agent.lived import lived, records
+    from agent.episodes.moments import lived, records
     from knowledge.evidence import examine
     from tui import terminal
     from tui.commands.recorded import Counted, recorded
-    from tui.rules import told
+    from tui.desk.rules import told
     from tui.text import printable
 
     places = recorded(paths)
@@ -166,8 +166,8 @@ def edit(
     """Change a rule. For anything else, edit the book's file: it is plain YAML, and your comments stay."""
     from knowledge.rules import KINDS
     from tui import terminal
-    from tui.draft import Draft
-    from tui.rules import taken_back
+    from tui.desk.draft import Draft
+    from tui.desk.rules import taken_back
     from worlds.errors import ConfigurationError
 
     current = _library().editable(book)
@@ -198,8 +198,8 @@ def merge(
 ) -> None:
     """Merge rules into one. The others stay in the book as rejected, with the id of the one that says it."""
     from tui import terminal
-    from tui.draft import Draft
-    from tui.rules import taken_back
+    from tui.desk.draft import Draft
+    from tui.desk.rules import taken_back
     from worlds.errors import ConfigurationError
 
     current = _library().editable(book)
@@ -224,7 +224,7 @@ def _judge(book: str, names: Sequence[str], status: Verdict) -> None:
 
 def _put(book: Rulebook, rules: Sequence[Rule]) -> Rulebook:
     """``book`` with what a person has made of ``rules`` today."""
-    from tui.rules import today
+    from tui.desk.rules import today
 
     return book.put(rules, today())
 
@@ -269,14 +269,14 @@ def _one_of(flag: str, value: str | None, known: tuple[_T, ...]) -> _T | None:
 
 
 def _found(finding: Finding) -> dict[str, object]:
-    from tui.rules import evidence_json
+    from tui.desk.rules import evidence_json
 
     return {"id": finding.rule.id, "standing": finding.standing, **evidence_json(finding.evidence)}
 
 
 def _list_books(as_json: bool) -> None:
     from tui import terminal
-    from tui.rules import table
+    from tui.desk.rules import table
     from worlds.errors import KnowledgeError
 
     shelf = _library()

@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tui.runs import Run
+    from tui.runs.data import Run
 
 
 def runs(
@@ -31,7 +31,7 @@ def runs(
         _list(path)
         return
     from tui.app import HousequestApp
-    from tui.screens.runs import RunsScreen
+    from tui.runs.screen import RunsScreen
 
     app = HousequestApp(lambda: RunsScreen(path))
     app.run()
@@ -41,7 +41,7 @@ def runs(
 
 def _list(path: Path) -> None:
     from tui import terminal
-    from tui.runs import Run, read_run, run_folders
+    from tui.runs.data import Run, read_run, run_folders
     from tui.text import printable
 
     found = [read_run(folder) for folder in run_folders(path)]

@@ -41,7 +41,7 @@ def serve(
     if urlsplit(address).scheme not in {"http", "https"} or not urlsplit(address).hostname:
         raise ConfigurationError(f"--url: {shown(address)} is no address; give one like https://play.example.org.")
     try:
-        from tui.browser import Browsers
+        from tui.commands.browser import Browsers
     except ImportError as error:
         raise ConfigurationError(
             f'The screen in a browser needs {error.name}; install it with: pip install "housequest[serve]"'

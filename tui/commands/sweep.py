@@ -8,13 +8,13 @@ from pathlib import Path
 
 import typer
 
-from agent.evaluation.budget import Budget, Purse
-from agent.evaluation.estimate import estimate
-from agent.evaluation.standings import Standing, as_text, read_standings
-from agent.evaluation.standings import as_json as figures
-from agent.evaluation.sweep import SweepFolder, Trial, plan_sweep, read_sweep
+from agent.evaluation.analysis.standings import Standing, as_text, read_standings
+from agent.evaluation.analysis.standings import as_json as figures
+from agent.evaluation.runs.budget import Budget, Purse
+from agent.evaluation.runs.estimate import estimate
+from agent.evaluation.runs.sweep import SweepFolder, Trial, plan_sweep, read_sweep
 from tui import terminal
-from tui.running import Round, about_rules, check_budget, play_round, remarks
+from tui.commands.running import Round, about_rules, check_budget, play_round, remarks
 from tui.text import printable
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
-from worlds.alfworld.counts import load_counts
+from worlds.alfworld.data.counts import load_counts
 
 Mark = Literal["sliced", "clean", "hot", "cold", "on"]
 

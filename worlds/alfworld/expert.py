@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from worlds.alfworld.belief import Belief, Item, Receptacle, begin, kind, refused, update
-from worlds.alfworld.counts import Counts, load_counts
-from worlds.alfworld.goals import APPLIANCES, Goal, guess_goal, read_goal
+from worlds.alfworld.data.counts import Counts, load_counts
+from worlds.alfworld.text.belief import Belief, Item, Receptacle, begin, kind, refused, update
+from worlds.alfworld.text.goals import APPLIANCES, Goal, guess_goal, read_goal
 from worlds.base import Observation
 from worlds.errors import ConfigurationError, nearest, shown
 

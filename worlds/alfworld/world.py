@@ -11,11 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from worlds.alfworld.annotations import Goals, parse_goals, sentences_of
-from worlds.alfworld.game import Game, house_source, load_game
-from worlds.alfworld.goals import TYPES
-from worlds.alfworld.index import Entry, Index
-from worlds.alfworld.tasks import (
+from worlds.alfworld.data.annotations import Goals, parse_goals, sentences_of
+from worlds.alfworld.data.index import Entry, Index
+from worlds.alfworld.data.tasks import (
     EXAMPLE,
     FILE,
     GAME_FILE,
@@ -27,14 +25,16 @@ from worlds.alfworld.tasks import (
     game_at,
     numbered,
 )
+from worlds.alfworld.engine.game import Game, house_source, load_game
+from worlds.alfworld.text.goals import TYPES
 from worlds.base import Env, Policy, Task
 from worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
 from worlds.paths import alfworld_data
 
 if TYPE_CHECKING:
-    from worlds.alfworld.generated import GeneratedTasks
-    from worlds.alfworld.habits import Habits
-    from worlds.alfworld.workers import Workers
+    from worlds.alfworld.houses.generated import GeneratedTasks
+    from worlds.alfworld.houses.habits import Habits
+    from worlds.alfworld.reference.workers import Workers
 
 _NAME = "alfworld"
 _ENGINES = ("native", "textworld")
@@ -76,7 +76,7 @@ class AlfworldWorld:
     def engine(self) -> str:
         if self._workers is None:
             return "native 1"
-        from worlds.alfworld.reference import versions
+        from worlds.alfworld.reference.packages import versions
 
         return versions()
 
@@ -126,18 +126,18 @@ class AlfworldWorld:
         env = self._env(known, self._game(known))
         if not diagnosis:
             return env
-        from worlds.alfworld.diagnosis import Diagnosed
+        from worlds.alfworld.text.diagnosis import Diagnosed
 
         return Diagnosed(env)
 
     def rehearse(self, task: Task) -> Env:
-        from worlds.alfworld.engine import NativeEnv
+        from worlds.alfworld.engine.native import NativeEnv
 
         known = self._known(task)
         return NativeEnv(known, self._game(known))
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
-        from worlds.alfworld.planner import Plan, plan
+        from worlds.alfworld.engine.planner import Plan, plan
 
         found = plan(self._game(self._known(task)), seconds=seconds)
         return len(found.commands) if isinstance(found, Plan) else None
@@ -200,10 +200,10 @@ class AlfworldWorld:
 
     def _env(self, task: Task, game: Game) -> Env:
         if self._workers is None:
-            from worlds.alfworld.engine import NativeEnv
+            from worlds.alfworld.engine.native import NativeEnv
 
             return NativeEnv(task, game)
-        from worlds.alfworld.textworld import TextworldEnv
+        from worlds.alfworld.reference.env import TextworldEnv
 
         problem = self.source(task)[0] if task.split == GENERATED else None
         return TextworldEnv(task, game, self._workers, problem)
@@ -239,7 +239,7 @@ class AlfworldWorld:
 
     def _generated(self) -> GeneratedTasks:
         if self._made_up is None:
-            from worlds.alfworld.generated import GeneratedTasks
+            from worlds.alfworld.houses.generated import GeneratedTasks
 
             self._made_up = GeneratedTasks(self._habits)
         return self._made_up
@@ -310,8 +310,8 @@ class AlfworldWorld:
 
 
 def _workers() -> Workers:
-    from worlds.alfworld.reference import check_installed
-    from worlds.alfworld.workers import Workers
+    from worlds.alfworld.reference.packages import check_installed
+    from worlds.alfworld.reference.workers import Workers
 
     check_installed()
     return Workers()

@@ -16,7 +16,7 @@ from agent.models.llama.gguf import Header, read_header
 from agent.models.llama.options import CONTEXT, LlamaOptions, RuntimeName
 from agent.models.llama.process import Died, ModelProcess
 from agent.models.llama.protocol import Answered, Asked, Load, Ready, Refused
-from agent.models.wire import encodable, printable
+from agent.models.openai.wire import encodable, printable
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 
 LIVES = 3

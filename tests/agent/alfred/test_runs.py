@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.alfred.planners import Pool, drawn, worked
-from agent.alfred.report import as_json, as_text, failures
-from agent.alfred.run import PlanRun, make_run
-from agent.alfred.work import Row, Sitting, begun, carry_out, read_manifest, read_rows
 from agent.config import Settings
-from agent.evaluation.budget import Budget, Purse, Stopped
+from agent.evaluation.runs.budget import Budget, Purse, Stopped
+from agent.plans.planners import Pool, drawn, worked
+from agent.plans.report import as_json, as_text, failures
+from agent.plans.run import PlanRun, make_run
+from agent.plans.work import Row, Sitting, begun, carry_out, read_manifest, read_rows
 from tests.backends.server import Messages, Server, saying, serve, status
 from tests.worlds.alfred.annotations import small_world
 from worlds.alfred.plans import written

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.doors.games import MOST_LISTED, Games, Offer, Wish
-from agent.doors.told import Opening
-from agent.events import Ended, Started, Stepped
-from agent.record import read_episode
-from worlds.alfworld.tasks import TASK_TYPES
+from agent.episodes.events import Ended, Started, Stepped
+from agent.episodes.record import read_episode
+from agent.integrations.games import MOST_LISTED, Games, Offer, Wish
+from agent.integrations.messages import Opening
+from worlds.alfworld.data.tasks import TASK_TYPES
 from worlds.errors import ConfigurationError, GameError, TaskNotFound
 from worlds.registry import make_world
 

@@ -18,10 +18,10 @@ pytest.importorskip("mcp", reason='needs the extra mcp: pip install "housequest[
 
 from mcp import Client, StdioServerParameters
 
-from agent.doors.games import Games, Offer
-from agent.doors.mcp_server import MANUAL, make_server
-from agent.events import Ended, Started, Stepped
-from agent.record import read_episode
+from agent.episodes.events import Ended, Started, Stepped
+from agent.episodes.record import read_episode
+from agent.integrations.games import Games, Offer
+from agent.integrations.mcp_server import MANUAL, make_server
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import ending
 from worlds.registry import make_world

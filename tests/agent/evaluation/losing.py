@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import cache
 
 from agent.agents.base import Act, Decision, Emitter, Grants, Turn
-from agent.episode import Terms, run_episode
-from agent.events import Clocked, Event
-from worlds.alfworld.engine import NativeEnv
-from worlds.alfworld.game import GoalForm
-from worlds.alfworld.household import House, make_house
+from agent.episodes.events import Clocked, Event
+from agent.episodes.loop import Terms, run_episode
+from worlds.alfworld.engine.game import GoalForm
+from worlds.alfworld.engine.native import NativeEnv
+from worlds.alfworld.houses.house import House, make_house
 from worlds.base import Env, Observation, Task
 
 

@@ -6,11 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.evaluation.compare import Run, read_for_comparison
-from agent.evaluation.folder import RunFolder
-from agent.evaluation.metrics import Selected, Tally
-from agent.evaluation.plan import Manifest, RunConfig, Versions
-from agent.events import (
+from agent.episodes.events import (
     Body,
     Called,
     Ended,
@@ -26,7 +22,11 @@ from agent.events import (
     Thought,
     Unreadable,
 )
-from agent.record import EpisodeRecorder
+from agent.episodes.record import EpisodeRecorder
+from agent.evaluation.analysis.compare import Run, read_for_comparison
+from agent.evaluation.analysis.metrics import Selected, Tally
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.spec import Manifest, RunConfig, Versions
 
 Said = Callable[[str], str]
 

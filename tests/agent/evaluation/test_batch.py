@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from agent.config import configure
-from agent.evaluation.batch import Progress, Sitting, run_batch
-from agent.evaluation.folder import RunFolder, episode_name
-from agent.evaluation.metrics import Selected, Summary
-from agent.evaluation.plan import Plan, make_plan, placeless, slug
-from agent.evaluation.report import as_json, as_text, read_run
+from agent.evaluation.analysis.metrics import Selected, Summary
+from agent.evaluation.render.report import as_json, as_text, read_run
+from agent.evaluation.runs.batch import Progress, Sitting, run_batch
+from agent.evaluation.runs.folder import RunFolder, episode_name
+from agent.evaluation.runs.spec import Plan, make_plan, placeless, slug
 from tests.backends.server import Server, serve, status, together
 from worlds.errors import ConfigurationError, HousequestError
 

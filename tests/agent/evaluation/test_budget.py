@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config import Prices, configure
-from agent.evaluation.batch import Sitting, run_batch
-from agent.evaluation.budget import Budget, Purse, Stopped, read_budget
-from agent.evaluation.metrics import Summary
-from agent.evaluation.plan import Plan, make_plan
-from agent.models.openai import LONGEST_WAIT
+from agent.evaluation.analysis.metrics import Summary
+from agent.evaluation.runs.batch import Sitting, run_batch
+from agent.evaluation.runs.budget import Budget, Purse, Stopped, read_budget
+from agent.evaluation.runs.spec import Plan, make_plan
+from agent.models.openai.model import LONGEST_WAIT
 from tests.backends.server import Server, raw, serve, status
 from worlds.errors import ConfigurationError
 

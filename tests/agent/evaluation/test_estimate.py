@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from agent.config import Prices, configure
-from agent.cost import Tokens
-from agent.evaluation.batch import run_batch
-from agent.evaluation.budget import Budget, Purse, Stopped
-from agent.evaluation.estimate import estimate
-from agent.evaluation.plan import Plan, make_plan
+from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.budget import Budget, Purse, Stopped
+from agent.evaluation.runs.cost import Tokens
+from agent.evaluation.runs.estimate import estimate
+from agent.evaluation.runs.spec import Plan, make_plan
 from tests.backends.server import Server, serve
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.evaluation.export import as_csv, as_markdown, published_markdown
-from agent.evaluation.folder import RunFolder
-from agent.evaluation.metrics import Summary
-from agent.evaluation.plan import Manifest
-from agent.evaluation.report import read_run
+from agent.evaluation.analysis.metrics import Summary
+from agent.evaluation.render.export import as_csv, as_markdown, published_markdown
+from agent.evaluation.render.report import read_run
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.spec import Manifest
 from tests.agent.evaluation.recorded import Lived, run
 
 LIVED = [Lived(1, calls=True), Lived(2, "lost"), Lived(3, "error"), Lived(4, None), Lived(5, assisted=True)]

@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.agents.base import Decision, GiveUp, Leave, Unread
-from agent.evaluation.failures import LABELS, PATIENCE, Failure, FailureKind, why
-from agent.events import Body, Ended, Event, Outcome, Spent, Started, Stepped
+from agent.episodes.events import Body, Ended, Event, Outcome, Spent, Started, Stepped
+from agent.evaluation.analysis.failures import LABELS, PATIENCE, Failure, FailureKind, why
 from tests.agent.evaluation.losing import env_of, house_of, lived
-from worlds.alfworld.engine import NativeEnv
-from worlds.alfworld.game import GoalForm
-from worlds.alfworld.household import House
+from worlds.alfworld.engine.game import GoalForm
+from worlds.alfworld.engine.native import NativeEnv
+from worlds.alfworld.houses.house import House
 from worlds.base import Step
 from worlds.errors import Boundary, WorldError
-from worlds.limits import Wrapper
 from worlds.registry import make_world
+from worlds.wrappers import Wrapper
 
 UNREAD = Unread("actor", "no command in it")
 TREATED: tuple[GoalForm, ...] = ("clean", "heat", "cool")

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from agent.config import configure
-from agent.evaluation.batch import Sitting, run_batch
-from agent.evaluation.plan import Plan, make_plan
-from agent.events import Ended, Started
-from agent.models.keys import KeyRing
+from agent.episodes.events import Ended, Started
+from agent.episodes.record import read_episode
+from agent.evaluation.runs.batch import Sitting, run_batch
+from agent.evaluation.runs.spec import Plan, make_plan
+from agent.models.openai.keys import KeyRing
 from agent.models.registry import make_model
-from agent.record import read_episode
 from tests.backends import prompts
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, serve

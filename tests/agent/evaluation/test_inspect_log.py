@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from agent.config import configure
-from agent.evaluation.batch import run_batch
-from agent.evaluation.folder import RunFolder
-from agent.evaluation.inspect_log import read_conversations, write_inspect_log
-from agent.evaluation.plan import make_plan
-from agent.evaluation.report import read_run
-from agent.record import read_episode
+from agent.episodes.record import read_episode
+from agent.evaluation.render.report import read_run
+from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.spec import make_plan
+from agent.integrations.inspect_log import read_conversations, write_inspect_log
 from tests.backends.policy import Solver
 from tests.backends.server import Server, answer, serve, status
 from tests.tui.conftest import environment

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.events import Called
-from agent.record import read_episode
+from agent.episodes.events import Called
+from agent.episodes.record import read_episode
 from tests.backends.policy import Solver
 from tests.backends.server import Server, serve
 from tests.tui.conftest import COMMAND, environment

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config import Prices
-from agent.evaluation.failures import LABELS
-from agent.evaluation.metrics import Count, Extras, Paths, summarise
-from agent.evaluation.par import Par
-from agent.evaluation.result import Result, Selected, Tally
-from agent.evaluation.timing import Clock
-from agent.events import Called, Clocked, Ended, Event, Intervened, Unreadable
+from agent.episodes.events import Called, Clocked, Ended, Event, Intervened, Unreadable
+from agent.evaluation.analysis.failures import LABELS
+from agent.evaluation.analysis.metrics import Count, Extras, Paths, summarise
+from agent.evaluation.analysis.par import Par
+from agent.evaluation.runs.result import Result, Selected, Tally
+from agent.evaluation.runs.timing import Clock
 
 TASKS = tuple(Selected(number=n, id=f"demo/{n}", type=kind) for n, kind in enumerate(("heat", "heat", "light", "light"), 1))
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from agent.config import configure
-from agent.evaluation.batch import run_batch
-from agent.evaluation.folder import RunFolder
-from agent.evaluation.par import Par, par_of
-from agent.evaluation.paths import paths_of, read_paths
-from agent.evaluation.plan import Manifest, make_plan
+from agent.evaluation.analysis.par import Par, par_of
+from agent.evaluation.analysis.paths import paths_of, read_paths
+from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.spec import Manifest, make_plan
 from worlds.errors import ConfigurationError
 from worlds.registry import make_world
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.folder import RunFolder
-from agent.evaluation.plan import Manifest
-from agent.evaluation.published import as_json, as_text, beside, published, warnings
-from agent.evaluation.report import read_run
+from agent.evaluation.analysis.published import as_json, as_text, beside, published, warnings
+from agent.evaluation.render.report import read_run
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.spec import Manifest
 from tests.agent.evaluation.recorded import Lived, run
 
 

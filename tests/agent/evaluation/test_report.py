@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from agent.config import Prices, configure
-from agent.evaluation.batch import run_batch
-from agent.evaluation.folder import RunFolder
-from agent.evaluation.plan import make_plan
-from agent.evaluation.report import as_json, as_text, read_run
+from agent.evaluation.render.report import as_json, as_text, read_run
+from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.spec import make_plan
 from tests.agent.evaluation.recorded import Lived, run
 
 SCRIPT = 'replies:\n  - "Action: go to fridge 1"\ndefault: "Action: look"\n'

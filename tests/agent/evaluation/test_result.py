@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config import configure
-from agent.evaluation.batch import run_batch
-from agent.evaluation.folder import RunFolder
-from agent.evaluation.plan import make_plan
-from agent.evaluation.report import read_results
-from agent.evaluation.result import Result, Selected, repeats, result_of
-from agent.events import Stepped
+from agent.episodes.events import Stepped
+from agent.evaluation.render.report import read_results
+from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.result import Result, Selected, repeats, result_of
+from agent.evaluation.runs.spec import make_plan
 from tests.agent.evaluation.losing import env_of, house_of, lived
 from worlds.errors import ConfigurationError
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.folder import RunFolder
-from agent.evaluation.report import read_run
-from agent.evaluation.seeds import as_json, as_text, means, read_seeds
-from agent.events import Outcome
+from agent.episodes.events import Outcome
+from agent.evaluation.analysis.seeds import as_json, as_text, means, read_seeds
+from agent.evaluation.render.report import read_run
+from agent.evaluation.runs.folder import RunFolder
 from tests.agent.evaluation.recorded import Lived, run
 from worlds.errors import ConfigurationError
 

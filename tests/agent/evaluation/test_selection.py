@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.selection import find_types, select
-from worlds.alfworld.tasks import TASK_TYPES
+from agent.evaluation.runs.selection import find_types, select
+from worlds.alfworld.data.tasks import TASK_TYPES
 from worlds.errors import ConfigurationError, TaskNotFound
 from worlds.registry import make_world
 

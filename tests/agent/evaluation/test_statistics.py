@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats import contingency_tables, proportion
 
-from agent.evaluation.statistics import (
+from agent.evaluation.analysis.statistics import (
     PairedCounts,
     bootstrap_mean,
     mcnemar,

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.config import Prices
-from agent.evaluation.batch import run_batch
-from agent.evaluation.standings import as_json, as_text, read_standings
-from agent.evaluation.statistics import wilson
-from agent.evaluation.sweep import SweepFolder, Trial, plan_sweep, read_sweep
+from agent.evaluation.analysis.standings import as_json, as_text, read_standings
+from agent.evaluation.analysis.statistics import wilson
+from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.sweep import SweepFolder, Trial, plan_sweep, read_sweep
 from worlds.errors import ConfigurationError, HousequestError
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "sweeps").glob("*.yaml"))

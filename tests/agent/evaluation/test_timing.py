@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.folder import RunFolder, episode_name
-from agent.evaluation.result import Selected
-from agent.evaluation.timing import Clock, clocks_of
+from agent.evaluation.runs.folder import RunFolder, episode_name
+from agent.evaluation.runs.result import Selected
+from agent.evaluation.runs.timing import Clock, clocks_of
 
 TASK = Selected(number=1, id="demo/find", type="find")
 NAME = episode_name(TASK)

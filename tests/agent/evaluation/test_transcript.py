@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.transcript import aligned, read_transcript, transcribe
-from agent.events import Ended, Event, Intervened, Started, Stepped, Thought
+from agent.episodes.events import Ended, Event, Intervened, Started, Stepped, Thought
+from agent.evaluation.analysis.transcript import aligned, read_transcript, transcribe
 from tests.agent.evaluation.recorded import Lived, bodies, run
 from worlds.errors import ConfigurationError
 

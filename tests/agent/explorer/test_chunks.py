@@ -6,10 +6,10 @@ import asyncio
 from pathlib import Path
 
 from agent.config import configure
-from agent.evaluation.batch import run_batch
-from agent.evaluation.plan import make_plan
+from agent.episodes.moments import lived
+from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.spec import make_plan
 from agent.explorer.chunks import Lived, Size, Step, chunks, lives
-from agent.lived import lived
 
 
 def house(number: int, steps: int) -> Lived:

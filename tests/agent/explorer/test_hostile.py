@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.config import configure
-from agent.evaluation.batch import Sitting
-from agent.evaluation.budget import Purse
+from agent.evaluation.runs.batch import Sitting
+from agent.evaluation.runs.budget import Purse
 from agent.explorer.explore import Aim, explore
 from agent.explorer.plan import Wish, plan_exploration
 from agent.explorer.report import Report
 from knowledge.rulebook import load_rules
 from tests.backends.server import Server, saying, serve
 from tests.backends.teacher import GOOD, LESSON, Teacher, rule
-from tui.explored import told
+from tui.commands.explored import told
 
 BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a]\nrules: &c [*b, *b, *b, *b, *b, *b, *b]\n"
 HOSTILE = {

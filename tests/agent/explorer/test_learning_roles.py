@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.explorer.distiller import DISTILLER, MOST_RULES, MOST_STEPS, Proposal
+from agent.explorer.judge import ARBITER, JUDGE
 from agent.roles.base import ReplyError, load_prompt
-from agent.roles.distiller import DISTILLER, MOST_RULES, MOST_STEPS, Proposal
-from agent.roles.judge import ARBITER, JUDGE
 from tests.backends.teacher import rule
 
 HANDS = Proposal(

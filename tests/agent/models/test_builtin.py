@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from agent.models.base import Message
-from agent.models.builtin import BuiltinModel, load_builtin
-from agent.models.builtin_file import read_builtin, write_builtin
-from agent.models.network import Cache, Network
-from agent.models.vocabulary import Vocabulary
+from agent.models.builtin.file import read_builtin, write_builtin
+from agent.models.builtin.model import BuiltinModel, load_builtin
+from agent.models.builtin.network import Cache, Network
+from agent.models.builtin.vocabulary import Vocabulary
 from tests.agent.models.tiny import SHAPE, vocabulary, weights, write_tiny
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from agent.models.base import Completion, Message
-from agent.models.keys import KeyRing
+from agent.models.openai.keys import KeyRing
 from agent.models.registry import make_model
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, status
 from worlds.errors import ModelError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.models.gate import Gate, Verdict
+from agent.models.openai.rate_limiter import Gate, Verdict
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.keys import OFFICIAL_KEY, OFFICIAL_URL, PLACEHOLDER, KeyRing, load_keys, parse_endpoint
+from agent.models.openai.keys import (
+    OFFICIAL_KEY,
+    OFFICIAL_URL,
+    PLACEHOLDER,
+    KeyRing,
+    load_keys,
+    parse_endpoint,
+)
 from worlds.errors import ConfigurationError
 
 OFFICIAL = parse_endpoint(OFFICIAL_URL)

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.models.base import Completion, Message, Model, Usage
-from agent.models.keys import KeyRing
-from agent.models.openai import LONGEST_MESSAGE
+from agent.models.openai.keys import KeyRing
+from agent.models.openai.model import LONGEST_MESSAGE
 from agent.models.registry import make_model
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Server

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from starlette.responses import JSONResponse, Response
 
 from agent.models.base import Capabilities, Message
-from agent.models.openai import OpenAIModel
+from agent.models.openai.model import OpenAIModel
+from agent.models.openai.probes import chosen, spelt_of, token_choices
 from agent.models.registry import make_model
-from agent.models.wishes import chosen, spelt_of, token_choices
 from tests.backends import server as backend
 from tests.backends.server import Policy, Recorded, Server, serve
 from worlds.errors import ModelError, Unsupported

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.models.proving import Proof, prove
+from agent.models.checking import Proof, prove
 from agent.models.registry import make_model
 from tests.agent.models.test_probing import able
 from tests.backends.server import serve

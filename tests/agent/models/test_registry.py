@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.keys import KeyRing
+from agent.models.openai.keys import KeyRing
 from agent.models.registry import make_model, parse_model
 from worlds.errors import ConfigurationError
 

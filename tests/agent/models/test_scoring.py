@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import JSONResponse, Response
 
-from agent.evaluation.budget import Budget, Halt, Purse
-from agent.evaluation.metered import MeteredModel
+from agent.evaluation.runs.budget import Budget, Halt, Purse
+from agent.evaluation.runs.metered import MeteredModel
 from agent.models.base import Message, ReadToken, Scores, Usage
-from agent.models.openai import OpenAIModel
-from agent.models.proving import prove
+from agent.models.checking import prove
+from agent.models.openai.model import OpenAIModel
+from agent.models.openai.probes import gained, read_tokens
 from agent.models.registry import make_model
-from agent.models.wishes import gained, read_tokens
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Policy, Recorded, Server, serve
 from worlds.errors import ModelError, Unsupported

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.vocabulary import LONGEST_TEXT, SPECIAL, Vocabulary
+from agent.models.builtin.vocabulary import LONGEST_TEXT, SPECIAL, Vocabulary
 from tests.agent.models.tiny import WORDS
 
 KNOWN = Vocabulary(WORDS)

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.models.base import Completion, Usage
-from agent.models.wire import (
+from agent.models.openai.wire import (
     LONGEST_BACKOFF,
     LONGEST_FINISH,
     Dialect,

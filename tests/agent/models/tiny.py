@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from agent.models.builtin_file import write_builtin
-from agent.models.network import Floats, Shape
-from agent.models.vocabulary import Vocabulary
+from agent.models.builtin.file import write_builtin
+from agent.models.builtin.network import Floats, Shape
+from agent.models.builtin.vocabulary import Vocabulary
 
 SHAPE = Shape(width=32, layers=2, heads=2, hidden=48, context=1536)
 WORDS = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agent.skills.controller import Controller, Done, Execute, Failed, Pursuit
 from agent.skills.skill import Skill
-from worlds.alfworld.goals import Goal
+from worlds.alfworld.text.goals import Goal
 from worlds.base import Env, Step, Transition
 
 

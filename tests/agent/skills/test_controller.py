@@ -15,7 +15,7 @@ from agent.skills.controller import Controller, Done, Execute, Failed
 from agent.skills.naming import resolve
 from agent.skills.skill import VERBS, Skill
 from tests.agent.skills.carrying import House, skills
-from worlds.alfworld.goals import read_goal
+from worlds.alfworld.text.goals import read_goal
 from worlds.base import Observation, Transition, World
 from worlds.errors import ConfigurationError, Unsupported
 from worlds.registry import belief_reader, make_world

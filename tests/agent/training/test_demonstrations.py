@@ -10,17 +10,17 @@ import pytest
 
 np = pytest.importorskip("numpy")
 
-from agent.models.vocabulary import Vocabulary  # noqa: E402
-from agent.roles.actor import ACTOR  # noqa: E402
-from agent.roles.reasoner import REASONER  # noqa: E402
+from agent.agents.reasoner_actor.actor import ACTOR  # noqa: E402
+from agent.agents.reasoner_actor.reasoner import REASONER  # noqa: E402
+from agent.models.builtin.vocabulary import Vocabulary  # noqa: E402
 from agent.training import wordings  # noqa: E402
 from agent.training.__main__ import main  # noqa: E402
 from agent.training.corpus import EVALUATION_SEEDS, Part, actor_samples, encoded, made_up_games, reasoner_samples  # noqa: E402
 from agent.training.demonstrations import Sample, wrong_goal  # noqa: E402
 from agent.training.held_out import HINTS  # noqa: E402
 from agent.training.teacher import STUCK, Told, plan_of  # noqa: E402
-from worlds.alfworld.belief import begin  # noqa: E402
-from worlds.alfworld.goals import Goal  # noqa: E402
+from worlds.alfworld.text.belief import begin  # noqa: E402
+from worlds.alfworld.text.goals import Goal  # noqa: E402
 from worlds.base import Observation  # noqa: E402
 from worlds.errors import ConfigurationError  # noqa: E402
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from agent.models.builtin import load_builtin
+from agent.models.builtin.model import load_builtin
 from agent.training.evaluate import evaluate
 from agent.training.playing import Played, lines, summary
 from agent.training.rules import HABITS, TOLD, asking
-from worlds.alfworld.generated import GeneratedTasks
+from worlds.alfworld.houses.generated import GeneratedTasks
 
 GAME = Played("t:1", "light", "won", 8, 1, 0, 9, 90, (), "goal")
 

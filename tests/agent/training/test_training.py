@@ -9,8 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from agent.models.builtin_file import read_builtin  # noqa: E402
-from agent.models.network import Cache, Shape  # noqa: E402
+from agent.models.builtin.file import read_builtin  # noqa: E402
+from agent.models.builtin.network import Cache, Shape  # noqa: E402
 from agent.training.corpus import composition, encoded, made_up_games, reasoner_samples  # noqa: E402
 from agent.training.export import export  # noqa: E402
 from agent.training.network import Composition, Network  # noqa: E402

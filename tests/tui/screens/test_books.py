@@ -12,12 +12,12 @@ from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import Rule
 from tests.tui.recorded import rewound, write
 from tests.tui.screen import press, running_text, screen_text, showing, type_in, until, write_in
-from tui.screens.books import BooksScreen
-from tui.screens.desk import DeskScreen
-from tui.screens.home import HomeScreen
-from tui.screens.replay import ReplayScreen
-from tui.screens.runs import RunsScreen
-from tui.shelf import FIRST, last_changed, opened, shelf
+from tui.desk.books_screen import BooksScreen
+from tui.desk.screen import DeskScreen
+from tui.desk.shelf import FIRST, last_changed, opened, shelf
+from tui.home.screen import HomeScreen
+from tui.replay.screen import ReplayScreen
+from tui.runs.screen import RunsScreen
 from worlds.errors import KnowledgeError
 
 pytestmark = pytest.mark.anyio

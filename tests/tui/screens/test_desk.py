@@ -18,9 +18,9 @@ from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import Evidence, Rule
 from tests.tui.recorded import play, rewound, write
 from tests.tui.screen import press, running_text, showing, type_in, until
-from tui.rule_dialog import RuleDialog
-from tui.screens.desk import DeskScreen
-from tui.screens.replay import ReplayScreen
+from tui.desk.rule_dialog import RuleDialog
+from tui.desk.screen import DeskScreen
+from tui.replay.screen import ReplayScreen
 
 pytestmark = pytest.mark.anyio
 

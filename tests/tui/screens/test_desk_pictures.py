@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from agent.lived import lived
+from agent.episodes.moments import lived
 from knowledge.evidence import examine
 from knowledge.language import parse_check
 from knowledge.rulebook import Rulebook, save
 from knowledge.rules import Evidence, Origin, Rule
 from tests.tui.recorded import play
 from tests.tui.screen import SIZES, screen_text, showing, until
-from tui.screens.books import BooksScreen
-from tui.screens.desk import DeskScreen
-from tui.screens.replay import ReplayScreen
-from tui.shelf import Book
+from tui.desk.books_screen import BooksScreen
+from tui.desk.screen import DeskScreen
+from tui.desk.shelf import Book
+from tui.replay.screen import ReplayScreen
 from tui.theme import DARK, LIGHT
 
 Compare = Callable[..., bool]

@@ -11,10 +11,10 @@ from textual.pilot import Pilot
 
 from tests.tui.recorded import play
 from tests.tui.screen import COIN, SIZES, game, screen_text, showing, type_in, until
-from tui.runs import read_run
-from tui.screens.race import RaceScreen
-from tui.screens.replay import ReplayScreen
-from tui.screens.runs import RunsScreen
+from tui.race.screen import RaceScreen
+from tui.replay.screen import ReplayScreen
+from tui.runs.data import read_run
+from tui.runs.screen import RunsScreen
 from tui.theme import DARK, LIGHT
 
 Compare = Callable[..., bool]

@@ -9,13 +9,13 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agent.events import Ended, Intervened, Started
-from agent.record import read_episode
+from agent.episodes.events import Ended, Intervened, Started
+from agent.episodes.record import read_episode
 from tests.tui.screen import COIN, EGG, SIZES, game, screen_text, showing, until, write_in
-from tui.game import HUMAN
-from tui.screens.race import RaceScreen
-from tui.widgets.house import HousePane
-from tui.widgets.line import Line
+from tui.episode.house import HousePane
+from tui.play.game import HUMAN
+from tui.play.line import Line
+from tui.race.screen import RaceScreen
 from worlds.base import World
 from worlds.registry import make_world
 

@@ -11,9 +11,9 @@ from textual.pilot import Pilot
 from tests.tui.recorded import Said, lines, long, play, rewound, started, write
 from tests.tui.screen import SIZES, screen_text, showing, until
 from tui.app import HousequestApp
-from tui.screens.replay import ReplayScreen
-from tui.widgets.scrub import Scrub
-from tui.widgets.story import Story
+from tui.episode.story import Story
+from tui.replay.screen import ReplayScreen
+from tui.replay.scrub import Scrub
 
 pytestmark = pytest.mark.anyio
 

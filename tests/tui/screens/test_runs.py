@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from agent.evaluation.folder import RunFolder
+from agent.evaluation.runs.folder import RunFolder
 from tests.tui.recorded import play
 from tests.tui.screen import SIZES, running_text, screen_text, showing, until
 from tui.app import HousequestApp
-from tui.runs import Run, read_run
-from tui.screens.replay import ReplayScreen
-from tui.screens.runs import RunsScreen
+from tui.replay.screen import ReplayScreen
+from tui.runs.data import Run, read_run
+from tui.runs.screen import RunsScreen
 
 pytestmark = pytest.mark.anyio
 

@@ -7,9 +7,9 @@ from typing import Any
 from textual.app import App, ComposeResult
 from textual.widget import Widget
 
-from agent import events
-from agent.events import Event
-from tui.state import State, replayed
+from agent.episodes import events
+from agent.episodes.events import Event
+from tui.episode.state import State, replayed
 from tui.theme import register
 
 OPENING = (

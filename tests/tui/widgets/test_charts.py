@@ -12,8 +12,8 @@ from textual.app import App, ComposeResult
 
 from tests.tui.recorded import play
 from tui import theme
-from tui.runs import Run, read_run
-from tui.widgets.charts import WIDTHS, Chart, StepsChart, SuccessChart, histogram
+from tui.runs.charts import WIDTHS, Chart, StepsChart, SuccessChart, histogram
+from tui.runs.data import Run, read_run
 
 pytestmark = pytest.mark.anyio
 

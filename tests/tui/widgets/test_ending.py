@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from textual.content import Content
 
-from agent import events
-from agent.evaluation.failures import Failure
-from agent.evaluation.par import Par
+from agent.episodes import events
+from agent.evaluation.analysis.failures import Failure
+from agent.evaluation.analysis.par import Par
 from tests.tui.widgets.pane import Alone, after, started, step, text
-from tui.state import State
+from tui.episode.ending import Ending
+from tui.episode.state import State
+from tui.race.finish import Finish, Runner, quicker, verdict
 from tui.widgets.bars import Bar, bars
-from tui.widgets.ending import Ending
-from tui.widgets.finish import Finish, Runner, quicker, verdict
 
 pytestmark = pytest.mark.anyio
 

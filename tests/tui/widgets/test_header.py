@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent import events
+from agent.episodes import events
 from tests.tui.widgets.pane import Alone, after, started, step, text
-from tui.state import State
-from tui.widgets.header import GameHeader
+from tui.episode.header import GameHeader
+from tui.episode.state import State
 
 pytestmark = pytest.mark.anyio
 

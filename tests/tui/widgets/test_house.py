@@ -9,9 +9,9 @@ from textual.content import Content
 from textual.strip import Strip
 
 from tests.tui.widgets.pane import Alone, after, started, step, text
-from tui.house import House, house_of
+from tui.episode.house import HousePane, laid_out
+from tui.episode.house_state import House, house_of
 from tui.theme import LIGHT
-from tui.widgets.house import HousePane, laid_out
 
 pytestmark = pytest.mark.anyio
 

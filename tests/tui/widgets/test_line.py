@@ -12,8 +12,8 @@ from textual.message import Message
 from textual.pilot import Pilot
 
 from tests.tui.screen import write_in
+from tui.play.line import Completions, Line
 from tui.theme import register
-from tui.widgets.line import Completions, Line
 
 COMMANDS = (
     "go to cabinet 1",

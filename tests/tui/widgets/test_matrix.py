@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from textual.app import App, ComposeResult
 
-from agent.evaluation.folder import RunFolder
-from agent.evaluation.metrics import Result, Selected, summarise
+from agent.evaluation.analysis.metrics import Result, Selected, summarise
+from agent.evaluation.runs.folder import RunFolder
 from tests.tui.recorded import play
 from tests.tui.screen import until
-from tui.runs import MARKS, Cell, Mark, Run
+from tui.runs.data import MARKS, Cell, Mark, Run
+from tui.runs.matrix import Matrix, short_type
 from tui.theme import register
-from tui.widgets.matrix import Matrix, short_type
 
 pytestmark = pytest.mark.anyio
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from agent import events
 from agent.config import Prices
-from agent.events import Clocked, Event
+from agent.episodes import events
+from agent.episodes.events import Clocked, Event
 from tests.tui.widgets.pane import Alone, after, started, text
-from tui.state import Effort, State, apply
-from tui.widgets.mind import MindPane
+from tui.episode.mind import MindPane
+from tui.episode.state import Effort, State, apply
 
 pytestmark = pytest.mark.anyio
 

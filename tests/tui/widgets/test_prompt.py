@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 from textual.app import App, ComposeResult
 
+from tui.play.prompt import Key, Kind, Prompt
 from tui.theme import register
-from tui.widgets.prompt import Key, Kind, Prompt
 
 KEYS = (Key("enter", "accept"), Key("e", "edit"), Key("o", "other"), Key("t", "take over"), Key("?", "hint", "app.hint"))
 FAILURE = "The endpoint http://127.0.0.1:8000/v1 did not answer in 5 attempts (connection refused); is the server running?"

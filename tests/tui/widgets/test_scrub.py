@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from tui.recording import Stop
+from tui.replay.recording import Stop
+from tui.replay.scrub import Pace, Scrub
 from tui.theme import register
-from tui.widgets.scrub import Pace, Scrub
 
 pytestmark = pytest.mark.anyio
 

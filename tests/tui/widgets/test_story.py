@@ -12,11 +12,11 @@ from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
 
-from agent import events
-from agent.events import Event
-from tui.state import State, replayed
+from agent.episodes import events
+from agent.episodes.events import Event
+from tui.episode.state import State, replayed
+from tui.episode.story import Story
 from tui.theme import register
-from tui.widgets.story import Story
 
 GOAL = "put a hot egg in countertop."
 OPENING = f"You see a countertop 1, and a fridge 1.\n\nYour task is to: {GOAL}"

@@ -1,4 +1,4 @@
-"""A worker as `worlds.alfworld.reference_worker` is one, over the native engine, so that it runs where nothing is compiled.
+"""A worker as `worlds.alfworld.reference.worker` is one, over the native engine, so that it runs where nothing is compiled.
 
 It prints, as the packages of the reference do, and there are commands by which it misbehaves. ``$ALIVE`` names a file that it
 keeps locked for as long as it lives, ``$UNLIKE`` a word that it says instead of "You".
@@ -13,10 +13,10 @@ import sys
 import time
 
 from tests.worlds.alfworld.play import env_of
-from worlds.alfworld.engine import NativeEnv
-from worlds.alfworld.game import parse_game
-from worlds.alfworld.reference import PLACEHOLDER, Material, Reference, Told
-from worlds.alfworld.reference_worker import serve
+from worlds.alfworld.engine.game import parse_game
+from worlds.alfworld.engine.native import NativeEnv
+from worlds.alfworld.reference.packages import PLACEHOLDER, Material, Reference, Told
+from worlds.alfworld.reference.worker import serve
 from worlds.base import Step
 
 

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import worlds.alfworld
-from worlds.alfworld.engine import NativeEnv
-from worlds.alfworld.game import Game, load_game
+from worlds.alfworld.engine.game import Game, load_game
+from worlds.alfworld.engine.native import NativeEnv
 from worlds.base import Task
 
 BUNDLED = sorted((Path(worlds.alfworld.__file__).parent / "houses").glob("*.json"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worlds.alfworld.annotations import Goals, Wording, parse_goals, plain, sentences_of
+from worlds.alfworld.data.annotations import Goals, Wording, parse_goals, plain, sentences_of
 from worlds.errors import ConfigurationError
 
 SENTENCES = ("Put a cup away.", "", "move the cup", "tidy the cup")

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.worlds.alfworld.samples import HEAT, OLDER, PLACE, encoded, published, unpacked
-from worlds.alfworld.archives import MAX_TRAJECTORY, import_games
+from worlds.alfworld.data.archives import MAX_TRAJECTORY, import_games
 from worlds.errors import WorldError
 
 TOLD = f"json_2.1.1/train/{PLACE}/traj_data.json"

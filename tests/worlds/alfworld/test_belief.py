@@ -10,9 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds.alfworld.play import HOUSES, any_commands, env_of, loaded, name_of, published
-from worlds.alfworld.belief import Belief, Item, Receptacle, begin, describe, kind, news, refused, update
-from worlds.alfworld.engine import NativeEnv
-from worlds.alfworld.game import Game
+from worlds.alfworld.engine.game import Game
+from worlds.alfworld.engine.native import NativeEnv
+from worlds.alfworld.text.belief import (
+    Belief,
+    Item,
+    Receptacle,
+    begin,
+    describe,
+    kind,
+    news,
+    refused,
+    update,
+)
 from worlds.base import Observation
 
 OPENING = Observation(

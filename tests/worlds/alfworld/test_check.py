@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.worlds.alfworld.samples import HEAT, OLDER, encoded, published, put, unpacked
-from worlds.alfworld.archives import import_games
-from worlds.alfworld.check import check
+from worlds.alfworld.data.archives import import_games
+from worlds.alfworld.data.check import check
 
 
 def test_a_check_names_what_is_wrong_and_what_is_missing(tmp_path: Path) -> None:

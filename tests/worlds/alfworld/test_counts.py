@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from scripts.count_locations import ROOMS, SPLIT, count, dump
 from tests.worlds.alfworld.play import BUNDLED, loaded, published
-from worlds.alfworld.belief import kind
-from worlds.alfworld.counts import Placement, load_counts, parse_counts
+from worlds.alfworld.data.counts import Placement, load_counts, parse_counts
+from worlds.alfworld.text.belief import kind
 from worlds.errors import KnowledgeError
 
-CONTENT = files("worlds.alfworld").joinpath("counts.json").read_bytes()
+CONTENT = files("worlds.alfworld.data").joinpath("counts.json").read_bytes()
 
 
 def test_the_shipped_table_says_where_it_comes_from() -> None:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from tests.worlds.alfworld.play import BUNDLED, HOUSES, any_commands, env_of, loaded, name_of, published
 from tests.worlds.alfworld.test_belief import ANY_TEXT, OPENING
-from worlds.alfworld.belief import Belief, begin, kind, update
-from worlds.alfworld.diagnosis import Diagnosed, explain, modern
-from worlds.alfworld.engine import REFUSED, NativeEnv
-from worlds.alfworld.game import Game
+from worlds.alfworld.engine.game import Game
+from worlds.alfworld.engine.native import REFUSED, NativeEnv
+from worlds.alfworld.text.belief import Belief, begin, kind, update
+from worlds.alfworld.text.diagnosis import Diagnosed, explain, modern
 from worlds.base import Env, Observation
 from worlds.errors import OrderError
-from worlds.limits import OrderChecked, StepLimit
+from worlds.wrappers import OrderChecked, StepLimit
 
 
 def told(*texts: str) -> Belief:

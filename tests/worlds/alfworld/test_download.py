@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds.alfworld.file_server import Answer, FileServer, serve
-from worlds.alfworld.archives import import_games
-from worlds.alfworld.download import Progress, download, official
+from worlds.alfworld.data.archives import import_games
+from worlds.alfworld.data.download import Progress, download, official
 from worlds.errors import ConfigurationError, HousequestError, WorldError
 
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from worlds.alfworld.dropin import load_config
-from worlds.alfworld.dropin_config import setting
+from worlds.alfworld.dropin.config import setting
 from worlds.errors import ConfigurationError
 
 CONFIG = """

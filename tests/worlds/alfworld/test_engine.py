@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import worlds.alfworld
-from worlds.alfworld.engine import REFUSED, NativeEnv, conditions, won
-from worlds.alfworld.game import load_game
+from worlds.alfworld.engine.game import load_game
+from worlds.alfworld.engine.native import REFUSED, NativeEnv, conditions, won
 from worlds.base import Env, Step, Task
 from worlds.errors import OrderError
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tests.worlds.alfworld.play import BUNDLED, HOUSES, any_commands, env_of, loaded, name_of, published
 from tests.worlds.alfworld.test_belief import ANY_TEXT, OPENING
-from worlds.alfworld.belief import kind
-from worlds.alfworld.engine import NativeEnv
+from worlds.alfworld.engine.game import Game
+from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.expert import Expert, ExpertMemory, make_expert
-from worlds.alfworld.game import Game
-from worlds.alfworld.goals import APPLIANCES, read_goal
+from worlds.alfworld.text.belief import kind
+from worlds.alfworld.text.goals import APPLIANCES, read_goal
 from worlds.base import Observation, Policy
 from worlds.errors import ConfigurationError, KnowledgeError
 

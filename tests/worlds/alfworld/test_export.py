@@ -17,18 +17,18 @@ from hypothesis import strategies as st
 
 from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, name_of, published
 from tests.worlds.alfworld.test_planner import crowd
-from worlds.alfworld.export import Exported, Logic, export, export_task, installed_logic, write
-from worlds.alfworld.game import load_game, parse_game, read_published
-from worlds.alfworld.goals import TYPES
-from worlds.alfworld.household import make_house
-from worlds.alfworld.pddl import Problem, parse_problem, problem_text
-from worlds.alfworld.planner import Plan, Unknown, plan, wins
-from worlds.alfworld.tasks import TASK_TYPES
+from worlds.alfworld.data.tasks import TASK_TYPES
+from worlds.alfworld.engine.game import load_game, parse_game, read_published
+from worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
+from worlds.alfworld.engine.planner import Plan, Unknown, plan, wins
+from worlds.alfworld.houses.export import Exported, Logic, export, export_task, installed_logic, write
+from worlds.alfworld.houses.house import make_house
+from worlds.alfworld.text.goals import TYPES
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, GameError, HousequestError
 
 if TYPE_CHECKING:
-    from worlds.alfworld.reference import Reference
+    from worlds.alfworld.reference.packages import Reference
 
 REFERENCE = all(find_spec(name) for name in ("alfworld", "textworld", "fast_downward"))
 NONE = Logic("(define (domain none))", '"Your task is to: UNKNOWN GOAL."')
@@ -156,14 +156,14 @@ def reference() -> Reference:
     """The real game, for all tests of this file; they are skipped where it is not installed."""
     if not REFERENCE:
         pytest.skip('needs the real game: pip install "housequest[alfworld]"')
-    from worlds.alfworld.reference import Reference
+    from worlds.alfworld.reference.packages import Reference
 
     return Reference()
 
 
 def plays_alike(seed: int, reference: Reference, folder: Path) -> None:
     """The house of ``seed``, exported, says the same on both engines: a walk of all sorts, then the shortest way to win."""
-    from worlds.alfworld.reference import Material
+    from worlds.alfworld.reference.packages import Material
 
     path = checked(export_task(AlfworldWorld(), f"generated:{seed}"), folder)
     game, raw = load_game(path), json.loads(path.read_bytes())

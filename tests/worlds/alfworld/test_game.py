@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from worlds.alfworld.game import MAX_FILE, MAX_GOAL, Game, load_game, parse_game
-from worlds.alfworld.pddl import MAX_FACTS, MAX_THINGS
+from worlds.alfworld.engine.game import MAX_FILE, MAX_GOAL, Game, load_game, parse_game
+from worlds.alfworld.engine.pddl import MAX_FACTS, MAX_THINGS
 from worlds.errors import GameError
 
 HOUSES = Path(__file__).parent / "golden" / "houses"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from worlds.alfworld.engine import REFUSED, NativeEnv
-from worlds.alfworld.game import Game, load_game
+from worlds.alfworld.engine.game import Game, load_game
+from worlds.alfworld.engine.native import REFUSED, NativeEnv
 from worlds.base import Step, Task
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.worlds.alfworld.play import env_of
-from worlds.alfworld.belief import kind
-from worlds.alfworld.counts import load_counts
-from worlds.alfworld.engine import won
-from worlds.alfworld.generated import GeneratedTasks
-from worlds.alfworld.goals import TYPES, read_goal, sentences
-from worlds.alfworld.habits import Habits, counted, habits_of
-from worlds.alfworld.household import SEEDS, House, make_house
-from worlds.alfworld.planner import Plan, plan, wins
-from worlds.alfworld.tasks import TASK_TYPES
+from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.data.tasks import TASK_TYPES
+from worlds.alfworld.engine.native import won
+from worlds.alfworld.engine.planner import Plan, plan, wins
+from worlds.alfworld.houses.generated import GeneratedTasks
+from worlds.alfworld.houses.habits import Habits, counted, habits_of
+from worlds.alfworld.houses.house import SEEDS, House, make_house
+from worlds.alfworld.text.belief import kind
+from worlds.alfworld.text.goals import TYPES, read_goal, sentences
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, TaskNotFound
 

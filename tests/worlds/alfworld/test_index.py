@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.worlds.alfworld.samples import HEAT, OLDER, PLACE, encoded, published, put, unpacked
-from worlds.alfworld.game import MAX_FILE
-from worlds.alfworld.index import Entry, Index
+from worlds.alfworld.data.index import Entry, Index
+from worlds.alfworld.engine.game import MAX_FILE
 from worlds.errors import WorldError
 from worlds.paths import cache_folder
 

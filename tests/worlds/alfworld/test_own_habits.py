@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.config import configure
-from agent.evaluation.plan import make_plan
-from worlds.alfworld.dropin_config import load_config
-from worlds.alfworld.habits import counted
-from worlds.alfworld.household import make_house
-from worlds.alfworld.own_habits import read_habits
+from agent.evaluation.runs.spec import make_plan
+from worlds.alfworld.dropin.config import load_config
+from worlds.alfworld.houses.habits import counted
+from worlds.alfworld.houses.house import make_house
+from worlds.alfworld.houses.own_habits import read_habits
 from worlds.errors import ConfigurationError
 from worlds.registry import make_world
 

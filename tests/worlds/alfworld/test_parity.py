@@ -23,8 +23,8 @@ from scripts.parity.plan import STEPS, WALKS, WALKTHROUGH, Item, commands_of, fu
 from scripts.parity.report import difference, left_out, totals
 from scripts.parity.sweep import Editions, Record, Results, Sweep, editions, read_record
 from tests.worlds.alfworld.play import BUNDLED, GOLDEN, env_of, loaded, name_of
-from worlds.alfworld.engine import REFUSED
-from worlds.alfworld.game import parse_game
+from worlds.alfworld.engine.game import parse_game
+from worlds.alfworld.engine.native import REFUSED
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError
 

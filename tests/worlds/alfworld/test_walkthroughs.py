@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from worlds.alfworld.engine import NativeEnv
-from worlds.alfworld.game import load_game
+from worlds.alfworld.engine.game import load_game
+from worlds.alfworld.engine.native import NativeEnv
 from worlds.base import Task
 
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.metrics import Result, Selected, summarise
-from agent.evaluation.pages.charts import (
+from agent.evaluation.analysis.metrics import Result, Selected, summarise
+from agent.evaluation.analysis.statistics import Interval, wilson
+from agent.evaluation.render.pages.charts import (
     WIDTH,
     Amount,
     Bin,
@@ -23,8 +24,7 @@ from agent.evaluation.pages.charts import (
     rates_chart,
     ticks,
 )
-from agent.evaluation.pages.figures import endings, step_bins, tokens_an_episode
-from agent.evaluation.statistics import Interval, wilson
+from agent.evaluation.render.pages.figures import endings, step_bins, tokens_an_episode
 
 
 def result(outcome: str = "won", **fields: object) -> Result:

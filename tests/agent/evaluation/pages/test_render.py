@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agent.evaluation.compare import compare
-from agent.evaluation.pages.render import comparison_page, run_page
+from agent.evaluation.analysis.compare import compare
+from agent.evaluation.render.pages.render import comparison_page, run_page
 from tests.agent.evaluation.pages.outline import Outline
 from tests.agent.evaluation.recorded import Lived, as_it_is, run
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from agent import events
-from agent.events import Event
+from agent.agents.lota.selector import DONE, said
+from agent.episodes import events
+from agent.episodes.events import Event
 from agent.models.base import Message
 from agent.models.llama.model import LlamaModel, installed
-from agent.roles.selector import DONE, said
 from agent.skills.fixed import fixed_skills
 from tests.agent.models.llama.test_model import EXACT, use
 from tests.agent.models.llama.tiny import write_tiny
 from tests.agent.test_agents import ended
 from tests.agent.test_lota import calls, lived
-from worlds.alfworld.counts import load_counts
+from worlds.alfworld.data.counts import load_counts
 from worlds.base import World
 from worlds.registry import make_world
 

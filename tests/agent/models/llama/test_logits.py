@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from agent.models.base import Completion, Message
+from agent.models.builtin.network import Cache, Network, Shape
 from agent.models.llama.model import LlamaModel, installed
 from agent.models.llama.options import parse_options
-from agent.models.network import Cache, Network, Shape
 from tests.agent.models.llama.tiny import HEADS, HIDDEN, LAYERS, WIDTH, Kind, tensors_of, token_of, write_tiny
 
 VOCABULARY = 354

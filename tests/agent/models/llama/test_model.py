@@ -16,13 +16,13 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from agent.config import configure
-from agent.evaluation.batch import Sitting, run_batch
-from agent.evaluation.plan import make_plan
+from agent.evaluation.runs.batch import Sitting, run_batch
+from agent.evaluation.runs.spec import make_plan
 from agent.models.base import Message
+from agent.models.checking import prove
 from agent.models.llama.model import LIVES, LlamaModel, installed
 from agent.models.llama.options import parse_options
 from agent.models.llama.protocol import Asked, Load
-from agent.models.proving import prove
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.plan import placeless
+from agent.evaluation.runs.spec import placeless
 from agent.models.llama.model import chosen_runtime
 from agent.models.llama.options import LlamaOptions, parse_options, split_name, written
 from agent.models.registry import parse_model

@@ -1,0 +1,196 @@
+"""The examples that an agent shows its model: where they come from, and how some are chosen for a task.
+
+Every agent that shows examples has the same settings: ``examples`` (the store), ``choose`` (the strategy), ``shots`` (how many)
+and ``embedder`` (the model of the strategy ``embeddings``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, get_args
+
+from agent.episodes.events import Started, Stepped, branch
+from agent.episodes.moments import records
+from agent.episodes.record import read_episode
+from agent.models.embeddings import Embedder, Vector, make_embedder
+from knowledge.examples import EACH, Example, from_world, load_examples, of_trajectory, shipped, type_of, written
+from knowledge.selection import at_random, best, cosines, nearest, of_type, stratified
+from worlds.alfworld.data.tasks import TASK_TYPES
+from worlds.base import Observation, Trajectory, Transition, World
+from worlds.errors import ConfigurationError, KnowledgeError, ModelError, shown
+from worlds.errors import nearest as nearest_word
+
+Strategy = Literal["random", "task-type", "stratified", "bm25", "embeddings"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+MADE_UP, TRAIN = "made-up", "train"
+LEARNT_FROM = frozenset({"train", "generated", "example"})
+"""Splits whose recorded episodes may be shown: never one that is played to be measured."""
+
+MOST_SHOTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How examples are chosen: ``shots`` of them, by ``strategy``; ``seed`` is for what is drawn."""
+
+    strategy: Strategy = "bm25"
+    shots: int = 3
+    seed: int = 0
+
+
+class Chooser:
+    """Chooses examples from a store; the same task, store and seed give the same ones.
+
+    With an ``embedder`` a first choice costs a call for the store, and each a call for the task's goal; they are no turns and
+    not counted among the model's calls. Raises ``ConfigurationError`` where the strategy needs an embedder and has none.
+    """
+
+    def __init__(self, store: Sequence[Example], choice: Choice, embedder: Embedder | None = None) -> None:
+        if choice.strategy == "embeddings" and embedder is None:
+            raise ConfigurationError(
+                "Examples are chosen by embeddings, and no embedding model is named; give --set embedder=openai:NAME, or "
+                "--set choose=bm25, which needs none."
+            )
+        self.store = tuple(store)
+        self._choice = choice
+        self._embedder = embedder
+        self._vectors: tuple[Vector, ...] = ()
+        self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+
+    async def choose(self, goal: str, receptacles: Iterable[str] = (), *, without: str | None = None) -> tuple[Example, ...]:
+        """The examples for a task, the most similar first where they are chosen by similarity.
+
+        ``receptacles`` are the kinds of place in its house, by which free wordings are read; ``without`` leaves out the example
+        of this origin. Raises ``ModelError`` when an embedding model fails.
+        """
+        choice, store = self._choice, tuple(example for example in self.store if example.origin != without)
+        drawn = f"{choice.seed} {goal}"
+        match choice.strategy:
+            case "random":
+                return at_random(store, choice.shots, drawn)
+            case "stratified":
+                return stratified(store, choice.shots, drawn)
+            case "task-type":
+                return of_type(store, type_of(goal, receptacles), choice.shots, drawn)
+            case "bm25":
+                return nearest(store, goal, choice.shots)
+            case "embeddings":
+                return best(store, await self._likeness(goal, without), choice.shots)
+
+    async def _likeness(self, goal: str, without: str | None) -> list[float]:
+        embedded = await self._embedded()
+        assert self._embedder is not None
+        (query,) = await self._embedder.embed([goal])
+        vectors = [vector for example, vector in zip(self.store, embedded, strict=True) if example.origin != without]
+        if any(len(vector) != len(query) for vector in vectors):
+            raise ModelError(f"{self._embedder.name} answered with vectors of different lengths; use another embedding model.")
+        return cosines(query, vectors)
+
+    async def _embedded(self) -> tuple[Vector, ...]:
+        assert self._embedder is not None
+        loop = asyncio.get_running_loop()
+        if self._lock is None or self._lock[0] is not loop:
+            self._lock = (loop, asyncio.Lock())
+        async with self._lock[1]:
+            if not self._vectors:
+                self._vectors = tuple(await self._embedder.embed([example.goal for example in self.store]))
+        return self._vectors
+
+
+def make_chooser(
+    world: World,
+    *,
+    examples: str,
+    choose: str,
+    shots: int,
+    embedder: str,
+    seed: int,
+    pool: int | None = None,
+    store: Sequence[Example] | None = None,
+) -> Chooser:
+    """The chooser of these settings; with a ``pool`` over so many examples of the store, stratified by task type.
+
+    ``examples`` names the store: ``made-up`` (the one that ships), ``train`` (drawn from that split by ``seed`` and played by
+    the world's expert, which takes seconds), a file that scripts/make_examples.py wrote, or a run's folder, of whose
+    episodes those are taken that were won in train or in made-up houses. A ``store`` that is given takes its place. Raises
+    ``ConfigurationError`` and ``KnowledgeError``.
+    """
+    if choose not in STRATEGIES:
+        known = ", ".join(STRATEGIES)
+        raise ConfigurationError(
+            f"Examples are chosen by one of {known}, not {shown(choose)}.{nearest_word(choose, STRATEGIES)}"
+        )
+    if not 0 <= shots <= MOST_SHOTS:
+        raise ConfigurationError(f"From 0 to {MOST_SHOTS} examples can be shown, not {shots}; set shots.")
+    if store is None:
+        each = EACH if pool is None else math.ceil(pool / len(TASK_TYPES))
+        store = () if shots == 0 else _store(world, examples, seed, each)
+    if pool is not None:
+        store = stratified(store, pool, f"{seed} pool")
+    return Chooser(store, Choice(choose, shots, seed), make_embedder(embedder) if embedder else None)
+
+
+def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]:
+    if name == MADE_UP:
+        return shipped()
+    if name == TRAIN:
+        return _of_train(world, seed, each)
+    from agent.config import given_path
+
+    path = given_path(name)
+    if path.is_dir():
+        return recorded(path)
+    if not path.exists():
+        raise ConfigurationError(f"There are no examples {shown(name)}: give {MADE_UP}, {TRAIN}, a file or a run's folder.")
+    return load_examples(path)
+
+
+def store_digests(world: World, settings: Mapping[str, str | int | float | bool]) -> dict[str, str]:
+    """The SHA-256 of the store that these settings of an agent name, for a run's record; nothing where no example is shown.
+
+    Raises ``ConfigurationError`` and ``KnowledgeError``.
+    """
+    name = settings.get("examples")
+    if not isinstance(name, str) or not settings.get("shots"):
+        return {}
+    if name == TRAIN:
+        # Where it is not, nothing is played either: whoever makes the agent is told.
+        return {"examples": world.fingerprint(TRAIN)} if TRAIN in world.splits() else {}
+    return {"examples": sha256(written(_store(world, name, 0, EACH)).encode()).hexdigest()}
+
+
+@lru_cache(maxsize=4)
+def _of_train(world: World, seed: int, each: int) -> tuple[Example, ...]:
+    """Kept, because an agent is made anew for every episode that is gone on with."""
+    return from_world(world, each=each, seed=seed)
+
+
+def recorded(folder: Path) -> tuple[Example, ...]:
+    """The examples in a run: what was done in its won episodes, of splits that may be learnt from.
+
+    Raises ``ConfigurationError`` for what is no run and ``KnowledgeError`` where nothing in it can be shown.
+    """
+    found = tuple(example for record in records([folder]) if (example := _won(record.path)))
+    if not found:
+        allowed = ", ".join(sorted(LEARNT_FROM))
+        raise KnowledgeError(f"{folder} holds no won episode of a split that may be learnt from ({allowed}); play some there.")
+    return found
+
+
+def _won(path: Path) -> Example | None:
+    events = branch(tuple(read_episode(path)))
+    started = events[0].body if events else None
+    if not isinstance(started, Started) or started.split not in LEARNT_FROM:
+        return None
+    steps = [event.body for event in events if isinstance(event.body, Stepped)]
+    if not steps or not steps[-1].won:
+        return None
+    transitions = tuple(Transition(step.command, Observation(step.observation, step.accepted)) for step in steps)
+    trajectory = Trajectory(started.goal, Observation(started.opening), transitions)
+    return of_trajectory(trajectory, started.type, f"{started.split}:{started.number}")

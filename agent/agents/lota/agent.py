@@ -1,0 +1,211 @@
+"""LoTa-Bench's planner and SayCan: the next skill is the likeliest one of a fixed set, and is carried out from belief.
+
+Choi et al., "LoTa-Bench", ICLR 2024, sections 3 and 6, appendices B, D and F; Ahn et al., "Do As I Can, Not As I Say", 2022, as
+LoTa-Bench's appendix B has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Idle, Turn, Unread
+from agent.agents.examples import Chooser
+from agent.agents.lota.selector import DONE, NAME, Constrained, Prompted, Scored, Selector, numbered_skills
+from agent.episodes import events
+from agent.models.base import Capabilities, Message, Model
+from agent.roles.base import Conversation, Sampling, load_prompt
+from agent.roles.story import additions, rules_after, tell_rules
+from agent.skills.controller import Controller, Done, Execute, Failed, Pursuit
+from agent.skills.fixed import fixed_skills
+from agent.skills.shown import skills_of
+from agent.skills.skill import Skill
+from knowledge.examples import Example
+from worlds.alfworld.data.counts import load_counts
+from worlds.base import Observation
+from worlds.errors import Unsupported
+
+MOST_AT_ONCE = 8
+"""Skills in a turn that were carried out already when they were selected; after so many the turn is spent."""
+
+_PROMPT = "selector"
+
+Way = Literal["greedy", "exact", "each"]
+"""How the next skill is found."""
+
+
+@dataclass(frozen=True, slots=True)
+class LotaMemory:
+    """The conversation so far, with the skill that is being carried out.
+
+    ``failure`` is why the last one failed, and ``hints`` what a person said since the model was last asked.
+    """
+
+    goal: str
+    grants: Grants
+    pursuit: Pursuit
+    conversation: Conversation = ()
+    selected: int = 0
+    failure: str | None = None
+    hints: tuple[str, ...] = ()
+    shown_rules: tuple[str, ...] = ()
+
+
+class Lota:
+    """Plays skill by skill; the agents ``lota`` and ``saycan`` differ in the ``way`` in which the next one is found.
+
+    ``greedy``: under the constraint that the text stays a skill, where the model can be held to given texts; else the skills
+    are listed in its prompt and its reply is read (appendix D), which it says at the start. ``exact``: by the probability of
+    each skill (equation 2), all in one call. ``each``: the same, with a call for every skill, times its affordance. Calls a
+    skill: 1, and for ``each`` as many as there are skills (266). The last two need a model that scores given texts; one that
+    does so singly, as an endpoint does, takes a call for each skill, and one for the prompt alone, for either.
+
+    The prompt is appended to, and holds the instruction and the skills before, never an observation; with ``replanning`` also
+    why a skill failed, in words of our own (section 6.2). The skills are the same in every house. What carries them out knows
+    what the text told, so that ``find`` searches, where the paper's robot knows all places; it opens what is closed to reach
+    into it, and takes what it put down itself for found where there is nothing else. A skill that fails before any command was
+    executed spends its turn, as a failed step does in the paper.
+
+    Where admissible commands are granted, a skill has the affordance 1 if it begins with one of them, else 0, and is then not
+    selected. Where they are not, every skill has 1: ``saycan`` is its language score alone, which it says at the start.
+    """
+
+    def __init__(
+        self, model: Model, controller: Controller, chooser: Chooser, sampling: Sampling, *, way: Way, replanning: bool = False
+    ) -> None:
+        self._model = model
+        self._controller = controller
+        self._chooser = chooser
+        self._sampling = sampling
+        self._way: Way = way
+        self._replanning = replanning
+        self._set = fixed_skills(load_counts())
+        self._skills = {skill.text: skill for skill in self._set.skills}
+
+    @property
+    def name(self) -> str:
+        return "saycan" if self._way == "each" else "lota"
+
+    async def check(self) -> None:
+        """Raise ``Unsupported`` where the model cannot do what is needed."""
+        self._selector(await self._model.capabilities())
+
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> LotaMemory:
+        return LotaMemory(goal, grants, self._controller.begin(observation, goal))
+
+    async def decide(self, memory: LotaMemory, turn: Turn, emit: Emitter) -> tuple[Decision, LotaMemory]:
+        pursuit = self._controller.observe(memory.pursuit, turn.transitions)
+        memory = replace(memory, pursuit=pursuit, hints=memory.hints + turn.hints)
+        for _ in range(MOST_AT_ONCE):
+            if memory.pursuit.skill is None:
+                skill, memory = await self._select(memory, turn, emit)
+                if not isinstance(skill, Skill):
+                    return skill, memory
+                memory = replace(memory, pursuit=self._controller.start(memory.pursuit, skill))
+            begun = memory.pursuit.given > 0
+            outcome, pursuit = self._controller.next(memory.pursuit)
+            memory = replace(memory, pursuit=pursuit)
+            match outcome:
+                case Execute(command=command):
+                    return Act(command), memory
+                case Failed(reason=reason):
+                    memory = replace(memory, failure=reason)
+                    emit(events.Thought(role=self.name, text=f"this skill failed: {reason}"))
+                    if not begun:
+                        return Idle(reason), memory
+                case Done():
+                    pass
+        return Idle(f"{MOST_AT_ONCE} skills changed nothing"), memory
+
+    async def _select(self, memory: LotaMemory, turn: Turn, emit: Emitter) -> tuple[Skill | Decision, LotaMemory]:
+        selector = self._selector(await self._model.capabilities())
+        if not memory.conversation:
+            if notice := self._notice(selector, memory.grants):
+                emit(events.Thought(role=self.name, text=notice))
+            memory = replace(memory, conversation=(self._system(listed=selector.listed),))
+        told = replace(turn, hints=memory.hints, admissible=None)
+        first = memory.selected == 0
+        added = additions(told, memory.shown_rules, memory.grants, first=first)
+        text = await self._opening(memory, added) if first else self._next(memory, added)
+        tell_rules(turn, memory.shown_rules, emit)
+        answer = await selector.select(memory.conversation, text, self._possible(memory, turn), emit)
+        memory = replace(
+            memory,
+            conversation=answer.conversation,
+            selected=memory.selected + 1,
+            failure=None,
+            hints=(),
+            shown_rules=rules_after(turn, memory.shown_rules),
+        )
+        if answer.value is None:
+            return Unread(NAME, answer.reason), memory
+        emit(events.Thought(role=self.name, text=answer.value))
+        if answer.value == DONE:
+            return GiveUp("it takes the task for done"), memory
+        return self._skills[answer.value], memory
+
+    def _selector(self, can: Capabilities) -> Selector:
+        if self._way == "greedy":
+            return Constrained(self._model, self._sampling) if can.choices else Prompted(self._model, self._sampling)
+        if not can.scoring:
+            otherwise = "leave exact off" if self._way == "exact" else "take the agent lota"
+            raise Unsupported(
+                f"{self._model.name} does not score given texts, without which {self.name} cannot select a skill exactly; run "
+                f"a GGUF file by llama-cpp-python (--model llama:FILE.gguf), take a server that tells how likely a prompt's "
+                f"tokens are, as vLLM does, or {otherwise}."
+            )
+        return Scored(self._model, each=self._way == "each")
+
+    def _notice(self, selector: Selector, grants: Grants) -> str:
+        """What should be known of how skills are selected; empty where it goes without saying."""
+        if selector.listed:
+            return "the model cannot be held to given texts: it is shown the skills, and its replies are read"
+        if self._way == "each" and not grants.admissible:
+            return "no commands are granted as admissible, so nothing tells what can be done: the language score decides alone"
+        return ""
+
+    def _possible(self, memory: LotaMemory, turn: Turn) -> dict[str, bool]:
+        if turn.admissible is None:
+            return dict.fromkeys((*self._skills, DONE), True)
+        possible = self._set.possible(memory.pursuit.belief, turn.admissible)
+        return {**{text: skill in possible for text, skill in self._skills.items()}, DONE: True}
+
+    def _system(self, *, listed: bool) -> Message:
+        prompt = load_prompt(_PROMPT)
+        parts = [prompt.render("system")]
+        if listed:
+            parts.append(prompt.render("listed", skills=", ".join((*self._skills, DONE))))
+        return Message("system", "\n".join(parts))
+
+    async def _opening(self, memory: LotaMemory, added: str) -> str:
+        prompt = load_prompt(_PROMPT)
+        places = {one.kind for one in memory.pursuit.belief.receptacles}
+        parts = [
+            prompt.render("example", goal=example.goal, skills=numbered_skills(demonstrated(example)))
+            for example in await self._chooser.choose(memory.goal, places)
+        ]
+        if self._replanning:
+            parts.append(prompt.render("replanning"))
+        return "\n".join((*parts, prompt.render("opening", goal=memory.goal) + added, prompt.render("first")))
+
+    def _next(self, memory: LotaMemory, added: str) -> str:
+        prompt, number = load_prompt(_PROMPT), str(memory.selected + 1)
+        failed = prompt.render("failed", reason=memory.failure) if self._replanning and memory.failure else ""
+        start = f"{failed}{added}".strip()
+        between = "\n\n" if added else " "
+        return f"{start}{between}{prompt.render('next', number=number)}" if start else prompt.render("next", number=number)
+
+
+def demonstrated(example: Example) -> tuple[str, ...]:
+    """The skills that win an example, in the words of the set: a place is found, and things are put down where one is."""
+    return tuple(_as_said(skill).text for skill in skills_of(example))
+
+
+def _as_said(skill: Skill) -> Skill:
+    match skill.verb:
+        case "go":
+            return Skill("find", skill.receptacle or skill.object)
+        case "open" | "close":
+            return skill
+        case verb:
+            return Skill(verb, skill.object)

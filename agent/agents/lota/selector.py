@@ -1,0 +1,182 @@
+"""The selector: which of a fixed set of skills comes next, by how likely a model is to say it.
+
+LoTa-Bench (section 3, equation 1) takes the likeliest skill after the instruction and the skills before it. `Constrained` finds
+it greedily under the constraint that the text stays a skill, `Scored` by the sum of its tokens' log-probabilities (equation 2),
+and `Prompted` asks a model that can do neither, with the skills listed in its prompt (appendix D).
+
+A skill is said with the mark that ends it in the list, so that none begins another: "find a pan," and "find a pancake,".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Protocol
+
+from agent.agents.base import Emitter
+from agent.episodes import events
+from agent.models.base import Completion, Message, Model, Scores
+from agent.roles.base import Answer, Conversation, ReplyError, Role, Sampling, ask, called, clean, spoken
+from worlds.errors import ModelError, shown
+
+NAME = "selector"
+DONE = "done"
+"""The skill that ends an episode."""
+
+MOST_CANDIDATES = 5
+"""So many of the best are recorded of each step."""
+
+LEAST = -1e9
+"""Nats: what stands for a text that the model calls impossible, since a record has no infinity."""
+
+_NUMBER = re.compile(r"^(?:robot\s*:\s*)?\(?\d{1,3}\s*[.):]", re.IGNORECASE)
+_ARTICLES = frozenset({"a", "an", "the"})
+_WORD = re.compile(r"[a-z0-9]+")
+_ITEM = re.compile(r"[^,;\n]+")
+_MOST_ITEMS = 100
+
+Skills = Mapping[str, bool]
+"""The skills in their order, each with whether it can be done now."""
+
+
+class Selector(Protocol):
+    """One way of finding the next skill."""
+
+    @property
+    def listed(self) -> bool:
+        """Whether the model must be shown the skills, since nothing else holds it to them."""
+        ...
+
+    async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[str]:
+        """Say ``text`` and find which of ``skills`` follows; it ends the conversation. Raises ``ModelError``."""
+        ...
+
+
+def said(skill: str) -> str:
+    """A skill as it stands in the list: what ends it is part of what is scored."""
+    return f"{skill}." if skill == DONE else f"{skill},"
+
+
+def numbered_skills(skills: Iterable[str]) -> str:
+    """The whole list of an example, ended by ``done``."""
+    return " ".join(f"{number}. {said(skill)}" for number, skill in enumerate((*skills, DONE), 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Constrained:
+    """Decoding in which no token is possible but those that go on with a skill. Calls a skill: 1; needs ``choices``."""
+
+    model: Model
+    sampling: Sampling
+    listed: bool = False
+
+    async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[str]:
+        texts = {said(skill): skill for skill, possible in skills.items() if possible}
+        conversation = (*conversation, Message("user", clean(text)))
+        completion = await self.model.complete(
+            conversation,
+            max_tokens=self.sampling.max_tokens,
+            temperature=self.sampling.temperature,
+            seed=self.sampling.seed,
+            choices=tuple(texts),
+        )
+        call = called(NAME, conversation, completion)
+        emit(call, completion.timing)
+        conversation = (*conversation, spoken(call.reply))
+        if call.reply in texts:
+            return Answer(texts[call.reply], "", conversation)
+        cut = f" It was cut off after {self.sampling.max_tokens} tokens." if call.finish == "length" else ""
+        reason = f"it is none of the skills that it was held to.{cut}"
+        emit(events.Unreadable(role=NAME, reply=call.reply, reason=reason, final=True))
+        return Answer(None, reason, conversation)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The skill of the highest probability, computed exactly, among those that can be done. Needs ``scoring``.
+
+    Calls a skill: 1 for all; or with ``each`` one for each of them, whether it can be done or not, as SayCan's implementation
+    does (LoTa-Bench, appendix B), and times its affordance. A model that scores ``singly`` takes one for each in either way,
+    and 1 more. Of equals the first in order is taken.
+    """
+
+    model: Model
+    each: bool = False
+    listed: bool = False
+
+    async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[str]:
+        conversation = (*conversation, Message("user", clean(text)))
+        asked = tuple(skills if self.each else (skill for skill, possible in skills.items() if possible))
+        began = time.perf_counter()
+        scores = await self._scores(conversation, tuple(map(said, asked)))
+        seconds = time.perf_counter() - began
+        ranked = sorted(zip(asked, scores.logprobs, strict=True), key=lambda scored: (not skills[scored[0]], -scored[1]))
+        best = ranked[0][0]
+        call = called(NAME, conversation, Completion(said(best), "scored", scores.usage)).model_copy(
+            update={
+                "candidates": tuple(
+                    events.Candidate(text=said(skill), logprob=score) for skill, score in ranked[:MOST_CANDIDATES]
+                ),
+                "calls": None if scores.calls == 1 else scores.calls,
+            }
+        )
+        emit(call, replace(scores.timing, seconds=seconds))
+        return Answer(best, "", (*conversation, spoken(call.reply)))
+
+    async def _scores(self, conversation: Conversation, texts: Sequence[str]) -> Scores:
+        apart = self.each and not (await self.model.capabilities()).singly
+        groups = [(text,) for text in texts] if apart else [texts]
+        scores = Scores.joined([await self.model.score(conversation, group) for group in groups])
+        if len(scores.logprobs) != len(texts) or any(math.isnan(score) for score in scores.logprobs):
+            raise ModelError(f"{self.model.name} did not score every text that it was given. Try another model or runtime.")
+        return replace(scores, logprobs=tuple(max(score, LEAST) for score in scores.logprobs))
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted:
+    """A chat model that was shown the skills: the first one that its reply names. Calls a skill: 1, or 2 to be understood."""
+
+    model: Model
+    sampling: Sampling
+    listed: bool = True
+
+    async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[str]:
+        possible = frozenset(skill for skill, can in skills.items() if can)
+        return await ask(reader_of(tuple(skills), possible), self.model, conversation, text, emit, self.sampling)
+
+
+def reader_of(skills: Sequence[str], possible: Collection[str]) -> Role[str]:
+    """The role whose replies name one of ``skills``: the first one named counts, and must be ``possible``."""
+    exact = {form: skill for skill in skills for form in (skill, said(skill))}
+    by_key = {_key(skill): skill for skill in reversed(skills)}
+
+    def checked(skill: str) -> str:
+        if skill not in possible:
+            raise ReplyError(f'"{skill}" cannot be done now.')
+        return skill
+
+    def strict(reply: str) -> str:
+        if reply not in exact:
+            raise ReplyError("it is none of the skills in the list, word for word.")
+        return checked(exact[reply])
+
+    def lenient(reply: str) -> str:
+        items = [found[0] for found in islice(_ITEM.finditer(reply), _MOST_ITEMS)]
+        named = (by_key[key] for key in map(_key, items) if key in by_key)
+        skill = next(named, None)
+        if skill is None:
+            told = shown(items[0].strip(), 60) if items else "an empty reply"
+            raise ReplyError(f"{told} is none of the skills in the list.")
+        return checked(skill)
+
+    return Role(NAME, strict, lenient)
+
+
+def _key(item: str) -> str:
+    """What two ways of writing one skill have in common: "1. Turn on a desk lamp." and "turn on the desklamp"."""
+    words: list[str] = _WORD.findall(_NUMBER.sub("", item.strip()[:200]).lower())
+    return "".join(word for word in words if word not in _ARTICLES)

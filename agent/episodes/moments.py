@@ -1,0 +1,131 @@
+"""What was played, for those who learn from it: recorded episodes as the moments that rules are checked against.
+
+A moment's origin is ``run/task/step``: the run's folder, the name of the episode's record, and the id of the event in it, by
+which a replay finds the very place. Branches of a rewound episode share the events before they part, so each of their
+commands is there once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from agent.episodes.events import Event, Started, Stepped
+from agent.episodes.record import read_episode
+from knowledge.moments import Moment
+from worlds.alfworld.text.belief import Belief, begin, update
+from worlds.alfworld.text.diagnosis import modern
+from worlds.base import Observation
+from worlds.errors import ConfigurationError
+
+PLAYED = "played"
+"""The run that games played outside of one are said to be of."""
+
+_CLOCKS = ".timing.jsonl"
+_OTHERS = {"index.jsonl", "timing.jsonl"}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An episode's file, and how origins name it."""
+
+    path: Path
+    run: str
+    task: str
+
+
+def lived(paths: Iterable[Path], left_out: Callable[[ConfigurationError], None] | None = None) -> Iterator[Moment]:
+    """The moments of the runs' folders and episodes' files ``paths``, in order.
+
+    Raises ``ConfigurationError`` for what is neither. Where a record is damaged it is raised too, or given to ``left_out``, and
+    the rest of that record is left out.
+    """
+    for record in records(paths):
+        try:
+            yield from moments(read_episode(record.path), record.run, record.task)
+        except ConfigurationError as error:
+            if left_out is None:
+                raise
+            left_out(error)
+
+
+def records(paths: Iterable[Path]) -> tuple[Record, ...]:
+    """The records under ``paths``, each file once: of runs, of folders of episodes, or the files themselves.
+
+    Those that broke off are among them. Two runs of one name are told apart by a number. Raises ``ConfigurationError`` where
+    a folder holds none.
+    """
+    found: dict[Path, Record] = {}
+    names: dict[str, Path] = {}
+    for path in paths:
+        for file in _files(path):
+            whole = file.absolute()
+            if whole in found:
+                continue
+            run, folder = _run_of(whole)
+            label, number = run, 1
+            while names.setdefault(label, folder) != folder:
+                number += 1
+                label = f"{run}~{number}"
+            found[whole] = Record(file, label, file.name.removesuffix(".part").removesuffix(".jsonl"))
+    return tuple(found.values())
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise ConfigurationError(f"{path} is not there; give a run's folder, or an episode's .jsonl file.")
+    if not path.is_dir():
+        return [path]
+    folder = path / "episodes" if (path / "episodes").is_dir() else path
+    try:
+        names = {file.name for file in folder.iterdir()}
+    except OSError as error:
+        raise ConfigurationError(f"{folder} cannot be listed: {error.strerror}.") from None
+    whole = {name for name in names if name.endswith(".jsonl") and not name.endswith(_CLOCKS) and name not in _OTHERS}
+    broken = {name for name in names if name.endswith(".jsonl.part") and name.removesuffix(".part") not in whole}
+    if not whole | broken:
+        raise ConfigurationError(f"{path} holds no recorded episodes; give a run's folder, or an episode's .jsonl file.")
+    return [folder / name for name in sorted(whole | broken)]
+
+
+def _run_of(file: Path) -> tuple[str, Path]:
+    """The name of the run that a record is of, and the folder that makes it this run and no other of that name."""
+    run = file.parent.parent
+    if file.parent.name == "episodes" and (run / "run.json").exists():
+        return run.name, run
+    return PLAYED, file.parent
+
+
+def split_of(record: Record) -> str:
+    """The split of the task that was played; none where the record is damaged at its beginning."""
+    try:
+        first = next(read_episode(record.path), None)
+    except ConfigurationError:
+        return ""
+    return first.body.split if first is not None and isinstance(first.body, Started) else ""
+
+
+def moments(events: Iterable[Event], run: str, task: str) -> Iterator[Moment]:
+    """The executed commands of an episode, on all its branches, each with the belief that its own branch had come to."""
+    beliefs: dict[int, Belief] = {}
+    house = f"{run}/{task}"
+    for event in events:
+        before = beliefs.get(event.parent, Belief()) if event.parent is not None else Belief()
+        after = before
+        match event.body:
+            case Started() as started:
+                # A made-up house differs with its habits, though not its name.
+                digest = sha256(started.opening.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+                house = f"{started.world}/{started.task}/{digest}"
+                after = begin(Observation(started.opening))
+            case Stepped() as step:
+                observation = Observation(step.observation, step.accepted, step.explanation)
+                # With the diagnosis granted, the older `put` is taken, and done as a `move`.
+                command = modern(step.command) if step.accepted else step.command
+                after = update(before, command, observation)
+                yield Moment(f"{run}/{task}/{event.id}", house, before, command, observation, after)
+            case _:
+                pass
+        beliefs[event.id] = after

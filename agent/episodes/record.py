@@ -1,0 +1,157 @@
+"""Episodes on disk: one JSON line an event, saved as it happens, and read back as the same events; clocks beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import TextIO, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from agent.episodes.events import Clocked, Ended, Event
+from worlds.errors import ConfigurationError
+
+T = TypeVar("T", bound=BaseModel)
+
+LONGEST_LINE = 16_000_000
+"""Bytes of one recorded event; a longer line is no record of ours."""
+
+_BLOCK = 1 << 16
+
+
+class EpisodeRecorder:
+    """Writes an episode's events to ``path``; call it as the episode's listener.
+
+    Until it is left with an episode whose last event is its end, the file is called ``path`` with ``.part`` behind it, so that
+    a whole record is known by its name. ``resume`` goes on with the record there is, whole or not, without a last line that was
+    cut off. Clocks go to ``clock``, one JSON line each with the episode's ``label``, and are dropped without one.
+    """
+
+    def __init__(self, path: Path, *, clock: TextIO | None = None, label: str = "", resume: bool = False) -> None:
+        self.path = path
+        self.part = path.with_name(path.name + ".part")
+        self._clock = clock
+        self._label = label
+        self._resume = resume
+        self._file: TextIO | None = None
+        self._ended = False
+
+    def __enter__(self) -> EpisodeRecorder:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self._resume:
+            if not self.part.exists() and self.path.exists():
+                self.path.replace(self.part)
+            self._ended = _continued(self.part)
+        self._file = self.part.open("a" if self._resume else "w", encoding="utf-8", newline="\n")
+        return self
+
+    def __call__(self, event: Event | Clocked) -> None:
+        if isinstance(event, Clocked):
+            if self._clock is not None:
+                line = {"episode": self._label, **event.model_dump(exclude_none=True)}
+                self._clock.write(json.dumps(line, ensure_ascii=False) + "\n")
+                self._clock.flush()
+            return
+        assert self._file is not None, "an EpisodeRecorder is used in a with statement"
+        self._file.write(event.model_dump_json(exclude_none=True) + "\n")
+        self._file.flush()
+        self._ended = isinstance(event.body, Ended)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        assert self._file is not None
+        self._file.close()
+        if self._ended:
+            self.part.replace(self.path)
+
+
+def read_episode(path: Path) -> Iterator[Event]:
+    """The events recorded in ``path``, in order; a last line cut off in the middle of writing is left out.
+
+    Raises ``ConfigurationError`` with file and line where it is no record.
+    """
+    for number, line in _lines(path):
+        yield _parsed(Event, line, f"{path}:{number}: not a recorded event", "Give an episode's .jsonl file.")
+
+
+def read_clocks(path: Path, label: str | None = None) -> Iterator[Clocked]:
+    """The clocks in ``path``, in order, of the episode ``label`` or of all; a last line that was cut off is left out.
+
+    Raises ``ConfigurationError`` with file and line where they are none.
+    """
+    for number, line in _lines(path):
+        entry = _parsed(_Labelled, line, f"{path}:{number}: not a recorded clock", "Give an episode's .timing.jsonl file.")
+        if label is None or entry.episode == label:
+            yield Clocked.model_validate(entry.model_dump(exclude={"episode"}))
+
+
+def read_played(path: Path, clocks: Path) -> Iterator[Event | Clocked]:
+    """The events recorded in ``path``, each with its clock behind it where the file ``clocks`` has one, as they were told.
+
+    Of several clocks of an event the last one counts: it is of a call that was made again, since its event had been lost.
+    """
+    found = {clock.of: clock for clock in read_clocks(clocks)} if clocks.exists() else {}
+    for event in read_episode(path):
+        yield event
+        if event.id in found:
+            yield found[event.id]
+
+
+def cut_off_end(path: Path) -> None:
+    """Take away what follows the last whole line of ``path``, so that what is appended begins a line; none need be there."""
+    if not path.exists():
+        return
+    with path.open("r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end:
+            start = max(0, end - _BLOCK)
+            file.seek(start)
+            last = file.read(end - start).rfind(b"\n")
+            if last >= 0:
+                end = start + last + 1
+                break
+            end = start
+        file.truncate(end)
+
+
+class _Labelled(Clocked):
+    episode: str = ""
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The whole lines of ``path``, numbered from 1."""
+    try:
+        with path.open("rb") as file:
+            for number in count(1):
+                line = file.readline(LONGEST_LINE)
+                if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                    raise ConfigurationError(f"{path}:{number}: a line of more than {LONGEST_LINE} bytes; no record.")
+                if not line.endswith(b"\n"):
+                    return
+                yield number, line
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _parsed(kind: type[T], line: bytes, what: str, way_out: str) -> T:
+    try:
+        return kind.model_validate_json(line)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in fault["loc"]) or "the line"
+        raise ConfigurationError(f"{what} ({where}: {fault['msg']}). {way_out}") from None
+
+
+def _continued(part: Path) -> bool:
+    """Cut off what follows the last whole line of ``part``; whether the episode in it has ended."""
+    if not part.exists():
+        return False
+    whole, last = 0, b""
+    for _, last in _lines(part):
+        whole += len(last)
+    with part.open("r+b") as file:
+        file.truncate(whole)
+    return bool(last) and isinstance(_parsed(Event, last, f"{part}: no record", "Give an episode's .jsonl file.").body, Ended)

@@ -1,0 +1,388 @@
+"""Continues an episode that broke off: what was recorded is enacted again, word for word, and what follows is new.
+
+The real loop runs over the real house. The model answers with its recorded replies until they are used up, the overseer repeats
+what the person did, and each event must be the one that was recorded; so everything is where it was when the record ends,
+wherever that is, and the next call to the model is the one that would have been made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from agent.agents.base import Agent, Turn
+from agent.agents.human import Question
+from agent.episodes import events
+from agent.episodes.attribution import Over
+from agent.episodes.emitter import Listener
+from agent.episodes.events import Clocked, Ended, Event
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.overseer import (
+    Accept,
+    Again,
+    Before,
+    Change,
+    Overseer,
+    Play,
+    Proceed,
+    Replace,
+    Rewind,
+    Stop,
+    Unattended,
+    Verdict,
+)
+from agent.models.base import Bias, Capabilities, Completion, Message, Model, Scores, TokenChoice, Usage
+from worlds.base import Env, Step
+from worlds.errors import ConfigurationError, ModelError, shown
+from worlds.wrappers import Wrapper
+
+MakeAgent = Callable[[Model | None, Question | None], Agent]
+"""Makes the agent round the model and the question that it is given, which are None where no live ones were."""
+
+Listing = Callable[[tuple[str, ...] | None], None]
+"""Told the commands that would be accepted at a turn; None where the world cannot list them, or nobody attends."""
+
+
+async def resume_episode(
+    env: Env,
+    make_agent: MakeAgent,
+    terms: Terms,
+    recorded: Sequence[Event],
+    listener: Listener,
+    overseer: Overseer | None = None,
+    *,
+    model: Model | None = None,
+    question: Question | None = None,
+    listing: Listing | None = None,
+) -> Ended:
+    """Play on from the end of ``recorded``, and return how the episode ended.
+
+    ``env`` is a new one over the same task, and ``terms`` those of the record; ``model``, ``question`` and ``overseer`` are
+    asked for what is not recorded. Give as ``model`` the one that was last changed to: an agent that a person put in the place
+    of another is not made again. ``listener`` is told what is new and nothing else. Of what a person said in one breath, only
+    what had been recorded counts. ``listing`` hears what could be done at each enacted turn, since ``overseer`` may be asked
+    about a proposal before it is asked about a turn. Raises ``ConfigurationError`` naming the first event that comes out
+    otherwise than recorded.
+    """
+    script = _Script(recorded)
+    live = overseer or Unattended()
+    agent = make_agent(
+        None if model is None else _RecordedModel(script, model),
+        None if question is None else _recorded_question(script, question),
+    )
+
+    def listen(event: Event | Clocked) -> None:
+        if (event.of if isinstance(event, Clocked) else event.id) >= len(recorded):
+            listener(event)
+        elif isinstance(event, Event):
+            script.enact(event)
+
+    try:
+        ended = await run_episode(
+            _RecordedEnv(env, script), agent, terms, listen, _RecordedOverseer(script, live, agent, listing)
+        )
+    except _Unfit as unfit:
+        raise ConfigurationError(str(unfit)) from None
+    if script.next is not None:
+        raise ConfigurationError(script.misfit("the episode was over before it"))
+    return ended
+
+
+class _Unfit(BaseException):
+    """The record does not fit: no ``Exception``, so that it is not taken for a fault of the agent's or the world's."""
+
+
+class _Script:
+    """The recorded events, and which of them comes next.
+
+    ``called_off`` is set while the next event is an interruption, and once there is no next event.
+    """
+
+    def __init__(self, recorded: Sequence[Event]) -> None:
+        self._recorded = recorded
+        self._at = 0
+        self.touched = any(isinstance(event.body, events.Intervened | events.Failed) for event in recorded)
+        self.called_off = asyncio.Event()
+        self._look()
+
+    @property
+    def next(self) -> events.Body | None:
+        """What was recorded next; None when the record is used up."""
+        return self._recorded[self._at].body if self._at < len(self._recorded) else None
+
+    @property
+    def whence(self) -> int:
+        """The event that the next one follows."""
+        return self._recorded[self._at].parent or 0
+
+    def hints(self, *, after: int = 0) -> tuple[str, ...]:
+        """The hints that come next, after so many other events."""
+        found: list[str] = []
+        for event in self._recorded[self._at + after :]:
+            if not (isinstance(event.body, events.Intervened) and event.body.action == "hint"):
+                break
+            found.append(event.body.text)
+        return tuple(found)
+
+    def enact(self, event: Event) -> None:
+        """Go on to the next event. Raises ``ConfigurationError`` where ``event`` is not the one that was recorded."""
+        recorded = self._recorded[self._at]
+        if event != recorded:
+            raise ConfigurationError(self.misfit(_difference(event, recorded)))
+        self._at += 1
+        self._look()
+
+    async def missing(self, what: str) -> BaseException:
+        """Why ``what`` has no answer in the record: it was called off, which is waited for, or failed, or never was."""
+        match self.next:
+            case events.Intervened(action="interrupt"):
+                await asyncio.Event().wait()
+            case events.Failed(message=message):
+                return ModelError(message)
+            case _:
+                self.break_off()
+        return self.unfit(what)
+
+    def break_off(self) -> None:
+        """Fail as was recorded, if that is what comes next."""
+        if isinstance(self.next, Ended) and self.next.outcome == "error":
+            raise Over(self.next.outcome, self.next.reason, self.next.boundary, self.next.message)
+
+    def unfit(self, what: str) -> _Unfit:
+        """The error of something that happens now and did not happen then."""
+        return _Unfit(self.misfit(f"{what} comes first"))
+
+    def misfit(self, how: str) -> str:
+        """That the record does not fit, and where."""
+        event = self._recorded[self._at]
+        return (
+            f"The record does not fit: at event {event.id} ({event.body.kind}) {how}. Go on with the task, agent, settings, "
+            "rules and version that it was recorded with, or play the task anew."
+        )
+
+    def _look(self) -> None:
+        coming = self.next
+        if coming is None or (isinstance(coming, events.Intervened) and coming.action == "interrupt"):
+            self.called_off.set()
+        else:
+            self.called_off.clear()
+
+
+def _difference(event: Event, recorded: Event) -> str:
+    if (event.id, event.parent) != (recorded.id, recorded.parent):
+        return f"there is event {event.id} after {event.parent} where {recorded.id} after {recorded.parent} is recorded"
+    now, then = event.body, recorded.body
+    if now.kind != then.kind:
+        return f"there is another kind of event, {now.kind}"
+    fields = type(then).model_fields
+    key = next((key for key in fields if getattr(now, key) != getattr(then, key)), "something")
+    return f"{key} is {shown(getattr(now, key, None))} where {shown(getattr(then, key, None))} is recorded"
+
+
+class _RecordedModel:
+    """Answers with the recorded replies, then with the live model's."""
+
+    def __init__(self, script: _Script, live: Model) -> None:
+        self._script = script
+        self._live = live
+
+    @property
+    def name(self) -> str:
+        return self._live.name
+
+    @property
+    def brief(self) -> bool:
+        return self._live.brief
+
+    async def capabilities(self) -> Capabilities:
+        return await self._live.capabilities()
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        top_logprobs: int = 0,
+        choices: Sequence[str] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        bias: Bias | None = None,
+    ) -> Completion:
+        match self._script.next:
+            case None:
+                return await self._live.complete(
+                    messages,
+                    stop=stop,
+                    max_tokens=max_tokens,
+                    temperature=temperature,
+                    seed=seed,
+                    top_logprobs=top_logprobs,
+                    choices=choices,
+                    schema=schema,
+                    bias=bias,
+                )
+            case events.Called() as called:
+                return _again(called)
+            case _:
+                raise await self._script.missing("a call to the model")
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+        match self._script.next:
+            case None:
+                return await self._live.score(messages, continuations)
+            case events.Called(candidates=tuple() as candidates) as called:
+                # What is not among the best was not selected, however it scored.
+                known = {candidate.text: candidate.logprob for candidate in candidates}
+                logprobs = tuple(known.get(text, -math.inf) for text in continuations)
+                if called.reply in continuations:
+                    return Scores(logprobs, called.calls or 1, Usage(called.prompt_tokens, called.completion_tokens))
+                # However many texts were scored at once: all that it took is counted with the one that was selected.
+                return Scores(logprobs, 0, Usage(0, 0))
+            case _:
+                raise await self._script.missing("a call to the model")
+
+    async def aclose(self) -> None:
+        await self._live.aclose()
+
+
+def _again(called: events.Called) -> Completion:
+    """The completion that was recorded, as far as it was."""
+    begun = tuple((one.text, one.logprob) for one in called.candidates or ())
+    tokens = (TokenChoice(*begun[0], begun),) if begun else ()
+    return Completion(called.reply, called.finish, Usage(called.prompt_tokens, called.completion_tokens), tokens=tokens)
+
+
+def _recorded_question(script: _Script, live: Question) -> Question:
+    """Gives the recorded commands of a person who plays, then asks them."""
+
+    async def ask(turn: Turn) -> str | None:
+        match script.next:
+            case None:
+                return await live(turn)
+            case events.Proposed(command=command):
+                return command
+            case Ended(outcome="stopped"):
+                return None
+            case _:
+                raise await script.missing("a question to the player")
+
+    return ask
+
+
+class _RecordedEnv(Wrapper):
+    """The house itself, which breaks where it was recorded to have broken."""
+
+    def __init__(self, env: Env, script: _Script) -> None:
+        super().__init__(env)
+        self._script = script
+
+    def reset(self) -> Step:
+        self._break()
+        return super().reset()
+
+    def step(self, command: str) -> Step:
+        self._break()
+        return super().step(command)
+
+    def copy(self) -> Env:
+        return _RecordedEnv(self.env.copy(), self._script)
+
+    def _break(self) -> None:
+        if isinstance(self._script.next, Ended) and self._script.next.boundary == "world":
+            self._script.break_off()
+
+
+class _RecordedOverseer:
+    """Repeats what the person did, then hands over to the live overseer.
+
+    Where nobody did anything, and nobody attends, the episode is enacted as quickly as it is played.
+    """
+
+    def __init__(self, script: _Script, live: Overseer, agent: Agent, listing: Listing | None) -> None:
+        self._script = script
+        self._live = live
+        self._agent = agent
+        self._listing = listing
+        self._back: events.Body | None = None
+
+    @property
+    def attended(self) -> bool:
+        return self._live.attended or (self._script.touched and self._script.next is not None)
+
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> Before:
+        if self._listing is not None:
+            self._listing(possible if self._live.attended else None)
+        match self._script.next:
+            case None:
+                return await self._live.before(turn, possible if self._live.attended else None)
+            case events.Intervened() as did:
+                if did.action == "interrupt":
+                    return Proceed()
+                return Proceed(self._script.hints()) if did.action == "hint" else self._word(did)
+            case _:
+                return Proceed()
+
+    async def review(self, turn: int, proposal: str) -> Verdict:
+        match self._script.next:
+            case None:
+                return await self._live.review(turn, proposal)
+            case events.Intervened(action="replace", text=command):
+                return Replace(command)
+            case events.Intervened(action="again", text=hint):
+                return Again(hint)
+            case events.Intervened(action="stop", text=reason):
+                return Stop(reason)
+            case events.Intervened(action="rewind"):
+                return self._rewind()
+            case _:
+                return Accept()
+
+    async def interruption(self) -> None:
+        await self._script.called_off.wait()
+        if self._script.next is None:
+            await self._live.interruption()
+
+    async def failed(self, turn: int, message: str) -> Before:
+        match self._script.next:
+            case None:
+                return await self._live.failed(turn, message)
+            case events.Intervened(action="retry"):
+                return Proceed(self._script.hints(after=1))
+            case events.Intervened() as did:
+                return self._word(did)
+            case _:
+                raise self._script.unfit("what to do about a failure")
+
+    async def over(self, ended: Ended) -> Rewind | None:
+        match self._script.next:
+            case None:
+                return await self._live.over(ended)
+            case events.Intervened(action="rewind"):
+                return self._rewind()
+            case _:
+                return None
+
+    def _rewind(self) -> Rewind:
+        """The way back that comes next; asked for again, it led nowhere."""
+        if self._back is self._script.next:
+            raise self._script.unfit("a way back to where no turn began")
+        self._back = self._script.next
+        return Rewind(self._script.whence)
+
+    def _word(self, did: events.Intervened) -> Before:
+        match did.action:
+            case "play":
+                return Play(did.text)
+            case "stop":
+                return Stop(did.text)
+            case "model":
+                # The agent there is asks the live model as soon as the record is used up, whichever that is.
+                return Change(self._agent, did.text)
+            case "rewind":
+                return self._rewind()
+            case _:
+                raise self._script.unfit("the turn")

@@ -1,0 +1,149 @@
+"""A finished episode as the rules of `failures` look at it: what was seen, held, treated and put where.
+
+All of it comes from observation text and the goal sentence, as a player has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from agent.episodes.events import Ended, Event, Spent, Started, Stepped
+from worlds.alfworld.text.belief import Belief, Item, kind
+from worlds.alfworld.text.goals import TYPES, Goal, Treatment, guess_goal, read_goal
+from worlds.base import Observation
+from worlds.registry import belief_reader
+
+_BY_TYPE: dict[str, Treatment | None] = {name: Goal(name, "").treatment for name in TYPES.values()}
+
+
+@dataclass(slots=True)
+class Thing:
+    """What became of one object: the turns in which it was first seen, first taken, last taken (``since``), last put somewhere
+    and first treated.
+
+    ``where`` is the receptacle that the player put it in, None once it is taken again.
+    """
+
+    name: str
+    seen: int
+    taken: int | None = None
+    since: int = 0
+    put: int = 0
+    where: str | None = None
+    treated: int | None = None
+
+
+class Case:
+    """The episode as its rules look at it."""
+
+    def __init__(self, played: Sequence[Event], ended: Ended) -> None:
+        self.ended = ended
+        self.started = next((event.body for event in played if isinstance(event.body, Started)), None)
+        self.steps = [event.body for event in played if isinstance(event.body, Stepped)]
+        spent = [event.body for event in played if isinstance(event.body, Spent)]
+        self.unread = [body.turn for body in spent if body.reason is None]
+        self.idle = [body for body in spent if body.reason is not None]
+        self.last = max((ended.turns, *(step.turn for step in self.steps), *(body.turn for body in spent)))
+        self.beliefs = list(self._believed())
+        self.belief = self.beliefs[-1] if self.beliefs else Belief()
+        self.goal, self.guessed = self._goal()
+        self.treatment: Treatment | None = self._treatment()
+        self.things = self._things()
+        if self.goal and self.guessed and self.met(self.goal):
+            # It would have been won: the guess was wrong.
+            self.goal = None
+
+    def _believed(self) -> Iterator[Belief]:
+        """The belief at the start and after each step; none in a world whose texts nothing reads."""
+        reader = belief_reader(self.started.world) if self.started else None
+        if reader is None or self.started is None:
+            return
+        belief = reader.begin(Observation(self.started.opening))
+        yield belief
+        for step in self.steps:
+            belief = reader.update(belief, step.command, Observation(step.observation, step.accepted))
+            yield belief
+
+    def _goal(self) -> tuple[Goal | None, bool]:
+        """The goal, and whether it is a guess that the task's type agrees with."""
+        if self.started is None or not self.beliefs:
+            return None, False
+        if read := read_goal(self.started.goal):
+            return read, False
+        from worlds.alfworld.data.counts import load_counts
+
+        kinds = sorted({one.kind for one in self.beliefs[0].receptacles})
+        guess = guess_goal(self.started.goal, objects=load_counts().objects(), receptacles=kinds)
+        return (guess, True) if guess and guess.type == self.started.type else (None, False)
+
+    def _treatment(self) -> Treatment | None:
+        """What must be done to the object: the task's type says it even where the goal cannot be read."""
+        if self.goal:
+            return self.goal.treatment
+        return _BY_TYPE.get(self.started.type) if self.started else None
+
+    def _things(self) -> dict[str, Thing]:
+        things: dict[str, Thing] = {}
+        for step, before, after in zip(self.steps, self.beliefs, self.beliefs[1:], strict=False):
+            known = {item.name: item for item in before.items}
+            for item in after.items:
+                thing = things.setdefault(item.name, Thing(item.name, step.turn))
+                if thing.treated is None and self.treated(item) and not self.treated(known.get(item.name)):
+                    thing.treated = step.turn
+            if after.held != before.held:
+                if before.held and before.held in things:
+                    put = after.item(before.held)
+                    things[before.held].put, things[before.held].where = step.turn, put.where if put else None
+                if after.held and after.held in things:
+                    taken = things[after.held]
+                    taken.taken, taken.since, taken.where = taken.taken or step.turn, step.turn, None
+        return things
+
+    # What the rules ask.
+
+    def treated(self, item: Item | None) -> bool:
+        """Whether the object is known to be as the goal wants it."""
+        if item is None or self.treatment is None:
+            return False
+        return bool(item.clean) if self.treatment == "clean" else item.heat == {"heat": "hot", "cool": "cool"}[self.treatment]
+
+    def ready(self, thing: Thing) -> bool:
+        """Whether nothing but its place is missing, as far as is known at the end."""
+        return self.treatment is None or self.treated(self.belief.item(thing.name))
+
+    def right(self, goal: Goal) -> list[Thing]:
+        """The objects that the goal could mean."""
+        return [thing for thing in self.things.values() if kind(thing.name) == goal.object]
+
+    def lamps(self, goal: Goal) -> list[Item]:
+        """The lamps that the goal could mean."""
+        return [item for item in self.belief.items if item.kind == goal.lamp]
+
+    def settled(self, goal: Goal) -> list[list[str]]:
+        """For each receptacle that the goal could mean, which of the right objects are in it, as the goal wants them."""
+        right = {thing.name for thing in self.right(goal) if self.ready(thing)}
+        holders = [one for one in self.belief.receptacles if one.kind == goal.receptacle]
+        return [[name for name in self.belief.inside(one) if name in right] for one in holders]
+
+    def met(self, goal: Goal) -> bool:
+        """Whether all that the goal says is believed true at the end."""
+        if goal.lamp:
+            held = self.belief.held
+            return held is not None and kind(held) == goal.object and self.lamp_here(self.belief, goal, lit=True)
+        return any(len(there) >= goal.count for there in self.settled(goal))
+
+    def lamp_here(self, belief: Belief, goal: Goal, *, lit: bool) -> bool:
+        """Whether a lamp of the goal, one that is ``lit`` or any, is known to be where the player stands."""
+        lamps = [item for item in belief.items if item.kind == goal.lamp and (item.lit or not lit)]
+        return any(belief.is_here(holder.name) for lamp in lamps for holder in belief.holders(lamp.name))
+
+    @cached_property
+    def unseen(self) -> int:
+        """How many receptacles were never looked into."""
+        return sum(one.contents is None for one in self.belief.receptacles)
+
+    def tried(self, verb: str) -> int:
+        """How many commands of this verb were refused."""
+        return sum(step.command.split(" ")[0] == verb and not step.accepted for step in self.steps)

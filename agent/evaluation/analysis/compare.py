@@ -1,0 +1,257 @@
+"""Two runs on the same tasks, paired: who won what, and whether the difference is more than chance.
+
+Tasks differ far more than agents do, so runs are compared task by task. What cannot be paired is refused with the reason:
+figures over different games, other goals or another number of turns are no comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from agent.evaluation.analysis.metrics import Extras
+from agent.evaluation.analysis.paired import Figure, LostBoth, failures, figures, played_by
+from agent.evaluation.analysis.statistics import Interval, PairedCounts, bootstrap_mean, mcnemar, paired_interval
+from agent.evaluation.render.report import PriceList, extras_of, read_results
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.result import Result, Selected
+from agent.evaluation.runs.spec import Manifest
+from worlds.errors import ConfigurationError, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as it is shown and compared: its folder, its manifest, and its results so far, with what is known beside them."""
+
+    folder: RunFolder
+    manifest: Manifest
+    results: tuple[Result, ...]
+    extras: Extras = field(default=Extras(), compare=False)
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.path.resolve().name
+
+    @property
+    def label(self) -> str:
+        """Who played, in a few words: agent, model, rules and seed."""
+        config = self.manifest.configuration
+        rules = f"rules {config.rules.file} {config.rules.part}".rstrip() if config.rules else ""
+        parts = [config.agent, config.model or "", rules, *config.grants]
+        parts += [f"curiosity {config.curiosity:g}"] if config.curiosity else []
+        return ", ".join(part for part in parts if part) + f", seed {config.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One task as both runs played it."""
+
+    first: Result
+    second: Result
+
+    @property
+    def flipped(self) -> bool:
+        """Whether one of them won it and the other did not."""
+        return (self.first.outcome == "won") != (self.second.outcome == "won")
+
+    @property
+    def both_won(self) -> bool:
+        """Whether both of them won it."""
+        return self.first.outcome == self.second.outcome == "won"
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Executed commands of the second run less the first's, a task that both won: their mean, with a bootstrap interval."""
+
+    tasks: int
+    first: float
+    second: float
+    difference: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``second`` against ``first``, over ``pairs``; ``left_out`` says, cause by cause, which tasks are not among them."""
+
+    first: Run
+    second: Run
+    pairs: tuple[Pair, ...]
+    left_out: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def counts(self) -> PairedCounts:
+        """The pairs by who won; an errored episode is not won."""
+        return count(self.pairs)
+
+    @property
+    def interval(self) -> Interval:
+        """The 95 % interval of the difference in success."""
+        return paired_interval(self.counts)
+
+    @property
+    def p(self) -> float:
+        """McNemar's exact two-sided p."""
+        return mcnemar(self.counts.only_first, self.counts.only_second)
+
+    @property
+    def steps(self) -> Steps | None:
+        """The difference in steps on what both won; None where that is nothing."""
+        won = [(pair.first.steps, pair.second.steps) for pair in self.pairs if pair.both_won]
+        if not won:
+            return None
+        first, second, size = sum(one for one, _ in won), sum(other for _, other in won), len(won)
+        interval = bootstrap_mean([other - one for one, other in won])
+        return Steps(size, first / size, second / size, (second - first) / size, interval)
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The other figures of a report, over all pairs."""
+        ours, theirs = ([pair.first for pair in self.pairs], [pair.second for pair in self.pairs])
+        return figures(played_by(ours, self.first.extras), played_by(theirs, self.second.extras))
+
+    @property
+    def failures(self) -> tuple[LostBoth, ...]:
+        """Why either did not win, over all pairs."""
+        return failures([pair.first for pair in self.pairs], [pair.second for pair in self.pairs])
+
+    @property
+    def by_type(self) -> dict[str, PairedCounts]:
+        """The pairs of each task type by who won."""
+        types = sorted({pair.first.type for pair in self.pairs})
+        return {kind: count([pair for pair in self.pairs if pair.first.type == kind]) for kind in types}
+
+    @property
+    def flipped(self) -> tuple[Pair, ...]:
+        """The tasks that only one of them won, in the order of the tasks."""
+        return tuple(pair for pair in self.pairs if pair.flipped)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """In what the configurations differ: what the difference in success may come from."""
+        first, second = (_settings(run.manifest) for run in (self.first, self.second))
+        keys = [*first, *(key for key in second if key not in first)]
+        return tuple(Change(key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key))
+
+    def pair(self, reference: str) -> Pair:
+        """The pair of a task, named by its number, its id or ``split:number``. Raises ``ConfigurationError``."""
+        tasks = {task.id: task for run in (self.first, self.second) for task in run.manifest.tasks}
+        task = find_task(tuple(tasks.values()), reference)
+        if task is None:
+            raise ConfigurationError(
+                f"{shown(reference)} is no task of these runs; name one by its number, for example {self._example}."
+            )
+        found = next((pair for pair in self.pairs if pair.first.task == task.id), None)
+        if found is None:
+            causes = ", ".join(cause for cause, left in self.left_out if task.id in left)
+            raise ConfigurationError(f"{shown(reference)} was left out of the comparison: {causes}.")
+        return found
+
+    @property
+    def _example(self) -> str:
+        pairs = self.flipped or self.pairs
+        return str(pairs[0].first.number if pairs else self.first.manifest.tasks[0].number)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A setting that is not the same in both runs; None where a run has no such setting."""
+
+    key: str
+    first: object
+    second: object
+
+
+def find_task(tasks: Sequence[Selected], reference: str) -> Selected | None:
+    """The task that ``reference`` names: a number, an id, or ``split:number``; None where there is none."""
+    return next((task for task in tasks if reference in {task.id, str(task.number), reference_of(task)}), None)
+
+
+def reference_of(task: Selected | Result) -> str:
+    """The short name of a task, ``split:number``, as commands take it."""
+    return f"{(task.id if isinstance(task, Selected) else task.task).partition('/')[0]}:{task.number}"
+
+
+def read_for_comparison(run: RunFolder, prices: PriceList | None = None) -> Run:
+    """The run in a folder; ``prices`` gives a model's. Raises ``ConfigurationError``."""
+    manifest, results = read_results(run)
+    return Run(run, manifest, tuple(results), extras_of(run, manifest, results, prices))
+
+
+def compare(first: Run, second: Run) -> Comparison:
+    """Pair two runs task by task.
+
+    Tasks that only one of them selected or finished, and those that a person touched, are left out and named. Raises
+    ``ConfigurationError`` where the runs cannot be paired.
+    """
+    if first.folder.path.resolve() == second.folder.path.resolve():
+        raise ConfigurationError(f"{first.folder.path} and {second.folder.path} are one and the same run; name two.")
+    _refuse_unlike(first.manifest, second.manifest)
+    ours, theirs = ({result.task: result for result in run.results} for run in (first, second))
+    selected, others = ([task.id for task in run.manifest.tasks] for run in (first, second))
+    there = set(others)
+    shared = [task for task in selected if task in there]
+    if not shared:
+        raise ConfigurationError(f"{first.name} and {second.name} have no task in common; there is nothing to pair.")
+    finished = [task for task in shared if task in ours and task in theirs]
+    touched = {task for task in finished if ours[task].assisted or theirs[task].assisted}
+    left_out = (
+        (f"not selected in {second.name}", _without(selected, others)),
+        (f"not selected in {first.name}", _without(others, selected)),
+        ("not finished in both", _without(shared, finished)),
+        ("assisted by a person", tuple(task for task in finished if task in touched)),
+    )
+    return Comparison(
+        first,
+        second,
+        tuple(Pair(ours[task], theirs[task]) for task in finished if task not in touched),
+        tuple((cause, tasks) for cause, tasks in left_out if tasks),
+    )
+
+
+def _without(tasks: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    there = set(others)
+    return tuple(task for task in tasks if task not in there)
+
+
+def count(pairs: Sequence[Pair]) -> PairedCounts:
+    """``pairs`` by who won."""
+    won = [(pair.first.outcome == "won", pair.second.outcome == "won") for pair in pairs]
+    return PairedCounts(won.count((True, True)), won.count((True, False)), won.count((False, True)), won.count((False, False)))
+
+
+def _settings(manifest: Manifest) -> dict[str, object]:
+    """What may make a difference, by name: the configuration, the engine's version and the prompts."""
+    config = manifest.configuration.model_dump(mode="json", exclude={"types", "limit", "sample", "rules"})
+    rules = manifest.configuration.rules
+    flat: dict[str, object] = {}
+    for key, value in {**config, "rules": rules.label if rules else None, "prompts": manifest.prompts}.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{key}.{name}": item for name, item in cast("Mapping[str, object]", value).items()}
+        else:
+            flat[key] = value
+    return {**flat, "engine": manifest.engine, "housequest": manifest.housequest}
+
+
+def _refuse_unlike(first: Manifest, second: Manifest) -> None:
+    one, other = first.configuration, second.configuration
+    unlike = [
+        (name, before, after, why)
+        for name, before, after, why in (
+            ("world", one.world, other.world, "these are other tasks"),
+            ("split", one.split, other.split, "these are other tasks"),
+            ("goals", one.goals, other.goals, "the sentences that the agents read differ"),
+            ("max_turns", one.max_turns, other.max_turns, "one of them had longer"),
+        )
+        if before != after
+    ]
+    if (one.world, one.split) == (other.world, other.split) and first.data != second.data:
+        unlike.append(("data", first.data[:16], second.data[:16], "the games themselves differ"))
+    if unlike:
+        listed = "\n".join(
+            f"  {name}: {shown(before, 80)} and {shown(after, 80)}: {why}" for name, before, after, why in unlike
+        )
+        raise ConfigurationError(f"These two runs cannot be paired:\n{listed}")

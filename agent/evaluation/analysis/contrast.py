@@ -1,0 +1,233 @@
+"""A comparison of two runs, in words and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agent.evaluation.analysis.compare import Comparison, Pair, Run, reference_of
+from agent.evaluation.analysis.paired import Figure
+from agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, wilson
+from agent.evaluation.render.report import MOST_NAMED, WIDTH, percent, short, table, wrapped
+from agent.evaluation.runs.cost import money
+from agent.evaluation.runs.result import Result
+from worlds.errors import shown
+
+
+def as_json(comparison: Comparison) -> dict[str, object]:
+    """The comparison as plain data. Rates and their differences are shares; a difference is the second run less the first."""
+    counts, steps = comparison.counts, comparison.steps
+    return {
+        "first": _run(comparison.first, [pair.first for pair in comparison.pairs]),
+        "second": _run(comparison.second, [pair.second for pair in comparison.pairs]),
+        "changes": {change.key: [change.first, change.second] for change in comparison.changes},
+        **_counts(counts),
+        "p": comparison.p,
+        "steps": steps
+        and {
+            "tasks": steps.tasks,
+            "first": steps.first,
+            "second": steps.second,
+            "difference": steps.difference,
+            "interval": _ends(steps.interval),
+        },
+        "figures": {figure.key: _figure(figure) for figure in comparison.figures},
+        "failures": {lost.kind: {"first": lost.first, "second": lost.second} for lost in comparison.failures},
+        "by_type": {kind: _counts(of_type) for kind, of_type in comparison.by_type.items()},
+        "flipped": [_flipped(pair) for pair in comparison.flipped],
+        "left_out": [{"cause": cause, "tasks": list(tasks)} for cause, tasks in comparison.left_out],
+    }
+
+
+def _run(run: Run, results: Sequence[Result]) -> dict[str, object]:
+    config = run.manifest.configuration
+    won = sum(result.outcome == "won" for result in results)
+    return {
+        "name": run.name,
+        "label": run.label,
+        "agent": config.agent,
+        "model": config.model,
+        "won": won,
+        "errors": sum(result.outcome == "error" for result in results),
+        "success": won / len(results) if results else 0.0,
+        "interval": _ends(wilson(won, len(results))),
+    }
+
+
+def _counts(counts: PairedCounts) -> dict[str, object]:
+    return {
+        "pairs": counts.total,
+        "both": counts.both,
+        "only_first": counts.only_first,
+        "only_second": counts.only_second,
+        "neither": counts.neither,
+        "difference": counts.difference,
+        "interval": _ends(paired_interval(counts)),
+    }
+
+
+def _figure(figure: Figure) -> dict[str, object]:
+    return {
+        "first": figure.first,
+        "second": figure.second,
+        "difference": figure.difference,
+        "interval": _ends(figure.interval),
+        "tasks": figure.tasks,
+        "missing": figure.missing,
+    }
+
+
+def _flipped(pair: Pair) -> dict[str, object]:
+    return {
+        "number": pair.first.number,
+        "task": pair.first.task,
+        "type": pair.first.type,
+        "won_by": "first" if pair.first.outcome == "won" else "second",
+        **{
+            side: result.model_dump(include={"outcome", "reason", "turns", "steps"})
+            for side, result in (("first", pair.first), ("second", pair.second))
+        },
+    }
+
+
+def _ends(interval: Interval) -> list[float]:
+    return [interval.low, interval.high]
+
+
+def as_text(comparison: Comparison) -> str:
+    """The comparison in at most 80 columns."""
+    parts = (_heading, _table, _verdict, _figures, _failures, _by_type, _flips, _left_out)
+    return "\n\n".join(filter(None, ("\n".join(part(comparison)) for part in parts))) + "\n"
+
+
+def _heading(comparison: Comparison) -> Iterator[str]:
+    for name, run in (("first", comparison.first), ("second", comparison.second)):
+        yield from wrapped(f"{run.name}: {run.label}", f"{name:<8}")
+    config = comparison.first.manifest.configuration
+    tasks = f"{_many(len(comparison.pairs), 'task')} of {config.split} played by both"
+    yield from wrapped(f"{tasks}, goals: {config.goals}, at most {config.max_turns} turns", f"{'pairs':<8}")
+    for change in comparison.changes:
+        yield from wrapped(f"{change.key}: {setting_text(change.first)} and {setting_text(change.second)}", f"{'differs':<8}")
+
+
+def setting_text(value: object) -> str:
+    """The value of a setting in a few words."""
+    return "not set" if value is None else shown(value, 40)
+
+
+def _table(comparison: Comparison) -> Iterator[str]:
+    counts = comparison.counts
+    yield f"{'':<14}{'second won':>12}{'second lost':>13}{'':>8}{'success':>10}{'95 % interval':>17}"
+    rows = (
+        ("first won", counts.both, counts.only_first, "first", counts.both + counts.only_first),
+        ("first lost", counts.only_second, counts.neither, "second", counts.both + counts.only_second),
+    )
+    for name, one, other, run, won in rows:
+        interval = wilson(won, counts.total)
+        ends = f"{interval.low * 100:.1f}-{interval.high * 100:.1f} %"
+        yield f"{name:<14}{one:>12}{other:>13}{run:>8}{_share(won, counts.total):>10}{ends:>17}"
+
+
+def _verdict(comparison: Comparison) -> Iterator[str]:
+    for sentence in verdict(comparison):
+        yield from wrapped(sentence)
+
+
+def verdict(comparison: Comparison) -> Iterator[str]:
+    """What the pairs say, sentence by sentence."""
+    counts, interval = comparison.counts, comparison.interval
+    ends = f"{interval.low * 100:+.1f} to {interval.high * 100:+.1f}"
+    yield f"Difference in success (second less first): {counts.difference * 100:+.1f} points, 95 % interval {ends}."
+    discordant = counts.only_first + counts.only_second
+    yield f"McNemar's exact p: {p_text(comparison.p)}, over {_many(discordant, 'task')} that only one of them won."
+    steps = comparison.steps
+    if steps is None:
+        yield "No task was won by both, so steps are not compared."
+    else:
+        means = f"{steps.first:.1f} and {steps.second:.1f}, difference {steps.difference:+.1f}"
+        ends = f"{steps.interval.low:+.1f} to {steps.interval.high:+.1f} (bootstrap)"
+        yield f"Steps on {_many(steps.tasks, 'task')} that both won: {means}, 95 % interval {ends}."
+    first, second = (sum(each.outcome == "error" for each in side) for side in sides(comparison))
+    if first or second:
+        yield f"Errors, counted as not won: {first} in the first, {second} in the second."
+
+
+def sides(comparison: Comparison) -> tuple[tuple[Result, ...], tuple[Result, ...]]:
+    """The paired results of either run."""
+    return tuple(pair.first for pair in comparison.pairs), tuple(pair.second for pair in comparison.pairs)
+
+
+def p_text(p: float) -> str:
+    """A p in words: three places, and no zero, for it is none."""
+    return "under 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _figures(comparison: Comparison) -> Iterator[str]:
+    found = comparison.figures
+    if not found:
+        return
+    rows = [(figure.label, *figure_texts(figure)) for figure in found]
+    yield from table(("over all pairs", "first", "second", "difference", "95 % interval"), rows)
+    for missing in sorted({figure.missing for figure in found if figure.missing}):
+        names = ", ".join(figure.label for figure in found if figure.missing == missing)
+        yield from wrapped(f"Without {_many(missing, 'task')} where one of them lacks the figure: {names}.")
+
+
+def figure_texts(figure: Figure) -> tuple[str, str, str, str]:
+    """A figure's means, difference and interval; of a share, in percent and points."""
+    low, high = figure.interval.low, figure.interval.high
+    if figure.share:
+        ends = f"{low * 100:+.1f} to {high * 100:+.1f}"
+        return percent(figure.first), percent(figure.second), f"{figure.difference * 100:+.1f} points", ends
+    if figure.key == "cost":
+        return money(figure.first), money(figure.second), f"{figure.difference:+.4f}", f"{low:+.4f} to {high:+.4f}"
+    return f"{figure.first:,.1f}", f"{figure.second:,.1f}", f"{figure.difference:+,.1f}", f"{low:+,.1f} to {high:+,.1f}"
+
+
+def _failures(comparison: Comparison) -> Iterator[str]:
+    found = comparison.failures
+    if found:
+        rows = [(lost.label, str(lost.first), str(lost.second)) for lost in found]
+        yield from table(("why not won", "first", "second"), rows)
+
+
+def _by_type(comparison: Comparison) -> Iterator[str]:
+    yield f"{'':<32}{'both':>6}{'first':>7}{'second':>8}{'neither':>9}{'difference':>18}"
+    for kind, counts in comparison.by_type.items():
+        difference = f"{counts.difference * 100:+.1f} points"
+        cells = f"{counts.both:>6}{counts.only_first:>7}{counts.only_second:>8}{counts.neither:>9}{difference:>18}"
+        yield f"{short(kind, 31):<32}{cells}"
+
+
+def _flips(comparison: Comparison) -> Iterator[str]:
+    flipped = comparison.flipped
+    for name, won in (("first", True), ("second", False)):
+        chosen = [pair for pair in flipped if (pair.first.outcome == "won") == won]
+        if chosen:
+            yield f"Only the {name} won ({len(chosen)}):"
+        for pair in chosen[:MOST_NAMED]:
+            named = f"  {short(reference_of(pair.first), 22):<23}{short(pair.first.type, 31):<32}"
+            yield f"{named}{_played(pair.first):<11}{_played(pair.second)}"
+        if len(chosen) > MOST_NAMED:
+            yield f"  and {len(chosen) - MOST_NAMED} more; --json names them all"
+    if flipped:
+        yield f"See both beside each other: --show {flipped[0].first.number}, or --html FILE for all of them."
+
+
+def _played(result: Result) -> str:
+    return f"{result.outcome} {result.turns}"
+
+
+def _left_out(comparison: Comparison) -> Iterator[str]:
+    for cause, tasks in comparison.left_out:
+        yield from wrapped(f"{cause} ({len(tasks)}):", "Left out, ")
+        yield from (f"  {short(task, WIDTH - 2)}" for task in tasks[:MOST_NAMED])
+        if len(tasks) > MOST_NAMED:
+            yield f"  and {len(tasks) - MOST_NAMED} more; --json names them all"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole * 100:.1f} %" if whole else "-"
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

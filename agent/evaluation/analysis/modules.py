@@ -1,0 +1,234 @@
+"""What PET's modules did along recorded episodes, as the paper's section 4.4 analyses them.
+
+An episode is the events of its branch. Relevance is held against what an expert touched: the names in the commands that were
+accepted of it. Where a name was judged for several sub-tasks its highest score counts: that is whether it was ever shown.
+
+The paper has Track judged along the expert's own episodes, at the end of which the task is solved and the last sub-task is to
+be finished. In an episode that PET played itself nobody is asked once it is won, so its Track has no recall
+(`agent.evaluation.runs.watching` asks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from agent.episodes.events import Body, Judged, Planned, Progressed, Stepped
+from agent.evaluation.render.report import percent, table, wrapped
+from worlds.alfworld.text.masking import names
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One episode: what was told of it, and what an expert touched in its task.
+
+    ``watched``: the modules were asked also after the last command.
+    """
+
+    bodies: tuple[Body, ...]
+    touched: frozenset[str]
+    watched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Masking:
+    """How well places or objects were masked. Shares lie in [0, 1]; None where there is nothing to divide by.
+
+    ``judgements`` counts each name once a target, ``masked`` those below the threshold. Of the ``touched`` names that were
+    judged, ``shown`` were not masked for some target. ``auc`` is the probability that a touched name scores higher than one
+    that was not touched, ties counting half (Figure 6).
+    """
+
+    judgements: int
+    masked: int
+    touched: int
+    shown: int
+    auc: float | None
+
+    @property
+    def share(self) -> float | None:
+        """The share of judgements that mask."""
+        return self.masked / self.judgements if self.judgements else None
+
+    @property
+    def recall(self) -> float | None:
+        """The share of touched names that were shown."""
+        return self.shown / self.touched if self.touched else None
+
+
+@dataclass(frozen=True, slots=True)
+class Tracking:
+    """How well the end was noticed: ``finished`` the last sub-task was said to be, ``rightly`` just when the task was won.
+
+    ``planned`` episodes had a plan, ``won`` of them were won. ``watched`` counts those that were asked about to the end.
+    """
+
+    planned: int
+    won: int
+    finished: int
+    rightly: int
+    watched: int
+
+    @property
+    def precision(self) -> float | None:
+        """The share of ends that were one; what came too early counts against it."""
+        return self.rightly / self.finished if self.finished else None
+
+    @property
+    def recall(self) -> float | None:
+        """The share of won episodes whose end was noticed just then; None where nobody was asked at the end."""
+        return self.rightly / self.won if self.won and self.watched == self.planned else None
+
+
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """All of it, over ``episodes``."""
+
+    episodes: int
+    places: Masking
+    objects: Masking
+    tracking: Tracking
+
+
+def modules_of(seen: Sequence[Seen]) -> Modules:
+    """The figures over these episodes; any events at all give some."""
+    return Modules(len(seen), _masking(seen, place=True), _masking(seen, place=False), _tracking([_end(each) for each in seen]))
+
+
+def touched(steps: Iterable[Stepped]) -> frozenset[str]:
+    """The names in the commands that were accepted."""
+    return frozenset(name for step in steps if step.accepted for name in names(step.command))
+
+
+def _masking(seen: Iterable[Seen], *, place: bool) -> Masking:
+    judgements = masked = used = shown = 0
+    right: list[float] = []
+    wrong: list[float] = []
+    for each in seen:
+        things = [thing for body in each.bodies if isinstance(body, Judged) for thing in body.things if thing.place == place]
+        judgements += len(things)
+        masked += sum(thing.masked for thing in things)
+        visible = {thing.name for thing in things if not thing.masked}
+        for name in {thing.name for thing in things}:
+            is_used = name in each.touched
+            used += is_used
+            shown += is_used and name in visible
+            scores = [thing.score for thing in things if thing.name == name and thing.score is not None]
+            if scores:
+                (right if is_used else wrong).append(max(scores))
+    return Masking(judgements, masked, used, shown, auc(right, wrong))
+
+
+def auc(right: Collection[float], wrong: Collection[float]) -> float | None:
+    """The area under the ROC curve of these scores; None where either kind is missing."""
+    if not right or not wrong:
+        return None
+    ranked = sorted([(score, True) for score in right] + [(score, False) for score in wrong])
+    area, below, at = 0.0, 0, 0
+    while at < len(ranked):
+        equal = at
+        while equal < len(ranked) and ranked[equal][0] == ranked[at][0]:
+            equal += 1
+        good = sum(is_right for _, is_right in ranked[at:equal])
+        bad = equal - at - good
+        area += good * (below + bad / 2)
+        below += bad
+        at = equal
+    return area / (len(right) * len(wrong))
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """When an episode's last sub-task was said to be finished, in commands executed by then, and when it was won."""
+
+    planned: bool
+    finished: int | None
+    won: int | None
+    watched: bool
+
+
+def _end(seen: Seen) -> _End:
+    steps, length = 0, 0
+    finished: int | None = None
+    won: int | None = None
+    for body in seen.bodies:
+        match body:
+            case Planned(role="subtasks", steps=plan):
+                length = len(plan)
+            case Progressed(role="tracker", step=step) if length and step >= length:
+                finished = steps if finished is None else finished
+            case Stepped():
+                steps += 1
+                won = steps if body.won and won is None else won
+            case _:
+                pass
+    return _End(length > 0, finished, won, seen.watched)
+
+
+def _tracking(ends: Iterable[_End]) -> Tracking:
+    planned = [end for end in ends if end.planned]
+    return Tracking(
+        planned=len(planned),
+        won=sum(end.won is not None for end in planned),
+        finished=sum(end.finished is not None for end in planned),
+        rightly=sum(end.finished is not None and end.finished == end.won for end in planned),
+        watched=sum(end.watched for end in planned),
+    )
+
+
+def as_json(modules: Modules) -> dict[str, object]:
+    """The figures as plain data; what is not known is null."""
+    return {
+        "episodes": modules.episodes,
+        "places": _masking_json(modules.places),
+        "objects": _masking_json(modules.objects),
+        "track": {
+            "planned": modules.tracking.planned,
+            "won": modules.tracking.won,
+            "finished": modules.tracking.finished,
+            "rightly": modules.tracking.rightly,
+            "precision": modules.tracking.precision,
+            "recall": modules.tracking.recall,
+        },
+    }
+
+
+def as_text(modules: Modules) -> str:
+    """The figures as a table for eliminating, and a sentence or two for tracking."""
+    head = ("", "judged", "masked", "touched", "recall", "AUC")
+    rows = [_row("places", modules.places), _row("objects", modules.objects)]
+    return "\n".join([*table(head, rows), "", *wrapped(_tracked(modules.tracking))])
+
+
+def _row(name: str, masking: Masking) -> tuple[str, ...]:
+    return (
+        name,
+        str(masking.judgements),
+        percent(masking.share),
+        str(masking.touched),
+        percent(masking.recall),
+        "-" if masking.auc is None else f"{masking.auc:.3f}",
+    )
+
+
+def _tracked(tracking: Tracking) -> str:
+    if not tracking.planned:
+        return "Track: there was no plan to track."
+    finished = f"Track: {tracking.finished} of {tracking.planned} plans were said to be finished"
+    if not tracking.watched:
+        return f"{finished} before the task was. An expert's run with --model has Track's precision and recall."
+    return (
+        f"{finished}, {tracking.rightly} of them just when the task was won: precision {percent(tracking.precision)}, "
+        f"recall {percent(tracking.recall)} of the {tracking.won} won."
+    )
+
+
+def _masking_json(masking: Masking) -> dict[str, object]:
+    return {
+        "judged": masking.judgements,
+        "masked": masking.masked,
+        "share_masked": masking.share,
+        "touched": masking.touched,
+        "recall": masking.recall,
+        "auc": masking.auc,
+    }

@@ -1,0 +1,143 @@
+"""A run beside the figures that others have published, with what keeps them from being compared.
+
+The figures are those of ALFWorld's text games (``published.json``, each with its source). ALFRED's and LoTa-Bench's are of
+rendered houses, low-level actions or other tasks: another family, which is not listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from agent.evaluation.analysis.metrics import Summary
+from agent.evaluation.render.report import WIDTH, percent, percents, short, wrapped
+from agent.evaluation.runs.selection import counted
+from agent.evaluation.runs.spec import Manifest
+
+FAMILY = "Not listed: the figures of ALFRED and LoTa-Bench, which are of rendered houses or other tasks."
+_NAMES = 64
+
+
+class Published(BaseModel):
+    """One published figure: ``success`` in per cent, ``split`` None where it is not stated, ``trials`` in words."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: str
+    model: str
+    success: float
+    split: str | None
+    trials: str
+    goals: str
+    source: str
+    caveat: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A published figure with what differs from the run; nothing where all that is stated is alike."""
+
+    figure: Published
+    differs: tuple[str, ...]
+
+
+@cache
+def published() -> tuple[Published, ...]:
+    """The published figures."""
+    content = Path(__file__).with_name("published.json").read_bytes()
+    return TypeAdapter(tuple[Published, ...]).validate_json(content)
+
+
+def beside(manifest: Manifest) -> tuple[Beside, ...]:
+    """The published figures for the run of ``manifest``: those of its split first, among them those like it, the best first."""
+    found = [Beside(figure, tuple(_differences(manifest, figure))) for figure in published()]
+    split = manifest.configuration.split
+    return tuple(
+        sorted(found, key=lambda each: (*_nearness(each.figure.split, split), len(each.differs), -each.figure.success))
+    )
+
+
+def _nearness(of: str | None, split: str) -> tuple[bool, bool, str]:
+    """First the run's own split, then others, then those that are not stated."""
+    return (of != split, of is None, of or "")
+
+
+def _differences(manifest: Manifest, figure: Published) -> Iterator[str]:
+    config = manifest.configuration
+    if figure.split != config.split:
+        yield "split not stated" if figure.split is None else f"{figure.split} is not {config.split}"
+    if figure.trials != "1":
+        yield f"trials: {figure.trials}"
+    if figure.goals != _wording(manifest):
+        yield "people's goals" if figure.goals == "human" else f"{figure.goals} goals"
+
+
+def _wording(manifest: Manifest) -> str:
+    return manifest.configuration.goals.partition(":")[0]
+
+
+def warnings(manifest: Manifest) -> tuple[str, ...]:
+    """What keeps the run from standing beside any of the figures as an equal."""
+    config, found = manifest.configuration, published()
+    told: list[str] = []
+    if config.world != "alfworld":
+        told.append(f"None of these figures is of the world {config.world}.")
+    elif not any(figure.split == config.split for figure in found):
+        told.append(f"No figure is of the split {config.split}.")
+    if len(manifest.tasks) < manifest.of:
+        told.append(f"This run is of {counted(len(manifest.tasks), manifest.of)}, not of a whole published split.")
+    if others := sorted({figure.split for figure in found if figure.split is not None} - {config.split}):
+        told.append(f"{config.split} is not {' or '.join(others)}: those are other games.")
+    if any(figure.trials != "1" for figure in found):
+        told.append("This run is one trial a task; figures of several trials, or of trials not stated, are another measure.")
+    if _wording(manifest) != "template":
+        told.append("The goals of this run are people's sentences; most figures are for the templates'.")
+    return tuple(told)
+
+
+def as_json(manifest: Manifest) -> dict[str, object]:
+    """The published figures as plain data, success as a share."""
+    rows = [
+        {**each.figure.model_dump(), "success": each.figure.success / 100, "differs": list(each.differs)}
+        for each in beside(manifest)
+    ]
+    return {"warnings": [*warnings(manifest), FAMILY], "figures": rows}
+
+
+def as_text(manifest: Manifest, summary: Summary) -> str:
+    """The run and the published figures, in at most 80 columns."""
+    return "\n".join(_lines(manifest, summary)) + "\n"
+
+
+def _lines(manifest: Manifest, summary: Summary) -> Iterator[str]:
+    config, overall = manifest.configuration, summary.overall
+    yield "Beside published figures"
+    for warning in (*warnings(manifest), FAMILY, "~ marks figures of other trials or of goals in other words."):
+        yield from wrapped(warning, "! " if warning[0] != "~" else "")
+    yield ""
+    name = ", ".join(part for part in (config.agent, config.model) if part)
+    yield f"{percent(overall.success):>8}  {short(f'this run: {name}', _NAMES)}"
+    interval = f"95 % interval {percents(overall.interval)}"
+    yield from wrapped(f"{config.split}; trials: 1; {config.goals} goals; {interval}", " " * 10)
+    split: object = ""
+    for each in beside(manifest):
+        figure = each.figure
+        if figure.split != split:
+            split = figure.split
+            yield ""
+            yield f"{split or 'split not stated'}{' (other games)' if split not in (None, config.split) else ''}"
+        yield from _figure(each, _wording(manifest))
+
+
+def _figure(each: Beside, wording: str) -> Iterator[str]:
+    figure = each.figure
+    name = ", ".join(part for part in (figure.method, figure.model) if part)
+    # The heading says whether the split is another one: the mark is for what else keeps it from being compared.
+    mark = "~" if figure.trials != "1" or figure.goals != wording else " "
+    yield f"{mark}{figure.success:>5g} %  {short(name, WIDTH - 10)}"
+    terms = "; ".join((f"trials: {figure.trials}", f"{figure.goals} goals", figure.source, figure.caveat)).removesuffix("; ")
+    yield from wrapped(terms, " " * 10)

@@ -1,0 +1,152 @@
+"""Runs that differ in their seed alone, as one: the mean of each figure over them, with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from agent.evaluation.analysis.metrics import Count, Summary
+from agent.evaluation.analysis.paths import Watcher
+from agent.evaluation.analysis.statistics import Interval, Mean, mean_over_seeds
+from agent.evaluation.render import report
+from agent.evaluation.render.report import PriceList, heading, number, percent, read_run, short, table, wrapped
+from agent.evaluation.runs.folder import RunFolder, differences
+from agent.evaluation.runs.spec import Manifest
+from worlds.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """One of the runs: the name of its folder, its manifest and its figures."""
+
+    name: str
+    manifest: Manifest
+    summary: Summary
+
+    @property
+    def seed(self) -> int:
+        """What it was played with."""
+        return self.manifest.configuration.seed
+
+
+def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watcher: Watcher | None = None) -> list[Seeded]:
+    """The runs, by their seed. Raises ``ConfigurationError`` where they differ in more, or two have the same one."""
+    # Read first: what is no path at all is refused there.
+    results = [read_run(run, prices, watcher) for run in runs]
+    found = [Seeded(run.path.resolve().name, *result) for run, result in zip(runs, results, strict=True)]
+    found.sort(key=lambda each: each.seed)
+    for one, other in pairwise(found):
+        if one.seed == other.seed:
+            raise ConfigurationError(f"{one.name} and {other.name} have the same seed, {one.seed}; name runs of several seeds.")
+        if changes := differences(_seedless(one.manifest), _seedless(other.manifest)):
+            listed = "\n".join(f"  {change}" for change in changes)
+            raise ConfigurationError(
+                f"{one.name} and {other.name} differ in more than their seed:\n{listed}\nCompare them two by two."
+            )
+    return found
+
+
+def _seedless(manifest: Manifest) -> Manifest:
+    """``manifest`` without its seed, and without the tasks where they were drawn with it."""
+    config = manifest.configuration
+    tasks = () if config.sample is not None else manifest.tasks
+    return manifest.model_copy(update={"configuration": config.model_copy(update={"seed": 0}), "tasks": tasks})
+
+
+def _figures(count: Count) -> dict[str, float | None]:
+    return {
+        "success": count.success,
+        "goal_conditions": count.goal.mean,
+        "success_by_path": count.success_by_path.mean,
+        "goal_conditions_by_path": count.goal_by_path.mean,
+        "steps": count.mean_steps,
+        "cost": count.cost.total,
+    }
+
+
+_UNBOUNDED = {"steps", "cost"}
+"""Figures that are no shares."""
+
+
+def means(runs: Sequence[Seeded]) -> dict[str, Mean | None]:
+    """Each figure over the runs, with Student's 95 % interval, of a share within 0 and 1; None where a run lacks it."""
+    each = [_figures(run.summary.overall) for run in runs]
+    found: dict[str, Mean | None] = {}
+    for name in each[0]:
+        values = [value for figures in each if (value := figures[name]) is not None]
+        mean = mean_over_seeds(values) if len(values) == len(runs) else None
+        found[name] = mean if name in _UNBOUNDED else _as_share(mean)
+    return found
+
+
+def _as_share(mean: Mean | None) -> Mean | None:
+    """``mean`` with no more of its interval than a share can be."""
+    if mean is None or mean.interval is None:
+        return mean
+    return replace(mean, interval=Interval(max(0.0, mean.interval.low), min(1.0, mean.interval.high)))
+
+
+OWN_TASKS = "Each seed drew tasks of its own: the spread is that of the tasks as well as of the agent."
+
+
+def same_tasks(runs: Sequence[Seeded]) -> bool:
+    """Whether every run played the same tasks; one with ``--sample`` draws them with its seed."""
+    return len({tuple(task.id for task in run.manifest.tasks) for run in runs}) == 1
+
+
+def as_json(runs: Sequence[Seeded]) -> dict[str, object]:
+    """Every run's figures as plain data, and the means over them."""
+    over = {name: mean and {"mean": mean.value, "interval": _ends(mean.interval)} for name, mean in means(runs).items()}
+    return {
+        "seeds": [run.seed for run in runs],
+        "same_tasks": same_tasks(runs),
+        "over_seeds": over,
+        "runs": [{"name": run.name, "seed": run.seed, **report.as_json(run.manifest, run.summary)} for run in runs],
+    }
+
+
+def _ends(interval: Interval | None) -> list[float] | None:
+    return interval and [interval.low, interval.high]
+
+
+def as_text(runs: Sequence[Seeded]) -> str:
+    """The runs and the means over them, in at most 80 columns."""
+    return "\n".join(_lines(runs)) + "\n"
+
+
+def _lines(runs: Sequence[Seeded]) -> Iterator[str]:
+    config = runs[0].manifest.configuration
+    yield from (line for name, value in heading(runs[0].manifest) if name != "tasks" for line in wrapped(value, f"{name:<8}"))
+    seeds = ", ".join(str(run.seed) for run in runs)
+    terms = f"{config.split}, goals: {config.goals}, at most {config.max_turns} turns, seeds {seeds}"
+    yield from wrapped(terms, f"{'tasks':<8}")
+    yield ""
+    yield from table(
+        ("seed", "tasks", "won", "err", "success", "GC", "SR/path", "GC/path", "steps"), [_row(run) for run in runs]
+    )
+    yield ""
+    rows = [
+        (name.replace("_", " "), _told(name, mean.value), _interval(name, mean.interval))
+        for name, mean in means(runs).items()
+        if mean is not None and (name != "cost" or mean.value)
+    ]
+    yield from table((f"over {len(runs)} seeds", "mean", "95 % interval"), rows)
+    if not same_tasks(runs):
+        yield ""
+        yield from wrapped(OWN_TASKS)
+
+
+def _row(run: Seeded) -> tuple[str, ...]:
+    count = run.summary.overall
+    shares = (count.success, count.goal.mean, count.success_by_path.mean, count.goal_by_path.mean)
+    whole = (str(count.episodes), str(count.won), str(count.errors))
+    return (short(str(run.seed), 12), *whole, *map(percent, shares), number(count.mean_steps))
+
+
+def _told(name: str, value: float) -> str:
+    return f"{value:.4g}" if name in {"steps", "cost"} else percent(value)
+
+
+def _interval(name: str, interval: Interval | None) -> str:
+    return "-" if interval is None else f"{_told(name, interval.low)} to {_told(name, interval.high)}"

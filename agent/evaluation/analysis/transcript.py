@@ -1,0 +1,138 @@
+"""An episode as it is read beside others: turn by turn, with what was thought, called and answered before each command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agent.episodes.events import (
+    Called,
+    Consulted,
+    Ended,
+    Event,
+    Failed,
+    Intervened,
+    Judged,
+    Planned,
+    Player,
+    Progressed,
+    Spent,
+    Started,
+    Stepped,
+    Thought,
+    Unreadable,
+    branch,
+)
+from agent.episodes.record import read_episode
+
+AsideKind = Literal["thought", "plan", "unreadable", "rules", "person", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """Something said beside the play: by ``who``, a role or the person."""
+
+    kind: AsideKind
+    who: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One turn. ``command`` is None where no reply could be read; ``before`` is what led to it, in order."""
+
+    number: int
+    before: tuple[Aside | Called, ...]
+    command: str | None = None
+    observation: str = ""
+    accepted: bool = True
+    explanation: str | None = None
+    by: Player = "agent"
+
+    @property
+    def asides(self) -> tuple[Aside, ...]:
+        """What led to the command, without the calls of the model."""
+        return tuple(each for each in self.before if isinstance(each, Aside))
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A whole episode. ``after`` follows the last turn; ``ended`` is None of a broken one, ``started`` of an empty one."""
+
+    started: Started | None
+    turns: tuple[Told, ...]
+    after: tuple[Aside | Called, ...]
+    ended: Ended | None
+
+    @property
+    def outcome(self) -> str:
+        """How it ended, in a line."""
+        if self.ended is None:
+            return "interrupted"
+        ended, turns = self.ended, f"{self.ended.turns} turn{'' if self.ended.turns == 1 else 's'}"
+        match ended.outcome:
+            case "won":
+                return f"won in {turns}"
+            case "error":
+                return f"broken off after {turns} by an error ({ended.boundary}): {ended.message or ended.reason}"
+            case outcome:
+                return f"{outcome} after {turns}: {ended.reason}"
+
+
+def read_transcript(path: Path) -> Transcript:
+    """The episode recorded in ``path``. Raises ``ConfigurationError`` with file and line where it is no record."""
+    return transcribe(read_episode(path))
+
+
+def transcribe(events: Iterable[Event]) -> Transcript:
+    """The branch that was played on, as turns."""
+    started: Started | None = None
+    ended: Ended | None = None
+    turns: list[Told] = []
+    before: list[Aside | Called] = []
+    plan: tuple[str, ...] = ()
+    for event in branch(list(events)):
+        match event.body:
+            case Started() as body:
+                started = body
+            case Called() as called:
+                before.append(called)
+            case Thought(role=role, text=text):
+                before.append(Aside("thought", role, text))
+            case Judged(role=role) as judged:
+                before.append(Aside("thought", role, judged.words))
+            case Planned(role=role, steps=steps):
+                plan = steps
+                before.append(Aside("plan", role, "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))))
+            case Progressed(role=role, step=step):
+                now = f", {plan[step]}" if 0 <= step < len(plan) else ""
+                before.append(Aside("plan", role, f"now step {step + 1}{now}"))
+            case Unreadable(role=role, reason=reason, final=final):
+                way = "it was asked twice" if final else "it is asked again"
+                before.append(Aside("unreadable", role, f"its reply could not be read: {reason} ({way})"))
+            case Consulted(rules=rules):
+                before.append(Aside("rules", "rules", "\n".join(rules)))
+            case Failed(boundary=boundary, message=message):
+                before.append(Aside("failed", boundary, message))
+            case Intervened(action=action, text=text):
+                before.append(Aside("person", "person", f"{action} {text}".strip()))
+            case Spent(turn=turn):
+                turns.append(Told(turn, tuple(before)))
+                before = []
+            case Stepped() as step:
+                said = (step.command, step.observation, step.accepted, step.explanation, step.by)
+                turns.append(Told(step.turn, tuple(before), *said))
+                before = []
+            case Ended() as body:
+                ended = body
+            case _:
+                pass
+    return Transcript(started, tuple(turns), tuple(before), ended)
+
+
+def aligned(first: Transcript, second: Transcript) -> list[tuple[Told | None, Told | None]]:
+    """The turns of two episodes beside each other, by their numbers; None where one had no such turn."""
+    one, other = ({turn.number: turn for turn in transcript.turns} for transcript in (first, second))
+    return [(one.get(number), other.get(number)) for number in sorted(one.keys() | other.keys())]

@@ -1,0 +1,147 @@
+"""What a page shows of a run: the one place that knows the fields of ``Summary``, ``Count`` and ``Result``.
+
+A new figure is one more line in a table below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
+
+from agent.evaluation.analysis.metrics import Count, Summary
+from agent.evaluation.render.pages.charts import Amount, Bin, Rate, Rates
+from agent.evaluation.render.report import number, percent, percents
+from agent.evaluation.runs.result import Result
+from agent.evaluation.runs.selection import counted
+from agent.evaluation.runs.spec import Manifest
+
+T = TypeVar("T")
+
+_BINS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[T]):
+    """A column of a table; ``number`` ones are set to the right."""
+
+    name: str
+    cell: Callable[[T], str]
+    number: bool = True
+
+
+def _whole(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+BY_TYPE: tuple[Column[Count], ...] = (
+    Column("tasks", lambda count: str(count.episodes)),
+    Column("won", lambda count: str(count.won)),
+    Column("lost", lambda count: str(count.lost)),
+    Column("errors", lambda count: str(count.errors)),
+    Column("unfinished", lambda count: str(count.unfinished)),
+    Column("success", lambda count: percent(count.success)),
+    Column("95 % interval", lambda count: percents(count.interval)),
+    Column("GC", lambda count: percent(count.goal.mean)),
+    Column("SR/path", lambda count: percent(count.success_by_path.mean)),
+    Column("GC/path", lambda count: percent(count.goal_by_path.mean)),
+    Column("steps", lambda count: number(count.mean_steps)),
+    Column("steps, won", lambda count: number(count.mean_steps_won)),
+)
+
+OF_TASK: tuple[Column[Result], ...] = (
+    Column("outcome", lambda result: result.outcome, number=False),
+    Column("why", lambda result: f"{result.failure.label}: {result.failure.words}" if result.failure else "", number=False),
+    Column("conditions", lambda result: "-" if result.met is None else f"{result.met}/{result.conditions}"),
+    Column("turns", lambda result: str(result.turns)),
+    Column("steps", lambda result: str(result.steps)),
+    Column("refused", lambda result: str(result.refused)),
+    Column("repeated", lambda result: _whole(result.repeated)),
+    Column("calls", lambda result: str(result.calls)),
+    Column("tokens", lambda result: _whole(tokens(result))),
+)
+
+
+def tokens(result: Result) -> int | None:
+    """What the model read and wrote; None where it did not count."""
+    if result.calls == 0:
+        return 0
+    if result.prompt_tokens is None and result.completion_tokens is None:
+        return None
+    return (result.prompt_tokens or 0) + (result.completion_tokens or 0)
+
+
+def tokens_an_episode(results: Sequence[Result]) -> float | None:
+    """The mean of ``tokens``; None where any of them is not known."""
+    known = [count for result in results if (count := tokens(result)) is not None]
+    return sum(known) / len(known) if known and len(known) == len(results) else None
+
+
+def rate(count: Count) -> Rate:
+    """The success of ``count`` for a chart."""
+    return Rate(count.success, count.interval, f"{percent(count.success)} ({count.won}/{count.episodes})")
+
+
+def rates(summary: Summary) -> list[Rates]:
+    """Success by task type, then overall."""
+    groups = [Rates(kind, (rate(count),)) for kind, count in summary.by_type.items()]
+    return [*groups, Rates("all", (rate(summary.overall),))]
+
+
+def endings(summary: Summary) -> list[Amount]:
+    """How the episodes ended: won, or why not, class by class; what was not played is unfinished."""
+    bars = [Amount("won", summary.overall.won), *(Amount(lost.label, len(lost.results), tone=1) for lost in summary.failures)]
+    unfinished = summary.overall.unfinished
+    return [*bars, Amount("not finished", unfinished, tone=1)] if unfinished else bars
+
+
+def step_bins(results: Sequence[Result], most: int) -> list[Bin]:
+    """Steps of won and of other episodes in up to twelve bins of equal width, up to ``most`` of any."""
+    width = max(1, -(-most // _BINS))
+    bins = max(1, -(-most // width))
+    found = [[0, 0] for _ in range(bins)]
+    for result in results:
+        place = min(bins - 1, max(0, result.steps - 1) // width)
+        found[place][result.outcome != "won"] += 1
+    labels = [str(place + 1) if width == 1 else f"{place * width + 1}-{(place + 1) * width}" for place in range(bins)]
+    return [Bin(label, (won, others)) for label, (won, others) in zip(labels, found, strict=True)]
+
+
+def heading(manifest: Manifest) -> list[tuple[str, str]]:
+    """The run in a few lines."""
+    config = manifest.configuration
+    tasks = f"{counted(len(manifest.tasks), manifest.of)} ({config.split})"
+    lines = (
+        ("agent", config.agent),
+        ("model", config.model or "none"),
+        ("tasks", f"{tasks}, goals: {config.goals}, at most {config.max_turns} turns"),
+        ("engine", manifest.engine),
+        ("rules", config.rules.label if config.rules else ""),
+        ("grants", ", ".join(config.grants)),
+        ("curiosity", f"{config.curiosity:g}" if config.curiosity else ""),
+        ("seed", str(config.seed)),
+    )
+    return [(name, value) for name, value in lines if value]
+
+
+def configuration(manifest: Manifest) -> list[tuple[str, str]]:
+    """Everything that the run's manifest says, but for the tasks, by name."""
+    return _flat(manifest.model_dump(mode="json", exclude={"tasks"}))
+
+
+def _flat(values: Mapping[str, object], above: str = "") -> list[tuple[str, str]]:
+    lines: list[tuple[str, str]] = []
+    for key, value in values.items():
+        name = f"{above}{key}"
+        if isinstance(value, Mapping):
+            lines += _flat(cast("Mapping[str, object]", value), f"{name}.")
+        elif isinstance(value, list):
+            lines.append((name, "\n".join(str(item) for item in cast("list[object]", value)) or "none"))
+        else:
+            lines.append((name, setting(value)))
+    return lines
+
+
+def setting(value: object) -> str:
+    """The value of a setting."""
+    return "not set" if value is None else str(value)

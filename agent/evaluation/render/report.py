@@ -1,0 +1,356 @@
+"""A run read back, as JSON and in words."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+
+from agent.config import Prices
+from agent.evaluation.analysis.metrics import Count, Extras, Lost, Sample, Summary, summarise
+from agent.evaluation.analysis.paths import Watcher, paths_of
+from agent.evaluation.analysis.statistics import Interval
+from agent.evaluation.runs.cost import money
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.result import Result
+from agent.evaluation.runs.selection import MANY, counted
+from agent.evaluation.runs.spec import Manifest
+from agent.evaluation.runs.timing import clocks_of
+from worlds.text import printable
+
+WIDTH = 80
+MOST_NAMED = 20
+"""How many episodes a report names for one cause; the JSON has them all."""
+EXAMPLES = 2
+"""How many lost episodes of a class are told of."""
+
+PriceList = Callable[[str], Prices | None]
+"""The prices of a model by its name; None where its user has set none."""
+
+
+def read_run(run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> tuple[Manifest, Summary]:
+    """The run in a folder and its figures so far, with the clocks, with what its tasks can be done in where the world's data
+    is here (``watcher`` is told how many of how many are looked at), and with what its model costs.
+
+    Raises ``ConfigurationError``.
+    """
+    manifest, results = read_results(run)
+    return manifest, summarise(manifest.tasks, results, extras_of(run, manifest, results, prices, watcher))
+
+
+def extras_of(
+    run: RunFolder,
+    manifest: Manifest,
+    results: Sequence[Result],
+    prices: PriceList | None = None,
+    watcher: Watcher | None = None,
+) -> Extras:
+    """What is known of a run beside its results. Raises ``ConfigurationError`` for what is kept and cannot be read."""
+    played = {result.task for result in results}
+    return Extras(
+        paths=paths_of(run, manifest, [task for task in manifest.tasks if task.id in played], watcher),
+        clocks=clocks_of(run, manifest.tasks),
+        prices=prices(manifest.configuration.model) if prices and manifest.configuration.model else None,
+    )
+
+
+def read_results(run: RunFolder) -> tuple[Manifest, list[Result]]:
+    """The run in a folder and the episodes that have finished, also those not yet in its index."""
+    manifest = run.manifest()
+    results = run.results(manifest.tasks)
+    known = {result.task for result in results}
+    results += run.recovered([task for task in manifest.tasks if task.id not in known])
+    return manifest, results
+
+
+def as_json(manifest: Manifest, summary: Summary) -> dict[str, object]:
+    """The figures as plain data. Rates and shares lie in [0, 1]; ``steps`` are executed commands, their means an episode.
+
+    What is not known is null; so are the bootstrap intervals of parts of the run.
+    """
+    overall, config = summary.overall, manifest.configuration
+    paths, prices = overall.paths, summary.prices
+    return {
+        "world": config.world,
+        "split": config.split,
+        "split_size": manifest.of if manifest.of <= MANY else None,
+        "goals": config.goals,
+        "agent": config.agent,
+        "model": config.model,
+        "engine": manifest.engine,
+        **_figures(overall, bootstrap=True),
+        "by_type": {kind: _figures(count) for kind, count in summary.by_type.items()},
+        "by_wording": {wording: _figures(count) for wording, count in summary.by_wording.items()},
+        "paths": {"planner": paths.planner, "expert": paths.expert, "unknown": paths.unknown},
+        "prices": prices.model_dump() if prices else None,
+        "failures": [_failures(lost) for lost in summary.failures],
+        "errored": [_named(result) for result in summary.errored],
+        "lost_tasks": [_named(result) for result in summary.lost],
+        "assisted": list(summary.assisted),
+    }
+
+
+def _figures(count: Count, *, bootstrap: bool = False) -> dict[str, object]:
+    tokens = {
+        "prompt": count.prompt_tokens,
+        "completion": count.completion_tokens,
+        "fresh": count.fresh_tokens,
+        "cached": count.cached_tokens,
+    }
+    commands = _interval(count.commands.interval) if bootstrap else None
+    return {
+        "episodes": count.episodes,
+        "won": count.won,
+        "lost": count.lost,
+        "errors": count.errors,
+        "unfinished": count.unfinished,
+        "success": count.success,
+        "interval": _interval(count.interval),
+        "goal_conditions": _mean(count.goal, bootstrap),
+        "success_by_path": _mean(count.success_by_path, bootstrap),
+        "goal_conditions_by_path": _mean(count.goal_by_path, bootstrap),
+        "steps": {"total": count.steps, "mean": count.mean_steps, "mean_won": count.mean_steps_won, "interval": commands},
+        "refused": count.refused,
+        "repeated": count.repeated,
+        "unreadable": count.unreadable,
+        "calls": count.calls,
+        "tokens": tokens,
+        "seconds": {"model": count.model_seconds.total, "wall": count.wall_seconds.total},
+        "cost": count.cost.total,
+    }
+
+
+def _mean(sample: Sample, bootstrap: bool) -> dict[str, object]:
+    interval = _interval(sample.interval) if bootstrap else None
+    return {"mean": sample.mean, "interval": interval, "missing": sample.missing}
+
+
+def _interval(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [interval.low, interval.high]
+
+
+def _failures(lost: Lost) -> dict[str, object]:
+    tasks = [
+        {"number": result.number, "task": result.task, "turn": result.failure.turn, "words": result.failure.words}
+        for result in lost.results
+        if result.failure is not None
+    ]
+    return {"class": lost.kind, "label": lost.label, "count": len(lost.results), "tasks": tasks}
+
+
+def _named(result: Result) -> dict[str, object]:
+    return result.model_dump(include={"number", "task", "type", "reason", "turns", "boundary", "message"}, exclude_none=True)
+
+
+def as_text(manifest: Manifest, summary: Summary) -> str:
+    """The figures in at most 80 columns: what stands behind them, line by line, then the tables, success last."""
+    parts = (
+        heading_text(manifest),
+        _behind(manifest, summary),
+        _means(summary.overall),
+        _ways(summary),
+        _success(summary),
+        (line for sentence in sentences(manifest, summary) for line in wrapped(sentence)),
+    )
+    return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part))) + "\n"
+
+
+def heading(manifest: Manifest) -> list[tuple[str, str]]:
+    """What was played, by name."""
+    config = manifest.configuration
+    variants = " ".join(f"{key}={value}" for key, value in sorted(config.settings.items()))
+    tasks = f"{counted(len(manifest.tasks), manifest.of)} ({config.split})"
+    lines = [
+        ("agent", f"{config.agent}  {variants}"),
+        ("model", config.model or "none"),
+        ("tasks", f"{tasks}, goals: {config.goals}, at most {config.max_turns} turns, seed {config.seed}"),
+        ("engine", manifest.engine),
+        ("habits", config.habits or ""),
+        ("rules", config.rules.label if config.rules else ""),
+        ("grants", ", ".join(config.grants)),
+        ("curiosity", f"{config.curiosity:g} of the turns were chance's" if config.curiosity else ""),
+    ]
+    return [(name, value.rstrip()) for name, value in lines if value]
+
+
+def heading_text(manifest: Manifest) -> Iterator[str]:
+    """What was played, line by line."""
+    for name, value in heading(manifest):
+        yield from wrapped(value, f"{name:<8}")
+
+
+def groups(summary: Summary) -> Iterator[tuple[str, Count]]:
+    """The rows of a table: each type, all of them, and each wording where the goals were not all the template's."""
+    yield from summary.by_type.items()
+    yield "all", summary.overall
+    if set(summary.by_wording) - {"template"}:
+        yield from ((f"goals: {wording}", count) for wording, count in summary.by_wording.items())
+
+
+def _success(summary: Summary) -> Iterator[str]:
+    rows = [
+        (
+            name,
+            str(count.episodes),
+            str(count.won),
+            str(count.errors),
+            percent(count.success),
+            percents(count.interval),
+            number(count.mean_steps),
+        )
+        for name, count in groups(summary)
+    ]
+    yield from table(("", "tasks", "won", "err", "success", "95 % interval", "steps"), rows)
+
+
+def _ways(summary: Summary) -> Iterator[str]:
+    rows = [
+        (
+            name,
+            percent(count.goal.mean),
+            percent(count.success_by_path.mean),
+            percent(count.goal_by_path.mean),
+            str(count.refused),
+            str(count.repeated),
+        )
+        for name, count in groups(summary)
+    ]
+    yield from table(("", "GC", "SR/path", "GC/path", "refused", "repeated"), rows)
+    for sentence in definitions(summary.overall):
+        yield from wrapped(sentence)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows under ``head`` in at most 80 columns, the first column cut to what is left, a rule before the row ``all``."""
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    widths[0] = min(widths[0], max(8, WIDTH - sum(widths[1:]) - 2 * len(widths[1:])))
+    for row in (head, *rows):
+        if row[0] == "all":
+            yield "-" * (sum(widths) + 2 * len(widths[1:]))
+        cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
+        yield "  ".join([f"{short(row[0], widths[0]):<{widths[0]}}", *cells]).rstrip()
+
+
+def _means(overall: Count) -> Iterator[str]:
+    shares = (("goal conditions (GC)", overall.goal), ("success by path (SR/path)", overall.success_by_path))
+    shares = (*shares, ("goal conditions by path (GC/path)", overall.goal_by_path))
+    rows = [(name, percent(sample.mean), percents(sample.interval)) for name, sample in shares if sample.mean is not None]
+    if (interval := overall.commands.interval) is not None:
+        rows.append(("steps an episode", number(overall.mean_steps), f"{interval.low:.1f}-{interval.high:.1f}"))
+    if rows:
+        yield from table(("over all tasks", "mean", "95 % interval"), rows)
+
+
+def _behind(manifest: Manifest, summary: Summary) -> Iterator[str]:
+    yield from _why(manifest, summary.failures)
+    yield from _names("Errors, counted as not won", summary.errored)
+    if summary.errored:
+        yield "Play these again with the same `housequest eval` and --retry errors."
+    if summary.assisted:
+        yield f"Assisted by a person and left out ({len(summary.assisted)}):"
+        yield from (f"  {short(task, WIDTH - 2)}" for task in summary.assisted)
+
+
+def definitions(overall: Count) -> Iterator[str]:
+    """What the columns of shares are, and what they lack."""
+    if overall.goal.missing:
+        yield f"GC: in {overall.goal.missing} tasks the world does not tell which of the goal's conditions hold."
+    else:
+        yield "GC: share of the goal's conditions that hold at the end."
+    paths = overall.paths
+    missing = max(overall.success_by_path.missing, overall.goal_by_path.missing - overall.goal.missing)
+    if missing:
+        yield f"/path: L* of {missing} tasks is not known; make the report where the run's games are."
+    elif paths.planner or paths.expert:
+        found = [f"the shortest way of {paths.planner} tasks"] if paths.planner else []
+        found += [f"the expert's of {paths.expert}"] if paths.expert else []
+        yield f"/path: times L*/max(L*, steps); L* is {' and '.join(found)}."
+
+
+def sentences(manifest: Manifest, summary: Summary) -> Iterator[str]:
+    """What a reader of the tables must know, and what was spent."""
+    overall = summary.overall
+    if overall.unfinished:
+        yield f"Not finished: {overall.unfinished} of {overall.episodes} tasks; until they are, they count as not won."
+    if overall.finished:
+        won = f", {overall.mean_steps_won:.1f} in a won one" if overall.mean_steps_won is not None else ""
+        yield f"{number(overall.mean_steps)} steps an episode{won}; {overall.refused} refused, {overall.repeated} repeated."
+    if overall.calls:
+        yield f"{_call_words(overall)}; {overall.unreadable} unreadable replies."
+        yield _cost_words(manifest, summary)
+
+
+def _cost_words(manifest: Manifest, summary: Summary) -> str:
+    amount, prices = summary.overall.cost.total, summary.prices
+    if prices is None:
+        model = printable(manifest.configuration.model or "")
+        return f'Cost: not known; set input and output of [prices."{model}"] in your housequest.toml.'
+    cached = "" if prices.cached is None else f", {prices.cached:g} from a cache"
+    at = f"at {prices.input:g} for a million tokens read{cached}, {prices.output:g} written"
+    return f"Cost: not known, for not all tokens were counted, {at}." if amount is None else f"Cost: {money(amount)}, {at}."
+
+
+def _call_words(overall: Count) -> str:
+    if overall.prompt_tokens is None and overall.completion_tokens is None:
+        tokens = "tokens were not counted by the model"
+    else:
+        cached = overall.cached_tokens
+        parts = "no cache told of" if cached is None else f"{overall.fresh_tokens:,} fresh, {cached:,} cached"
+        tokens = f"{overall.prompt_tokens or 0:,} tokens read ({parts}), {overall.completion_tokens or 0:,} written"
+    model, wall = overall.model_seconds.total, overall.wall_seconds.total
+    seconds = "" if model is None else f", {model:,.1f} s"
+    whole = "" if wall is None else f" of {wall:,.1f} s that the episodes took"
+    return f"{overall.calls:,} calls of the model, {tokens}{seconds}{whole if seconds else ''}"
+
+
+def _why(manifest: Manifest, failures: Sequence[Lost]) -> Iterator[str]:
+    if not failures:
+        return
+    yield f"Why they were not won ({sum(len(lost.results) for lost in failures)}):"
+    for lost in failures:
+        yield f"  {lost.label:<34}{len(lost.results):>6}"
+        for result in lost.results[:EXAMPLES]:
+            if result.failure is not None and result.outcome != "error":
+                at = f"{manifest.configuration.split}:{result.number}, turn {result.failure.turn}: "
+                yield from wrapped(f"{at}{result.failure.words}", "    ", "      ")
+
+
+def _names(title: str, results: Sequence[Result]) -> Iterator[str]:
+    if not results:
+        return
+    by_cause: dict[str, list[Result]] = {}
+    for result in results:
+        cause = f"{result.boundary}: {result.message}" if result.message else result.reason
+        by_cause.setdefault(" ".join(cause.split())[:400], []).append(result)
+    yield f"{title} ({len(results)}):"
+    for cause, alike in by_cause.items():
+        yield from wrapped(cause, "  ")
+        yield from (f"    {result.number:>4}  {short(result.task, WIDTH - 10)}" for result in alike[:MOST_NAMED])
+        if len(alike) > MOST_NAMED:
+            yield f"    and {len(alike) - MOST_NAMED} more; --json names them all"
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage; ``-`` where it is not known."""
+    return "-" if share is None else f"{share * 100:.1f} %"
+
+
+def percents(interval: Interval | None) -> str:
+    """An interval of shares as percentages; ``-`` where there is none."""
+    return "-" if interval is None else f"{interval.low * 100:.1f}-{interval.high * 100:.1f} %"
+
+
+def number(value: float | None) -> str:
+    """A number to one place; ``-`` where it is not known."""
+    return "-" if value is None else f"{value:.1f}"
+
+
+def short(text: str, longest: int) -> str:
+    """``text`` on one line of at most ``longest`` columns."""
+    text = " ".join(printable(text).split())
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
+    """``text`` made printable, in lines of at most 80 columns."""
+    rest = " " * len(first) if rest is None else rest
+    return textwrap.wrap(printable(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)

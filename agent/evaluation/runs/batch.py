@@ -1,0 +1,275 @@
+"""Many episodes: N workers are N episodes in flight in one event loop. What broke off is gone on with."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from agent.agents.base import Agent, Particular
+from agent.config import Prices
+from agent.episodes.events import Clocked, Event
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.record import EpisodeRecorder, cut_off_end, read_episode
+from agent.episodes.resume import resume_episode
+from agent.evaluation.analysis.metrics import Summary, summarise
+from agent.evaluation.runs.budget import Halt, Purse, Stopped, used_before
+from agent.evaluation.runs.folder import RunFolder, episode_name
+from agent.evaluation.runs.metered import MeteredModel
+from agent.evaluation.runs.result import Result, Selected, Tally
+from agent.evaluation.runs.spec import Plan
+from agent.models.base import Model
+from worlds.base import Step, Task, World
+from worlds.errors import ConfigurationError
+from worlds.wrappers import Wrapper
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is. ``resumed`` of the ``done`` episodes were finished before this command began.
+
+    ``won`` is None where there is nothing to win, as when rules are learned. ``active`` calls of the model are in flight of at
+    most ``limit``, None while nothing limits them. ``cost`` is that of all sittings, None where no price is known.
+    """
+
+    done: int
+    total: int
+    won: int | None
+    errors: int
+    resumed: int
+    active: int = 0
+    limit: int | None = None
+    cost: float | None = None
+
+
+Watcher = Callable[[Progress], None]
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""What a system says where there is no room: on the disk, for this user, in a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """How a run is played this time; nothing of it is part of what the run is.
+
+    ``workers`` episodes are in flight. With ``retry_errors``, episodes that errored are played again. ``time_limit`` is a
+    model's, for one attempt at a call, in seconds. ``model`` stands in for the one that the plan names, and stays the
+    caller's to close. ``prices`` are those of the model's tokens. ``watcher`` is told of every finished episode, and
+    every ``beat`` seconds besides; ``say`` is told what a person should know.
+    """
+
+    workers: int = 1
+    retry_errors: bool = False
+    time_limit: float = 60.0
+    model: Model | None = None
+    prices: Prices | None = None
+    watcher: Watcher | None = None
+    beat: float | None = None
+    say: Callable[[str], None] | None = None
+
+
+async def run_batch(plan: Plan, folder: Path, sitting: Sitting | None = None, purse: Purse | None = None) -> Summary:
+    """Play what is not yet finished of ``plan`` in ``folder``, until ``purse`` has nothing more to give.
+
+    Cancelled or stopped, it leaves a folder that can be gone on with. Raises ``Stopped`` where the purse, the model or a full
+    disk ended it before it was through, and ``ConfigurationError`` where the folder holds another run, and for an agent or a
+    model that cannot be made or used.
+    """
+    sitting, purse = sitting or Sitting(), purse or Purse()
+    run = RunFolder(folder)
+    tasks = plan.manifest.tasks
+    model = sitting.model or _make_model(plan.model, sitting.time_limit)
+    try:
+        metered = None if model is None else MeteredModel(model, purse, sitting.prices)
+        batch = _Batch(run, plan, metered, sitting, purse)
+        if isinstance(batch.agent, Particular):
+            await batch.agent.check()
+        with run.locked():
+            run.begin(plan.manifest)
+            standing = _standing(run, tasks)
+            purse.add(used_before(run, tasks, standing, sitting.prices))
+            results = [result for result in standing if not (sitting.retry_errors and result.outcome == "error")]
+            run.rewrite(results)
+            await batch.play(results)
+        if len(results) < len(tasks):
+            raise purse.ended()
+        return summarise(tasks, results)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        # What was written stands, and an event that was cut off is taken away when the run goes on.
+        why = f"{folder} cannot be written to: {error.strerror}."
+        raise Stopped(why, "Once there is room, the same command goes on with it.") from error
+    finally:
+        if model is not None and sitting.model is None:
+            await model.aclose()
+
+
+def _make_model(name: str | None, timeout: float) -> Model | None:
+    if name is None:
+        return None
+    from agent.models.registry import make_model
+
+    return make_model(name, timeout=timeout)
+
+
+def _make_agent(plan: Plan, model: Model | None) -> Agent:
+    from agent.agents.registry import make_agent
+
+    config = plan.config
+    return make_agent(config.agent, world=plan.world, model=model, settings=config.settings, seed=config.seed)
+
+
+def _standing(run: RunFolder, tasks: tuple[Selected, ...]) -> list[Result]:
+    """The results of what has finished, also of what is not in the index."""
+    results = run.results(tasks)
+    known = {result.task for result in results}
+    return results + list(run.recovered([task for task in tasks if task.id not in known]))
+
+
+class _Batch:
+    """The episodes of a run that are still to be played."""
+
+    def __init__(self, run: RunFolder, plan: Plan, model: MeteredModel | None, sitting: Sitting, purse: Purse) -> None:
+        self._run = run
+        self._plan = plan
+        self._model = model
+        self.agent = _make_agent(plan, model)
+        self._world = plan.world
+        self._terms = plan.config.terms(plan.world)
+        self._sitting = sitting
+        self._purse = purse
+        self._results: list[Result] = []
+        self._waiting = iter(plan.selection.tasks)
+        self._resumed = 0
+        self._outcomes = Counter[str]()
+        self._unfit = 0
+
+    async def play(self, results: list[Result]) -> None:
+        """Play those that are not among ``results``, add theirs, and put the index in the order of the tasks."""
+        finished = {result.task for result in results}
+        self._results, self._resumed = results, len(results)
+        self._outcomes = Counter(result.outcome for result in results)
+        self._waiting = iter([task for task in self._plan.selection.tasks if task.id not in finished])
+        self._tell()
+        for file in (self._run.timing_file, self._run.walls_file):
+            cut_off_end(file)
+        with self._run.timing_file.open("a", encoding="utf-8", newline="\n") as clock:
+            crew = [asyncio.create_task(self._work(clock)) for _ in range(self._sitting.workers)]
+            others = [asyncio.create_task(self._beat()), asyncio.create_task(self._purse.ring())]
+            try:
+                await asyncio.gather(*crew)
+            finally:
+                for task in [*crew, *others]:
+                    task.cancel()
+                await asyncio.gather(*crew, *others, return_exceptions=True)
+        self._run.rewrite(sorted(self._results, key=lambda result: result.number))
+
+    async def _work(self, clock: TextIO) -> None:
+        while not self._purse.over() and (task := next(self._waiting, None)) is not None:
+            selected = Selected.of(task)
+            try:
+                result = await self._episode(task, selected, clock)
+            except Halt:
+                return
+            self._results.append(result)
+            self._outcomes[result.outcome] += 1
+            self._run.append(result)
+            self._tell()
+            # An expert never waits for anything: without this, nobody else would be heard until the run is over.
+            await asyncio.sleep(0)
+
+    async def _episode(self, task: Task, selected: Selected, clock: TextIO) -> Result:
+        """Play an episode from where it broke off, or from its beginning where there is no record that fits."""
+        part = self._run.part(selected)
+        try:
+            recorded = list(read_episode(part)) if part.exists() else []
+            if recorded:
+                return await self._play(task, selected, clock, recorded)
+        except ConfigurationError as error:
+            self._set_aside(part, str(error))
+        return await self._play(task, selected, clock, [])
+
+    async def _play(self, task: Task, selected: Selected, clock: TextIO, recorded: list[Event]) -> Result:
+        tally, begun = Tally(selected), time.monotonic()
+        if not recorded:
+            # Whatever happens to this sitting, those of an attempt before it do not count.
+            self._run.clock(selected, 0.0)
+        for event in recorded:
+            tally(event)
+        env = _Opening(self._world, task, self._terms)
+        path = self._run.episode(selected)
+        with EpisodeRecorder(path, clock=clock, label=episode_name(selected), resume=bool(recorded)) as recorder:
+
+            def listen(event: Event | Clocked) -> None:
+                recorder(event)
+                tally(event)
+
+            try:
+                if recorded:
+                    await resume_episode(
+                        env, lambda model, _: _make_agent(self._plan, model), self._terms, recorded, listen, model=self._model
+                    )
+                else:
+                    await run_episode(env, self.agent, self._terms, listen)
+            finally:
+                env.close()
+                self._run.clock(selected, time.monotonic() - begun, resumed=bool(recorded))
+        result = tally.result()
+        assert result is not None, "an episode ends with an event that says so"
+        return result
+
+    def _set_aside(self, part: Path, why: str) -> None:
+        aside = next(file for n in range(1, 1_000_000) if not (file := part.with_name(f"{part.name}.unfit-{n}")).exists())
+        part.replace(aside)
+        self._unfit += 1
+        if self._unfit == 1 and self._sitting.say is not None:
+            self._sitting.say(f"{why}\nThis record is now {aside}, and its task is played anew; so is any other like it.")
+
+    async def _beat(self) -> None:
+        while self._sitting.beat is not None:
+            await asyncio.sleep(self._sitting.beat)
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._sitting.watcher is not None:
+            won, errors, model = self._outcomes["won"], self._outcomes["error"], self._model
+            progress = Progress(
+                done=len(self._results),
+                total=len(self._plan.selection.tasks),
+                won=won,
+                errors=errors,
+                resumed=self._resumed,
+                active=model.active if model else 0,
+                limit=model.limit if model else None,
+                cost=self._purse.used.money,
+            )
+            self._sitting.watcher(progress)
+
+
+class _Opening(Wrapper):
+    """An env that is opened by its reset, so that a game that cannot be opened is an episode that errored."""
+
+    def __init__(self, world: World, task: Task, terms: Terms) -> None:
+        self._world = world
+        self._task = task
+        self._diagnosis = "diagnosis" in terms.grants
+        self._open = False
+
+    @property
+    def task(self) -> Task:
+        return self._task
+
+    def reset(self) -> Step:
+        self.env = self._world.open(self._task, diagnosis=self._diagnosis)
+        self._open = True
+        return self.env.reset()
+
+    def close(self) -> None:
+        if self._open:
+            self.env.close()

@@ -1,0 +1,240 @@
+"""A budget, and what was used of it. Once it is used up no call begins, and what is in flight is left to be gone on with."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.config import Prices
+from agent.episodes.events import Called
+from agent.episodes.record import read_episode
+from agent.evaluation.runs.cost import Tokens, cost
+from agent.evaluation.runs.cost import money as amount
+from agent.evaluation.runs.folder import RunFolder, episode_name
+from agent.evaluation.runs.result import Result, Selected
+from agent.evaluation.runs.timing import clocks_of
+from agent.models.base import Completion
+from worlds.errors import ConfigurationError, HousequestError, nearest, shown
+
+_FORMS = "calls=1000, tokens=2M, money=5 or time=90m"
+_KINDS = ("calls", "tokens", "money", "time")
+_NUMBER = re.compile(r"(?P<number>\d{1,12}(\.\d{1,6})?)(?P<unit>[kMG]?)")
+_UNITS = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+_TIME = re.compile(r"((?P<h>\d{1,5}(\.\d+)?)h)?((?P<m>\d{1,7}(\.\d+)?)m)?((?P<s>\d{1,9}(\.\d+)?)s)?")
+
+
+class Stopped(HousequestError):
+    """A run was stopped before it was through; ``way_on`` says how it is gone on with."""
+
+    def __init__(self, message: str, way_on: str = "The same command goes on with it.") -> None:
+        super().__init__(message)
+        self.way_on = way_on
+
+
+class Halt(BaseException):
+    """An episode is left where it is: no ``Exception``, so that it is not taken for a fault of the agent's or the model's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a run may use at most, None for as much as it takes: calls, tokens read and written, money in the currency of the
+    user's prices, seconds of this sitting.
+    """
+
+    calls: int | None = None
+    tokens: int | None = None
+    money: float | None = None
+    seconds: float | None = None
+
+
+def read_budget(texts: Sequence[str]) -> Budget:
+    """Read ``KIND=AMOUNT`` texts, as ``--budget`` takes them. Raises ``ConfigurationError``."""
+    found: dict[str, float] = {}
+    for text in texts:
+        kind, _, value = (part.strip() for part in text.partition("="))
+        if kind not in _KINDS:
+            raise ConfigurationError(f"--budget: {shown(text)} is no budget; give {_FORMS}.{nearest(kind, _KINDS)}")
+        if kind in found:
+            raise ConfigurationError(f"--budget: {kind} is given twice.")
+        number = _seconds(value) if kind == "time" else _number(value)
+        if number is None or not 0 < number <= 1e15 or (kind == "calls" and number != int(number)):
+            raise ConfigurationError(f"--budget: {shown(text)} cannot be read; give {_FORMS}.")
+        found[kind] = number
+    calls, tokens = (int(found[kind]) if kind in found else None for kind in ("calls", "tokens"))
+    return Budget(calls, tokens, found.get("money"), found.get("time"))
+
+
+def _number(text: str) -> float | None:
+    match = _NUMBER.fullmatch(text)
+    return float(match["number"]) * _UNITS[match["unit"]] if match else None
+
+
+def _seconds(text: str) -> float | None:
+    match = _TIME.fullmatch(text)
+    return sum(float(match[unit] or 0) * scale for unit, scale in (("h", 3600), ("m", 60), ("s", 1))) if match else None
+
+
+NONE = Tokens()
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Calls that were answered, their tokens, and what these cost; None where no price is known."""
+
+    calls: int = 0
+    tokens: Tokens = NONE
+    money: float | None = None
+
+    def __add__(self, other: Used) -> Used:
+        cached = None if self.tokens.cached is other.tokens.cached is None else _sum(self.tokens.cached, other.tokens.cached)
+        return Used(
+            self.calls + other.calls,
+            Tokens(self.tokens.prompt + other.tokens.prompt, self.tokens.completion + other.tokens.completion, cached=cached),
+            None if self.money is other.money is None else (self.money or 0.0) + (other.money or 0.0),
+        )
+
+    def __str__(self) -> str:
+        told = [f"{self.calls:,} calls", f"{self.tokens.prompt + self.tokens.completion:,} tokens"]
+        return ", ".join([*told, f"a cost of {amount(self.money)}"] if self.money is not None else told)
+
+
+def _sum(one: int | None, other: int | None) -> int:
+    return (one or 0) + (other or 0)
+
+
+class Purse:
+    """What was used of a budget, by all that draw on it; belongs to one event loop.
+
+    Calls are never more than allowed. Tokens and money are known when a call is answered, so that calls which are in flight by
+    then come on top.
+    """
+
+    def __init__(self, budget: Budget | None = None) -> None:
+        self.budget = budget or Budget()
+        self.used = Used()
+        self.calling = 0
+        self._began = time.monotonic()
+        self._why: HousequestError | None = None
+        self._listeners: list[Callable[[], None]] = []
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the time is up; None where none is set."""
+        return None if self.budget.seconds is None else self._began + self.budget.seconds - time.monotonic()
+
+    @property
+    def why(self) -> HousequestError | None:
+        """Why nothing more begins; None while it may."""
+        return self._why
+
+    def ended(self) -> HousequestError:
+        """Why what it was for ended before it was through, with all that was used."""
+        assert self._why is not None, "what nothing stopped is through"
+        if not isinstance(self._why, Stopped):
+            return self._why
+        used = f" Used in all, earlier sittings included: {self.used}." if self.used.calls else ""
+        return Stopped(f"{self._why}{used}", self._why.way_on)
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have ``listener`` called when even calls that wait for the endpoint shall not begin any more."""
+        self._listeners.append(listener)
+
+    def add(self, used: Used) -> None:
+        """Count what was used before."""
+        self.used += used
+
+    def begin(self, calls: int = 1) -> None:
+        """Begin a call, or so many that belong together. Raises ``Halt`` where they may not begin."""
+        budget = self.budget
+        if self.over():
+            raise Halt
+        if budget.calls is not None and self.used.calls + self.calling + calls > budget.calls:
+            self._why = self._why or _used_up(f"{budget.calls:,} calls")
+            raise Halt
+        self.calling += calls
+
+    def end(self, completion: Completion | None, prices: Prices | None, calls: int = 1) -> None:
+        """End what was begun, with what it brought."""
+        self.calling -= calls
+        if completion is None:
+            return
+        usage, cached = completion.usage, completion.timing.cached
+        tokens = Tokens(usage.prompt or 0, usage.completion or 0, cached)
+        self.used += Used(calls, tokens, cost(tokens, prices) if prices is not None else None)
+        uncounted = usage.prompt is None and usage.completion is None
+        if uncounted and (self.budget.tokens is not None or self.budget.money is not None):
+            what = "The model does not say how many tokens it used, so that a budget of them, or of money, cannot be kept."
+            self.stop(Stopped(what, "The same command goes on with it, with calls=N for a budget."))
+        self.over()
+
+    def over(self) -> bool:
+        """Whether nothing more may begin."""
+        budget, used, left = self.budget, self.used, self.seconds_left
+        if self._why is None:
+            if budget.tokens is not None and used.tokens.prompt + used.tokens.completion >= budget.tokens:
+                self.stop(_used_up(f"{budget.tokens:,} tokens"))
+            elif budget.money is not None and used.money is not None and used.money >= budget.money:
+                self.stop(_used_up(amount(budget.money)))
+            elif left is not None and left <= 0:
+                self.stop(Stopped("The time of this sitting is up."))
+        return self._why is not None
+
+    async def ring(self) -> None:
+        """End what it is for when its time is up, also where nothing happens by then."""
+        left = self.seconds_left
+        if left is not None:
+            await asyncio.sleep(max(0.0, left))
+            self.over()
+
+    def stop(self, why: HousequestError) -> None:
+        """Let nothing more begin, for a reason; the first one counts."""
+        if self._why is None:
+            self._why = why
+            for listener in self._listeners:
+                listener()
+
+
+def _used_up(what: str) -> Stopped:
+    return Stopped(f"The budget of {what} is used up.", "The same command with a larger budget goes on with it.")
+
+
+def used_before(run: RunFolder, tasks: Sequence[Selected], results: Iterable[Result], prices: Prices | None) -> Used:
+    """What earlier sittings of a run have used, from its records: finished episodes, and those that broke off.
+
+    An episode that was played again after an error left nothing of its first trial.
+    """
+    clocks = clocks_of(run, tasks)
+    finished = {result.task: result for result in results}
+    used = Used()
+    for task in tasks:
+        if task.id in finished:
+            result, cached = finished[task.id], clocks[task.id].cached if task.id in clocks else None
+            tokens = Tokens(result.prompt_tokens or 0, result.completion_tokens or 0, cached)
+            used += _priced(result.calls, tokens, prices)
+    by_name = {episode_name(task): task for task in tasks}
+    for part in sorted(run.episodes.glob("*.jsonl.part*")):
+        task = by_name.get(part.name.partition(".jsonl.part")[0])
+        if task is not None:
+            calls = list(_calls(part))
+            cached = clocks[task.id].cached if part.suffix == ".part" and task.id in clocks else None
+            tokens = Tokens(
+                sum(call.prompt_tokens or 0 for call in calls), sum(call.completion_tokens or 0 for call in calls), cached
+            )
+            used += _priced(sum(call.calls or 1 for call in calls), tokens, prices)
+    return used
+
+
+def _priced(calls: int, tokens: Tokens, prices: Prices | None) -> Used:
+    return Used(calls, tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
+
+
+def _calls(part: Path) -> Iterator[Called]:
+    with suppress(ConfigurationError):  # a damaged record, which is set aside when its task is played
+        for event in read_episode(part):
+            if isinstance(event.body, Called):
+                yield event.body

@@ -1,0 +1,237 @@
+"""A run's folder: the frozen manifest, one file an episode, an index of what has finished, and the clocks apart.
+
+::
+
+    run.json                      the manifest
+    episodes/0017-<task>.jsonl    one episode, by the task's number in its split
+    index.jsonl                   one whole line per finished episode
+    timing.jsonl                  clocks, attempts and cache figures, of every attempt
+    walls.jsonl                   the seconds of every episode, sitting by sitting
+    paths.jsonl                   what each task can be done in, found when a report is made
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from agent.episodes.record import read_episode
+from agent.evaluation.runs.result import Result, Selected, result_of
+from agent.evaluation.runs.spec import SCHEMA, Manifest, slug
+from worlds.errors import ConfigurationError, shown
+from worlds.paths import atomic_write
+from worlds.text import printable
+
+T = TypeVar("T", bound=BaseModel)
+
+LARGEST_MANIFEST = 64 << 20
+LARGEST_INDEX = 256 << 20
+
+
+class _Edition(BaseModel):
+    """As much of a manifest as any housequest can read. ``family`` is that of a run that has no episodes."""
+
+    schema_version: int = SCHEMA
+    family: str | None = None
+
+
+class RunFolder:
+    """The files of one run. Nothing is made before ``begin``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest_file = path / "run.json"
+        self.index_file = path / "index.jsonl"
+        self.timing_file = path / "timing.jsonl"
+        self.walls_file = path / "walls.jsonl"
+        self.paths_file = path / "paths.jsonl"
+        self.episodes = path / "episodes"
+
+    def episode(self, task: Selected) -> Path:
+        """Where the episode of ``task`` lies once it has finished."""
+        return self.episodes / f"{episode_name(task)}.jsonl"
+
+    def part(self, task: Selected) -> Path:
+        """Where it lies until then."""
+        return self.episodes / f"{episode_name(task)}.jsonl.part"
+
+    def begin(self, manifest: Manifest) -> None:
+        """Freeze ``manifest``, or find the same one there already.
+
+        Raises ``ConfigurationError`` with the difference where another run has begun here.
+        """
+        if not self.manifest_file.exists():
+            atomic_write(self.manifest_file, f"{manifest.model_dump_json(indent=2)}\n".encode())
+            return
+        changes = differences(self.manifest(), manifest)
+        if changes:
+            listed = "\n".join(f"  {change}" for change in changes)
+            raise ConfigurationError(
+                f"{self.path} holds a run of another configuration:\n{listed}\n"
+                "Run the same command as before to go on with it, or give --out a new folder."
+            )
+
+    def manifest(self) -> Manifest:
+        """What the run is. Raises ``ConfigurationError`` where there is none, or a damaged one."""
+        content = read(self.manifest_file, LARGEST_MANIFEST, f"{self.path} is no run's folder; it has no run.json.")
+        edition = parsed(_Edition, content, str(self.manifest_file))
+        if edition.family is not None:
+            family = printable(edition.family[:40])
+            raise ConfigurationError(
+                f"{self.path} is a run of {family}, which has no episodes; see it with `housequest report`."
+            )
+        if edition.schema_version > SCHEMA:
+            later = edition.schema_version
+            raise ConfigurationError(f"{self.manifest_file} is of a later housequest (schema {later}); update this one.")
+        return parsed(Manifest, content, str(self.manifest_file))
+
+    def results(self, tasks: Sequence[Selected]) -> list[Result]:
+        """The finished episodes of ``tasks``, in the order of the index; those whose file is gone are left out.
+
+        A line cut off in the middle of writing is no line. Raises ``ConfigurationError`` naming a damaged one.
+        """
+        content = read(self.index_file, LARGEST_INDEX) if self.index_file.exists() else b""
+        selected = {task.id: task for task in tasks}
+        found: dict[str, Result] = {}
+        for number, line in enumerate(content.split(b"\n")[:-1], start=1):
+            result = parsed(Result, line, f"{self.index_file}:{number}", " Delete the file: `housequest eval` makes it anew.")
+            if result.task not in selected:
+                raise ConfigurationError(f"{self.index_file}:{number}: {shown(result.task)} is no task of this run.")
+            if self.episode(selected[result.task]).exists():
+                found[result.task] = result
+        return [self._complete(selected[result.task], result) for result in found.values()]
+
+    def _complete(self, task: Selected, result: Result) -> Result:
+        """``result`` as this version writes it; a line of an earlier one is made anew from its episode."""
+        if result.repeated is not None:
+            return result
+        return self._recorded(task) or result
+
+    def _recorded(self, task: Selected) -> Result | None:
+        path = self.episode(task)
+        try:
+            return result_of(task, list(read_episode(path)))
+        except ValidationError as error:
+            raise ConfigurationError(f"{path} is damaged: {_fault(error)}.") from None
+
+    def recovered(self, tasks: Sequence[Selected]) -> Iterator[Result]:
+        """Results of those ``tasks`` whose episode was written whole although its line in the index was not."""
+        for task in tasks:
+            if self.episode(task).exists() and (result := self._recorded(task)) is not None:
+                yield result
+
+    def rewrite(self, results: Iterable[Result]) -> None:
+        """Write the index anew."""
+        atomic_write(self.index_file, b"".join(_line(result) for result in results))
+
+    def append(self, result: Result) -> None:
+        """Add one finished episode to the index."""
+        with self.index_file.open("ab") as file:
+            file.write(_line(result))
+
+    def clock(self, task: Selected, seconds: float, *, resumed: bool = False) -> None:
+        """Keep how many ``seconds`` a sitting gave to the episode of ``task``; ``resumed``: it went on with what was there."""
+        line = {"episode": episode_name(task), "seconds": round(seconds, 3), **({"resumed": True} if resumed else {})}
+        with self.walls_file.open("ab") as file:
+            file.write(f"{json.dumps(line)}\n".encode())
+
+    @contextmanager
+    def locked(self) -> Generator[None, None, None]:
+        """Hold the folder, so that two commands do not play the same run; a killed one lets go of it.
+
+        Raises ``ConfigurationError`` where another holds it, and for a folder that is somebody else's. Where the system has
+        no such locks, none is held.
+        """
+        ours = not self.path.is_dir() or self.manifest_file.exists() or all(_begun(file.name) for file in self.path.iterdir())
+        if not ours:
+            raise ConfigurationError(f"{self.path} is not empty and holds no run; give --out a new folder.")
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            yield
+            return
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / LOCK).open("wb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ConfigurationError(f"{self.path} is being played by another command; wait for it or stop it.") from None
+            except OSError as error:
+                if error.errno not in {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}:
+                    raise
+            yield
+
+
+LOCK = ".lock"
+
+
+def _begun(name: str) -> bool:
+    """Whether a file is what a command leaves that was killed before its run had begun."""
+    return name == LOCK or (name.startswith(".run.json.") and name.endswith(".part"))
+
+
+def episode_name(task: Selected) -> str:
+    """The name of an episode in its run: the task's number, then its id as far as a file's name can hold it."""
+    return f"{task.number:04d}-{slug(task.id)}"
+
+
+def differences(before: BaseModel, now: BaseModel) -> list[str]:
+    """What changed between two manifests, a line a change. Versions of what should not matter are not compared."""
+    old, new = (_flat(manifest.model_dump(mode="json", exclude={"versions"})) for manifest in (before, now))
+    changes = [
+        f"{key}: {shown(old.get(key), 80)} is now {shown(new.get(key), 80)}"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key)
+    ]
+    return changes if len(changes) <= 12 else [*changes[:12], f"and {len(changes) - 12} more"]
+
+
+def _flat(value: Mapping[str, Any], above: str = "") -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for key, item in value.items():
+        name = f"{above}.{key}" if above else key
+        if isinstance(item, dict):
+            flat |= _flat(cast("dict[str, Any]", item), name)
+        elif name == "tasks":
+            flat |= {name: len(item), "tasks' ids": " ".join(task if isinstance(task, str) else task["id"] for task in item)}
+        else:
+            flat[name] = item
+    return flat
+
+
+def _line(result: Result) -> bytes:
+    return f"{result.model_dump_json(exclude_none=True)}\n".encode()
+
+
+def read(path: Path, largest: int, missing: str | None = None) -> bytes:
+    """What ``path`` holds. Raises ``ConfigurationError``, with ``missing`` where it is not there."""
+    try:
+        if missing is not None and not path.is_file():
+            raise ConfigurationError(missing)
+        if path.stat().st_size > largest:
+            raise ConfigurationError(f"{path} is larger than {largest >> 20} MiB; that is none of ours.")
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:
+    """``content`` as a ``kind``. Raises ``ConfigurationError`` naming ``where``, what is wrong and the ``way_out``."""
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        raise ConfigurationError(f"{where} is damaged: {_fault(error)}.{way_out}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{where} is damaged: {shown(str(error))}.{way_out}") from None
+
+
+def _fault(error: ValidationError) -> str:
+    """What is wrong first, and where."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(str(part) for part in fault['loc']) or 'it'}: {fault['msg']}"

@@ -1,0 +1,133 @@
+"""Which tasks of a split are played: by type, the first so many, or a seeded sample."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from worlds.base import Task, World
+from worlds.errors import ConfigurationError, nearest, shown
+
+MANY = 1_000_000
+"""A split with more tasks than this has no end for practical purposes, and is never gone through."""
+
+_MOST = 10_000
+"""How many tasks of an endless split are taken at once: all are made, and proven, before the first is played."""
+
+_DRAWS = 10_000
+"""How many tasks of an endless split are looked at, for each that is wanted, until one of the type is found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The selected tasks in the split's order. ``of`` is the split's full size, ``here`` how much of it is there."""
+
+    split: str
+    tasks: tuple[Task, ...]
+    here: int
+    of: int
+
+    def __str__(self) -> str:
+        return counted(len(self.tasks), self.of)
+
+    @property
+    def warning(self) -> str | None:
+        """What is wrong with a published split that is not there in full."""
+        if self.here == self.of:
+            return None
+        return f"{self.split} has {self.here} games here and {self.of} where it is published: these are not its figures."
+
+
+def counted(selected: int, of: int) -> str:
+    """How many tasks of a split with ``of`` were selected, in words."""
+    return f"{selected} of a split without end" if of > MANY else f"{selected} of the split's {of}"
+
+
+def published_size(world: str, split: str) -> int | None:
+    """How many tasks a published split has; None for others."""
+    if world != "alfworld":
+        return None
+    from worlds.alfworld.data.tasks import PUBLISHED
+
+    return PUBLISHED.get(split)
+
+
+def find_types(wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """The task types meant by ``wanted``: whole names, or a word that only one of them has (``heat``).
+
+    Raises ``ConfigurationError`` for a word that none or several have.
+    """
+    found: list[str] = []
+    for word in wanted:
+        having = [word] if word in known else [kind for kind in known if word.lower() in kind.lower().split("_")]
+        if len(having) != 1:
+            told = "is no task type" if not having else f"could be {' or '.join(having)}"
+            raise ConfigurationError(f"--type: {shown(word)} {told}; known: {', '.join(known)}.{nearest(word, list(known))}")
+        found += having
+    return tuple(sorted(set(found)))
+
+
+def select(
+    world: World, split: str, types: Sequence[str] = (), limit: int | None = None, sample: int | None = None, seed: int = 0
+) -> Selection:
+    """Choose tasks of ``split``: those of ``types``, then the first ``limit``, or ``sample`` drawn with ``seed``.
+
+    Raises ``ConfigurationError`` when nothing is left, when both a limit and a sample are asked for, and when neither is of a
+    split without end.
+    """
+    if limit is not None and sample is not None:
+        raise ConfigurationError("--limit and --sample cannot be given together: take the first ones or drawn ones.")
+    every = world.tasks(split)
+    if len(every) > MANY:
+        tasks = _of_endless(every, split, types, limit, sample, seed)
+        return Selection(split, tasks, len(every), len(every))
+    wanted = find_types(types, sorted({task.type for task in every}))
+    tasks = tuple(task for task in every if not wanted or task.type in wanted)
+    if limit is not None:
+        tasks = tasks[:limit]
+    elif sample is not None and sample < len(tasks):
+        # The draw is over the sorted ids, whatever order a world lists its tasks in.
+        ids = set(random.Random(seed).sample(sorted(task.id for task in tasks), sample))
+        tasks = tuple(task for task in tasks if task.id in ids)
+    if not tasks:
+        raise ConfigurationError(f"The split {shown(split)} has no tasks to play.")
+    return Selection(split, tasks, len(every), max(len(every), published_size(world.name, split) or 0))
+
+
+def _of_endless(
+    every: Sequence[Task], split: str, types: Sequence[str], limit: int | None, sample: int | None, seed: int
+) -> tuple[Task, ...]:
+    """Tasks of a split that is made as it is looked at: the first ones, or drawn ones in the split's order."""
+    number = limit if limit is not None else sample
+    if number is None:
+        raise ConfigurationError(f"The split {shown(split)} has no end; say how many to play with --limit N or --sample N.")
+    if not 0 < number <= _MOST:
+        raise ConfigurationError(
+            f"{number:,} tasks of the split {shown(split)} cannot be played at once, for each is made before the first is "
+            f"played; give 1 to {_MOST:,}, and draw others with --sample N --seed S."
+        )
+    wanted = find_types(types, _known_types()) if types else ()
+    looked = iter(every) if limit is not None else _drawn(every, seed)
+    fitting = (task for task in islice(looked, number * _DRAWS) if not wanted or task.type in wanted)
+    tasks = tuple(islice(fitting, number))
+    if len(tasks) < number:
+        raise ConfigurationError(f"The split {shown(split)} has too few tasks of the type {' or '.join(wanted)}.")
+    return tuple(sorted(tasks, key=lambda task: task.number))
+
+
+def _drawn(every: Sequence[Task], seed: int) -> Iterator[Task]:
+    """Tasks at random, none twice."""
+    dice, seen = random.Random(seed), set[int]()
+    while True:
+        number = dice.randrange(len(every))
+        if number not in seen:
+            seen.add(number)
+            yield every[number]
+
+
+def _known_types() -> tuple[str, ...]:
+    from worlds.alfworld.data.tasks import TASK_TYPES
+
+    return TASK_TYPES

@@ -1,0 +1,228 @@
+"""A sweep: several agents, models, rulebooks and seeds, each a run of its own, read as one table.
+
+The file is YAML::
+
+    common:                           # settings of every arm, by the names that housequest.toml has for them
+      split: valid_seen
+    arms:                             # what is compared: a name, and what is set for it
+      react:
+        agent: react
+      reasoner-actor with rules:
+        agent: reasoner-actor
+        rules: rules.yaml             # beside the sweep's file, or the name of a rulebook
+        set: {on_subgoal: off}
+      reasoner-actor without:
+        agent: reasoner-actor
+        rules: null                   # none, though the user's own configuration may name some
+    seeds: [0, 1, 2]                  # each arm is played once with each; 0 alone where this is left out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent.config import Configuration, Said, configure
+from agent.evaluation.runs.folder import RunFolder, parsed, read
+from agent.evaluation.runs.spec import Plan, make_plan, slug
+from worlds.errors import ConfigurationError, nearest, shown
+from worlds.paths import atomic_write
+
+LARGEST_FILE = 1 << 18
+MOST_RUNS = 1_000
+LONGEST_NAME = 60
+
+SETTINGS = (
+    *("world", "engine", "split", "type", "limit", "sample", "goals", "agent", "model"),
+    *("timeout", "rules", "rules_budget", "grant", "max_steps", "set"),
+)
+"""What an arm can set; the seed is the sweep's."""
+
+_TOP = ("common", "arms", "seeds")
+_LISTS = ("type", "grant")
+_NONE = ("rules",)
+"""Settings that an arm can take back with ``null``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One of the things that are compared, and what is set for it."""
+
+    name: str
+    values: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A sweep as its file says it."""
+
+    file: Path
+    arms: tuple[Arm, ...]
+    seeds: tuple[int, ...]
+
+    @property
+    def default_folder(self) -> Path:
+        """Where its runs go unless told otherwise."""
+        return Path("runs") / slug(self.file.stem, 80)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One arm with one seed: a run of its own, in ``folder`` below the sweep's."""
+
+    arm: str
+    seed: int
+    folder: str
+    configuration: Configuration
+    plan: Plan
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Kept(_Frozen):
+    """A run of a sweep, as ``sweep.json`` keeps it."""
+
+    arm: str
+    seed: int
+    folder: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,200}$")]
+
+
+class Contents(_Frozen):
+    """What a sweep's folder holds (``sweep.json``)."""
+
+    schema_version: int = 1
+    runs: tuple[Kept, ...]
+
+
+class SweepFolder:
+    """The folder of a sweep: ``sweep.json``, and a run's folder for each arm and seed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file = path / "sweep.json"
+
+    @property
+    def begun(self) -> bool:
+        """Whether a sweep lies here."""
+        return self.file.is_file()
+
+    def begin(self, trials: tuple[Trial, ...]) -> None:
+        """Say what is played here. Raises ``ConfigurationError`` for a folder that is somebody else's."""
+        if self.path.is_dir() and not self.begun and any(self.path.iterdir()):
+            raise ConfigurationError(f"{self.path} is not empty and holds no sweep; give --out a new folder.")
+        runs = tuple(Kept(arm=trial.arm, seed=trial.seed, folder=trial.folder) for trial in trials)
+        atomic_write(self.file, f"{Contents(runs=runs).model_dump_json(indent=2)}\n".encode())
+
+    def run(self, folder: str) -> RunFolder:
+        """The run that lies in ``folder``."""
+        return RunFolder(self.path / folder)
+
+    def contents(self) -> Contents:
+        """What lies here. Raises ``ConfigurationError``."""
+        content = read(self.file, LARGEST_FILE, f"{self.path} is no sweep's folder; it has no sweep.json.")
+        return parsed(Contents, content, str(self.file))
+
+
+def read_sweep(file: Path) -> Sweep:
+    """Read a sweep's file. Raises ``ConfigurationError`` with the file and the place."""
+    top = _table(_loaded(file), str(file), _TOP)
+    common = _values(top.get("common", {}), f"{file}: common")
+    arms = top.get("arms")
+    if not isinstance(arms, dict) or not arms:
+        raise ConfigurationError(f"{file} has no arms; write what is to be compared below arms:, each with a name.")
+    named = [_arm(file, name, value, common) for name, value in cast("dict[object, object]", arms).items()]
+    seeds = _seeds(file, top.get("seeds", [0]))
+    if len(seeds) * len(named) > MOST_RUNS:
+        raise ConfigurationError(f"{file} has {len(seeds) * len(named)} runs in all; a sweep has at most {MOST_RUNS}.")
+    folders = [slug(arm.name, LONGEST_NAME) for arm in named]
+    for arm, folder in zip(named, folders, strict=True):
+        if folders.count(folder) > 1:
+            raise ConfigurationError(f"{file}: the arm {shown(arm.name)} would share its folder with another; rename one.")
+    return Sweep(file, tuple(named), seeds)
+
+
+def plan_sweep(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = None) -> Iterator[Trial]:
+    """The runs of a sweep, arm by arm; ``flags`` hold for all arms. Raises ``ConfigurationError`` and ``KnowledgeError``."""
+    given = {key: value for key, value in flags.items() if value is not None and value not in ([], ())}
+    for arm in sweep.arms:
+        for key in given:
+            if key == "seed" or key in arm.values:
+                place = "seeds" if key == "seed" else f"the arm {shown(arm.name)}"
+                raise ConfigurationError(
+                    f"--{key.replace('_', '-')} is given, and {place} of {sweep.file} says it; leave one out."
+                )
+        for seed in sweep.seeds:
+            origin = f"the arm {shown(arm.name)} of {sweep.file}"
+            said = Said(origin, {**arm.values, "seed": seed}, sweep.file.parent)
+            configuration = configure(given, folder, said)
+            name = f"{slug(arm.name, LONGEST_NAME)}-seed{seed}"
+            yield Trial(arm.name, seed, name, configuration, make_plan(configuration))
+
+
+def _arm(file: Path, name: object, value: object, common: Mapping[str, object]) -> Arm:
+    label = str(name)
+    if not label.strip() or len(label) > LONGEST_NAME or not label.isprintable():
+        raise ConfigurationError(
+            f"{file}: arms: {shown(label)} cannot name an arm; give it up to {LONGEST_NAME} plain characters."
+        )
+    own = _values(value, f"{file}: the arm {shown(label)}")
+    both = {**common, **own}
+    if "set" in common and "set" in own:
+        both["set"] = {**cast("dict[str, object]", common["set"]), **cast("dict[str, object]", own["set"])}
+    return Arm(label, both)
+
+
+def _values(value: object, where: str) -> dict[str, object]:
+    table = _table(value, where, SETTINGS)
+    for key, item in table.items():
+        if item is None and key not in _NONE:
+            raise ConfigurationError(f"{where}: {key} has no value; give it one or take it out.")
+        if key == "set" and not isinstance(item, dict):
+            raise ConfigurationError(f"{where}: set is no table; write it like {{on_subgoal: off}}.")
+    return {key: [item] if key in _LISTS and isinstance(item, str) else item for key, item in table.items()}
+
+
+def _table(value: object, where: str, known: tuple[str, ...]) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise ConfigurationError(f"{where} is no table of settings; known: {', '.join(known)}.")
+    for key in cast("dict[object, object]", value):
+        if key not in known:
+            hint = nearest(str(key), known) or f" Known: {', '.join(known)}."
+            raise ConfigurationError(f"{where} has {shown(key)}, which is unknown.{hint}")
+    return cast("dict[str, object]", value)
+
+
+def _seeds(file: Path, value: object) -> tuple[int, ...]:
+    told, listed = shown(value), cast("list[object]", value) if isinstance(value, list) else []
+    seeds = tuple(seed for seed in listed if type(seed) is int and 0 <= seed < 1 << 32)
+    if not listed or len(set(seeds)) < len(listed):
+        raise ConfigurationError(f"{file}: seeds: {told} is no list of seeds; write it like [0, 1, 2].")
+    return seeds
+
+
+def _loaded(file: Path) -> object:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    content = read(file, LARGEST_FILE, f"There is no sweep's file {file}.")
+    try:
+        _refuse_aliases(file, content)
+        value: object = YAML(typ="safe", pure=True).load(content)  # pyright: ignore[reportUnknownMemberType]
+    except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
+        raise ConfigurationError(f"{file} is not YAML: {shown(' '.join(str(error).split()), 200)}.") from None
+    return value
+
+
+def _refuse_aliases(file: Path, content: bytes) -> None:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.events import AliasEvent
+
+    events = YAML(typ="safe", pure=True).parse(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if b"*" in content and any(isinstance(event, AliasEvent) for event in events):  # pyright: ignore[reportUnknownVariableType]
+        raise ConfigurationError(f"{file} uses YAML anchors and aliases, which are not read; write each arm out.")

@@ -1,0 +1,103 @@
+"""How long episodes took, and what a cache served: read when a report is made, for no two runs have these alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from agent.episodes.record import LONGEST_LINE
+from agent.evaluation.runs.folder import RunFolder, episode_name
+from agent.evaluation.runs.result import Number, Selected, total
+from worlds.errors import ConfigurationError
+
+T = TypeVar("T", bound=BaseModel)
+
+Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What an episode took: seconds of its model's calls, attempts at them, prompt tokens that a cache served, seconds in all.
+
+    ``model`` and ``cached`` are None where no call was clocked or no cache told of, ``wall`` where it was not measured, as in a
+    run of an earlier version. Seconds in all include what other episodes in flight took. They are those of every sitting of the
+    episode, without what a kill cut off, since nobody clocked it.
+    """
+
+    model: float | None = None
+    attempts: int = 0
+    cached: int | None = None
+    wall: float | None = None
+
+
+class _Called(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    episode: str
+    of: int
+    seconds: Seconds
+    attempts: Number = 1
+    cached: Number | None = None
+
+
+class _Sat(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    episode: str
+    seconds: Seconds
+    resumed: bool = False
+
+
+def clocks_of(run: RunFolder, tasks: Sequence[Selected]) -> dict[str, Clock]:
+    """The clock of each episode that has one, by its task.
+
+    Only the attempt that stands counts: a clock of an event that had one already began again from there. A line that a killed
+    command left behind, which may have run into the next one, is left out. Raises ``ConfigurationError`` for a file that cannot
+    be read.
+    """
+    calls: dict[str, list[_Called]] = {}
+    for line in _lines(run.timing_file):
+        if (called := _parsed(_Called, line)) is not None:
+            so_far = calls.setdefault(called.episode, [])
+            while so_far and so_far[-1].of >= called.of:
+                so_far.pop()
+            so_far.append(called)
+    walls: dict[str, float] = {}
+    for line in _lines(run.walls_file):
+        if (sat := _parsed(_Sat, line)) is not None:
+            walls[sat.episode] = sat.seconds + (walls.get(sat.episode, 0.0) if sat.resumed else 0.0)
+    names = {task.id: episode_name(task) for task in tasks}
+    return {
+        task: _clock(calls.get(name, ()), walls.get(name)) for task, name in names.items() if name in calls or name in walls
+    }
+
+
+def _clock(calls: Sequence[_Called], wall: float | None) -> Clock:
+    return Clock(
+        model=sum(call.seconds for call in calls) if calls else None,
+        attempts=sum(call.attempts for call in calls),
+        cached=total(call.cached for call in calls),
+        wall=wall,
+    )
+
+
+def _parsed(kind: type[T], line: bytes) -> T | None:
+    try:
+        return kind.model_validate_json(line)
+    except (ValidationError, RecursionError):
+        return None
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    if not path.exists():
+        return
+    try:
+        with path.open("rb") as file:
+            while line := file.readline(LONGEST_LINE):
+                yield line
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None

@@ -1,0 +1,118 @@
+"""What rules are worth: the same tasks played without them and with them, each a run of its own, and paired."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from agent.agents.registry import agent_names, needs_model, takes_rules
+from agent.config import Configuration
+from agent.episodes.events import Consulted
+from agent.episodes.record import read_episode
+from agent.evaluation.analysis.compare import Comparison, compare, read_for_comparison
+from agent.evaluation.render.report import PriceList
+from agent.evaluation.runs.spec import frozen_rules, make_plan, slug
+from agent.evaluation.runs.sweep import SweepFolder, Trial
+from knowledge.library import library
+from knowledge.rules import Rule, accepted
+from worlds.errors import ConfigurationError, shown
+
+USUAL_AGENT = "reasoner-actor"
+WITHOUT, WITH = "without", "with"
+
+_NAMED = 3
+"""Rules that are named where a part of a book is meant; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Two runs that differ in the ``rules`` of ``book`` alone: ``trials`` without them and with them."""
+
+    book: str
+    rules: tuple[Rule, ...]
+    trials: tuple[Trial, Trial]
+
+    @property
+    def default_folder(self) -> Path:
+        """Where the runs go unless told otherwise: the same measurement always names the same folder."""
+        manifests = (trial.plan.manifest.model_dump_json(exclude={"versions"}) for trial in self.trials)
+        digest = sha256("\n".join(manifests).encode()).hexdigest()[:8]
+        return Path("runs") / f"measure-{slug(Path(self.book).stem, 40)}-{digest}"
+
+    def begin(self, folder: SweepFolder) -> None:
+        """Say in ``folder`` what is played there. Raises ``ConfigurationError`` for a folder that is something else's."""
+        if folder.begun and {run.folder for run in folder.contents().runs} != {WITHOUT, WITH}:
+            raise ConfigurationError(f"{folder.path} holds a sweep of other runs; give --out a new folder.")
+        folder.begin(self.trials)
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What came of a measurement; in the run with the rules, ``told`` of the paired episodes were told one of them."""
+
+    measurement: Measurement
+    comparison: Comparison
+    told: int
+
+
+def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str] = (), *, alone: bool = False) -> Measurement:
+    """How the rules ``ids`` of the book ``name`` are measured: told with the others of it that are accepted, or ``alone``.
+
+    Without ids it is the whole book against no rules. Raises ``ConfigurationError`` where the agent takes no rules or there are
+    none, and ``KnowledgeError``.
+    """
+    settings = configuration.settings
+    agent = settings.agent or USUAL_AGENT
+    if not takes_rules(agent):
+        able = ", ".join(each for each in agent_names() if takes_rules(each))
+        raise ConfigurationError(
+            f"The agent {agent!r} takes no rules, so that it plays alike with and without them; measure with one of: {able}."
+        )
+    if needs_model(agent) and not settings.model:
+        raise ConfigurationError(f"The agent {agent!r} needs a language model; name one with --model, as for eval.")
+    book = library().open(name)
+    measured = tuple(dict.fromkeys(book.rule(each) for each in ids)) or accepted(book.rules)
+    if not measured:
+        raise ConfigurationError(
+            f"{book.path} has no accepted rules, of which alone agents are told; accept some, or name a candidate by its id."
+        )
+    usual = accepted(book.rules)
+    others = () if alone or not ids else tuple(rule for rule in usual if rule not in measured)
+    together = tuple(rule for rule in book.rules if rule in measured or rule in others)
+    configuration = replace(configuration, settings=settings.model_copy(update={"agent": agent, "rules": None}))
+
+    def trial(arm: str, rules: tuple[Rule, ...]) -> Trial:
+        part = f"{_listed([rule.id for rule in rules])} alone" if alone else _part(rules, usual)
+        plan = make_plan(configuration, rules=frozen_rules(book, rules, settings.rules_budget, part) if rules else None)
+        return Trial(arm, plan.config.seed, arm, configuration, plan)
+
+    return Measurement(book.path.name, measured, (trial(WITHOUT, others), trial(WITH, together)))
+
+
+def worth(measurement: Measurement, folder: SweepFolder, prices: PriceList | None = None) -> Worth:
+    """What the runs in ``folder`` came to. Raises ``ConfigurationError``."""
+    first, second = (read_for_comparison(folder.run(trial.folder), prices) for trial in measurement.trials)
+    comparison = compare(first, second)
+    ids, paired = {rule.id for rule in measurement.rules}, {pair.second.task for pair in comparison.pairs}
+    tasks = [task for task in second.manifest.tasks if task.id in paired]
+    told = sum(_was_told(second.folder.episode(task), ids) for task in tasks)
+    return Worth(measurement, comparison, told)
+
+
+def _was_told(episode: Path, ids: set[str]) -> bool:
+    return any(isinstance(event.body, Consulted) and not ids.isdisjoint(event.body.ids) for event in read_episode(episode))
+
+
+def _part(rules: Sequence[Rule], usual: Sequence[Rule]) -> str:
+    """In what ``rules`` are others than the ``usual`` ones of their book, in words."""
+    more = [rule.id for rule in rules if rule not in usual]
+    missing = [rule.id for rule in usual if rule not in rules]
+    parts = (f"and {_listed(more)}" if more else "", f"without {_listed(missing)}" if missing else "")
+    return " ".join(filter(None, parts))
+
+
+def _listed(ids: Sequence[str]) -> str:
+    named = ", ".join(shown(each)[1:-1] for each in ids[:_NAMED])
+    return named if len(ids) <= _NAMED else f"{named} and {len(ids) - _NAMED} more"

@@ -1,0 +1,139 @@
+"""One game that is played from outside: an ordinary episode, whose agent waits for what comes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from agent.agents.base import Decision, Emitter, Grants, Turn
+from agent.episodes.events import Clocked, Ended, Event, Outcome, Started, Stepped
+from agent.episodes.loop import Terms, run_episode
+from agent.episodes.record import EpisodeRecorder
+from agent.integrations.messages import Answer
+from agent.roles.base import clean
+from worlds.base import Env, Observation
+from worlds.errors import ConfigurationError
+
+_log = logging.getLogger("housequest")
+
+
+class Guest:
+    """The agent of one game: every decision comes from outside."""
+
+    name = "mcp"
+
+    def __init__(self) -> None:
+        self.turn: Turn | None = None
+        self.waiting = asyncio.Event()
+        self._decisions: asyncio.Queue[Decision] = asyncio.Queue()
+
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> None:
+        del goal, observation, grants
+
+    async def decide(self, memory: None, turn: Turn, emit: Emitter) -> tuple[Decision, None]:
+        del memory, emit
+        self.turn = turn
+        self.waiting.set()
+        return await self._decisions.get(), None
+
+    def say(self, decision: Decision) -> None:
+        """Take this for the next decision; not before the one before was played."""
+        self.waiting.clear()
+        self._decisions.put_nowait(decision)
+
+
+class Game:
+    """One game in play, or one that has ended."""
+
+    def __init__(self, id: str, env: Env, terms: Terms, record: Path | None) -> None:
+        self.id = id
+        self.terms = terms
+        self.guest = Guest()
+        self.used = time.monotonic()
+        self.started: Started | None = None
+        self.last: Stepped | None = None
+        self.ended: Ended | None = None
+        self._env = env
+        self._turn = asyncio.Lock()
+        self.episode = asyncio.create_task(self._play(record))
+        self.episode.add_done_callback(self._over)
+
+    async def _play(self, path: Path | None) -> None:
+        try:
+            with ExitStack() as stack:
+                recorder = None if path is None else stack.enter_context(EpisodeRecorder(path))
+
+                def listen(event: Event | Clocked) -> None:
+                    if recorder is not None:
+                        recorder(event)
+                    if isinstance(event, Event):
+                        self._hear(event)
+
+                await run_episode(self._env, self.guest, self.terms, listen)
+        finally:
+            if self.terms.inline:
+                self._env.close()
+            else:
+                await asyncio.to_thread(self._env.close)
+
+    def _hear(self, event: Event) -> None:
+        match event.body:
+            case Started() as started:
+                self.started = started
+            case Stepped() as stepped:
+                self.last = stepped
+            case Ended() as ended:
+                self.ended = ended
+            case _:
+                pass
+
+    def _over(self, episode: asyncio.Task[None]) -> None:
+        if not episode.cancelled() and (error := episode.exception()) is not None:
+            _log.error("A game broke off: %s", clean(str(error)))
+        elif self.ended is not None and self.ended.outcome == "error":
+            _log.error("A game ended with an error: %s", self.ended.message)
+        self.guest.waiting.set()
+
+    async def begun(self) -> None:
+        """Wait until the first command can be given, or the game is over."""
+        await self.guest.waiting.wait()
+
+    async def say(self, decision: Decision) -> Answer:
+        """Play ``decision``; raises ``ConfigurationError`` where the game is over. Calls at once are played one by one."""
+        async with self._turn:
+            await self.guest.waiting.wait()
+            self.used = time.monotonic()
+            if self.episode.done():
+                raise ConfigurationError(f"This game is over: {self.reason}. Begin a new one.")
+            self.last = None
+            self.guest.say(decision)
+            await self.guest.waiting.wait()
+            return self.answer()
+
+    def answer(self) -> Answer:
+        """What the last command came to."""
+        over, last = self.episode.done(), self.last
+        left = self.guest.turn.left if self.guest.turn is not None else self.terms.max_turns
+        return Answer(
+            observation=last.observation if last is not None else "",
+            accepted=last is not None and last.accepted,
+            explanation=last.explanation if last is not None else None,
+            turns_left=0 if over else left,
+            over=over,
+            outcome=self.outcome if over else None,
+            reason=self.reason if over else None,
+        )
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.ended.outcome if self.ended is not None else "error"
+
+    @property
+    def reason(self) -> str:
+        """Why the game is over. What broke names files, which are not for clients: it is in the log."""
+        if self.ended is None or self.ended.outcome == "error":
+            return "the game broke; whoever runs this server finds why in its log"
+        return f"won in {self.ended.turns} turns" if self.ended.outcome == "won" else self.ended.reason

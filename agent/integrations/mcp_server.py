@@ -1,0 +1,155 @@
+"""A Model Context Protocol server with which any MCP client plays. Needs the extra ``mcp``.
+
+Its tools are thin: `agent.integrations.games` has the games and what may be told of them. What fails on purpose is told to
+the client in its own words; a game that breaks is told of in general ones, for the particular ones name files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Annotated
+
+from pydantic import Field
+
+from agent.config import Grant, Seed
+from agent.integrations.games import LONGEST_COMMAND, MOST_LISTED, Games, Offer, Wish
+from agent.integrations.messages import Answer, Listing, Opening, Possible
+from worlds.errors import ConfigurationError, HousequestError
+
+try:
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+except ImportError:
+    raise ConfigurationError('This needs the MCP SDK; install it with: pip install "housequest[mcp]"') from None
+
+HOST = "127.0.0.1"
+"""The one address that is listened on: who plays over HTTP is on the same machine."""
+
+MANUAL = "housequest://manual"
+
+_INSTRUCTIONS = """\
+Tasks in a household, played in text. Call new_game, read the goal and the opening, then call act with one command at a time \
+until the answer says that the game is over. Names carry numbers, as the text shows them (fridge 1). A command that is \
+refused changes nothing and spends a turn. What a closed or a distant place holds is not told until you look.
+
+The forms of a command:
+"""
+
+_log = logging.getLogger("housequest")
+
+GameId = Annotated[str, Field(max_length=64, description="The id that new_game told.")]
+Name = Annotated[str, Field(max_length=200)]
+
+
+def make_server(games: Games) -> MCPServer:
+    """The server over ``games``, with its tools; nothing runs yet."""
+    manual = games.offer.world.manual
+    server = MCPServer(name="housequest", instructions=f"{_INSTRUCTIONS}{manual}", log_level="WARNING")
+
+    @server.resource(MANUAL, name="manual", description="The forms of a command, one a line.", mime_type="text/plain")
+    def read_manual() -> str:  # pyright: ignore[reportUnusedFunction]
+        return manual
+
+    @server.tool()
+    async def list_tasks(  # pyright: ignore[reportUnusedFunction]
+        split: Annotated[Name | None, Field(description="Which split; the first one where none is given.")] = None,
+        first: Annotated[int, Field(ge=1, le=1 << 62, description="The place in the split to begin at.")] = 1,
+        count: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 20,
+    ) -> Listing:
+        """List tasks by name and goal, and the splits that there are."""
+        with _told():
+            return await games.tasks(split, first, count)
+
+    @server.tool()
+    async def new_game(  # pyright: ignore[reportUnusedFunction]
+        task: Annotated[
+            Name | None, Field(description="A task by name, as list_tasks has it; without one, it is drawn.")
+        ] = None,
+        split: Annotated[Name | None, Field(description="The split to draw from.")] = None,
+        type: Annotated[Name | None, Field(description="The type to draw, where types are granted.")] = None,
+        seed: Annotated[Seed | None, Field(description="Draws the same task each time.")] = None,
+        grants: Annotated[
+            list[Grant] | None, Field(max_length=3, description="What the player sees beyond text; all that is granted here.")
+        ] = None,
+    ) -> Opening:
+        """Begin a game: the id to play it with, the goal, and what is seen at the start."""
+        with _told():
+            return await games.new(Wish(task, split, type, seed, None if grants is None else tuple(grants)))
+
+    @server.tool(description=f"Play one command and read what it came to. The forms of a command:\n{manual}")
+    async def act(  # pyright: ignore[reportUnusedFunction]
+        game: GameId, command: Annotated[str, Field(max_length=LONGEST_COMMAND)]
+    ) -> Answer:
+        with _told():
+            return await games.act(game, command)
+
+    @server.tool()
+    async def give_up(game: GameId) -> Answer:  # pyright: ignore[reportUnusedFunction]
+        """End a game as lost."""
+        with _told():
+            return await games.give_up(game)
+
+    if "admissible" in games.offer.grants:
+
+        @server.tool()
+        async def commands(game: GameId) -> Possible:  # pyright: ignore[reportUnusedFunction]
+            """List the commands that would be accepted now."""
+            with _told():
+                return await games.commands(game)
+
+    return server
+
+
+async def serve_stdio(offer: Offer) -> None:
+    """Serve the client at standard input and output until it goes away, or an interrupt ends the process."""
+    leaving: list[asyncio.Task[None]] = []
+    async with Games(offer) as games:
+        if sys.platform != "win32":
+            # Standard input is read by a thread that no interrupt wakes: it would be waited for until the next line.
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGINT, lambda: leaving.append(loop.create_task(_leave(games))))
+        await make_server(games).run_stdio_async()
+
+
+async def serve_http(offer: Offer, port: int, tell: Callable[[str], None]) -> None:
+    """Serve clients of this machine over streamable HTTP until interrupted; ``tell`` is told the address.
+
+    ``port`` 0 takes a free one. Raises ``ConfigurationError`` where the port cannot be had.
+    """
+    import uvicorn
+
+    try:
+        listening = socket.create_server((HOST, port))
+    except OSError as error:
+        raise ConfigurationError(f"--http: port {port} of {HOST} cannot be listened on: {error.strerror}.") from None
+    with listening:
+        async with Games(offer) as games:
+            app = make_server(games).streamable_http_app(host=HOST)
+            tell(f"http://{HOST}:{listening.getsockname()[1]}/mcp")
+            server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3))
+            await server.serve(sockets=[listening])
+
+
+async def _leave(games: Games) -> None:
+    """End the games, then the process, as an interrupt does."""
+    await games.close()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def _told() -> Generator[None, None, None]:
+    """Tells a client what it did wrong, and of all else only that it happened."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ToolError(str(error)) from None
+    except HousequestError as error:
+        _log.error("A game cannot be played: %s", error)
+        raise ToolError("This game cannot be played; whoever runs this server finds why in its log.") from None

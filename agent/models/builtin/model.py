@@ -1,0 +1,266 @@
+"""The model that ships: a specialist for household text games, small enough to run anywhere in a few milliseconds a reply.
+
+It computes in NumPy in a thread of its own, one call after another. A prompt is read in blocks of fixed size, and blocks that
+an earlier prompt began with are not read again. As a block is computed alike whether it was kept or not, the reply to a prompt
+is the same bytes however many games are played at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from agent.models.arguments import refuse_unsupported
+from agent.models.base import Bias, Capabilities, Completion, Message, Scores, Timing, TokenChoice, Usage
+from agent.models.builtin.file import SHIPPED, BuiltinFile, read_builtin
+from agent.models.builtin.network import Cache, Floats
+from agent.roles.brief import is_brief
+from worlds.errors import ModelError, Unsupported
+
+_CAPABILITIES = Capabilities(log_probabilities=True, scoring=True, choices=True, deterministic=True)
+_BLOCK = 32
+_CACHES = 8
+_MOST_TOKENS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What one call of ``complete`` asks for."""
+
+    tokens: list[int]
+    stop: tuple[str, ...]
+    max_tokens: int
+    temperature: float
+    seed: int
+    top: int
+    choices: tuple[str, ...] | None
+    called_off: threading.Event
+
+
+class BuiltinModel:
+    """Replies to the prompts of `agent.roles.brief`, on which it was trained, and to no others.
+
+    A conversation that ends with an assistant's message has that message continued.
+    """
+
+    def __init__(self, file: BuiltinFile, *, name: str = "builtin") -> None:
+        self._name = name
+        self._vocabulary = file.vocabulary
+        self._reader = _Reader(file)
+        # Matrices as small as these are not worth sharing out: on busy cores threads wait for each other many times as long.
+        self._thread = ThreadPoolExecutor(1, "builtin-model", threadpool_limits, (1, "blas"))
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def brief(self) -> bool:
+        return True
+
+    async def capabilities(self) -> Capabilities:
+        return _CAPABILITIES
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        top_logprobs: int = 0,
+        choices: Sequence[str] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        bias: Bias | None = None,
+    ) -> Completion:
+        refuse_unsupported(self._name, _CAPABILITIES, schema=schema, bias=bias)
+        asked = _Asked(
+            self._tokens(messages),
+            tuple(stop),
+            min(max_tokens, _MOST_TOKENS),
+            temperature,
+            seed or 0,
+            top_logprobs,
+            None if choices is None else tuple(choices),
+            threading.Event(),
+        )
+        began = perf_counter()
+        completion, cached = await self._aside(asked.called_off, partial(self._complete, asked))
+        timing = Timing(perf_counter() - began, cached=cached)
+        return Completion(completion.text, completion.finish, completion.usage, timing, completion.tokens)
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+        tokens = self._tokens(messages)
+        called_off = threading.Event()
+        scores = partial(self._scores, tokens, tuple(continuations), called_off, ended=False)
+        return Scores(tuple(await self._aside(called_off, scores)))
+
+    async def aclose(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _aside(self, called_off: threading.Event, work: Any) -> Any:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        finally:
+            called_off.set()
+
+    def _tokens(self, messages: Sequence[Message]) -> list[int]:
+        known = self._vocabulary
+        if not any(message.role == "user" and is_brief(message.content) for message in messages):
+            raise Unsupported(
+                f"The model {self._name} knows the prompts of the agent reasoner-actor alone; play with that agent, or name a "
+                "chat model, for example openai:NAME."
+            )
+        tokens: list[int] = []
+        for message in messages:
+            mark = {"system": known.system, "user": known.user, "assistant": known.reply}[message.role]
+            tokens += (mark, *known.encode(message.content))
+            if message.role == "assistant" and message is not messages[-1]:
+                tokens.append(known.end)
+        if messages[-1].role != "assistant":
+            tokens.append(known.reply)
+        return tokens
+
+    def _complete(self, asked: _Asked) -> tuple[Completion, int]:
+        if asked.choices is not None:
+            return self._choose(asked)
+        known = self._vocabulary
+        cache, logits, cached = self._reader.read(asked.tokens, room=1)
+        random = np.random.default_rng([asked.seed, crc32(np.array(asked.tokens).tobytes())])
+        said: list[int] = []
+        choices: list[TokenChoice] = []
+        text, finish = "", "length"
+        most = min(asked.max_tokens, self._reader.context - len(asked.tokens))
+        while len(said) < most and not asked.called_off.is_set():
+            token = _drawn(logits, asked.temperature, random)
+            if token == known.end:
+                finish = "stop"
+                break
+            if asked.top:
+                choices.append(self._choice(logits, token, asked.top))
+            said.append(token)
+            text = known.decode(said)
+            if ends := [at for at in (text.find(word) for word in asked.stop if word) if at >= 0]:
+                text, finish = text[: min(ends)], "stop"
+                break
+            logits = self._reader.follow([token], cache)
+        return Completion(text, finish, Usage(len(asked.tokens), len(said)), tokens=tuple(choices)), cached
+
+    def _choose(self, asked: _Asked) -> tuple[Completion, int]:
+        if not asked.choices:
+            raise ModelError(f"{self._name} was given nothing to choose from; give at least one text.")
+        scores = np.array(self._scores(asked.tokens, asked.choices, asked.called_off, ended=True))
+        random = np.random.default_rng([asked.seed, crc32(np.array(asked.tokens).tobytes())])
+        text = asked.choices[_drawn(scores, asked.temperature, random)]
+        return Completion(text, "stop", Usage(len(asked.tokens), len(self._vocabulary.encode(text)))), 0
+
+    def _scores(
+        self, tokens: list[int], continuations: Sequence[str], called_off: threading.Event, *, ended: bool
+    ) -> list[float]:
+        """log p of each continuation; ``ended``: and that nothing follows it."""
+        known = self._vocabulary
+        each = [known.encode(text) + [known.end] * ended for text in continuations]
+        cache, first, _ = self._reader.read(tokens, room=max((len(one) for one in each), default=0))
+        length, found = cache.length, [0.0] * len(each)
+        for at, one in enumerate(each):
+            if called_off.is_set():
+                break
+            cache.length = length
+            if one:
+                rest = self._reader.follow(one[:-1], cache, every=True) if len(one) > 1 else first[None, :0]
+                logits = np.vstack((first[None], rest)) if len(one) > 1 else first[None]
+                found[at] = float(sum(_logs(row)[token] for row, token in zip(logits, one, strict=True)))
+        cache.length = length
+        return found
+
+    def _choice(self, logits: Floats, token: int, top: int) -> TokenChoice:
+        logs, names = _logs(logits), self._vocabulary.tokens
+        best = np.argsort(-logs, kind="stable")[:top]
+        return TokenChoice(names[token], float(logs[token]), tuple((names[int(id)], float(logs[int(id)])) for id in best))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """Whole blocks of a prompt, and a cache that begins with them."""
+
+    tokens: list[int]
+    cache: Cache
+
+
+class _Reader:
+    """Reads prompts, and keeps the caches of the latest few."""
+
+    def __init__(self, file: BuiltinFile) -> None:
+        self._network = file.network
+        self._kept: list[_Kept] = []
+
+    @property
+    def context(self) -> int:
+        return self._network.shape.context
+
+    def read(self, tokens: list[int], *, room: int) -> tuple[Cache, Floats, int]:
+        """The cache after ``tokens``, the logits that follow, and how many tokens were not read again.
+
+        The cache is good until the next call. Raises ``ModelError`` where ``room`` tokens more would be too many.
+        """
+        if len(tokens) + room > self.context:
+            raise ModelError(
+                f"The prompt of {len(tokens)} tokens is too long for the built-in model, which reads {self.context}; give it "
+                "fewer or shorter rules and hints."
+            )
+        # The last block is always read, since its logits are wanted; only whole blocks are kept.
+        whole = (len(tokens) - 1) // _BLOCK * _BLOCK
+        best = max(self._kept, key=lambda kept: _shared(kept.tokens, tokens), default=None)
+        known = 0 if best is None else min(_shared(best.tokens, tokens) // _BLOCK * _BLOCK, whole)
+        if best is not None and known == len(best.tokens):
+            self._kept.remove(best)
+            cache = best.cache
+        else:
+            cache = Cache(self._network.shape)
+            if best is not None:
+                cache.copy_of(best.cache, known)
+        cache.length = known
+        for start in range(known, whole, _BLOCK):
+            self._network.read(tokens[start : start + _BLOCK], cache)
+        self._kept = [*self._kept, _Kept(tokens[:whole], cache)][-_CACHES:]
+        return cache, self._network.read(tokens[whole:], cache), known
+
+    def follow(self, tokens: Sequence[int], cache: Cache, *, every: bool = False) -> Floats:
+        return self._network.read(tokens, cache, every=every)
+
+
+def _shared(some: Sequence[int], others: Sequence[int]) -> int:
+    """How many tokens both begin with."""
+    for at, (one, other) in enumerate(zip(some, others, strict=False)):
+        if one != other:
+            return at
+    return min(len(some), len(others))
+
+
+def _drawn(logits: Floats, temperature: float, random: np.random.Generator) -> int:
+    if temperature <= 0:
+        return int(np.argmax(logits))
+    chances = np.exp(_logs(logits.astype(np.float64) / temperature))
+    return int(random.choice(len(logits), p=chances / chances.sum()))
+
+
+def _logs(logits: Floats) -> Floats:
+    shifted = logits - logits.max()
+    return shifted - np.log(np.exp(shifted).sum())
+
+
+def load_builtin(file: Path | None = None, *, name: str = "builtin") -> BuiltinModel:
+    """The model that ships, or the one in ``file``. Raises ``ConfigurationError``."""
+    return BuiltinModel(read_builtin(SHIPPED if file is None else file), name=name)

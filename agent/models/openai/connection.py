@@ -1,0 +1,81 @@
+"""The SDK's client with everything shut that we do not open ourselves. Imports the SDK: import it on first use."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+import httpx2
+from openai import AsyncOpenAI
+
+from agent.models.openai.keys import Endpoint
+from agent.models.openai.wire import NotACompletion
+
+LARGEST_ANSWER = 1 << 20
+"""Bytes of an answer that are read; a reply of 512 tokens takes some thousand."""
+
+CONNECTIONS = 1_000
+"""Calls in flight at once; more wait until one of these ends."""
+
+LONGEST_CONNECT = 10.0
+KEEP_ALIVE = 4.0
+"""Seconds that an idle connection is kept; common servers drop theirs after five."""
+
+_HEADERS = frozenset({"accept", "connection", "content-length", "content-type", "host", "transfer-encoding", "user-agent"})
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        total = 0
+        async for chunk in self._stream:
+            total += len(chunk)
+            if total > LARGEST_ANSWER:
+                raise NotACompletion(f"answered with more than {LARGEST_ANSWER >> 20} MiB")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _bound(response: httpx2.Response) -> None:
+    # Compressed, a small answer can be a huge one; it was asked for uncompressed.
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise NotACompletion("answered with a compressed body, which was not asked for")
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _Bounded(response.stream)
+
+
+def connect(endpoint: Endpoint, key: str, timeout: float) -> AsyncOpenAI:
+    """A client that sends ``key`` to ``endpoint`` and nothing from the environment; it neither redirects nor retries nor keeps
+    cookies.
+
+    Only the time to connect is limited here; whoever calls limits the whole call, for a body that dribbles in never
+    exceeds the time between two reads.
+    """
+
+    async def sent_by_us(request: httpx2.Request) -> None:
+        # The SDK adds OPENAI_CUSTOM_HEADERS, organisation and project from the environment by itself.
+        kept = {name: value for name, value in request.headers.items() if name in _HEADERS or name.startswith("x-stainless-")}
+        request.headers = httpx2.Headers({**kept, "accept-encoding": "identity", "authorization": f"Bearer {key}"})
+
+    client = httpx2.AsyncClient(
+        timeout=httpx2.Timeout(None, connect=min(timeout, LONGEST_CONNECT)),
+        limits=httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=KEEP_ALIVE),
+        follow_redirects=False,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        event_hooks={"request": [sent_by_us], "response": [_bound]},
+    )
+    return AsyncOpenAI(
+        api_key=key,
+        admin_api_key="",
+        organization="",
+        project="",
+        webhook_secret="",
+        base_url=endpoint.url,
+        timeout=client.timeout,
+        max_retries=0,
+        http_client=client,
+    )

@@ -1,0 +1,400 @@
+"""Any OpenAI-compatible endpoint, through the official SDK's chat completions.
+
+The SDK speaks the protocol; retrying is done here, where attempts are counted and waits are bounded. Whatever an endpoint
+sends ends as a ``Completion`` or a ``ModelError``: what the model said, even nothing, is a reply; what is no chat
+completion is an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from agent.models.arguments import refuse_unsupported
+from agent.models.base import Bias, Capabilities, Completion, Message, Scores
+from agent.models.openai.keys import PLACEHOLDER, Endpoint, KeyRing
+from agent.models.openai.probes import ENOUGH, QUESTION, chosen, gained, probed, scoring, wishes
+from agent.models.openai.rate_limiter import Gate, Verdict
+from agent.models.openai.wire import (
+    Dialect,
+    NotACompletion,
+    Refusal,
+    backoff,
+    chat,
+    encodable,
+    printable,
+    read_completion,
+    read_refusal,
+    retry_after,
+)
+from worlds.errors import ModelError, Unsupported
+
+if TYPE_CHECKING:
+    from openai import APIConnectionError, APIStatusError, AsyncOpenAI
+
+LONGEST_WAIT = 60.0
+"""Seconds that a server may ask to wait before the next attempt; one that asks for more has refused."""
+
+LONGEST_MESSAGE = 700
+MOST_CROWDED = 60
+"""Refusals of one call that were due to the many others: far more than it takes to find an endpoint's limit."""
+
+SHORTEST_SECRET = 16
+"""A shorter key is not looked for in replies: it could be a word of theirs."""
+
+SCORED_AT_ONCE = 16
+"""Texts of one scoring that are in flight at once."""
+
+_MOST_LEARNT = 4
+_WRAPPED = 64
+"""Tokens for what stands round a choice, and for spaces."""
+
+_AGAIN = frozenset({408, 409, 429})
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """An attempt that brought no completion.
+
+    ``again``: another one may; ``asked``: seconds that the server wants to pass; ``crowded``: there were too many calls;
+    ``hopeless``: no other call would fare better.
+    """
+
+    what: str
+    way_out: str
+    again: bool = False
+    asked: float | None = None
+    refusal: Refusal | None = None
+    crowded: bool = False
+    hopeless: bool = False
+
+
+_UNTOLD = _Failure(
+    "was to tell how likely each token of a prompt is and did not, or not in a form that can be read",
+    "Its server does not score texts at all times; use another model or server, or an agent that only needs replies.",
+)
+
+
+def _begun(messages: Sequence[Message], text: str) -> list[Message]:
+    """The conversation with ``text`` as the reply's beginning; servers refuse an empty message."""
+    return [*messages, Message("assistant", text)] if text else list(messages)
+
+
+def _held(completion: Completion, choices: Sequence[str]) -> Completion | _Failure:
+    """The completion with the one of ``choices`` that it names."""
+    named = chosen(completion.text, choices)
+    if named is None:
+        what = f"was to choose among {len(choices)} texts and answered with none of them ({printable(completion.text, 80)})"
+        return _Failure(what, "Its server does not hold a reply to a schema at all times; use another model or server.")
+    return replace(completion, text=named)
+
+
+class OpenAIModel:
+    """A model behind an OpenAI-compatible endpoint.
+
+    ``timeout`` limits each attempt as a whole, in seconds; one that ran out of time is not repeated, since the next would
+    be as slow. ``retries`` counts the further attempts after 408, 409, 429, 5xx and dropped connections; a 429 that was due
+    to calls sent before a `Gate` held them back is none of them. ``wait`` stretches the pauses between them: 1 in earnest, next
+    to nothing in a test. Raises ``ConfigurationError`` when the key that belongs to ``endpoint`` is missing.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        endpoint: Endpoint,
+        *,
+        name: str,
+        keys: KeyRing,
+        timeout: float = 60.0,
+        retries: int = 6,
+        wait: float = 1.0,
+    ) -> None:
+        self._model = model
+        self._endpoint = endpoint
+        self._name = name
+        self._key = keys.key(endpoint)
+        self._variable = keys.variable(endpoint)
+        self._most = keys.concurrency(endpoint)
+        self._timeout = timeout
+        self._retries = retries
+        self._wait = wait
+        self._dialect = Dialect(official=endpoint.official)
+        self._chance = random.Random()
+        self._client: AsyncOpenAI | None = None
+        self._opening = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._gate = Gate(self._most)
+        self._reached = False
+        self._answered = False
+        self._probing = asyncio.Lock()
+        self._offered: Capabilities | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def gate(self) -> Gate:
+        """Holds calls back where the endpoint says that they are too many."""
+        return self._gate
+
+    @property
+    def brief(self) -> bool:
+        return False
+
+    async def capabilities(self) -> Capabilities:
+        """What this very server was found to do, by small calls when it is first asked; `agent.models.openai.probes`."""
+        await self._connected()
+        async with self._probing:
+            if self._offered is None:
+                self._offered = await probed(self._probe)
+            return self._offered
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        top_logprobs: int = 0,
+        choices: Sequence[str] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        bias: Bias | None = None,
+    ) -> Completion:
+        more = wishes(top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
+        if more:
+            offered = await self.capabilities()
+            refuse_unsupported(self._name, offered, top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
+        if choices:
+            # Cut off, a choice would be none; its end is known.
+            max_tokens = max(max_tokens, _WRAPPED + max(len(encodable(choice).encode()) for choice in choices))
+        return await self._answered_to(
+            chat(messages), more, stop=stop, max_tokens=max_tokens, temperature=temperature, seed=seed, choices=choices
+        )
+
+    async def _answered_to(
+        self,
+        conversation: list[dict[str, str]],
+        more: Mapping[str, Any],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        choices: Sequence[str] | None = None,
+    ) -> Completion:
+        """The answer to ``conversation`` with ``more`` parameters, by as many attempts as it takes. Raises ``ModelError``."""
+        client = await self._connected()
+        started = time.perf_counter()
+        attempts = failures = crowded = 0
+        while True:
+            parameters = self._dialect.parameters(stop=stop, max_tokens=max_tokens, temperature=temperature, seed=seed)
+            attempts += 1
+            outcome, early = await self._admitted(client, conversation, {**parameters, **more})
+            if isinstance(outcome, Completion) and choices is not None:
+                outcome = _held(outcome, choices)
+            if isinstance(outcome, Completion):
+                timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=attempts)
+                return replace(outcome, timing=timing)
+            if outcome.refusal is not None:
+                refused = self._dialect.learn(parameters, outcome.refusal)
+                if refused is not None:
+                    _log.warning("%s does not take %s; it is left out or renamed from here on.", self._name, refused)
+                    continue
+            if early and crowded < MOST_CROWDED:
+                crowded += 1
+            else:
+                failures += 1
+            if not outcome.again or failures > self._retries or (outcome.asked or 0.0) > LONGEST_WAIT:
+                raise self._error(outcome, attempts, attempts + self._retries + 1 - failures)
+            if outcome.asked is None:
+                await self._gate.rest(backoff(max(failures, 1), self._chance.random()) * self._wait)
+            elif not outcome.crowded:
+                await self._gate.rest(outcome.asked * self._wait)
+
+    async def _probe(self, wanted: Mapping[str, Any], /, *, said: str = "", tokens: int = ENOUGH) -> Completion | None:
+        """One attempt with ``wanted``; None where it was in vain. Raises ``ModelError`` where no other would fare better."""
+        client, conversation = await self._connected(), chat(_begun([Message("user", QUESTION)], said))
+        for _ in range(_MOST_LEARNT):
+            parameters = self._dialect.parameters(stop=(), max_tokens=tokens, temperature=0.0, seed=None)
+            outcome, _early = await self._admitted(client, conversation, {**parameters, **wanted})
+            if isinstance(outcome, Completion):
+                return outcome
+            if outcome.hopeless:
+                raise self._error(outcome, 1, 1)
+            if outcome.refusal is None or self._dialect.learn(parameters, outcome.refusal) is None:
+                return None
+        return None
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+        """log p of each continuation as the next message, by a call each, and one for the prompt alone; see `gained`.
+
+        What a server's template leaves out of a message, such as spaces at its ends, is not scored.
+        """
+        if not (await self.capabilities()).scoring:
+            raise Unsupported(f"{self._name} does not score given texts; use an agent that only needs replies.")
+        started = time.perf_counter()
+        alone = await self._read(messages, "")
+        room = asyncio.Semaphore(SCORED_AT_ONCE)
+
+        async def scored(text: str) -> Scores:
+            async with room:
+                whole = await self._read(messages, text)
+            gain = gained(alone.read, whole.read) if text else 0.0
+            if gain is None:
+                raise self._error(_UNTOLD, whole.timing.attempts, whole.timing.attempts)
+            return Scores((gain,), 1, whole.usage, whole.timing)
+
+        tasks = [asyncio.ensure_future(scored(text)) for text in continuations]
+        try:
+            found = await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        scores = Scores.joined([Scores((), 1, alone.usage, alone.timing), *found])
+        return replace(scores, timing=replace(scores.timing, seconds=time.perf_counter() - started))
+
+    async def _read(self, messages: Sequence[Message], text: str) -> Completion:
+        """An answer with the tokens of the prompt, at whose end stands ``text``. Raises ``ModelError``, also without them."""
+        completion = await self._answered_to(chat(_begun(messages, text)), scoring(text), max_tokens=1)
+        if not completion.read:
+            raise self._error(_UNTOLD, completion.timing.attempts, completion.timing.attempts)
+        return completion
+
+    async def aclose(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _connected(self) -> AsyncOpenAI:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            # Connections belong to the loop that made them, and somebody may call asyncio.run once an episode.
+            self._loop, self._client, self._opening, self._gate = loop, None, asyncio.Lock(), Gate(self._most)
+            self._probing = asyncio.Lock()
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._connect)
+            return self._client
+
+    def _connect(self) -> AsyncOpenAI:
+        # The SDK takes seconds to import, and a screen may be running meanwhile: hence in a thread, on first use.
+        from agent.models.openai.connection import connect
+
+        return connect(self._endpoint, self._key, self._timeout)
+
+    async def _admitted(
+        self, client: AsyncOpenAI, conversation: list[dict[str, str]], parameters: dict[str, Any]
+    ) -> tuple[Completion | _Failure, bool]:
+        """One attempt once the gate lets it in; and whether it was refused for being one of too many, as was known by then."""
+        gate = self._gate
+        ticket = await gate.enter()
+        verdict: Verdict = "other"
+        wait, early = 0.0, False
+        try:
+            outcome = await self._attempt(client, conversation, parameters)
+            if isinstance(outcome, Completion):
+                verdict = "answered"
+            elif outcome.crowded:
+                verdict, early = "crowded", ticket.round != gate.round
+                wait = outcome.asked * self._wait if outcome.asked is not None and outcome.asked <= LONGEST_WAIT else 0.0
+            return outcome, early
+        finally:
+            gate.leave(ticket, verdict, wait)
+
+    async def _attempt(
+        self, client: AsyncOpenAI, conversation: list[dict[str, str]], parameters: dict[str, Any]
+    ) -> Completion | _Failure:
+        import openai
+
+        try:
+            async with asyncio.timeout(self._timeout):
+                # Given as they are: the SDK would walk all of a growing conversation again at every call.
+                answer = await client.chat.completions.with_raw_response.create(
+                    model=self._model, messages=[], extra_body={"messages": conversation, **parameters}
+                )
+            self._reached = True
+            response = answer.http_response
+            completion = read_completion(self._heard(response.content), response.headers.get("content-type", ""))
+            self._answered = True
+            return completion
+        except TimeoutError:
+            return _Failure(
+                f"did not answer within {self._timeout:g} seconds",
+                "Give it longer with --timeout SECONDS, or use a quicker model or server.",
+            )
+        except NotACompletion as error:
+            return _Failure(str(error), "Check that the address is an OpenAI-compatible one (it often ends in /v1).")
+        except openai.APIStatusError as error:
+            self._reached = True
+            return self._refused(error)
+        except openai.APIConnectionError as error:
+            return self._dropped(error)
+
+    def _heard(self, body: bytes) -> bytes:
+        # A reply is recorded, and an endpoint may say back what it was sent.
+        secret = self._key != PLACEHOLDER and len(self._key) >= SHORTEST_SECRET
+        return body.replace(self._key.encode(), b"[key]") if secret else body
+
+    def _refused(self, error: APIStatusError) -> _Failure:
+        status = error.status_code
+        refusal = read_refusal(error.response.content)
+        said = f" ({refusal.message})" if refusal.message else ""
+        if 300 <= status < 400:
+            where = error.response.headers.get("location", "nowhere")
+            what = f"sends on to {where}, and a key is not carried to another address"
+            return _Failure(what, "Name that address instead.", hopeless=not self._answered)
+        if status in {401, 403}:
+            variable = self._variable
+            way_out = (
+                f"Check the key in {variable}."
+                if variable
+                else f'Name its key by key_env under [endpoints."{self._endpoint.address}"] in your own housequest.toml.'
+            )
+            return _Failure(f"refused access with {status}{said}", way_out, hopeless=not self._answered)
+        if status == 404:
+            way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
+            return _Failure(f"answered 404{said}", way_out, hopeless=not self._answered)
+        spent = refusal.code == "insufficient_quota"
+        if (status in _AGAIN or status >= 500) and not spent:
+            asked = retry_after(error.response.headers, time.time())
+            wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
+            way_out = "Try again later, or with fewer workers."
+            return _Failure(f"answered {status}{said}{wish}", way_out, again=True, asked=asked, crowded=status == 429)
+        if spent:
+            return _Failure(f"answered {status}{said}", "Check the account's quota.", hopeless=True)
+        way_out = "Check the model's name and settings."
+        return _Failure(f"answered {status}{said}", way_out, refusal=refusal if status in {400, 422} else None)
+
+    def _dropped(self, error: APIConnectionError) -> _Failure:
+        import httpx2
+
+        cause = error.__cause__
+        never_there = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError) and not self._reached
+        if never_there:
+            # Nothing was dropped: a server that is not running is better told at once than after half a minute.
+            what = f"cannot be reached ({cause})"
+            return _Failure(what, "Check the address, and that the server is running.", hopeless=True)
+        way_out = "Check the connection and the server's log."
+        return _Failure(f"dropped the connection ({cause or error})", way_out, again=True)
+
+    def _error(self, failure: _Failure, attempts: int, most: int) -> ModelError:
+        tried = f", attempt {attempts} of at most {most}" if failure.again else ""
+        told = failure.what if self._key == PLACEHOLDER else failure.what.replace(self._key, "[key]")
+        what = printable(told, LONGEST_MESSAGE // 2)
+        head = printable(f"{self._name}: {self._endpoint.address}", LONGEST_MESSAGE // 3)
+        return ModelError(
+            f"{head} {what}{tried}. {failure.way_out}",
+            recorded=f"The model {what}. {failure.way_out}",
+            hopeless=failure.hopeless,
+        )

@@ -1,0 +1,155 @@
+"""Planners: one that copies the plan of the most similar instruction, and a language model that is shown a few of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, Protocol
+
+from agent.episodes import events
+from agent.models.base import Message, Model, Timing
+from agent.plans.role import ALFRED_PLAN
+from agent.roles.base import Sampling, ask, load_prompt
+from knowledge.selection import Bm25, at_random, best, stratified
+from worlds.alfred.plans import Plan, written
+from worlds.alfred.state import able, receptacles_of
+from worlds.alfred.tasks import Demonstration, Instruction
+from worlds.alfworld.data.counts import load_counts
+
+Choice = Literal["bm25", "random"]
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """An instruction with the plan that was annotated for it; ``goal`` is the text by which it is found."""
+
+    origin: str
+    type: str
+    goal: str
+    instruction: Instruction
+    plan: Plan
+
+
+def worked(demonstrations: Iterable[Demonstration], *, stepwise: bool) -> tuple[Worked, ...]:
+    """What every annotator of ``demonstrations`` wrote, found by the goal alone or (``stepwise``) by all that was written."""
+    return tuple(
+        Worked(one.id, one.type, instruction.text(stepwise=stepwise), instruction, one.plan)
+        for one in demonstrations
+        for instruction in one.instructions
+    )
+
+
+def drawn(examples: Sequence[Worked], most: int | None, seed: int) -> tuple[Worked, ...]:
+    """``most`` of ``examples``, stratified by task type (LLM-Planner, section 5.1 and appendix); all of them for None."""
+    return tuple(examples) if most is None else stratified(examples, most, str(seed))
+
+
+class Pool:
+    """Examples to choose from, indexed once."""
+
+    def __init__(self, examples: Sequence[Worked]) -> None:
+        self.examples = tuple(examples)
+        self._index = Bm25.over(example.goal for example in examples)
+        self._origins = Counter(example.origin for example in examples)
+
+    def nearest(self, text: str, most: int, *, without: str) -> tuple[Worked, ...]:
+        """The ``most`` examples most similar to ``text``, best first, leaving out those of the demonstration ``without``."""
+        found = best(self.examples, self._index.scores(text), most + self._origins[without])
+        return tuple(example for example in found if example.origin != without)[:most]
+
+    def random(self, text: str, most: int, seed: int, *, without: str) -> tuple[Worked, ...]:
+        """``most`` examples, drawn by ``seed`` and ``text``, leaving out those of the demonstration ``without``."""
+        others = [example for example in self.examples if example.origin != without]
+        return at_random(others, most, f"{seed} {text}")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a planner came to: a plan, or the ``reason`` why there is none; with the calls and tokens that it took."""
+
+    plan: Plan | None
+    reason: str = ""
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Planner(Protocol):
+    """Writes whole plans; safe for many at once."""
+
+    async def plan(self, instruction: Instruction, *, without: str) -> Proposal:
+        """A plan for ``instruction``, from no example of the demonstration ``without``. Raises ``ModelError``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NearestPlanner:
+    """Copies the plan of the most similar example by BM25. It calls no model, and is what a model has to beat."""
+
+    pool: Pool
+    stepwise: bool
+
+    async def plan(self, instruction: Instruction, *, without: str) -> Proposal:
+        found = self.pool.nearest(instruction.text(stepwise=self.stepwise), 1, without=without)
+        return Proposal(found[0].plan) if found else Proposal(None, "There is no example to copy.")
+
+
+@dataclass(frozen=True, slots=True)
+class InContextPlanner:
+    """A language model that is shown ``shots`` examples (LLM-Planner's static setting, sections 4.2 and 4.3).
+
+    One call an instruction, and one more where its reply cannot be read. Needs a chat model, nothing more. The paper's logit
+    biases are not used, and similarity is BM25's instead of BERT's.
+    """
+
+    model: Model
+    pool: Pool
+    stepwise: bool
+    shots: int
+    choose: Choice
+    sampling: Sampling
+
+    async def plan(self, instruction: Instruction, *, without: str) -> Proposal:
+        called: list[events.Called] = []
+
+        def listen(body: object, timing: Timing | None = None) -> None:
+            del timing  # clocks are not part of a result
+            if isinstance(body, events.Called):
+                called.append(body)
+
+        system = Message("system", _system())
+        answer = await ask(ALFRED_PLAN, self.model, (system,), self._question(instruction, without), listen, self.sampling)
+        return Proposal(
+            answer.value,
+            answer.reason,
+            len(called),
+            sum(call.prompt_tokens or 0 for call in called),
+            sum(call.completion_tokens or 0 for call in called),
+        )
+
+    def _question(self, instruction: Instruction, without: str) -> str:
+        text = instruction.text(stepwise=self.stepwise)
+        if self.choose == "random":
+            chosen = self.pool.random(text, self.shots, self.sampling.seed or 0, without=without)
+        else:
+            # The most similar one last, nearest to the question.
+            chosen = self.pool.nearest(text, self.shots, without=without)[::-1]
+        prompt = load_prompt("alfred_plan")
+        shown = [f"{self._told(one.instruction)}\n{prompt.render('plan', plan=written(one.plan))}" for one in chosen]
+        return "\n\n".join([*shown, f"{self._told(instruction)}\n{prompt.render('ask')}"])
+
+    def _told(self, instruction: Instruction) -> str:
+        prompt = load_prompt("alfred_plan")
+        if not self.stepwise:
+            return prompt.render("task", goal=instruction.goal)
+        return prompt.render("instructions", goal=instruction.goal, steps=" ".join(instruction.steps))
+
+
+@cache
+def _system() -> str:
+    kinds = [kind for kind in load_counts().can if able(kind, "pickupable") or able(kind, "toggleable")]
+    return load_prompt("alfred_plan").render(
+        "system", objects=", ".join(sorted(kinds)), places=", ".join(sorted(receptacles_of(None)))
+    )

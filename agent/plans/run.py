@@ -1,0 +1,205 @@
+"""What a run over ALFRED's instructions is: its configuration with every choice made. Frozen once it has begun."""
+
+from __future__ import annotations
+
+import platform
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from agent.config import Scalar, Settings
+from agent.evaluation.runs.selection import find_types
+from agent.evaluation.runs.spec import file_digest, placeless, slug
+from agent.plans.planners import Choice, Pool, drawn, worked
+from agent.roles.base import prompt_hashes
+from worlds.alfred.goals import TASK_TYPES
+from worlds.alfred.tasks import Demonstration, Instruction, read_split
+from worlds.errors import ConfigurationError, nearest, shown
+from worlds.registry import PLANS
+
+WORLD = PLANS
+AGENTS = ("nearest", "in-context")
+TRAIN = "train"
+SCHEMA = 1
+
+
+class Frozen(BaseModel):
+    """What is written to a run's folder."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PlannerSettings(Frozen):
+    """The settings of both planners.
+
+    ``pool`` examples are drawn from ``train`` (``all``: every instruction of it); ``steps`` adds the step-by-step instructions;
+    ``shots`` of them are shown, chosen by ``choose``. The last four are the model's.
+    """
+
+    pool: int | None = Field(default=100, ge=1, le=1_000_000)
+    steps: bool = False
+    shots: int = Field(default=9, ge=0, le=50)
+    choose: Choice = "bm25"
+    max_tokens: int = Field(default=512, ge=1, le=100_000)
+    temperature: float = Field(default=0.0, ge=0, le=10, allow_inf_nan=False)
+
+    @field_validator("pool", mode="before")
+    @classmethod
+    def _all(cls, value: object) -> object:
+        return None if value == "all" else value
+
+
+class PlanConfig(Frozen):
+    """The configuration of a run, resolved. ``model`` is without its host or folder."""
+
+    world: Literal["alfred-plans"] = "alfred-plans"
+    split: str
+    types: tuple[str, ...]
+    limit: int | None
+    sample: int | None
+    seed: int
+    agent: str
+    settings: PlannerSettings
+    model: str | None
+    script_sha256: str | None
+
+
+class PlanManifest(Frozen):
+    """A run's own record of itself. ``of`` is the size of the split; ``tasks`` are ids, ``.../trial#annotator``."""
+
+    schema_version: int = SCHEMA
+    family: Literal["alfred-plans"] = "alfred-plans"
+    housequest: str
+    configuration: PlanConfig
+    data: str
+    prompts: dict[str, str]
+    of: int
+    tasks: tuple[str, ...]
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One instruction of a demonstration."""
+
+    demonstration: Demonstration
+    instruction: Instruction
+
+    @property
+    def id(self) -> str:
+        """The demonstration's id and the annotator."""
+        return f"{self.demonstration.id}#{self.instruction.annotator}"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRun:
+    """A run that can begin."""
+
+    manifest: PlanManifest
+    tasks: tuple[Task, ...]
+    pool: Pool
+    model: str | None
+
+    @property
+    def config(self) -> PlanConfig:
+        """The resolved configuration."""
+        return self.manifest.configuration
+
+    @property
+    def default_folder(self) -> Path:
+        """Where the run goes unless told otherwise: the same run always names the same folder."""
+        config = self.config
+        digest = sha256(self.manifest.model_dump_json(exclude={"versions"}).encode()).hexdigest()[:8]
+        parts = [WORLD, config.split, config.agent, config.model.partition(":")[2] if config.model else "", digest]
+        return Path("runs") / "-".join(slug(part, 40) for part in parts if part)
+
+
+def make_run(settings: Settings, data: Path | None = None) -> PlanRun:
+    """Make every choice that ``settings`` leave open. Raises ``ConfigurationError`` and ``GameError``."""
+    agent = settings.agent or "nearest"
+    if agent not in AGENTS:
+        known = ", ".join(AGENTS)
+        raise ConfigurationError(f"No planner of {WORLD} is named {shown(agent)}; known: {known}.{nearest(agent, AGENTS)}")
+    model = settings.model if agent == "in-context" else None
+    if agent == "in-context" and model is None:
+        raise ConfigurationError("The planner 'in-context' needs a language model; name one with --model.")
+    own, seed = _settings(agent, settings.set), settings.seed or 0
+    split = settings.split or "valid_seen"
+    every = read_split(split, data)
+    source = every if split == TRAIN else read_split(TRAIN, data)
+    tasks = [Task(one, instruction) for one in every for instruction in one.instructions]
+    chosen = _selected(tasks, settings, seed)
+    examples = drawn(worked(source, stepwise=own.steps), own.pool, seed)
+    config = PlanConfig(
+        split=split,
+        types=find_types(settings.type, sorted(TASK_TYPES)),
+        limit=settings.limit,
+        sample=settings.sample,
+        seed=seed,
+        agent=agent,
+        settings=own,
+        model=placeless(model) if model else None,
+        script_sha256=file_digest(model) if model else None,
+    )
+    manifest = PlanManifest(
+        housequest=metadata.version("housequest") if _installed() else "0",
+        configuration=config,
+        data=_digest((*every, *(source if split != TRAIN else ()))),
+        prompts={"alfred_plan": prompt_hashes()["alfred_plan"], "again": prompt_hashes()["again"]} if model else {},
+        of=len(tasks),
+        tasks=tuple(task.id for task in chosen),
+        versions={"python": platform.python_version()},
+    )
+    return PlanRun(manifest, tuple(chosen), Pool(examples), model)
+
+
+def _settings(agent: str, given: dict[str, Scalar]) -> PlannerSettings:
+    try:
+        return PlannerSettings.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        key = str(first["loc"][0])
+        known = tuple(PlannerSettings.model_fields)
+        if first["type"] == "extra_forbidden":
+            listed = ", ".join(known)
+            raise ConfigurationError(
+                f"The planner {agent!r} has no setting {shown(key)}; known: {listed}.{nearest(key, known)}"
+            ) from None
+        raise ConfigurationError(f"--set {key}: {shown(first['input'])} cannot be used: {first['msg'][:200]}.") from None
+
+
+def _selected(tasks: Sequence[Task], settings: Settings, seed: int) -> list[Task]:
+    if settings.limit is not None and settings.sample is not None:
+        raise ConfigurationError("--limit and --sample cannot be given together: take the first ones or drawn ones.")
+    wanted = find_types(settings.type, sorted(TASK_TYPES))
+    chosen = [task for task in tasks if not wanted or task.demonstration.type in wanted]
+    if settings.limit is not None:
+        chosen = chosen[: settings.limit]
+    elif settings.sample is not None and settings.sample < len(chosen):
+        places = sorted(random.Random(seed).sample(range(len(chosen)), settings.sample))
+        chosen = [chosen[place] for place in places]
+    if not chosen:
+        raise ConfigurationError("No instruction is left of the split; ask for fewer types.")
+    return chosen
+
+
+def _installed() -> bool:
+    try:
+        return bool(metadata.version("housequest"))
+    except metadata.PackageNotFoundError:
+        return False
+
+
+def _digest(demonstrations: Iterable[Demonstration]) -> str:
+    digest = sha256()
+    for one in demonstrations:
+        told = [(each.annotator, each.goal, each.steps) for each in one.instructions]
+        lying = [(thing.kind, thing.place) for thing in one.scene.things]
+        digest.update(repr((one.id, one.goal, one.plan, told, lying)).encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()

@@ -1,0 +1,220 @@
+"""How a run over ALFRED's instructions is carried out, and its folder.
+
+::
+
+    run.json         the frozen manifest
+    calls.jsonl      every answered call of the model, with its prompt
+    results.jsonl    a line an instruction, in their order
+
+Answered calls alone are kept on the way; all else follows from them and is computed anew. So going on is doing it again,
+where nothing that was paid for is asked for twice, and what a model failed at is asked for once more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agent.config import Prices
+from agent.evaluation.runs.batch import Progress
+from agent.evaluation.runs.budget import Halt, Purse
+from agent.evaluation.runs.folder import LARGEST_INDEX, LARGEST_MANIFEST, RunFolder, differences, parsed, read
+from agent.evaluation.runs.metered import MeteredModel
+from agent.explorer.ledger import Ledger, RememberedModel
+from agent.models.base import Model
+from agent.plans.planners import InContextPlanner, NearestPlanner, Planner, Proposal
+from agent.plans.run import WORLD, Frozen, PlanManifest, PlanRun, Task
+from agent.roles.base import Sampling
+from worlds.alfred.goals import Level, level
+from worlds.alfred.scoring import score
+from worlds.errors import ConfigurationError, ModelError
+from worlds.paths import atomic_write
+
+Outcome = Literal["planned", "unreadable", "error"]
+
+
+class Row(Frozen):
+    """One instruction's result. ``cause`` and ``step`` say where the symbolic model refused the plan."""
+
+    task: str
+    type: str
+    level: Level
+    outcome: Outcome
+    plan: tuple[str, ...] = ()
+    exact: bool = False
+    reaches: bool = False
+    wherever: bool = False
+    met: int = 0
+    conditions: int
+    cause: str | None = None
+    step: int | None = None
+    reason: str = ""
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """How a run is carried out this time: so many instructions at once, a model's time limit in seconds, prices and watcher."""
+
+    workers: int = 1
+    time_limit: float = 60.0
+    prices: Prices | None = None
+    watcher: Callable[[Progress], None] | None = None
+
+
+def begun(folder: Path) -> bool:
+    """Whether ``folder`` holds a run of this family."""
+    file = folder / "run.json"
+    return file.is_file() and f'"family": "{WORLD}"'.encode() in read(file, LARGEST_MANIFEST)
+
+
+def read_manifest(folder: Path) -> PlanManifest:
+    """What the run in ``folder`` is. Raises ``ConfigurationError``."""
+    file = folder / "run.json"
+    return parsed(PlanManifest, read(file, LARGEST_MANIFEST, f"{folder} is no run's folder; it has no run.json."), str(file))
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """The results in ``folder`` so far. Raises ``ConfigurationError`` naming a damaged line."""
+    file = folder / "results.jsonl"
+    lines = read(file, LARGEST_INDEX).split(b"\n")[:-1] if file.exists() else []
+    way_out = " Delete the file: `housequest eval` makes it anew."
+    return [parsed(Row, line, f"{file}:{number}", way_out) for number, line in enumerate(lines, start=1)]
+
+
+async def carry_out(run: PlanRun, folder: Path, sitting: Sitting | None = None, purse: Purse | None = None) -> list[Row]:
+    """Ask for every plan of ``run`` and score it; the rows in their order.
+
+    Cancelled or stopped, it leaves what was answered, and the rows so far. Raises ``Stopped`` where the purse or the model
+    ended it before it was through, and ``ConfigurationError`` where the folder holds another run.
+    """
+    sitting, purse = sitting or Sitting(), purse or Purse()
+    with RunFolder(folder).locked():
+        _begin(run.manifest, folder)
+        model = _make_model(run.model, sitting.time_limit)
+        rows: dict[str, Row] = {}
+        try:
+            await _Work(run, _planner(run, folder, model, purse, sitting), sitting, purse, rows).done()
+        finally:
+            if model is not None:
+                await model.aclose()
+            ordered = [rows[task.id] for task in run.tasks if task.id in rows]
+            atomic_write(folder / "results.jsonl", b"".join(_line(row) for row in ordered))
+    if len(ordered) < len(run.tasks):
+        raise purse.ended()
+    return ordered
+
+
+def _begin(manifest: PlanManifest, folder: Path) -> None:
+    if not (folder / "run.json").exists():
+        atomic_write(folder / "run.json", f"{manifest.model_dump_json(indent=2)}\n".encode())
+        return
+    changes = differences(read_manifest(folder), manifest)
+    if changes:
+        listed = "\n".join(f"  {change}" for change in changes)
+        raise ConfigurationError(
+            f"{folder} holds a run of another configuration:\n{listed}\n"
+            "Run the same command as before to go on with it, or give --out a new folder."
+        )
+
+
+def _make_model(name: str | None, timeout: float) -> Model | None:
+    if name is None:
+        return None
+    from agent.models.registry import make_model
+
+    return make_model(name, timeout=timeout)
+
+
+def _planner(run: PlanRun, folder: Path, model: Model | None, purse: Purse, sitting: Sitting) -> Planner:
+    own = run.config.settings
+    if model is None:
+        return NearestPlanner(run.pool, own.steps)
+    ledger = Ledger(folder / "calls.jsonl")
+    purse.add(ledger.used(sitting.prices))
+    metered = MeteredModel(model, purse, sitting.prices)
+    remembered = RememberedModel(metered, run.config.model or "", "alfred_plan", ledger)
+    sampling = Sampling(own.max_tokens, own.temperature, run.config.seed)
+    return InContextPlanner(remembered, run.pool, own.steps, own.shots, own.choose, sampling)
+
+
+class _Work:
+    """The instructions of a run, a few at a time."""
+
+    def __init__(self, run: PlanRun, planner: Planner, sitting: Sitting, purse: Purse, rows: dict[str, Row]) -> None:
+        self._planner = planner
+        self._sitting = sitting
+        self._purse = purse
+        self._rows = rows
+        self._total = len(run.tasks)
+        self._waiting: Iterator[Task] = iter(run.tasks)
+
+    async def done(self) -> None:
+        """Work until nothing is left, or nothing may begin any more."""
+        crew = [asyncio.create_task(self._work()) for _ in range(self._sitting.workers)]
+        ring = asyncio.create_task(self._purse.ring())
+        try:
+            await asyncio.gather(*crew)
+        finally:
+            for task in [*crew, ring]:
+                task.cancel()
+            await asyncio.gather(*crew, ring, return_exceptions=True)
+
+    async def _work(self) -> None:
+        while not self._purse.over() and (task := next(self._waiting, None)) is not None:
+            try:
+                self._rows[task.id] = await self._row(task)
+            except Halt:
+                return
+            self._tell()
+            # A planner without a model never waits: without this, nobody else would be heard until the run is over.
+            await asyncio.sleep(0)
+
+    async def _row(self, task: Task) -> Row:
+        try:
+            proposal = await self._planner.plan(task.instruction, without=task.demonstration.id)
+        except ModelError as error:
+            return _row(task, Proposal(None, error.recorded), "error")
+        return _row(task, proposal, "unreadable" if proposal.plan is None else "planned")
+
+    def _tell(self) -> None:
+        if self._sitting.watcher is not None:
+            errors = sum(row.outcome == "error" for row in self._rows.values())
+            used = self._purse.used.money
+            self._sitting.watcher(
+                Progress(done=len(self._rows), total=self._total, won=None, errors=errors, resumed=0, cost=used)
+            )
+
+
+def _row(task: Task, proposal: Proposal, outcome: Outcome) -> Row:
+    one = task.demonstration
+    # Whoever writes no plan leaves the house as it is, which can meet a condition already.
+    worth = score(proposal.plan or (), one)
+    refusal = worth.refusal
+    return Row(
+        task=task.id,
+        type=one.type,
+        level=level(len(one.plan)),
+        outcome=outcome,
+        plan=tuple(map(str, proposal.plan or ())),
+        exact=worth.exact,
+        reaches=worth.reaches,
+        wherever=worth.wherever,
+        met=worth.met,
+        conditions=worth.conditions,
+        cause=refusal.cause if refusal else None,
+        step=refusal.step if refusal else None,
+        reason=proposal.reason,
+        calls=proposal.calls,
+        prompt_tokens=proposal.prompt_tokens,
+        completion_tokens=proposal.completion_tokens,
+    )
+
+
+def _line(row: Row) -> bytes:
+    return f"{row.model_dump_json(exclude_defaults=True)}\n".encode()

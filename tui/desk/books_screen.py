@@ -1,0 +1,169 @@
+"""The rulebooks there are: those that a person has, and those that ship, of which a changed copy becomes their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui.desk.shelf import FIRST, Book, Opened, opened, shelf
+from tui.dialogs import Pick
+from tui.leaving import LeavingScreen
+from tui.widgets.keybar import KeyBar
+from tui.widgets.lines import flat
+from worlds.errors import HousequestError
+
+TEACHING = (
+    "A rule is a sentence about the world, for people and for agents, with what was played as its evidence.\n"
+    "In a game or in a replay, k makes a rule of what just happened. Without a screen, `housequest explore` plays, and writes "
+    "down what it finds."
+)
+
+
+class BooksScreen(LeavingScreen):
+    """Lists what ``books`` finds, those of the library unless told otherwise; one that is chosen is read and posted."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Open"),
+        Binding("n", "new", "New"),
+        Binding("o", "other", "Open a file"),
+        Binding("r", "look", "Look again", show=False),
+        Binding("slash", "app.command_palette", "Palette", key_display="/"),
+        Binding("q", "leave", "Back"),
+        Binding("escape", "leave", "Back", show=False),
+    ]
+    AUTO_FOCUS = "OptionList"
+
+    DEFAULT_CSS = """
+    BooksScreen {
+        background: $background;
+        #books-title { height: 1; padding: 0 1; color: $quiet; }
+        #books-teaching { height: auto; padding: 1 2; color: $quiet; }
+        #books-note { height: auto; max-height: 4; padding: 0 1; }
+        OptionList {
+            height: 1fr; border: round $frame; padding: 0 1; background: transparent;
+            scrollbar-size-vertical: 1; scrollbar-color: $frame; scrollbar-background: $background;
+            text-wrap: nowrap; text-overflow: ellipsis;
+            &:focus { border: round $foreground; background-tint: transparent; }
+            & > .option-list--option-highlighted, &:focus > .option-list--option-highlighted {
+                background: $panel; color: $foreground; text-style: bold;
+            }
+        }
+    }
+    """
+
+    class Chosen(Message):
+        """This book is to be curated."""
+
+        def __init__(self, opened: Opened) -> None:
+            super().__init__()
+            self.opened = opened
+
+    class Left(Message):
+        """The person is done here."""
+
+    def __init__(self, books: Callable[[], Sequence[Book]] = shelf) -> None:
+        super().__init__()
+        self._there = books
+        self._books: tuple[Book, ...] = ()
+        self._opened = ""
+
+    def compose(self) -> ComposeResult:
+        """A title, the books, what a rule is, and the keys."""
+        yield Static(id="books-title")
+        yield OptionList(markup=False)
+        yield Static(Content(TEACHING), id="books-teaching")
+        yield Static(id="books-note")
+        yield KeyBar(last=("app.command_palette", "leave"))
+
+    def on_screen_resume(self) -> None:
+        """Look at what there is, also after a book was changed."""
+        self.action_look()
+
+    def action_look(self) -> None:
+        """Look at the books again."""
+        self.run_worker(self._look, group="look", exclusive=True)
+
+    async def _look(self) -> None:
+        listed = self.query_one(OptionList)
+        try:
+            self._books = tuple(await self.aside(self._there))
+        except (HousequestError, OSError) as error:
+            self._say(str(error))
+            return
+        names = [book.name for book in self._books]
+        at = listed.highlighted or 0
+        if self._opened in names:  # a new one is not, before it has a rule
+            at, self._opened = names.index(self._opened), ""
+        width = max((len(book.name) for book in self._books), default=0)
+        listed.set_options(Option(_row(book, width)) for book in self._books)
+        listed.highlighted = min(at, len(self._books) - 1) if self._books else None
+        listed.display = bool(self._books)
+        count = len(self._books)
+        told = f"{count} book{'' if count == 1 else 's'}" if count else "there are none yet"
+        title = Content.assemble(("Rulebooks", "bold $foreground"), f"  ·  {told}")
+        self.query_one("#books-title", Static).update(title)
+
+    @on(OptionList.OptionSelected)
+    def _picked(self, message: OptionList.OptionSelected) -> None:
+        self._open(self._books[message.option_index].name)
+
+    def action_open(self) -> None:
+        """Sit down at the book that is looked at."""
+        at = self.query_one(OptionList).highlighted
+        if at is not None and self._books:
+            self._open(self._books[at].name)
+        else:
+            self._say("There is no book yet; n begins one.")
+
+    def action_new(self) -> None:
+        """Begin a book."""
+        about = "Letters, digits, - and _. It is there once it has a rule."
+        names = () if any(book.name == FIRST for book in self._books) else (FIRST,)
+        self.app.push_screen(Pick("The name of a new book", names, free=True, about=about), self._named)  # pyright: ignore[reportUnknownMemberType]
+
+    def action_other(self) -> None:
+        """Open a book that lies elsewhere."""
+        about = "A YAML file of rules. One that is not there yet is made by the first rule."
+        self.app.push_screen(Pick("A rulebook's file", (), free=True, about=about), self._named)  # pyright: ignore[reportUnknownMemberType]
+
+    def _named(self, name: str | None) -> None:
+        if name:
+            self._open(name)
+
+    def _open(self, name: str) -> None:
+        self.run_worker(partial(self._read, name), group="open", exclusive=True)
+
+    async def _read(self, name: str) -> None:
+        try:
+            found = await self.aside(partial(opened, name))
+        except HousequestError as error:
+            self._say(str(error))
+            return
+        self._say("")
+        self._opened = name
+        self.post_message(self.Chosen(found))
+
+    def _say(self, text: str) -> None:
+        self.query_one("#books-note", Static).update(Content.styled(flat(text), "$fault"))
+
+    def action_leave(self) -> None:
+        """Back to where one came from."""
+        self.post_message(self.Left())
+
+
+def _row(book: Book, width: int) -> Content:
+    name = f"{flat(book.name):<{width}}  "
+    if book.fault:
+        return Content.assemble((name, "bold"), ("! ", "$fault"), (flat(book.fault), "$fault"))
+    counts = f"{book.accepted:>4} accepted  {book.candidates:>4} to judge  {book.rejected:>4} rejected   "
+    where = "ships; what you change becomes your copy" if book.shipped else "yours"
+    return Content.assemble((name, "bold"), counts, (where, "$quiet"))

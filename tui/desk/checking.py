@@ -1,0 +1,99 @@
+"""Rules checked against what was recorded, beside the screen: how far it is, and that it can be called off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event as Flag
+from time import monotonic
+from typing import get_args
+
+from agent.episodes.moments import Record, moments, records
+from agent.episodes.record import read_episode
+from knowledge.evidence import Finding, examine
+from knowledge.moments import Moment
+from knowledge.rules import Rule, Standing
+from worlds.errors import ConfigurationError
+
+STANDINGS: tuple[Standing, ...] = get_args(Standing)
+
+OFTEN = 0.1
+"""Seconds between two words on how far it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a check is: of ``episodes``, how many are read, with how many commands; and which records were damaged."""
+
+    episodes: int
+    read: int = 0
+    commands: int = 0
+    damaged: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.read:,} of {self.episodes:,} episodes, {self.commands:,} commands"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check came to; ``findings`` are in the order of the rules."""
+
+    findings: tuple[Finding, ...]
+    progress: Progress
+
+    def __str__(self) -> str:
+        found = [finding.standing for finding in self.findings]
+        told = ", ".join(f"{found.count(each)} {each}" for each in STANDINGS)
+        damaged = len(self.progress.damaged)
+        left = f"; {damaged} damaged record{'' if damaged == 1 else 's'} left out" if damaged else ""
+        return f"{told}; {self.progress.commands:,} commands of {self.progress.episodes:,} episodes{left}"
+
+
+class Check:
+    """One pass over all that is recorded under ``places`` for ``rules``. ``tell`` is called in the thread that runs it."""
+
+    def __init__(self, rules: Sequence[Rule], places: Callable[[], Sequence[Path]], tell: Callable[[Progress], None]) -> None:
+        self._rules = tuple(rules)
+        self._places = places
+        self._tell = tell
+        self._off = Flag()
+        self._damaged: list[str] = []
+        self._read = 0
+        self._commands = 0
+
+    def call_off(self) -> None:
+        """Have it end at the next command; its outcome is None then."""
+        self._off.set()
+
+    def run(self) -> Outcome | None:
+        """What is found; None where it was called off. Raises ``ConfigurationError`` where nothing is recorded.
+
+        It reads files and takes its time: call it beside the event loop.
+        """
+        found = records(self._places())
+        if not found:
+            raise ConfigurationError(
+                "Nothing was recorded yet that rules could be checked against; play, or run `housequest eval`."
+            )
+        findings = examine(self._rules, self._moments(found))
+        return None if self._off.is_set() else Outcome(findings, self._progress(len(found)))
+
+    def _moments(self, found: Sequence[Record]) -> Iterator[Moment]:
+        told = 0.0
+        for record in found:
+            if monotonic() - told >= OFTEN:
+                self._tell(self._progress(len(found)))
+                told = monotonic()
+            try:
+                for moment in moments(read_episode(record.path), record.run, record.task):
+                    if self._off.is_set():
+                        return
+                    self._commands += 1
+                    yield moment
+            except ConfigurationError as error:
+                self._damaged.append(str(error))
+            self._read += 1
+
+    def _progress(self, episodes: int) -> Progress:
+        return Progress(episodes, self._read, self._commands, tuple(self._damaged))

@@ -1,0 +1,131 @@
+"""A rule as a person writes it in a form: texts, what is wrong with each of them, and the rule that they come to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+from knowledge.language import parse_check
+from knowledge.reading import LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS
+from knowledge.rules import KINDS, Rule
+from worlds.alfworld.data.tasks import TASK_TYPES
+from worlds.errors import KnowledgeError, nearest, shown
+
+Field = Literal["statement", "kind", "types", "objects", "check", "book", "form"]
+"""Where something is wrong; ``form``: in none of the fields alone."""
+
+NO_KIND = "none"
+WORDS_IN_ID = 6
+
+_JOINERS = {"\u200c", "\u200d"}  # some scripts need them
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong in a field, with the way out."""
+
+    field: Field
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What stands in the form. ``types`` and ``objects`` are words between commas, ``book`` is where a new rule goes."""
+
+    statement: str = ""
+    kind: str = NO_KIND
+    types: str = ""
+    objects: str = ""
+    check: str = ""
+    book: str = ""
+
+    @classmethod
+    def of(cls, rule: Rule) -> Draft:
+        """The form filled in with ``rule``."""
+        check = str(rule.check) if rule.check else ""
+        return cls(rule.statement, rule.kind or NO_KIND, ", ".join(rule.types), ", ".join(rule.objects), check)
+
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong, field by field; nothing where the draft is a rule."""
+        return tuple(self._faults())
+
+    def _faults(self) -> Iterator[Fault]:
+        statement = _line(self.statement)
+        if not statement:
+            yield Fault("statement", "Say what the rule is, in a sentence.")
+        elif len(statement) > LONGEST_STATEMENT:
+            yield Fault("statement", f"A statement has at most {LONGEST_STATEMENT:,} characters, not {len(statement):,}.")
+        elif not all(character.isprintable() or character in _JOINERS for character in statement):
+            yield Fault("statement", "This holds characters that cannot be printed; write them out.")
+        for name, text in (("types", self.types), ("objects", self.objects)):
+            if reason := _words_fault(_words(text)):
+                yield Fault("types" if name == "types" else "objects", reason)
+        unknown = next((word for word in _words(self.types) if word not in TASK_TYPES and nearest(word, TASK_TYPES)), None)
+        if unknown is not None:
+            yield Fault("types", f"{shown(unknown)} is no task type.{nearest(unknown, TASK_TYPES)}")
+        if self.check.strip():
+            try:
+                parse_check(_line(self.check))
+            except KnowledgeError as error:
+                yield Fault("check", str(error))
+
+    def rebased(self, since: Draft, theirs: Draft) -> Draft:
+        """The draft over what somebody else made of the rule: ``theirs``, but for the fields that were changed ``since``."""
+        mine = {name: getattr(self, name) for name in self._changed(since)}
+        return replace(theirs, **mine)
+
+    def _changed(self, since: Draft | None) -> set[str]:
+        return {each.name for each in fields(self) if since is None or getattr(self, each.name) != getattr(since, each.name)}
+
+    def onto(self, rule: Rule, since: Draft | None = None) -> Rule:
+        """``rule`` as the draft says; with ``since``, in those fields alone that differ from what stood there at first.
+
+        The draft has no faults. ``Rule.edited`` has what becomes of evidence and status.
+        """
+        changed = self._changed(since)
+        wanted = rule
+        if "statement" in changed:
+            wanted = replace(wanted, statement=_line(self.statement))
+        if "check" in changed:
+            wanted = replace(wanted, check=parse_check(_line(self.check)) if self.check.strip() else None)
+        if "kind" in changed:
+            wanted = replace(wanted, kind=next((kind for kind in KINDS if kind == self.kind), None))
+        if "types" in changed:
+            wanted = replace(wanted, types=_words(self.types))
+        if "objects" in changed:
+            wanted = replace(wanted, objects=_words(self.objects))
+        return rule.edited(wanted)
+
+    def new(self, taken: Collection[str]) -> Rule:
+        """A candidate that says this, with an id made of its words that is none of ``taken``."""
+        statement = _line(self.statement)
+        bare = Rule(_id(statement, taken), statement, status="candidate")
+        return replace(self.onto(bare), history=())
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for each in text.split(",") if (word := _line(each))))
+
+
+def _words_fault(words: tuple[str, ...]) -> str:
+    if len(words) > MOST_WORDS:
+        return f"There are at most {MOST_WORDS} of them."
+    odd = next((word for word in words if len(word) > LONGEST_WORD or not word.isprintable()), None)
+    return "" if odd is None else f"{shown(odd, 40)} is no word: write short ones, with commas between them."
+
+
+def _id(statement: str, taken: Collection[str]) -> str:
+    words = _WORD.findall(statement.casefold())[:WORDS_IN_ID]
+    stem = "-".join(words)[: LONGEST_ID - 8].strip("-") or "rule"
+    number, name = 1, stem
+    while name in taken:
+        number += 1
+        name = f"{stem}-{number}"
+    return name

@@ -1,0 +1,191 @@
+"""One rule in full beside its witnesses, each of which can be opened where it was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from knowledge.rules import Rule
+from tui.desk.evidence import LABEL, in_full
+from tui.desk.rule_list import GLYPHS
+from tui.desk.rules import done
+from tui.desk.witness import Seen, Witness
+from tui.text import printable
+from tui.widgets.lines import flat, hung
+from worlds.errors import HousequestError
+
+LookUp = Callable[[Sequence[str]], Awaitable[tuple[Witness, ...]]]
+"""Finds witnesses by their origins."""
+
+
+class RuleView(Vertical):
+    """Shows a rule. Its witnesses are looked up by ``look_up``, and opening one posts ``Opened``."""
+
+    DEFAULT_CSS = """
+    RuleView {
+        VerticalScroll {
+            height: 1fr; min-height: 4; padding: 0 1; border: round $frame; border-title-color: $quiet;
+            scrollbar-size-vertical: 1; scrollbar-color: $frame; scrollbar-background: $background;
+            &:focus { border: round $foreground; border-title-color: $foreground; }
+        }
+        &.-chosen VerticalScroll { border-title-color: $goal; border-title-style: bold; }
+        OptionList {
+            height: auto; min-height: 3; max-height: 45%; border: round $frame; padding: 0 1; background: transparent;
+            scrollbar-size-vertical: 1; scrollbar-color: $frame; scrollbar-background: $background;
+            border-title-color: $quiet; border-subtitle-color: $quiet;
+            text-wrap: nowrap; text-overflow: ellipsis;
+            &:focus { border: round $foreground; border-title-color: $foreground; background-tint: transparent; }
+            & > .option-list--option-highlighted { background: transparent; color: $foreground; text-style: none; }
+            &:focus > .option-list--option-highlighted { background: $panel; color: $foreground; text-style: bold; }
+        }
+    }
+    """
+
+    @dataclass
+    class Opened(Message):
+        """A witness is to be seen where it was recorded; ``witness`` None: there is none here."""
+
+        witness: Witness
+
+    def __init__(self, look_up: LookUp, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._look_up = look_up
+        self._rule: Rule | None = None
+        self._contraries: tuple[Rule, ...] = ()
+        self._nothing = ""
+        self._witnesses: tuple[Witness, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        """The rule, which can be scrolled, and its witnesses."""
+        with VerticalScroll():
+            yield Static()
+        yield OptionList(markup=False)
+
+    def on_mount(self) -> None:
+        """Name the regions."""
+        self._list.border_title = Content("Witnesses")
+
+    @property
+    def rule(self) -> Rule | None:
+        """The rule that is shown."""
+        return self._rule
+
+    def show(self, rule: Rule | None, contraries: Sequence[Rule] = (), nothing: str = "") -> None:
+        """Show ``rule`` and which rules exclude it; without one, say ``nothing``."""
+        if (rule, tuple(contraries), nothing) == (self._rule, self._contraries, self._nothing):
+            return
+        other = rule is None or self._rule is None or rule.id != self._rule.id or rule.evidence != self._rule.evidence
+        self._rule, self._contraries, self._nothing = rule, tuple(contraries), nothing
+        self._draw()
+        if other:
+            self.query_one(VerticalScroll).scroll_home(animate=False)
+            self._look()
+
+    def focus_witnesses(self) -> None:
+        """Give the keys to the witnesses."""
+        self._list.focus()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Fit the bars to the width."""
+        del event
+        self._draw()
+
+    def _draw(self) -> None:
+        scroll, rule = self.query_one(VerticalScroll), self._rule
+        scroll.border_title = Content(flat(rule.id) if rule else "Rule")
+        lines = (
+            list(_lines(rule, self._contraries, max(20, self.size.width - 5)))
+            if rule
+            else [Content.styled(self._nothing, "$quiet")]
+        )
+        self.query_one(Static).update(Content("\n").join(lines))
+
+    def _look(self) -> None:
+        self._witnesses = ()
+        self._list.clear_options()
+        self._list.border_subtitle = Content("")
+        rule = self._rule
+        if rule and (rule.evidence.witnesses or rule.evidence.against):
+            self.run_worker(partial(self._read, rule), group="witnesses", exclusive=True)
+        else:
+            self._say("none named" if rule else "")
+
+    async def _read(self, rule: Rule) -> None:
+        try:
+            found = await self._look_up((*rule.evidence.witnesses, *rule.evidence.against))
+        except (HousequestError, OSError) as error:
+            self._say(f"The witnesses cannot be read: {error}")
+            return
+        self._witnesses = found
+        supporting = len(rule.evidence.witnesses)
+        self._list.set_options(Option(_witnessed(each, place < supporting)) for place, each in enumerate(found))
+        self._list.highlighted = 0 if found else None
+
+    def _say(self, text: str) -> None:
+        if text:
+            self._list.add_option(Option(Content.styled(flat(text), "$quiet"), disabled=True))
+
+    @on(OptionList.OptionHighlighted)
+    def _moved(self, message: OptionList.OptionHighlighted) -> None:
+        message.stop()
+        if message.option_index < len(self._witnesses):
+            witness = self._witnesses[message.option_index]
+            does = "enter replays it" if isinstance(witness, Seen) else "enter says why"
+            self._list.border_subtitle = Content(f"{flat(witness.origin)} · {does}")
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, message: OptionList.OptionSelected) -> None:
+        message.stop()
+        if message.option_index < len(self._witnesses):
+            self.post_message(self.Opened(self._witnesses[message.option_index]))
+
+    @property
+    def _list(self) -> OptionList:
+        return self.query_one(OptionList)
+
+
+def _lines(rule: Rule, contraries: Sequence[Rule], width: int) -> Iterator[Content]:
+    """All that a rule says of itself."""
+    yield Content.styled(printable(rule.statement), "bold")
+    origin = rule.origin
+    stated = f"stated by a {origin.source}{f' ({origin.name})' if origin.name else ''}"
+    by = "a person" if rule.by == "person" else rule.by
+    parts = [
+        f"{GLYPHS[rule.status]} {rule.status}{'' if rule.status == 'candidate' else f' by {by}'}",
+        *([rule.kind] if rule.kind else []),
+        stated,
+    ]
+    yield Content.styled(flat(" · ".join(parts)), "$quiet")
+    for name, words in (("tasks", rule.types), ("things", rule.objects)):
+        if words:
+            yield from hung(_label(name), Content(flat(", ".join(words))), width)
+    if rule.check:
+        yield from hung(_label("check"), Content(flat(str(rule.check))), width)
+    yield from in_full(rule, width)
+    for other in contraries:
+        yield Content.assemble(("⇄ contradicts  ", "$fault"), (f"{flat(other.id)}: ", "bold"), flat(other.statement))
+    for edit in reversed(rule.history):
+        yield Content.styled(flat(done(edit)), "$quiet")
+
+
+def _label(word: str) -> Content:
+    return Content.styled(f"{word:<{LABEL}}  ", "$quiet")
+
+
+def _witnessed(witness: Witness, supports: bool) -> Content:
+    side = ("for      ", "$won") if supports else ("against  ", "$fault")
+    match witness:
+        case Seen():
+            answer = (f"  {flat(witness.observation)}", "$quiet")
+            return Content.assemble(side, "> ", (flat(witness.command), ""), answer)
+        case _:
+            return Content.assemble(side, (f"not on disk  {flat(witness.origin)}", "$quiet"))

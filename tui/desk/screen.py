@@ -1,0 +1,423 @@
+"""The curator's desk: a rulebook's rules, the one that is looked at beside its witnesses, and what is done about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import ContentSwitcher, Static
+
+from knowledge.rulebook import Rulebook
+from knowledge.rules import Rule, Verdict
+from tui.desk.checking import Check, Progress
+from tui.desk.curation import Curation
+from tui.desk.draft import Draft, Fault
+from tui.desk.filter_bar import FilterBar, Narrowing
+from tui.desk.rule_dialog import RuleDialog
+from tui.desk.rule_list import RuleList
+from tui.desk.rule_pair import RulePair
+from tui.desk.rule_view import RuleView
+from tui.desk.rules import taken_back
+from tui.desk.state import Desk, Filter
+from tui.desk.witness import Seen, Witness, look_up
+from tui.leaving import LeavingScreen
+from tui.runs.data import played
+from tui.widgets.keybar import KeyBar
+from tui.widgets.lines import ending, flat
+from worlds.errors import HousequestError
+
+WIDE = 104
+"""Columns from which on a rule stands beside the list, not below it."""
+
+EMPTY = (
+    "No rules yet. n writes one; k in a game or in a replay makes one of what happens there; "
+    "`housequest explore` finds some by itself."
+)
+FILTERED = "No rule fits: f, s, k, t and c change what is shown, and 0 shows all."
+
+_LISTED = {"mark", "merge", "new", "words", "narrow", "check"}
+_PAIRED = {"settle"}
+"""Keys of the list alone, and of two rules side by side alone."""
+
+
+class DeskScreen(LeavingScreen):
+    """Curates ``book``; witnesses are looked for in the runs in ``runs`` and the games that were played.
+
+    ``shipped``: the book is the user's copy, to be made by the first save, of one that ships.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "judge('accepted')", "Accept"),
+        Binding("x", "judge('rejected')", "Reject"),
+        Binding("e", "edit", "Edit"),
+        Binding("u", "undo", "Undo"),
+        Binding("w", "settle", "This, not that"),
+        Binding("p", "pair", "Side by side"),
+        Binding("v", "check", "Check"),
+        Binding("n", "new", "New"),
+        Binding("space", "mark", "Mark"),
+        Binding("m", "merge", "Merge"),
+        Binding("f", "words", "Find"),
+        Binding("s", "narrow('status')", "Status", show=False),
+        Binding("k", "narrow('kind')", "Kind", show=False),
+        Binding("t", "narrow('type')", "Task type", show=False),
+        Binding("c", "narrow('contradicted')", "Contradicted alone", show=False),
+        Binding("0", "narrow('all')", "All rules", show=False),
+        Binding("r", "reload", "Read again"),
+        Binding("slash", "app.command_palette", "Palette", key_display="/"),
+        Binding("q", "leave", "Back"),
+        Binding("escape", "leave", "Back", show=False),
+    ]
+    AUTO_FOCUS = "RuleList"
+
+    DEFAULT_CSS = """
+    DeskScreen {
+        background: $background;
+        #desk-title { height: 1; padding: 0 1; color: $quiet; text-wrap: nowrap; text-overflow: ellipsis; }
+        #desk-note { height: auto; max-height: 4; padding: 0 1; }
+        ContentSwitcher { height: 1fr; }
+        #desk-list { height: 1fr; layout: vertical; }
+        #desk-list RuleList { height: 2fr; }
+        #desk-list RuleView { height: 3fr; }
+        &.-wide #desk-list { layout: horizontal; }
+        &.-wide #desk-list RuleList { width: 1fr; height: 1fr; }
+        &.-wide #desk-list RuleView { width: 1fr; height: 1fr; }
+    }
+    """
+
+    @dataclass
+    class OpenStep(Message):
+        """The replay of this record is asked for, at the turn of this event."""
+
+        path: Path
+        event: int
+
+    class Left(Message):
+        """The person is done here."""
+
+    class Went(Message):
+        """A check has gone on."""
+
+        def __init__(self, progress: Progress) -> None:
+            super().__init__()
+            self.progress = progress
+
+    def __init__(self, book: Rulebook, runs: Path, *, shipped: bool = False) -> None:
+        super().__init__()
+        self._at = Curation(Desk(book))
+        self._runs = runs
+        self._shipped = shipped
+        self._check: Check | None = None
+        self._paired = False
+
+    @property
+    def desk(self) -> Desk:
+        """The desk as it stands."""
+        return self._at.desk
+
+    def compose(self) -> ComposeResult:
+        """A title, what is looked for, the rules and the one that is looked at, or two of them, and the keys."""
+        yield Static(id="desk-title")
+        yield FilterBar()
+        with ContentSwitcher(initial="desk-list"):
+            with Container(id="desk-list"):
+                yield RuleList()
+                yield RuleView(self._look_up, id="desk-rule")
+            yield RulePair(self._look_up, id="desk-pair")
+        yield Static(id="desk-note")
+        yield KeyBar(last=("app.command_palette", "leave"))
+
+    def on_mount(self) -> None:
+        """Show the book."""
+        if self._shipped:
+            self._say(f"This book ships and is read-only: what you change goes to {self.desk.book.path}.")
+        self._show()
+
+    def on_unmount(self) -> None:
+        """Let a check that is under way end."""
+        if self._check:
+            self._check.call_off()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Put the rule beside the list, or below it."""
+        self.set_class(event.size.width >= WIDE, "-wide")
+        self._show()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key is one of what is shown."""
+        del parameters
+        return action not in (_LISTED if self._paired else _PAIRED)
+
+    def _show(self) -> None:
+        desk, rules, looked = self.desk, self.desk.rules, self.desk.rule
+        told = f"{len(rules)} of {len(desk.book.rules)} rules" if desk.filter else _rules(len(rules))
+        told = "two rules side by side" if self._paired else told
+        marked = f"  ·  {len(desk.marked)} marked" if desk.marked else ""
+        title = f"  ·  {told}{marked}  ·  "
+        path = ending(flat(str(desk.book.path)), max(8, self.size.width - len("Desk") - len(title) - 2))
+        self.query_one("#desk-title", Static).update(Content.assemble(("Desk", "bold $foreground"), title, path))
+        self.query_one(FilterBar).show(desk.filter, desk.types)
+        self.query_one(RuleList).show(rules, looked, desk.chosen)
+        self._look(looked)
+
+    def _look(self, rule: Rule | None) -> None:
+        nothing = FILTERED if self.desk.book.rules else EMPTY
+        self.query_one("#desk-rule", RuleView).show(rule, self.desk.contraries(rule) if rule else (), nothing)
+
+    async def _look_up(self, origins: Sequence[str]) -> tuple[Witness, ...]:
+        return await self.aside(lambda: look_up(origins, played(self._runs)))
+
+    @on(RuleList.Looked)
+    def _moved(self, message: RuleList.Looked) -> None:
+        self._at.desk = self.desk.looking(message.name)
+        self._look(self.desk.rule)
+
+    @on(RuleList.Entered)
+    def _entered(self) -> None:
+        self.query_one("#desk-rule", RuleView).focus_witnesses()
+
+    @on(RuleView.Opened)
+    def _opened(self, message: RuleView.Opened) -> None:
+        match message.witness:
+            case Seen(path=path, event=event):
+                self.post_message(self.OpenStep(path, event))
+            case missing:
+                self._say(missing.reason)
+
+    def action_judge(self, status: Verdict) -> None:
+        """Accept or reject the marked rules, or the one that is looked at."""
+        looked = self.query_one(RulePair).rule if self._paired else self.desk.rule
+        rules = () if self._paired else self.desk.marked
+        # Named now, for a save that is under way may take long enough to look at the next rule.
+        names = [rule.id for rule in rules or ((looked,) if looked else ())]
+        self._change(lambda desk: desk.judged(status, *names), status.capitalize())
+
+    def action_settle(self) -> None:
+        """Accept this rule of two, and reject the other."""
+        pair = self.query_one(RulePair)
+        one, other = pair.rule, pair.other
+        if one and other:
+            self._change(lambda desk: desk.settled(one.id, other.id), f"{one.id} accepted, {other.id} rejected")
+
+    def action_merge(self) -> None:
+        """Make the marked rules one, the first that was marked."""
+        chosen = self.desk.chosen
+        self._change(lambda desk: replace(desk, chosen=chosen).merged(), "Merged")
+
+    def action_undo(self) -> None:
+        """Take the last change of this sitting back, in the file too."""
+        self._change(Desk.undone, f"Undone: {self.desk.done[-1].name}" if self.desk.done else "")
+
+    def _change(self, deed: Callable[[Desk], Desk], done: str) -> None:
+        self.run_worker(partial(self._do, deed, done), group="save")
+
+    async def _do(self, deed: Callable[[Desk], Desk], done: str) -> str:
+        """Do and save something; where that is refused, say why, which is also the answer, and leave the desk as it was."""
+        try:
+            if await self._at.do(deed):
+                way_back = "" if done.startswith("Undone") else "; u undoes it"
+                self._say(f"{done}. Saved{way_back}. {self.desk.book.path}")
+        except HousequestError as error:
+            told = f"{error} (r reads it again)" if self.desk.book.read else str(error)
+            self._say(told)
+            return str(error)
+        self._show()
+        self._show_pair()
+        return ""
+
+    def action_edit(self) -> None:
+        """Edit the rule that is looked at."""
+        rule = self.query_one(RulePair).rule if self._paired else self.desk.rule
+        if rule is None:
+            self._say("There is no rule here to edit; n writes one.")
+            return
+        name = rule.id
+
+        async def submit(draft: Draft, since: Draft) -> Fault | None:
+            before = self.desk.book.rule(name)
+            fault = await self._submit(
+                lambda desk: desk.put("edited", [draft.onto(desk.book.rule(name), since)]), f"{name} edited"
+            )
+            if fault is None and (remark := taken_back(before, self.desk.book.rule(name))):
+                self._say(f"{remark}. Saved; a accepts it, u undoes the edit.")
+            return fault
+
+        async def reread() -> Draft:
+            await self._reread()
+            return Draft.of(self.desk.book.rule(name))
+
+        self.app.push_screen(RuleDialog(f"Edit {name}", Draft.of(rule), submit, reread=reread))  # pyright: ignore[reportUnknownMemberType]
+
+    def action_new(self) -> None:
+        """Write a rule; it is a candidate until it is accepted."""
+
+        async def submit(draft: Draft, since: Draft) -> Fault | None:
+            del since
+
+            def added(desk: Desk) -> Desk:
+                rule = draft.new({rule.id for rule in desk.book.rules})
+                return replace(desk.put("written", [rule]), at=rule.id, filter=Filter())
+
+            return await self._submit(added, "Written")
+
+        async def reread() -> Draft:
+            await self._reread()
+            return Draft()
+
+        self.app.push_screen(RuleDialog("A new rule", Draft(), submit, reread=reread))  # pyright: ignore[reportUnknownMemberType]
+
+    async def _submit(self, deed: Callable[[Desk], Desk], done: str) -> Fault | None:
+        fault = await self._do(deed, done)
+        return Fault("form", f"{fault} ^r reads it again and keeps what you typed.") if fault else None
+
+    def action_pair(self) -> None:
+        """Put two rules side by side: the marked ones, or the one that is looked at and one that contradicts it."""
+        pair = self.query_one(RulePair)
+        if self._paired:
+            one, other = pair.rule, pair.other
+            third = self.desk.another(one, other) if one and other else None
+            if one and third:
+                pair.show(one, third)
+            else:
+                self._say("No other rule contradicts this one.")
+            return
+        two = self.desk.opposed
+        if len(two) < 2:
+            self._say("No rule contradicts this one; mark two with space to put them side by side.")
+            return
+        self._turn_to(pair=True)
+        pair.show(*two)
+        pair.action_side(0)
+        told = "These two contradict each other" if two[1] in self.desk.contraries(two[0]) else "The two that you marked"
+        self._say(f"{told}: ← → change sides, w accepts the one with the keys and rejects the other.")
+
+    def _show_pair(self) -> None:
+        """Bring the two up to the book; where one is gone, back to the list."""
+        if not self._paired:
+            return
+        by_id = {rule.id: rule for rule in self.desk.book.rules}
+        pair = self.query_one(RulePair)
+        sides = [by_id.get(rule.id) for rule in pair.rules if rule]
+        match sides:
+            case [Rule() as one, Rule() as other]:
+                pair.show(one, other)
+            case _:
+                self._turn_to(pair=False)
+
+    def _turn_to(self, *, pair: bool) -> None:
+        self._paired = pair
+        self.query_one(ContentSwitcher).current = "desk-pair" if pair else "desk-list"
+        self.query_one(FilterBar).display = not pair
+        self._say("")
+        if not pair:
+            self.query_one(RuleList).focus()
+        self._show()
+        self.refresh_bindings()
+
+    def action_check(self) -> None:
+        """Check the marked rules, or all that are shown, against everything that was recorded; again, call that off."""
+        if self._check is not None:
+            self._check.call_off()
+            return
+        rules = [rule for rule in self.desk.marked or self.desk.rules if rule.check]
+        if not rules:
+            self._say("None of these rules has a check that records could decide; e gives one to the rule that is looked at.")
+            return
+        check = self._check = Check(rules, lambda: played(self._runs), lambda progress: self._heard(check, progress))
+        self._say(f"Checking {_rules(len(rules))} …")
+        self.run_worker(partial(self._run, check, len(rules)), group="check")
+
+    def _heard(self, check: Check, progress: Progress) -> None:
+        """Hand on, from the thread of a check, how far it is."""
+        if check is self._check and self.is_running:
+            self.post_message(self.Went(progress))
+
+    def on_desk_screen_went(self, message: Went) -> None:
+        """Say how far the check is."""
+        message.stop()
+        if self._check is not None:
+            told = (
+                f"{message.progress.read:,} of {message.progress.episodes:,} episodes, {message.progress.commands:,} commands"
+            )
+            self._say(f"Checking: {told}; esc calls it off.")
+
+    async def _run(self, check: Check, rules: int) -> None:
+        try:
+            outcome = await self.aside(check.run)
+        except (HousequestError, OSError) as error:
+            self._say(f"Nothing was checked: {error}")
+            return
+        finally:
+            self._check = None
+        if outcome is None:
+            self._say("Called off; the rules are as they were.")
+            return
+        before = self.desk.book
+        fault = await self._do(lambda desk: desk.checked(outcome.findings), f"{_rules(rules)} checked")
+        if not fault:
+            saved = "saved; u undoes it" if self.desk.book is not before else "nothing new"
+            self._say(f"{outcome}: {saved}.")
+
+    def action_mark(self) -> None:
+        """Mark the rule that is looked at, or no longer."""
+        if self.desk.rule:
+            self._at.desk = self.desk.toggled(self.desk.rule.id)
+            self._show()
+
+    def action_words(self) -> None:
+        """Type words to look for."""
+        self.query_one(FilterBar).focus_words()
+
+    @on(FilterBar.Left)
+    def _found(self) -> None:
+        self.query_one(RuleList).focus()
+
+    def action_narrow(self, what: Narrowing) -> None:
+        """Look at other rules."""
+        self.query_one(FilterBar).narrow(what)
+
+    @on(FilterBar.Changed)
+    def _filtered(self, message: FilterBar.Changed) -> None:
+        self._at.desk = self.desk.filtered(message.wanted)
+        self._show()
+
+    def action_reload(self) -> None:
+        """Read the file again, where somebody else changed it."""
+        self.run_worker(self._read_again, group="save")
+
+    async def _read_again(self) -> None:
+        try:
+            await self._reread()
+        except HousequestError as error:
+            self._say(str(error))
+
+    async def _reread(self) -> None:
+        await self._at.read_again()
+        self._say("Read again: what was done before cannot be undone any more.")
+        self._show()
+        self._show_pair()
+
+    def _say(self, text: str) -> None:
+        self.query_one("#desk-note", Static).update(Content.styled(flat(text), "$new"))
+
+    def action_leave(self) -> None:
+        """Call off a check that is under way; else back from two rules to the list, and from there to where one came from."""
+        if self._check is not None:
+            self._check.call_off()
+        elif self._paired:
+            self._turn_to(pair=False)
+        else:
+            self.post_message(self.Left())
+
+
+def _rules(count: int) -> str:
+    return f"{count} rule{'' if count == 1 else 's'}"

@@ -1,0 +1,163 @@
+"""How a game ended: a small celebration or an honest epitaph, with what the task can be done in."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widget import Widget
+
+from agent.episodes.events import Ended, Outcome
+from agent.evaluation.analysis.failures import Failure
+from agent.evaluation.analysis.par import Par
+from tui.episode.state import Moment, State
+from tui.widgets.bars import Bar, bars
+from tui.widgets.lines import flat
+
+_WORDS = 2
+"""Lines that are kept for why a game was lost."""
+_PENDING = "…"
+_UNKNOWN = "not known"
+
+_LOOKS: dict[Outcome, tuple[str, str, str]] = {
+    "won": ("✦", "Won", "$won"),
+    "lost": ("○", "Lost", "$goal"),
+    "stopped": ("▪", "Stopped", "$quiet"),
+    "error": ("!", "Broken off", "$fault"),
+}
+"""The mark, the word and the style of each outcome."""
+
+
+class Ending(Widget):
+    """A card of seven lines, seen only at the end of a game; what is not known yet has its place and fills in later."""
+
+    DEFAULT_CSS = """
+    Ending {
+        display: none;
+        height: 7;
+        padding: 0 2;
+        background: $background;
+        color: $foreground;
+        border: round $frame;
+        border-title-color: $foreground;
+        border-title-style: bold;
+        border-subtitle-color: $quiet;
+        &.-won { border: round $won; border-title-color: $won; }
+        &.-error { border: round $fault; border-title-color: $fault; }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._moment = Moment()
+        self._assisted = False
+        self._par: Par | None = None
+        self._failure: Failure | None = None
+
+    def show(self, state: State, par: Par | None = None, failure: Failure | None = None, keys: str = "") -> None:
+        """Show how the game in ``state`` ended; nothing is seen while it goes on.
+
+        ``par`` None: it is being measured. ``failure`` is why it was not won. ``keys`` says what the next key does.
+        """
+        if (state.moment, state.assisted, par, failure) != (self._moment, self._assisted, self._par, self._failure):
+            self._moment, self._assisted = state.moment, state.assisted
+            self._par, self._failure = par, failure
+            self.refresh()
+        ended = state.moment.ended
+        self.display = ended is not None
+        if ended is not None:
+            mark, word, _ = _LOOKS[ended.outcome]
+            self.border_title = Content(f"{mark} {word}")
+            self.border_subtitle = Content(keys)
+            for outcome in _LOOKS:
+                self.set_class(outcome == ended.outcome, f"-{outcome}")
+
+    def render(self) -> Content:
+        ended = self._moment.ended
+        if ended is None:
+            return Content("")
+        width = self.content_size.width
+        lines = self._won(ended, width) if ended.outcome == "won" else self._missed(ended, width)
+        return Content("\n").join(line.truncate(width, ellipsis=True) for line in (*lines, self._facts(ended)))
+
+    def _won(self, ended: Ended, width: int) -> list[Content]:
+        par, turns = self._par, _turns(ended.turns)
+        verdict = ""
+        if par and par.shortest is not None and ended.turns <= par.shortest:
+            verdict = " Nobody could have been quicker."
+        elif par and par.expert is not None and ended.turns < par.expert:
+            verdict = " That beats the expert."
+        rows = (Bar(self._player, ended.turns, "bold $won"), *par_bars(par))
+        return [Content.assemble((f"Won in {turns}.", "bold $won"), (verdict, "$won")), *bars(rows, width)]
+
+    def _missed(self, ended: Ended, width: int) -> list[Content]:
+        failure = self._failure
+        style = _LOOKS[ended.outcome][2]
+        if failure is None:
+            title, words = f"{_LOOKS[ended.outcome][1]} after {_turns(ended.turns)}.", flat(ended.message or ended.reason)
+        else:
+            title, words = _title(ended, failure), flat(failure.words)
+        told = Content(words).wrap(max(width, 8)) if words else []
+        if len(told) > _WORDS:
+            told[_WORDS - 1] = (told[_WORDS - 1].rstrip() + Content(" …")).truncate(width, ellipsis=True)
+        kept = [*told[:_WORDS], *[Content("")] * (_WORDS - len(told))]
+        return [Content.styled(title, f"bold {style}"), *kept, Content.styled(_par_words(self._par), "$quiet")]
+
+    @property
+    def _player(self) -> str:
+        """Who played: the agent, a person, or both."""
+        started = self._moment.started
+        agent = started.agent if started else ""
+        persons = [entry.by == "person" for entry in self._moment.story]
+        if agent == "human" or (persons and all(persons)):
+            return "you"
+        return f"{agent} and you" if any(persons) else agent or "this game"
+
+    def _facts(self, ended: Ended) -> Content:
+        moment = self._moment
+        parts = [f"{moment.met} of {_many(moment.conditions, 'condition')} met"] if moment.conditions else []
+        if ended.refused:
+            parts.append(f"{_many(ended.refused, 'command')} refused")
+        if self._assisted or ended.assisted:
+            parts.append("assisted: a person stepped in")
+        return Content.styled(" · ".join(parts), "$quiet")
+
+
+def par_bars(par: Par | None) -> tuple[Bar, Bar]:
+    """What the task can be done in as bars, which keep their places while it is being measured."""
+    if par is None:
+        return Bar("the expert", None, note=_PENDING), Bar("the shortest", None, note=_PENDING)
+    if par == Par():
+        # Nothing could be measured, which is no word about the expert.
+        return Bar("the expert", None, note=_UNKNOWN), Bar("the shortest", None, note=_UNKNOWN)
+    return (
+        Bar("the expert", par.expert, note="does not win this one" if par.expert is None else ""),
+        Bar("the shortest", par.shortest, note=_UNKNOWN if par.shortest is None else ""),
+    )
+
+
+def _par_words(par: Par | None) -> str:
+    if par is None:
+        return f"It can be done in {_PENDING}"
+    if par.expert is None and par.shortest is None:
+        return "In how many turns it can be done is not known."
+    if par.expert is None:
+        return f"It can be done in {_turns(par.shortest or 0)}; the expert does not manage it."
+    best = "" if par.shortest is None else f", the shortest way {par.shortest}"
+    return f"It can be done: the expert takes {_turns(par.expert)}{best}."
+
+
+def _title(ended: Ended, failure: Failure) -> str:
+    match ended.outcome:
+        case "lost":
+            return f"Lost after {_turns(ended.turns)}: {failure.label}, turn {failure.turn}."
+        case "stopped":
+            return f"Stopped after {_turns(ended.turns)}."
+        case _:
+            return f"Broken off after {_turns(ended.turns)}: {failure.label}."
+
+
+def _turns(number: int) -> str:
+    return _many(number, "turn")
+
+
+def _many(number: int | None, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,218 @@
+"""What the House shows of a moment: what the texts have told, arranged for the eye; never what is hidden.
+
+The place where the agent stands comes first, then places with known contents, then the others folded together by what is known
+of them. Within each part the order is that of the opening, so that little moves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tui.episode.state import Moment
+from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.text.belief import Belief, Item, Receptacle, kind
+from worlds.alfworld.text.goals import guess_goal, read_goal
+
+NOT_VISITED = "not visited"
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """An object: ``told`` is what is known to have been done to it, ``new`` that it was not here a turn ago (or not like this),
+    ``wanted`` that the goal names its kind.
+    """
+
+    name: str
+    told: tuple[str, ...] = ()
+    new: bool = False
+    wanted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A receptacle with what is known to be in it, what is new and what the goal names first.
+
+    ``state`` is a word for it ("open", "closed, empty"), or empty where its contents say all; ``new``: the word is another one
+    than a turn ago.
+    """
+
+    name: str
+    state: str = ""
+    things: tuple[Thing, ...] = ()
+    new: bool = False
+    wanted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Receptacles of one kind: ``numbers`` are the single ones and the ranges of them ("1-9")."""
+
+    kind: str
+    numbers: tuple[str, ...]
+    wanted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Receptacles of which the same is known, a row for each kind."""
+
+    state: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """The house as it is believed to be.
+
+    ``here`` are the receptacles where the agent stands, none in the middle of the room. ``stray`` are objects that were
+    spoken of without being told where they lie.
+    """
+
+    held: Thing | None
+    hand_changed: bool
+    here: tuple[Place, ...]
+    known: tuple[Place, ...]
+    stray: tuple[Thing, ...]
+    rest: tuple[Section, ...]
+
+
+def house_of(moment: Moment) -> House | None:
+    """The house that ``moment`` believes in; None before a game, and in a world whose texts no belief reads."""
+    belief = moment.belief
+    if belief is None:
+        return None
+    goal = moment.started.goal if moment.started else ""
+    kinds = tuple(dict.fromkeys(one.kind for one in belief.receptacles))
+    return _View(belief, moment.before or belief, wanted_kinds(goal, kinds)).house()
+
+
+@lru_cache(maxsize=64)
+def wanted_kinds(goal: str, receptacles: Sequence[str]) -> frozenset[str]:
+    """The kinds that ``goal`` names: as it is understood where it can be, and otherwise whatever its words spell.
+
+    ``receptacles`` are the kinds in this house.
+    """
+    read = read_goal(goal) or guess_goal(goal, objects=load_counts().objects(), receptacles=receptacles)
+    if read is not None:
+        return frozenset(name.lower() for name in (read.object, read.receptacle, read.lamp) if name)
+    words = re.findall(r"[a-z]+", goal[:1_000].lower())
+    joined = {"".join(words[at : at + size]) for at in range(len(words)) for size in (1, 2, 3)}
+    return frozenset(joined | {name.removesuffix(ending) for name in joined for ending in ("s", "es")})
+
+
+class _View:
+    """One look at a belief; names are looked up often, so both beliefs are indexed first."""
+
+    def __init__(self, belief: Belief, before: Belief, wanted: frozenset[str]) -> None:
+        self.belief = belief
+        self.before = before
+        self.wanted = wanted
+        self.items = {item.name: item for item in belief.items}
+        self.old_items = {item.name: item for item in before.items}
+        self.contents = _contents(belief)
+        self.old_contents = _contents(before)
+        self.old_words = {one.name: self._word(one, self.old_contents[one.name]) for one in before.receptacles}
+
+    def house(self) -> House:
+        belief = self.belief
+        here = {one.name for one in belief.here()}
+        kinds = {name: position for position, name in enumerate(dict.fromkeys(one.kind for one in belief.receptacles))}
+        ordered = sorted(belief.receptacles, key=lambda one: (kinds[one.kind], _number(one.name), one.name))
+        present = sorted((one for one in ordered if one.name in here), key=lambda one: one.name != belief.at)
+        known = [one for one in ordered if one.name not in here and (self.contents[one.name] or self._changed(one))]
+        shown = here.union(one.name for one in known)
+        held = self.items.get(belief.held) or Item(belief.held) if belief.held else None
+        hand_changed = belief.held != self.before.held
+        return House(
+            held=self._thing(held, hand_changed) if held else None,
+            hand_changed=hand_changed,
+            here=tuple(self._place(one) for one in present),
+            known=tuple(self._place(one) for one in known),
+            stray=self._stray(),
+            rest=self._sections(one for one in ordered if one.name not in shown),
+        )
+
+    def _word(self, one: Receptacle, contents: tuple[str, ...]) -> str:
+        state = one.openness if one.openness in ("open", "closed") else ""
+        if contents:
+            return state or ""
+        if one.contents is not None:
+            return f"{state}, empty" if state else "empty"
+        return state or ("visited" if one.visited else NOT_VISITED)
+
+    def _changed(self, one: Receptacle) -> bool:
+        """Whether another word is true of it than a turn ago; that something was put in or taken out, its things tell."""
+        old, now = self.old_words.get(one.name), self._word(one, self.contents[one.name])
+        return old is None or (old != now and old.partition(",")[0] != now.partition(",")[0])
+
+    def _place(self, one: Receptacle) -> Place:
+        contents = self.contents[one.name]
+        old = frozenset(self.old_contents.get(one.name, ()))
+        things = [self._thing(self.items.get(name) or Item(name), name not in old) for name in contents]
+        things.sort(key=lambda thing: (not thing.new, not thing.wanted, kind(thing.name), _number(thing.name)))
+        return Place(one.name, self._word(one, contents), tuple(things), self._changed(one), self._wanted(one.name))
+
+    def _thing(self, item: Item, new: bool) -> Thing:
+        told = _told(item)
+        old = self.old_items.get(item.name)
+        return Thing(item.name, told, new or (old is not None and _told(old) != told), self._wanted(item.name))
+
+    def _wanted(self, name: str) -> bool:
+        return kind(name).lower() in self.wanted
+
+    def _stray(self) -> tuple[Thing, ...]:
+        placed = {name for names in self.contents.values() for name in names}
+        placed.update(name for item in self.belief.items for name in item.inside or ())
+        stray = (item for item in self.belief.items if item.name not in placed and item.name != self.belief.held)
+        return tuple(self._thing(item, item.name not in self.old_items) for item in stray)
+
+    def _sections(self, rest: Iterable[Receptacle]) -> tuple[Section, ...]:
+        found: dict[str, dict[str, list[Receptacle]]] = {}
+        for one in rest:
+            found.setdefault(self._word(one, ()), {}).setdefault(one.kind, []).append(one)
+        words = sorted(found, key=lambda word: (word == NOT_VISITED, "empty" not in word, word))
+        return tuple(
+            Section(word, tuple(Row(name, _ranges(of), self._wanted(of[0].name)) for name, of in found[word].items()))
+            for word in words
+        )
+
+
+def _contents(belief: Belief) -> dict[str, tuple[str, ...]]:
+    """What is known to be in each receptacle, by its name: ``Belief.inside`` for all of them in one pass."""
+    put: dict[str, list[str]] = {}
+    for item in belief.items:
+        if item.where is not None:
+            put.setdefault(item.where, []).append(item.name)
+    return {one.name: tuple(put.get(one.name, ())) if one.contents is None else one.contents for one in belief.receptacles}
+
+
+def _told(item: Item) -> tuple[str, ...]:
+    """What is known of an object's state, in words; an ordinary state says nothing."""
+    words = (
+        ("hot" if item.heat == "hot" else "cool", item.heat in ("hot", "cool")),
+        ("clean", item.clean),
+        ("sliced", item.sliced),
+        ("on", item.lit),
+        (f"holds {', '.join(item.inside or ())}", item.inside),
+    )
+    return tuple(word for word, true in words if true)
+
+
+def _number(name: str) -> int:
+    digits = name.rpartition(" ")[2]
+    return int(digits) if digits.isdecimal() else 0
+
+
+def _ranges(receptacles: Sequence[Receptacle]) -> tuple[str, ...]:
+    """The numbers of receptacles of one kind, in order of number, neighbours folded: 1-3, 5."""
+    runs: list[tuple[int, int]] = []
+    for one in receptacles:
+        number = _number(one.name)
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return tuple(str(first) if first == last else f"{first}-{last}" for first, last in runs)

@@ -1,0 +1,297 @@
+"""The story so far: turns, observations and, folded, what was thought; it follows what happens until one scrolls up."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from textual import events
+from textual.actions import SkipAction
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.visual import Visual
+
+from tui.episode.house_state import wanted_kinds
+from tui.episode.state import Entry, Moment, State
+from tui.episode.story_state import Fold, Row, Telling
+
+_CONTEXT = 2
+"""Lines kept in sight above and below a turn that is scrolled to."""
+_AIRY = 30
+"""Lines from which on there is room for a blank one between turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """What is told of one turn, of the opening, or of what happened since the last turn, in lines.
+
+    ``event`` is what a click on it picks.
+    """
+
+    rows: tuple[Row, ...]
+    event: int | None = None
+    entry: Entry | None = None
+
+
+@dataclass(slots=True)
+class _Folds:
+    """Which asides are open: all or none, but for the exceptions."""
+
+    all: bool = False
+    exceptions: set[Fold] = field(default_factory=set[Fold])
+
+    def __contains__(self, fold: object) -> bool:
+        return (fold in self.exceptions) != self.all
+
+    def turn(self, fold: Fold) -> None:
+        """Open what is closed, close what is open."""
+        self.exceptions ^= {fold}
+
+    def turn_all(self) -> None:
+        """Open all, or close all."""
+        self.all = not self.all
+        self.exceptions.clear()
+
+
+class Story(ScrollView):
+    """Tells an episode; ``teaching`` stands where nothing has happened yet.
+
+    It keeps to its last line until one scrolls up, then holds still and says how much is new below. Only turns that were not
+    told before are laid out, and only lines in sight are drawn, so that thousands of turns stay quick.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"story--selected"}
+    DEFAULT_CSS = """
+    Story {
+        min-width: 8;
+        border: round $frame;
+        border-title-color: $quiet;
+        border-subtitle-color: $new;
+        background: $background;
+        color: $foreground 88%;
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-size: 0 0;
+        & > .story--selected { background: $panel; }
+        &:focus {
+            border: round $foreground;
+            border-title-color: $foreground;
+            border-title-style: bold;
+        }
+    }
+    """
+    BORDER_TITLE = "Story"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter,space", "unfold", "Open or close what was thought at the selected turn", show=False),
+    ]
+
+    class Picked(Message):
+        """A turn was clicked, or the opening: the one that the event ``event_id`` ended or made."""
+
+        def __init__(self, event_id: int) -> None:
+            super().__init__()
+            self.event_id = event_id
+
+    def __init__(self, teaching: str = "", *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._teaching = teaching
+        self._moment = Moment()
+        self._start: int | None = None
+        self._folds = _Folds()
+        self._selected: int | None = None
+        self._followed = True
+        self._follow = True
+        self._known = 0
+        self._telling = Telling(80)
+        self._told: dict[int, _Block] = {}
+        self._blocks: list[_Block] = []
+        self._lines: list[int] = [0]
+
+    def show(self, state: State) -> None:
+        """Tell ``state``: what follows what both have in common is told anew."""
+        moment, was = state.moment, self._moment
+        if moment.started is not was.started:
+            self._start = next((event for event, after in state.moments.items() if after.started is moment.started), None)
+            self._moment = moment
+            self._lay_out()
+        elif moment.story is not was.story or moment.asides != was.asides:
+            self._moment = moment
+            self._tell(1 + _common(was.story, moment.story))
+
+    def teach(self, teaching: str) -> None:
+        """Say ``teaching`` while nothing has happened."""
+        self._teaching = teaching
+        self._tell(len(self._moment.story) + 1)
+
+    def select(self, event_id: int | None) -> None:
+        """Mark the turn that this event ended (or the opening, by the event of the start), and bring it into sight."""
+        if event_id == self._selected:
+            return
+        if self._selected is None:
+            self._followed = self._follow
+        self._selected = event_id
+        place = self._place(event_id)
+        if place is not None:
+            self._into_sight(place)
+        elif self._followed and event_id is None:
+            self._to_the_end()
+        self.refresh()
+
+    def fold_all(self) -> None:
+        """Open every aside, or close them all."""
+        self._folds.turn_all()
+        self._lay_out()
+
+    @property
+    def following(self) -> bool:
+        """Whether it keeps to what happens last."""
+        return self._follow
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        line = self.scroll_offset.y + y
+        if line >= self._lines[-1]:
+            return Strip.blank(width, self.rich_style)
+        block, row = self._at(line)
+        if row.turn and block.event == self._selected:
+            text = Content.assemble("▌", row.margin[1:], row.text)
+            return self._drawn(text, width, "story--selected")
+        return self._drawn(row.margin + row.text, width)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        follow = self.is_vertical_scroll_end
+        if follow != self._follow:
+            self._follow = follow
+            self._known = len(self._moment.story)
+        self._tell_hidden()
+
+    def scroll_to(self, x: float | None = None, y: float | None = None, **options: Any) -> None:
+        """Scroll at once: nothing in the story glides."""
+        options["animate"] = False
+        super().scroll_to(x, y, **options)
+
+    def action_unfold(self) -> None:
+        """Open or close the asides of the selected turn."""
+        place = self._place(self._selected)
+        folds = {row.fold for row in self._blocks[place].rows if row.fold is not None} if place is not None else set[Fold]()
+        if not folds:
+            raise SkipAction
+        opened = all(fold in self._folds for fold in folds)
+        for fold in folds:
+            if (fold in self._folds) == opened:
+                self._folds.turn(fold)
+        self._lay_out()
+        if place is not None:
+            self._into_sight(place)
+
+    def on_resize(self, event: events.Resize) -> None:
+        del event
+        self._lay_out()
+
+    def on_click(self, event: events.Click) -> None:
+        place = event.get_content_offset(self)
+        if place is None:
+            if event.y == self.outer_size.height - 1:
+                self._to_the_end()
+        elif self.scroll_offset.y + place.y < self._lines[-1]:
+            block, row = self._at(self.scroll_offset.y + place.y)
+            if row.fold is not None:
+                self._folds.turn(row.fold)
+                self._lay_out()
+            elif block.event is not None:
+                self.post_message(self.Picked(block.event))
+
+    def _at(self, line: int) -> tuple[_Block, Row]:
+        place = bisect_right(self._lines, line) - 1
+        block = self._blocks[place]
+        return block, block.rows[line - self._lines[place]]
+
+    def _place(self, event: int | None) -> int | None:
+        """Where in the blocks the event is told."""
+        return None if event is None else next((n for n, block in enumerate(self._blocks) if block.event == event), None)
+
+    def _tell_hidden(self) -> None:
+        """Say in the frame how much is below, where one has scrolled up."""
+        new = len(self._moment.story) - self._known
+        below = self._lines[-1] - self.scroll_offset.y - self.scrollable_content_region.height
+        count = f"{new} new below" if new > 0 else f"{below} line{'' if below == 1 else 's'} below"
+        self.border_subtitle = "" if self._follow or below <= 0 else Content(f"{count} · End")
+
+    def _drawn(self, text: Content, width: int, component: str | None = None) -> Strip:
+        style = self.get_visual_style(component) if component else self.visual_style
+        drawn = Visual.to_strips(self, text, width, 1, style)
+        return drawn[0].crop_extend(0, width, style.rich_style) if drawn else Strip.blank(width, style.rich_style)
+
+    def _lay_out(self) -> None:
+        """Lay everything out anew, for a width, a goal or folds that changed; what stood at the top stays there."""
+        size = self.scrollable_content_region.size
+        self._telling = Telling(size.width, _wanted(self._moment), airy=size.height >= _AIRY)
+        top = min(bisect_right(self._lines, self.scroll_offset.y) - 1, len(self._blocks) - 1)
+        within = self.scroll_offset.y - self._lines[top] if top >= 0 else 0
+        self._told.clear()
+        self._tell(0)
+        if not self._follow and 0 <= top < len(self._blocks):
+            self.scroll_to(y=self._lines[top] + min(within, len(self._blocks[top].rows) - 1), immediate=True)
+
+    def _tell(self, kept: int) -> None:
+        """Tell what follows the first ``kept`` blocks."""
+        moment = self._moment
+        del self._blocks[kept:], self._lines[kept + 1 :]
+        if not self._blocks:
+            self._add(_Block(self._telling.opening(moment.started) if moment.started else (), self._start))
+        after = self._blocks[-1].event
+        for entry in moment.story[len(self._blocks) - 1 :]:
+            self._add(self._block(entry, after))
+            after = entry.id
+        self._known = min(self._known, len(moment.story))
+        pending = self._telling.asides(moment.asides, after, self._folds, failed=moment.failure is not None)
+        idle = not moment.story and not pending
+        self._add(_Block(self._telling.words(self._teaching) if idle else pending))
+        self.virtual_size = Size(self.scrollable_content_region.width, self._lines[-1])
+        if self._follow:
+            self._to_the_end()
+        self._tell_hidden()
+        self.refresh()
+
+    def _block(self, entry: Entry, after: int | None) -> _Block:
+        # A rewind or a scrub takes turns away and brings them back: they are laid out once.
+        block = self._told.get(entry.id)
+        if block is None or block.entry is not entry:
+            block = _Block(self._telling.entry(entry, after, self._folds), entry.id, entry)
+            self._told[entry.id] = block
+        return block
+
+    def _add(self, block: _Block) -> None:
+        self._blocks.append(block)
+        self._lines.append(self._lines[-1] + len(block.rows))
+
+    def _to_the_end(self) -> None:
+        self._follow = True
+        self.scroll_to(y=self.max_scroll_y, immediate=True, force=True)
+
+    def _into_sight(self, place: int) -> None:
+        top, bottom = self._lines[place], self._lines[place + 1]
+        height = self.scrollable_content_region.height
+        if top < self.scroll_offset.y + _CONTEXT:
+            self.scroll_to(y=max(0, top - _CONTEXT), immediate=True, force=True)
+        elif bottom > self.scroll_offset.y + height - _CONTEXT:
+            self.scroll_to(y=min(top, bottom + _CONTEXT - height), immediate=True, force=True)
+
+
+def _common(was: tuple[Entry, ...], now: tuple[Entry, ...]) -> int:
+    """How many turns at the front are the very same."""
+    return next((n for n, (old, new) in enumerate(zip(was, now, strict=False)) if old is not new), min(len(was), len(now)))
+
+
+def _wanted(moment: Moment) -> frozenset[str]:
+    """The kinds of things that the goal names."""
+    if moment.started is None:
+        return frozenset()
+    receptacles = moment.belief.receptacles if moment.belief is not None else ()
+    return wanted_kinds(moment.started.goal, tuple(dict.fromkeys(one.kind for one in receptacles)))

@@ -1,0 +1,189 @@
+"""An episode told as lines of text: what the story widget shows, laid out here without a screen.
+
+A turn is told in the order of happening: what was said before it (asides, each folded to one line until it is opened), the
+command beside its number, and the observation beneath. All of it is untrusted text, made printable and never read as markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from agent.episodes.events import Started
+from tui.episode.state import Aside, Entry
+from tui.text import LONGEST_TEXT, cut, printable
+from tui.theme import role_style
+
+MEASURE = 96
+"""The widest a text is set, in cells: longer lines are hard to follow."""
+
+_NAMES = 8
+"""Cells for a role's name where there is room, so that what roles say stands in one column."""
+_ROOMY = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One aside that can be opened: the event it follows, its place among the asides there, and itself."""
+
+    after: int | None
+    number: int
+    aside: Aside
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the story: what stands in the margin, and the text.
+
+    ``fold`` is what a click on it opens or closes. ``turn``: it belongs to the turn itself, its command or observation.
+    """
+
+    margin: Content
+    text: Content
+    fold: Fold | None = None
+    turn: bool = False
+
+
+class Telling:
+    """Lays an episode out for one width, in cells.
+
+    ``wanted`` are the kinds of things that stand out in what is observed. ``airy`` puts a blank line between turns.
+    """
+
+    def __init__(self, width: int, wanted: Collection[str] = (), *, airy: bool = False) -> None:
+        self._width = max(12, min(width - len(_INDENT) - 1, MEASURE))
+        self._wanted = _wanted(wanted)
+        self._gap = (_BLANK,) if airy else ()
+        self._end = () if airy else (_BLANK,)
+
+    def opening(self, started: Started) -> tuple[Row, ...]:
+        """The first observation, in which the task stands out."""
+        goal = started.goal.strip()
+        rows: list[Row] = []
+        for line in _lines(started.opening):
+            if goal and goal in line:
+                text = Content(line).stylize("bold $goal")
+            else:
+                text = Content(line).stylize("$quiet") if line.startswith(_BANNER) else self._observed(line)
+            rows += _beneath(text.wrap(self._width), turn=True)
+        return (*rows, *self._end)
+
+    def entry(self, entry: Entry, after: int | None, opened: Container[Fold]) -> tuple[Row, ...]:
+        """One turn, which followed the event ``after``; the asides in ``opened`` are told in full."""
+        asides = self._asides(_telling(entry), after, opened)
+        return (*self._gap, *asides, *self._command(entry), *self._observation(entry))
+
+    def asides(
+        self, asides: Sequence[Aside], after: int | None, opened: Container[Fold], *, failed: bool = False
+    ) -> tuple[Row, ...]:
+        """What was said after the event ``after``, each folded to a line unless it is in ``opened``.
+
+        Where a model has ``failed`` and a person is asked what to do, why it did is open, and folded if it is in ``opened``.
+        """
+        present = len(asides) - 1 if failed and asides and asides[-1].kind == "fault" else None
+        rows = tuple(self._asides(asides, after, opened, present))
+        return (*self._gap, *rows) if rows else ()
+
+    def words(self, text: str) -> tuple[Row, ...]:
+        """Words of the screen's own, quiet."""
+        lines = [line for part in _lines(text) for line in Content(part).stylize("$quiet").wrap(self._width)]
+        return (*self._gap, *_beneath(lines)) if lines else ()
+
+    def _asides(
+        self, asides: Iterable[Aside], after: int | None, opened: Container[Fold], present: int | None = None
+    ) -> Iterator[Row]:
+        for number, aside in enumerate(asides):
+            fold = Fold(after, number, aside)
+            yield from self._aside(fold, (fold in opened) != (number == present))
+
+    def _command(self, entry: Entry) -> Iterator[Row]:
+        if entry.command is None:
+            text = Content("no command: the turn is spent").stylize("italic $quiet")
+        else:
+            text = Content(_one_line(entry.command)).stylize("bold $foreground" if entry.accepted else "$quiet")
+        if entry.by != "agent":
+            text += Content(f"  {entry.by}").stylize(role_style("person"))
+        margin = Content(f" {entry.turn:>2} ".ljust(len(_INDENT))).stylize("$quiet")
+        for line in text.wrap(self._width):
+            yield Row(margin, line, turn=True)
+            margin = _INDENT
+
+    def _observation(self, entry: Entry) -> tuple[Row, ...]:
+        lines = [line for part in _lines(entry.observation) for line in self._seen(part, entry.accepted).wrap(self._width)]
+        if entry.explanation:
+            lines += [line for part in _lines(entry.explanation) for line in Content(part).stylize("italic").wrap(self._width)]
+        return _beneath(lines, turn=True)
+
+    def _seen(self, line: str, accepted: bool) -> Content:
+        return self._observed(line) if accepted else Content(line).stylize("$quiet")
+
+    def _observed(self, line: str) -> Content:
+        text = Content(line)
+        if self._wanted is not None:
+            for name in self._wanted.finditer(line):
+                text = text.stylize("bold $goal", *name.span())
+        return text
+
+    def _aside(self, fold: Fold, opened: bool) -> Iterator[Row]:
+        aside = fold.aside
+        hue = "$fault" if aside.kind == "fault" else role_style(aside.role)
+        roomy = self._width >= _ROOMY
+        name = f"{_one_line(aside.role):<{_NAMES}}  " if roomy else f"{_one_line(aside.role)} "
+        hang = len(name) if roomy else 0
+        style = hue if aside.kind in {"fault", "person"} else "$quiet"
+        said = Content(_one_line(aside.text))
+        room = max(1, self._width - 2 - len(name))
+        whole = said.cell_length <= room and "\n" not in aside.text.strip()
+        if whole or not opened:
+            mark = _MARKS.get(aside.kind, "·" if whole else "▸")
+            text = said if whole else said.truncate(room - 1).rstrip() + "…"
+            lines = [text.stylize(style)]
+        else:
+            mark = "▾"
+            lines = [line for part in _lines(aside.text) for line in Content(part).stylize(style).wrap(self._width - 2 - hang)]
+            if not roomy:
+                lines = [Content(""), *lines]
+        margin = Content.assemble(_INDENT, (f"{mark} {name}", hue))
+        for line in lines:
+            yield Row(margin, line, fold)
+            margin = Content(" " * (len(_INDENT) + 2 + hang))
+
+
+_INDENT = Content(" " * 5)
+_BLANK = Row(Content(""), Content(""))
+_BANNER = "-="
+"""How the game's greeting begins, which is of no use to anybody."""
+_MARKS = {"plan": "◆", "fault": "!", "person": "»"}
+"""What stands before an aside other than a thought, so that its kind is not told by colour alone."""
+
+
+def _beneath(lines: Sequence[Content], *, turn: bool = False) -> tuple[Row, ...]:
+    return tuple(Row(_INDENT, line, turn=turn) for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of ``text`` that say anything, safe to show."""
+    return [line for line in printable(cut(text, LONGEST_TEXT)).split("\n") if line.strip()]
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(cut(text, LONGEST_TEXT).split()))
+
+
+def _telling(entry: Entry) -> Iterator[Aside]:
+    """The asides of ``entry`` but those that only say again that a person gave its command."""
+    for aside in entry.asides:
+        words = aside.text.partition(" ")[2]
+        if not (aside.kind == "person" and entry.by == "person" and words == entry.command):
+            yield aside
+
+
+def _wanted(kinds: Collection[str]) -> re.Pattern[str] | None:
+    """What finds things of these kinds in a text: by an article before them, or a number after."""
+    words = "|".join(sorted(map(re.escape, kinds), key=lambda word: (-len(word), word)))
+    if not words:
+        return None
+    return re.compile(rf"(?:(?<=\ba )|(?<=\ban )|(?<=\bthe ))(?:{words})(?: \d+)?\b|\b(?:{words}) \d+\b", re.IGNORECASE)

@@ -1,0 +1,188 @@
+"""The games of one place: a line to search in, the types to choose from, and the list of what is left."""
+
+from __future__ import annotations
+
+from random import choice
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import Input
+
+from tui.home.catalogue import Listing, Place, Row
+from tui.home.places import name
+from tui.home.search import LONGEST_QUERY
+from tui.home.task_list import TaskList
+from tui.text import printable
+from tui.widgets.choice import Choice
+
+ALL = "all"
+
+_EMPTY = {
+    "missing": "The games of {name} are not on this machine. Leave with q and fetch them, about 110 MB:\n\n"
+    "  housequest data download\n\nMade-up houses need no download, and there is no end of them.",
+    "unfinished": "No game broke off. One that does, because you left it or the terminal closed, waits here to go on.",
+    "played": "No game was played to its end yet. Those that were can be seen again from here, step by step.",
+}
+_NO_MATCH = "No game here answers to that. Escape clears the search, t shows other types."
+
+
+class Games(Vertical):
+    """Lists the games of a place, and of those the ones that answer to the search and are of the type."""
+
+    DEFAULT_CSS = """
+    Games {
+        width: 1fr;
+        padding: 0 1;
+        border: round $frame;
+        border-title-color: $foreground;
+        border-subtitle-color: $quiet;
+        &:focus-within { border: round $goal; }
+        & > Input { background: $background; color: $foreground; }
+        & > Input:focus { background: $panel; background-tint: $background 0%; }
+        & > TaskList { height: 1fr; }
+    }
+    """
+
+    class Changed(Message):
+        """Another game is under the cursor, or another one may be."""
+
+    class Sought(Message):
+        """The made-up house of ``seed`` is looked for."""
+
+        def __init__(self, seed: int) -> None:
+            super().__init__()
+            self.seed = seed
+
+    def __init__(self, place: Place, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.place = place
+        self.busy = True
+        self._listing = Listing()
+
+    def compose(self) -> ComposeResult:
+        yield Input(placeholder="/ words, or a number", id="search", compact=True, max_length=LONGEST_QUERY)
+        yield Choice(id="types")
+        yield TaskList(id="tasks")
+
+    def on_mount(self) -> None:
+        """Show nothing yet."""
+        self._query.cursor_blink = False
+        self._filter()
+
+    @property
+    def row(self) -> Row | None:
+        """The game under the cursor."""
+        return self._list.row
+
+    @property
+    def searching(self) -> bool:
+        """Whether something is being typed, or was, to search for."""
+        return self._query.has_focus or bool(self._query.value)
+
+    def open(self, place: Place) -> None:
+        """Go to ``place``, whose games are being looked for."""
+        self.place, self.busy = place, True
+        self._clear()
+        self._types.offer(())
+        self._list_all(Listing())
+
+    def fill(self, listing: Listing, key: str = "") -> None:
+        """Show the games of the place, the cursor where it is, else on the one with ``key``."""
+        self.busy = False
+        known = {row.key for row in listing.rows}
+        before = [row for row in self._listing.rows if row.key not in known]
+        self._types.offer([ALL, *listing.kinds] if listing.kinds else (), self._types.value)
+        self._list_all(Listing([*before, *listing.rows]) if before else listing, self.row.key if self.row else key)
+
+    def put_first(self, row: Row) -> None:
+        """Show one more game, before the others, and go to it."""
+        self._list_all(Listing([row, *(each for each in self._listing.rows if each.key != row.key)]), row.key)
+
+    def give_up(self) -> None:
+        """Stop waiting for games."""
+        self.busy = False
+        self._filter()
+
+    def search(self) -> None:
+        """Go to the search line."""
+        self._query.focus()
+
+    def leave(self) -> None:
+        """Go to the list; from there, clear the search."""
+        if self._list.has_focus:
+            self._query.value = ""
+        self._list.focus()
+
+    def next_type(self) -> None:
+        """Show the next type of task alone."""
+        self._types.next()
+
+    def show_all(self) -> None:
+        """Show the games of every type, whatever was searched for."""
+        self._clear()
+        self._types.offer(self._types.words)
+        self._filter()
+
+    def draw(self) -> None:
+        """Go to any of the games that are listed."""
+        if self._list.rows:
+            self._list.show(self._list.rows, choice(self._list.rows).key)
+
+    def move(self, by: int) -> None:
+        """Move in the list while the search line is typed in."""
+        if self._query.has_focus:
+            self._list.action_move(by)
+
+    def _list_all(self, listing: Listing, key: str = "") -> None:
+        self._listing = listing
+        self._filter(key)
+
+    def _filter(self, key: str = "") -> None:
+        kind, of = self._types.value, len(self._listing.rows)
+        rows = self._listing.find(self._query.value, "" if kind == ALL else kind)
+        place = printable(name(self.place))
+        untold = "" if self.busy else _EMPTY.get(self.place.kind, "There is no game here.")
+        self._list.show(rows, key, _NO_MATCH if of else untold.format(name=place))
+        self.border_title = place
+        self.border_subtitle = "looking" if self.busy else self._count(len(rows), of)
+
+    def _count(self, shown: int, of: int) -> str:
+        if self.place.kind == "made-up":
+            return f"{shown:,} of them · / and a number: any other"
+        return f"{shown:,} of {of:,}" if of else ""
+
+    def _clear(self) -> None:
+        with self.prevent(Input.Changed):
+            self._query.value = ""
+
+    @on(Input.Changed)
+    def _searched(self, changed: Input.Changed) -> None:
+        changed.stop()
+        self._filter(self.row.key if self.row and changed.value else "")
+        sought = changed.value.strip()
+        if self.place.kind == "made-up" and sought.isascii() and sought.isdecimal() and len(sought) < 20:
+            self.post_message(self.Sought(int(sought)))
+
+    @on(Choice.Changed)
+    def _typed(self, changed: Choice.Changed) -> None:
+        changed.stop()
+        self._filter(self.row.key if self.row else "")
+
+    @on(TaskList.Moved)
+    def _moved(self, moved: TaskList.Moved) -> None:
+        moved.stop()
+        self.post_message(self.Changed())
+
+    @property
+    def _list(self) -> TaskList:
+        return self.query_one(TaskList)
+
+    @property
+    def _query(self) -> Input:
+        return self.query_one(Input)
+
+    @property
+    def _types(self) -> Choice:
+        return self.query_one(Choice)

@@ -1,0 +1,108 @@
+"""The places where there are games, a line each with how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import on
+from textual.binding import BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from tui.home.catalogue import Place
+from tui.text import printable
+
+WIDTH = 24
+LONGEST_COUNT = 10
+GET_DATA = "housequest data download"
+
+
+class Places(OptionList, inherit_bindings=False):
+    """Lists places; moving to another one posts ``Chosen``."""
+
+    # Not those of a scroll view: left and right go from pane to pane.
+    BINDINGS: ClassVar[list[BindingType]] = OptionList.BINDINGS
+    DEFAULT_CSS = """
+    Places {
+        width: 28;
+        height: 1fr;
+        max-height: 100%;
+        padding: 0 1;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
+        border: round $frame;
+        border-title-color: $foreground;
+        background: $background;
+        scrollbar-size-vertical: 1;
+        scrollbar-color: $frame;
+        scrollbar-background: $background;
+        & > .option-list--option-highlighted { background: $panel; color: $foreground; }
+        & > .option-list--option-disabled { color: $quiet; }
+        & > .option-list--separator { color: $frame; }
+        & > .option-list--option-hover { background: $surface; }
+        &:focus { border: round $goal; background-tint: $background 0%; }
+        &:focus > .option-list--option-highlighted { background: $panel; color: $foreground; text-style: bold; }
+    }
+    """
+
+    class Chosen(Message):
+        """``place`` is to be looked at."""
+
+        def __init__(self, place: Place) -> None:
+            super().__init__()
+            self.place = place
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, markup=False)
+        self._places: Sequence[Place] = ()
+        self._at = ""
+
+    def show(self, places: Sequence[Place], at: Place) -> None:
+        """List ``places``, the mark on ``at``; nothing is posted."""
+        self._places, self._at = places, at.key
+        options: list[Option | None] = []
+        group = ""
+        for place in places:
+            if group and _group(place) != group:
+                options.append(None)
+            group = _group(place)
+            options.append(Option(_line(place, place.key == at.key), id=place.key))
+            if place.kind == "missing" and place is [each for each in places if each.kind == "missing"][-1]:
+                options.append(Option(Content.styled(GET_DATA, "$goal"), disabled=True))
+        with self.prevent(OptionList.OptionHighlighted):
+            self.set_options(options)
+            if any(place.key == at.key for place in places):
+                self.highlighted = self.get_option_index(at.key)
+
+    @on(OptionList.OptionHighlighted)
+    def _moved(self, moved: OptionList.OptionHighlighted) -> None:
+        moved.stop()
+        place = next((place for place in self._places if place.key == moved.option_id), None)
+        if place is not None and place.key != self._at:
+            self.post_message(self.Chosen(place))
+
+
+def name(place: Place) -> str:
+    """What a place is called."""
+    return {
+        "made-up": "made-up houses",
+        "unfinished": "unfinished",
+        "played": "played",
+    }.get(place.kind) or (place.split if place.world == "alfworld" else f"{place.split} · {place.world}")
+
+
+def _group(place: Place) -> str:
+    return place.world or "records"
+
+
+def _line(place: Place, here: bool) -> Content:
+    count = {"made-up": "no end", "missing": "not here"}.get(place.kind) or ("" if place.count is None else f"{place.count:,}")
+    mark = "▸ " if here else "  "
+    title = printable(name(place))[: WIDTH - 3 - len(count)]
+    gap = " " * max(1, WIDTH - 2 - cell_len(title) - cell_len(count))
+    quiet = place.kind == "missing"
+    return Content.assemble((f"{mark}{title}", "$quiet" if quiet else "$foreground"), gap, (count, "$quiet"))

@@ -1,0 +1,440 @@
+"""Home: what to play, who plays it and how; one line says what Enter does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from random import randrange
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from tui.home.catalogue import FIRST_HOUSE, LARGEST_SEED, Catalogue, Listing, Place, Row
+from tui.home.defaults import Player, make_game, resume_game
+from tui.home.games import Games
+from tui.home.places import Places
+from tui.home.recent import Recent, keep, recall
+from tui.home.task_list import TaskList
+from tui.home.who import Field, Kind, Who
+from tui.leaving import LeavingScreen
+from tui.text import printable
+from tui.widgets.keybar import KeyBar
+from worlds.errors import ConfigurationError, HousequestError
+
+if TYPE_CHECKING:
+    from agent.config import Settings
+    from tui.play.game import Game, Mode
+
+SETTLED = 0.5
+"""Seconds after which a game that was left has been put away."""
+
+MADE_UP = Place("made-up", "alfworld", "generated")
+NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
+
+KEYS = (
+    Binding("enter", "start", "play", priority=True, show=False),  # a line of its own says what it does
+    Binding("slash", "search", "find", key_display="/"),
+    Binding("escape", "leave", "back", key_display="esc"),
+    Binding("t", "type", "type"),
+    Binding("r", "random", "random"),
+    Binding("c", "place('unfinished')", "go on"),
+    Binding("p", "place('played')", "replay"),
+    Binding("u", "runs", "runs"),
+    Binding("k", "rules", "rules"),
+    Binding("a", "agent", "next agent", show=False),
+    Binding("m", "edit('model')", "name a model", show=False),
+    Binding("b", "edit('rules')", "name a rulebook", show=False),
+    Binding("g", "grants", "what the agent sees", show=False),
+    Binding("w", "mode('watch')", "watch", show=False),
+    Binding("s", "mode('step')", "step", show=False),
+    Binding("y", "mode('you')", "play yourself", show=False),
+    Binding("R", "mode('race')", "race", show=False),
+    Binding("up", "move(-1)", "up", show=False),
+    Binding("down", "move(1)", "down", show=False),
+    Binding("left", "side('places')", "to the places", show=False),
+    Binding("right", "side('tasks')", "to the games", show=False),
+    Binding("ctrl+p", "app.command_palette", "keys", key_display="^p"),
+    Binding("d", "app.lamp", "light or dark", show=False),
+    Binding("q", "app.quit", "quit"),
+)
+
+LINE = (
+    Binding("escape", "leave", "back to the games", key_display="esc"),
+    Binding("down", "move(1)", "move", key_display="↑ ↓"),
+)
+"""The keys of a line that is typed in; what Enter does stands above."""
+
+
+class HomeScreen(LeavingScreen):
+    """Where a game is chosen. What the ``settings`` name is preselected; recent choices fill the rest.
+
+    ``record`` and ``speed`` are handed on to each ``tui.play.game.Game``.
+    """
+
+    class Chosen(Message):
+        """``game`` is to be played in ``mode``; ``resume`` is the record of a game that broke off and goes on."""
+
+        def __init__(self, game: Game, mode: Mode, resume: Path | None = None) -> None:
+            super().__init__()
+            self.game = game
+            self.mode: Mode = mode
+            self.resume = resume
+
+    class OpenReplay(Message):
+        """The recorded game at ``path`` is to be seen again."""
+
+        def __init__(self, path: Path) -> None:
+            super().__init__()
+            self.path = path
+
+    class OpenRuns(Message):
+        """The runs are to be looked at."""
+
+    class OpenRules(Message):
+        """The rulebooks are to be looked at."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*KEYS]
+    DEFAULT_CSS = """
+    HomeScreen {
+        background: $background;
+        #what { height: 1fr; }
+        #enter { height: 2; padding: 0 2; text-wrap: nowrap; text-overflow: ellipsis; }
+    }
+    """
+
+    def __init__(self, settings: Settings, *, record: bool = True, speed: float | None = None) -> None:
+        super().__init__()
+        self._settings = settings
+        self._record = record
+        self._speed = speed
+        self._catalogue = Catalogue(settings)
+        self._recent = Recent()
+        self._places: list[Place] = [MADE_UP]
+        self._fault = ""
+        self._preselected: tuple[Player, str] | None = None
+        self._at = ""
+
+    def compose(self) -> ComposeResult:
+        from agent.agents.registry import about, agent_names, needs_model, shipped_model
+
+        # A person plays by the mode; the agent is who plays beside them, or goes on.
+        names = sorted((name for name in agent_names() if name != "human"), key=needs_model)
+        with Horizontal(id="what"):
+            yield Places(id="places")
+            yield Games(MADE_UP, id="games")
+        yield Who([Kind(name, about(name), needs_model(name), shipped_model(name) or "") for name in names], id="who")
+        yield Static(id="enter")
+        yield KeyBar(KEYS, ("app.command_palette", "app.quit"), LINE)
+
+    def on_mount(self) -> None:
+        """Show who can play at once, and look for what there is to play beside that."""
+        self.query_one(Places).border_title = "housequest"
+        self._list.focus()
+        self._tell()
+        self.run_worker(self._begin)
+
+    def on_screen_resume(self) -> None:
+        """See what was played since this screen was last looked at."""
+        if not self._games.busy:
+            self._look_again()
+            # A game that was left is recorded to its end a moment after this screen is back.
+            self.set_timer(SETTLED, self._look_again)
+
+    def _look_again(self) -> None:
+        self.run_worker(self._recount, group="places", exclusive=True)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What a line that is typed in leaves to the keys, and what it takes from them."""
+        del parameters
+        typing = isinstance(self.focused, Input)
+        return typing or self._games.searching if action == "leave" else not (typing and action == "search")
+
+    async def _begin(self) -> None:
+        remembered = await self.aside(recall)
+        recent = self._recent = remembered.recent
+        self._preselect(recent)
+        await self._recount()
+        self._open(self._first(recent), recent.task)
+        if remembered.remark:
+            self._say(remembered.remark)
+
+    def _preselect(self, recent: Recent) -> None:
+        from agent.agents.registry import DEFAULT_AGENT, agent_names, default_agent
+
+        settings = self._settings
+        agent = settings.agent if settings.agent != "human" else None
+        chosen = recent.agent if recent.agent in agent_names() else default_agent(None, settings.world)
+        usual = DEFAULT_AGENT if settings.model else chosen
+        grants = settings.grant or recent.grants
+        player = Player(agent or usual, settings.model or "", settings.rules or recent.rules, grants)
+        self._who.preselect(player, "you" if settings.agent == "human" else recent.mode, recent.models)
+        self._preselected = (self._who.player, self._who.mode)
+
+    def _first(self, recent: Recent) -> Place:
+        """Where to begin: in the world and the split that are configured, else where a game was chosen last."""
+        settings = self._settings
+        world, split = settings.world, settings.split
+        if split is None and world == "alfworld":
+            world, split = recent.world, recent.split
+        there = [place for place in self._places if place.world == world and split in {place.split, None}]
+        return there[0] if there else MADE_UP
+
+    async def _recount(self) -> None:
+        """List the places anew; what was counted before stays so."""
+        try:
+            found = await self.aside(self._catalogue.places)
+        except HousequestError as error:
+            self._say(str(error))
+            return
+        known = {place.key: place.count for place in self._places}
+        self._places = [replace(place, count=known.get(place.key)) if place.count is None else place for place in found]
+        self.query_one(Places).show(self._places, self._games.place)
+        if self._games.place.of_records and not self._games.busy:
+            row = self._games.row
+            self._open(self._games.place, row.key if row else "")
+
+    def _open(self, place: Place, key: str = "") -> None:
+        """Look at ``place``, and there at the game with ``key``."""
+        self._at = ""
+        self._games.open(place)
+        self.query_one(Places).show(self._places, place)
+        self._say("")
+        self.run_worker(partial(self._load, place, key), group="games", exclusive=True)
+
+    async def _load(self, place: Place, key: str) -> None:
+        try:
+            if place.kind == "made-up":
+                # One house is quickly made, and enough to begin with.
+                seed = key.removeprefix(f"{place.split}:")
+                await self._make_up(int(seed) if seed.isdecimal() else FIRST_HOUSE)
+            listing = await self.aside(lambda: Listing(self._catalogue.rows(place)))
+        except HousequestError as error:
+            self._games.give_up()
+            self._say(str(error))
+            return
+        if place.kind != "made-up":
+            count = len(listing.rows)
+            self._places = [replace(each, count=count) if each.key == place.key else each for each in self._places]
+            self.query_one(Places).show(self._places, place)
+        self._games.fill(listing, key)
+
+    async def _make_up(self, seed: int) -> None:
+        """Make up the house of ``seed``, and show it."""
+        place = self._games.place
+        row = await self.aside(lambda: self._catalogue.row(place, seed))
+        if place.key == self._games.place.key:
+            self._games.put_first(row)
+
+    @on(Games.Sought)
+    def _sought(self, sought: Games.Sought) -> None:
+        self.run_worker(partial(self._look_for, sought.seed), group="seed", exclusive=True)
+
+    async def _look_for(self, seed: int) -> None:
+        try:
+            await self._make_up(seed)
+        except HousequestError as error:
+            self._say(str(error))
+
+    def _say(self, fault: str) -> None:
+        """Show what is wrong; an empty text takes it away."""
+        self._fault = fault
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say what Enter does."""
+        advice = Content.styled(f"! {_one_line(self._fault)}", "$fault") if self._fault else self._advice()
+        told = Content.assemble(("enter ", "bold $goal"), self._deed())
+        self.query_one("#enter", Static).update(Content("\n").join([told, advice]))
+
+    def _deed(self) -> Content:
+        if self._who.editing:
+            return Content("takes what you typed and goes back to the games")
+        row = self._games.row
+        if row is None:
+            return Content("does nothing yet" if self._games.busy else "does nothing: there is no game to play here")
+        goal = Content.styled(_one_line(row.text), "bold")
+        if row.record is not None:
+            if row.record.fault:
+                return Content.assemble("does nothing, for this record is damaged: ", goal)
+            return Content.assemble("goes on with it: " if row.record.unfinished else "shows it again: ", goal)
+        agent, game = self._who.kind.name, printable(row.key)
+        deed = {
+            "watch": f"{agent} plays {game} and you watch: ",
+            "step": f"{agent} plays {game} and you decide on each command: ",
+            "you": f"you play {game}: ",
+            "race": f"you and {agent} race at {game}: ",
+        }[self._who.mode]
+        return Content.assemble(deed, goal)
+
+    def _advice(self) -> Content:
+        row, kind = self._games.row, self._who.kind
+        advice = "tab goes from field to field, and the arrow keys move in each"
+        if row is not None and row.record is not None:
+            advice = _one_line(row.aside)
+        elif row is not None and row.task is not None and not self._served(row.task.world):
+            other = "another" if self._who.player.model.strip() else "a"
+            advice = f"{kind.name} needs {other} language model: m names one, a takes another agent"
+        return Content.styled(advice, "$quiet")
+
+    def _served(self, world: str) -> bool:
+        """Whether the agent can play with the model that is named, or with the one that ships."""
+        from agent.agents.registry import model_for
+
+        player = self._who.player
+        try:
+            model_for(player.agent, player.model.strip() or None, world)
+        except ConfigurationError:
+            return False
+        return True
+
+    @on(Places.Chosen)
+    def _place_chosen(self, chosen: Places.Chosen) -> None:
+        self._open(chosen.place)
+
+    @on(Who.Changed)
+    def _player_changed(self) -> None:
+        if (self._who.player, self._who.mode) == self._preselected:
+            self._tell()  # What was preselected is no answer to what was said.
+            return
+        self._preselected = None
+        self._say("")
+
+    @on(Games.Changed)
+    def _game_changed(self) -> None:
+        row = self._games.row
+        if row is not None and not self._games.busy:
+            # What was wrong with another game is no more so; that games were listed meanwhile changes nothing.
+            self._fault = self._fault if self._at in {"", row.key} else ""
+            self._at = row.key
+        self._tell()
+
+    def on_descendant_focus(self) -> None:
+        """Enter may do something else now."""
+        self.refresh_bindings()
+        self._tell()
+
+    @on(TaskList.Picked)
+    def action_start(self) -> None:
+        """Do what the line says that Enter does."""
+        row = self._games.row
+        if self._who.editing:
+            self._list.focus()
+        elif row is not None and row.record is not None and not row.record.unfinished and not row.record.fault:
+            self.post_message(self.OpenReplay(row.record.path))
+        elif row is not None:
+            self.run_worker(partial(self._start, row), group="start", exclusive=True)
+
+    async def _start(self, row: Row) -> None:
+        self._say("")
+        player, mode = self._who.player, self._who.mode
+        record, task, place = row.record, row.task, self._games.place
+        recent = self._recent.used(self._who.typed_model)
+        try:
+            if record is not None:
+                known = replace(recent, rules=player.rules or recent.rules)
+                game = await self.aside(lambda: resume_game(self._catalogue, record, self._settings, known))
+            else:
+                assert task is not None
+                game = await self.aside(lambda: make_game(self._catalogue, task, player))
+        except HousequestError as error:
+            self._say(str(error))
+            return
+        if record is None:
+            models = self._recent.used(player.model.strip()).models
+            chosen = Recent(place.world, place.split, row.key, player.agent, mode, player.rules, player.grants, models)
+            self._recent = chosen
+            self._say(await self.aside(lambda: keep(chosen)))
+        elif mode == "race":  # a race begins at the beginning
+            mode = "watch"
+        game = replace(game, record=self._record, speed=self._speed)
+        self.post_message(self.Chosen(game, cast("Mode", mode), record.path if record else None))
+
+    def action_search(self) -> None:
+        """Go to the search line."""
+        self._games.search()
+
+    def action_type(self) -> None:
+        """Show the next type of task alone."""
+        self._games.next_type()
+
+    def action_random(self) -> None:
+        """Go to any of the games listed, or to any made-up house."""
+        if self._games.place.kind == "made-up":
+            self._games.show_all()
+            self.run_worker(partial(self._look_for, randrange(LARGEST_SEED)), group="seed", exclusive=True)
+        else:
+            self._games.draw()
+
+    async def action_place(self, kind: str) -> None:
+        """Go to the games that broke off, or to those that ended."""
+        await self._recount()
+        place = next((place for place in self._places if place.kind == kind), None)
+        if place is None:
+            self._say(NONE_YET[kind])
+            return
+        self._list.focus()
+        self._open(place)
+
+    def action_runs(self) -> None:
+        """Look at the runs."""
+        self.post_message(self.OpenRuns())
+
+    def action_rules(self) -> None:
+        """Look at the rulebooks."""
+        self.post_message(self.OpenRules())
+
+    def action_agent(self) -> None:
+        """Take the next agent."""
+        self._who.next_agent()
+
+    def action_edit(self, field: Field) -> None:
+        """Go to the line of the model or of the rulebook."""
+        if field == "model" and not self._who.kind.needs_model:
+            self._say(f"{self._who.kind.name} plays without a language model; a takes an agent that needs one")
+            return
+        self._who.edit(field)
+
+    def action_grants(self) -> None:
+        """Go to what the agent sees beyond the text."""
+        self._who.edit_grants()
+
+    def action_mode(self, mode: str) -> None:
+        """Choose where the person sits."""
+        self._who.choose_mode(mode)
+
+    def action_leave(self) -> None:
+        """Go back to the list of games; there, clear the search."""
+        self._games.leave()
+        self.refresh_bindings()
+
+    def action_move(self, by: int) -> None:
+        """Move in the list from the search line."""
+        self._games.move(by)
+
+    def action_side(self, id: str) -> None:
+        """Go to the places, or to the games of one."""
+        self.query_one(f"#{id}").focus()
+
+    @property
+    def _list(self) -> TaskList:
+        return self.query_one(TaskList)
+
+    @property
+    def _games(self) -> Games:
+        return self.query_one(Games)
+
+    @property
+    def _who(self) -> Who:
+        return self.query_one(Who)
+
+
+def _one_line(text: str, longest: int = 400) -> str:
+    line = " ".join(printable(text[:longest]).split())
+    return f"{line}…" if len(text) > longest else line

@@ -1,0 +1,200 @@
+"""Who plays, and how: agent, model, rules, what the agent sees, and where the person sits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.suggester import SuggestFromList
+from textual.widgets import Input, Static
+
+from tui.home.defaults import Player
+from tui.widgets.choice import Choice
+
+GRANTS = ("admissible", "diagnosis", "type")
+MODES: Mapping[str, str] = {
+    "watch": "it plays; step in at any time",
+    "step": "accept, edit or replace its commands",
+    "you": "hand over to it whenever you like",
+    "race": "each in a house of your own",
+}
+LONGEST = 4_000
+_NAMED = "openai:NAME@http://HOST:PORT/v1"
+
+Field = Literal["model", "rules"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One agent that can be chosen: what it is, in a line, whether it needs a language model, and which it takes unasked."""
+
+    name: str
+    about: str
+    needs_model: bool
+    usual: str = ""
+
+
+class Who(Vertical):
+    """A panel with the player and the mode; whatever changes in it posts ``Changed``."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "recent(-1)", "Previous", show=False),
+        Binding("down", "recent(1)", "Next", show=False),
+    ]
+    DEFAULT_CSS = """
+    Who {
+        height: auto;
+        border: round $frame;
+        border-title-color: $foreground;
+        padding: 0 1;
+        &:focus-within { border: round $goal; }
+        & > Horizontal { height: 1; }
+        Input { width: 1fr; background: $background; color: $foreground; }
+        Input:focus { background: $panel; background-tint: $background 0%; }
+        #rules { max-width: 50; }
+        .label { width: 10; }
+        .sees { width: 9; padding-left: 1; }
+        .about { width: 1fr; color: $quiet; padding-left: 2; text-wrap: nowrap; text-overflow: ellipsis; }
+        #no-model { padding-left: 0; }
+    }
+    """
+
+    class Changed(Message):
+        """Something else is chosen."""
+
+    def __init__(self, kinds: Sequence[Kind], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._kinds = {kind.name: kind for kind in kinds}
+        self._models: list[str] = []
+        self.border_title = "Who plays"
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            yield Static(_label("a", "agent"), classes="label")
+            yield Choice(id="agents")
+            yield Static(id="agent-about", classes="about")
+        with Horizontal():
+            yield Static(_label("m", "model"), classes="label")
+            yield _Line(_NAMED, id="model")
+            yield Static(id="no-model", classes="about")
+        with Horizontal():
+            yield Static(_label("b", "rules"), classes="label")
+            yield _Line("none; a file", id="rules")
+            yield Static(_label("g", "sees"), classes="sees")
+            yield Choice(several=True, id="grants")
+        with Horizontal():
+            yield Static(_label("w s y R"), classes="label")
+            yield Choice(id="modes")
+            yield Static(id="mode-about", classes="about")
+
+    def on_mount(self) -> None:
+        """Show what can be chosen."""
+        self._choice("agents").offer(list(self._kinds))
+        self._choice("grants").offer(GRANTS)
+        self._choice("modes").offer(list(MODES))
+        self._describe()
+
+    @property
+    def player(self) -> Player:
+        """The player as chosen; a model that the agent does not need counts for nothing."""
+        kind = self.kind
+        model = self._input("model").value if kind.needs_model else ""
+        return Player(kind.name, model, self._input("rules").value, self._choice("grants").values)
+
+    @property
+    def typed_model(self) -> str:
+        """The model in the line, whoever plays."""
+        return self._input("model").value.strip()
+
+    @property
+    def kind(self) -> Kind:
+        """The chosen agent."""
+        return self._kinds[self._choice("agents").value]
+
+    @property
+    def mode(self) -> str:
+        """The chosen mode."""
+        return self._choice("modes").value
+
+    @property
+    def editing(self) -> bool:
+        """Whether something is being typed here."""
+        return any(field.has_focus for field in self.query(Input))
+
+    def preselect(self, player: Player, mode: str, models: Sequence[str] = ()) -> None:
+        """Choose what is given, leave the rest as it is; ``models`` can be called back by the arrow keys."""
+        self._models = list(dict.fromkeys([*filter(None, (player.model,)), *models]))
+        self._choice("agents").choose(player.agent)
+        self._choice("modes").choose(mode)
+        if player.grants:
+            self._choice("grants").offer(GRANTS, *player.grants)
+        self._input("model").suggester = SuggestFromList(self._models)
+        self._input("model").value = player.model or (self._models[0] if self._models else "")
+        self._input("rules").value = player.rules
+        self._describe()
+
+    def choose_mode(self, mode: str) -> None:
+        """Choose how the person is at the game."""
+        self._choice("modes").choose(mode)
+
+    def next_agent(self) -> None:
+        """Choose the next agent."""
+        self._choice("agents").next()
+
+    def edit(self, field: Field) -> None:
+        """Put the cursor into a line."""
+        self._input(field).focus()
+
+    def edit_grants(self) -> None:
+        """Put the cursor onto what the agent sees."""
+        self._choice("grants").focus()
+
+    def action_recent(self, by: int) -> None:
+        """Call back a model that was used before."""
+        field = self._input("model")
+        if field.has_focus and self._models:
+            place = self._models.index(field.value) + by if field.value in self._models else 0
+            field.value = self._models[place % len(self._models)]
+            field.cursor_position = len(field.value)
+
+    @on(Choice.Changed)
+    @on(Input.Changed)
+    def _changed(self, changed: Choice.Changed | Input.Changed) -> None:
+        changed.stop()
+        self._describe()
+        self.post_message(self.Changed())
+
+    def _describe(self) -> None:
+        kind, mode = self.kind, self.mode
+        self.query_one("#agent-about", Static).update(Content(kind.about))
+        self.query_one("#mode-about", Static).update(Content(MODES[mode]))
+        self._input("model").display = kind.needs_model
+        self._input("model").placeholder = f"{kind.usual}, or {_NAMED}" if kind.usual else _NAMED
+        idle = self.query_one("#no-model", Static)
+        idle.display = not kind.needs_model
+        idle.update(Content(f"none: the agent {kind.name} plays without a language model"))
+
+    def _choice(self, id: str) -> Choice:
+        return self.query_one(f"#{id}", Choice)
+
+    def _input(self, field: Field) -> Input:
+        return self.query_one(f"#{field}", Input)
+
+
+class _Line(Input):
+    """A line to type in, of one row and without a blinking cursor."""
+
+    def __init__(self, placeholder: str, *, id: str) -> None:
+        super().__init__(placeholder=placeholder, id=id, compact=True, max_length=LONGEST, select_on_focus=False)
+        self.cursor_blink = False
+
+
+def _label(keys: str, word: str = "") -> Content:
+    return Content.assemble((keys, "bold $goal"), " ", (word, "$quiet"))

@@ -1,0 +1,306 @@
+"""The line on which a person types: a command, completed from those that are possible, or a hint behind a question mark."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+from textual import events
+from textual.actions import SkipAction
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from tui.play.complete import Completer, Match
+from tui.text import printable
+
+ROWS = 6
+"""Completions that are seen at once."""
+LONGEST = 1_000
+"""Characters that the line takes."""
+HINT = "?"
+"""What a hint begins with."""
+REMEMBERED = 200
+
+_COMMAND = "a command"
+_LISTED = "↓ lists what is possible"
+_HINTS = "?words for a hint"
+
+
+class Completions(Widget):
+    """The dropdown: a few of the commands that are meant, the chosen one marked, and how many there are."""
+
+    DEFAULT_CSS = """
+    Completions {
+        overlay: screen;
+        constrain: none inside;
+        display: none;
+        width: 100%;
+        height: auto;
+        padding: 0 1;
+        border: round $frame;
+        border-subtitle-color: $quiet;
+        background: $surface;
+        color: $foreground;
+    }
+    """
+
+    class Picked(Message):
+        """A command was clicked."""
+
+        def __init__(self, command: str) -> None:
+            super().__init__()
+            self.command = command
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.matches: tuple[Match, ...] = ()
+        self.chosen: int | None = None
+        self._first = 0
+
+    @property
+    def shown(self) -> bool:
+        """Whether there is anything to choose from."""
+        return bool(self.matches)
+
+    @property
+    def command(self) -> str | None:
+        """The command that the person marked."""
+        return None if self.chosen is None else self.matches[self.chosen].command
+
+    def show(self, matches: tuple[Match, ...]) -> None:
+        """Offer ``matches``, none of them chosen; nothing is shown where there are none."""
+        self.matches, self.chosen, self._first = matches, None, 0
+        self.display = self.shown
+        self._placed()
+
+    def move(self, by: int) -> None:
+        """Choose the next one, or the one before; beyond either end nothing is chosen."""
+        place = by + (-1 if self.chosen is None and by > 0 else len(self.matches) if self.chosen is None else self.chosen)
+        self.chosen = place if 0 <= place < len(self.matches) else None
+        if self.chosen is not None:
+            self._first = min(max(self._first, self.chosen - ROWS + 1), self.chosen)
+        self._placed()
+
+    def render(self) -> Content:
+        """A command on each line, the typed letters in it marked."""
+        lines = [self._line(place) for place in range(self._first, min(self._first + ROWS, len(self.matches)))]
+        return Content("\n").join(lines)
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        place = event.get_content_offset(self)
+        if place is not None and place.y + self._first < len(self.matches):
+            self.post_message(self.Picked(self.matches[place.y + self._first].command))
+
+    def _line(self, place: int) -> Content:
+        match = self.matches[place]
+        # Marks are places in the command as it is, so one that has to be made printable goes without.
+        name = printable(match.command).replace("\n", " ")
+        text = Content(name)
+        for mark in match.marks if name == match.command else ():
+            text = text.stylize("$new", mark, mark + 1)
+        chosen = place == self.chosen
+        text = Content.assemble("▸ " if chosen else "  ", text).truncate(self.content_size.width, pad=True)
+        return text.stylize_before("bold on $panel") if chosen else text
+
+    def _placed(self) -> None:
+        count = len(self.matches)
+        rows = min(ROWS, count)
+        at = f"{count} possible" if self.chosen is None else f"{self.chosen + 1} of {count}"
+        self.border_subtitle = f"{at} · ↑↓ choose · tab takes · enter sends"
+        self.styles.offset = (0, -rows - 2)
+        self.refresh(layout=True)
+
+
+class Line(Widget):
+    """One line of input; the keys below act while it has the focus.
+
+    It sends ``Submitted``, ``Hinted`` and ``Left``, and never moves the focus away itself. Where it says that it takes no
+    ``hints``, one that is typed is sent all the same, and is the screen's to refuse.
+    """
+
+    DEFAULT_CSS = """
+    Line {
+        height: 1;
+        padding: 0 1;
+        background: $background;
+        layout: vertical;
+        Horizontal { height: 1; }
+        .line--mark { width: 2; color: $quiet; }
+        &.-typing .line--mark { color: $new; text-style: bold; }
+        Input, Input:focus {
+            background: $background;
+            background-tint: $background 0%;
+            & > .input--placeholder { color: $quiet; }
+            & > .input--cursor { background: $foreground; color: $background; text-style: none; }
+        }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "back", "Choose above, or an earlier line", show=False),
+        Binding("down", "forward", "Choose below", show=False),
+        Binding("tab", "take", "complete"),
+        Binding("escape", "leave", "leave the line"),
+    ]
+
+    class Submitted(Message):
+        """A command is to be executed."""
+
+        def __init__(self, command: str) -> None:
+            super().__init__()
+            self.command = command
+
+    class Hinted(Message):
+        """The agent is to be told something."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Left(Message):
+        """The person is done with the line."""
+
+    def __init__(self, *, hints: bool = True, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._hints = hints
+        self._completer = Completer()
+        self._history: list[str] = []
+        self._recalled: int | None = None
+        self._input = Input(placeholder=self._offered(False), compact=True, select_on_focus=False, max_length=LONGEST)
+        self._input.cursor_blink = False
+        self._list = Completions()
+
+    def compose(self) -> ComposeResult:
+        yield self._list
+        with Horizontal():
+            yield Static("› ", classes="line--mark")
+            yield self._input
+
+    @property
+    def value(self) -> str:
+        """What stands in the line."""
+        return self._input.value
+
+    def offer(self, commands: tuple[str, ...] | None) -> None:
+        """Complete from ``commands``; from what was sent before where a world cannot list them (None)."""
+        completer = Completer(self._history if commands is None else commands)
+        if completer.commands == self._completer.commands:
+            return
+        self._completer = completer
+        self._input.placeholder = self._offered(bool(commands))
+        self._complete()
+
+    def prefill(self, text: str) -> None:
+        """Put ``text`` in the line, to be edited."""
+        self._put(text)
+        self.focus()
+
+    def clear(self) -> None:
+        """Empty the line."""
+        self._put("")
+
+    def focus(self, scroll_visible: bool = True) -> Self:
+        self._input.focus(scroll_visible)
+        return self
+
+    def action_back(self) -> None:
+        """Choose the completion above; where none is offered, go back to the line sent before."""
+        if self._list.shown:
+            self._list.move(-1)
+        elif self._history:
+            place = len(self._history) if self._recalled is None else self._recalled
+            self._recall(max(0, place - 1))
+
+    def action_forward(self) -> None:
+        """Choose the completion below; in an empty line, list what is possible."""
+        if self._list.shown:
+            self._list.move(1)
+        elif self._recalled is not None:
+            self._recall(self._recalled + 1)
+        elif not self.value.strip():
+            self._list.show(self._completer.ranked(""))
+
+    def action_take(self) -> None:
+        """Put the chosen completion in the line, or the best."""
+        if not self._list.shown and not self.value.strip():
+            self._list.show(self._completer.ranked(""))
+        elif self._list.shown:
+            self._put(self._list.command or self._list.matches[0].command)
+        else:
+            raise SkipAction
+
+    def action_leave(self) -> None:
+        """Say that the person is done."""
+        self._list.show(())
+        self.post_message(self.Left())
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        """Offer what may be meant now."""
+        message.stop()
+        if (safe := printable(message.value).replace("\n", " ")) != message.value:
+            self._input.value = safe[:LONGEST]
+        elif self._recalled is None or message.value != self._history[self._recalled]:
+            self._recalled = None
+            self._complete()
+
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        """Send what stands in the line; a completion that was chosen, where the line itself is no possible command."""
+        message.stop()
+        text = " ".join(self.value.split())
+        if text.startswith(HINT):
+            self._send(self.Hinted(text.removeprefix(HINT).strip()), text)
+            return
+        command = self._completer.exact(text) or self._list.command or text
+        if command:
+            self._send(self.Submitted(command), command)
+
+    def on_completions_picked(self, message: Completions.Picked) -> None:
+        """Put the clicked command in the line."""
+        message.stop()
+        self._put(message.command)
+        self.focus()
+
+    def on_descendant_focus(self) -> None:
+        """Show that the keys are the line's now."""
+        self.add_class("-typing")
+
+    def on_descendant_blur(self) -> None:
+        """Close the list: the keys are another's now."""
+        self.remove_class("-typing")
+        self._list.show(())
+
+    def on_click(self) -> None:
+        """Take the focus wherever the line is clicked."""
+        self.focus()
+
+    def _offered(self, listed: bool) -> str:
+        """What an empty line says that it takes."""
+        return " · ".join([_COMMAND, *([_LISTED] if listed else ()), *([_HINTS] if self._hints else ())])
+
+    def _send(self, message: Message, line: str) -> None:
+        if not self._history or self._history[-1] != line:
+            self._history = [*self._history[-REMEMBERED:], line]
+        self.clear()
+        self.post_message(message)
+
+    def _put(self, text: str) -> None:
+        self._recalled = None
+        self._input.value = printable(text[:LONGEST]).replace("\n", " ")
+        self._input.cursor_position = len(self._input.value)
+        self._list.show(())
+
+    def _recall(self, place: int) -> None:
+        if place >= len(self._history):
+            self.clear()
+            return
+        self._put(self._history[place])
+        self._recalled = place
+
+    def _complete(self) -> None:
+        typed = self.value
+        meant = bool(typed.strip()) and not typed.lstrip().startswith(HINT) and self._completer.exact(typed) is None
+        self._list.show(self._completer.ranked(typed) if meant and self._input.has_focus else ())

@@ -1,0 +1,159 @@
+"""A recorded episode as it is scrubbed through: read once, as far as it is whole, with a stop for every turn of each branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agent.episodes.events import Called, Clocked, Event, Intervened, Spent, Started, Stepped, branch
+from agent.episodes.record import read_clocks, read_episode
+from agent.evaluation.analysis.failures import Failure, why
+from tui.episode.state import State, replayed
+from worlds.errors import ConfigurationError
+
+EPISODES = "episodes"
+TIMING = "timing.jsonl"
+PART = ".part"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A place to stop at: the moment after the event ``id``. Number 0 is the opening, each other one a turn that was spent.
+
+    ``lost``: it is the turn at which the episode was lost. ``event`` is the one that spent the turn,
+    where ``id`` is a later one.
+    """
+
+    id: int
+    refused: bool = False
+    replanned: bool = False
+    lost: bool = False
+    event: int | None = None
+
+    @property
+    def spent(self) -> int:
+        """The id of the event by which the turn was spent."""
+        return self.id if self.event is None else self.event
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One way that an episode went: a stop for its opening and for each turn, and why it was not won."""
+
+    stops: tuple[Stop, ...]
+    failure: Failure | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in a recording: the number of a branch, and of a stop on it."""
+
+    branch: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """An episode read back. ``branches`` are in the order in which they were left; the last is the one that was played on.
+
+    ``faults`` say what could not be read, and how far it went.
+    """
+
+    path: Path
+    state: State
+    branches: tuple[Branch, ...]
+    faults: tuple[str, ...]
+
+    def spot(self, event: int) -> Spot | None:
+        """Where the turn that ``event`` spent is looked at: on the last branch that has it; None where no branch does."""
+        for number in range(len(self.branches) - 1, -1, -1):
+            for place, stop in enumerate(self.branches[number].stops):
+                if stop.spent == event:
+                    return Spot(number, place)
+        return None
+
+
+def read_recording(path: Path) -> Recording:
+    """Read the episode in ``path`` and its clocks, as far as both go.
+
+    Raises ``ConfigurationError`` where not even its beginning can be read.
+    """
+    faults: list[str] = []
+    events = list(_sound(path, faults))
+    if not events:
+        raise ConfigurationError(faults[0] if faults else f"{path.name} holds no events: it was interrupted before it began.")
+    clocks = _clocks(path, faults)
+    return Recording(path, replayed(_timed(events, clocks)), _branches(events), tuple(faults))
+
+
+def _timed(events: Sequence[Event], clocks: Mapping[int, Clocked]) -> Iterator[Event | Clocked]:
+    """The events with their clocks. A run keeps those of every attempt at an episode: what was no call this time has none."""
+    for event in events:
+        yield event
+        if isinstance(event.body, Called) and event.id in clocks:
+            yield clocks[event.id]
+
+
+def _sound(path: Path, faults: list[str]) -> Iterator[Event]:
+    """The events up to the first that is damaged or out of its place, which is added to ``faults``."""
+    seen: set[int] = set()
+    last = -1
+    try:
+        for event in read_episode(path):
+            orphan = event.parent not in seen if seen else event.parent is not None
+            if event.id <= last or orphan or isinstance(event.body, Started) == bool(seen):
+                faults.append(f"{path.name}: event {event.id} is not in its place; shown as far as the one before it.")
+                return
+            seen.add(event.id)
+            last = event.id
+            yield event
+    except ConfigurationError as error:
+        faults.append(str(error).replace(str(path), path.name))
+
+
+def _branches(events: Sequence[Event]) -> tuple[Branch, ...]:
+    """The branches that were left by a rewind, and the one that was played on."""
+    rewinds = [
+        place for place, event in enumerate(events) if isinstance(event.body, Intervened) and event.body.action == "rewind"
+    ]
+    told = [branch(events[:end]) for end in (*rewinds, len(events))]
+    return tuple(_branch(path) for path in told)
+
+
+def _branch(path: Sequence[Event]) -> Branch:
+    stops, failure = _stops(path), why(path)
+    if failure is None:
+        return Branch(stops, None)
+    return Branch(tuple(replace(stop, lost=place == failure.turn) for place, stop in enumerate(stops)), failure)
+
+
+def _stops(path: Sequence[Event]) -> tuple[Stop, ...]:
+    stops: list[Stop] = [Stop(path[0].id)]
+    replanned = False
+    for event in path:
+        replanned = replanned or event.body.kind == "planned"
+        if isinstance(event.body, Stepped | Spent):
+            refused = isinstance(event.body, Stepped) and not event.body.accepted
+            stops.append(Stop(event.id, refused, replanned))
+            replanned = False
+    # The last one also shows how it ended, or what was being done when the record broke off.
+    if stops[-1].id != path[-1].id:
+        stops[-1] = replace(stops[-1], id=path[-1].id, event=stops[-1].id)
+    return tuple(stops)
+
+
+def _clocks(path: Path, faults: list[str]) -> dict[int, Clocked]:
+    """The clocks of the episode by event, from the file beside it or from its run's, as far as they can be read."""
+    stem = path.name.removesuffix(PART).removesuffix(".jsonl")
+    own, runs = path.with_name(f"{stem}.{TIMING}"), path.parent.parent / TIMING
+    clocks: dict[int, Clocked] = {}
+    try:
+        if own.is_file():
+            clocks.update((clock.of, clock) for clock in read_clocks(own))
+        elif path.parent.name == EPISODES and runs.is_file():
+            clocks.update((clock.of, clock) for clock in read_clocks(runs, stem))
+    except ConfigurationError as error:
+        told = str(error).replace(f"{path.parent}/", "")
+        faults.append(f"{told} Shown without the clocks from there on.")
+    return clocks

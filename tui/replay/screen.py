@@ -1,0 +1,325 @@
+"""The screen of a recorded episode: the same regions as those of a live game, and a line to scrub along."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Static
+
+from agent.evaluation.analysis.failures import Failure
+from tui.desk.teaching import Teach, lesson_of
+from tui.episode.stage import Pane, Stage
+from tui.episode.state import Moment
+from tui.episode.story import Story
+from tui.leaving import LeavingScreen
+from tui.replay.recording import Recording, Stop, read_recording
+from tui.replay.scrub import Pace, Scrub
+from tui.text import cut, printable
+from tui.widgets.keybar import KeyBar
+from worlds.errors import ConfigurationError
+
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""Turns a second."""
+
+CALM = 2.0
+LONGEST = 300
+"""Characters of a fault or of a reason that are shown."""
+
+FAR = 10
+"""Turns of a long stride."""
+
+_TEACHING = "space plays the episode, → goes one turn on, n to the next refused command, p to the next change of the plan."
+
+
+class ReplayScreen(LeavingScreen):
+    """Replays the record ``path``; of a damaged one, as far as it is whole.
+
+    With ``speed``, in turns a second, it begins to play at once. With ``at``, the id of an event, it opens at the turn which
+    that event spent, on whichever branch has it.
+    """
+
+    class Left(Message):
+        """The person is done here."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "play", "Play", priority=True),
+        Binding("left", "move(-1)", "Turn", key_display="← →", priority=True),
+        Binding("right", "move(1)", "On", show=False, priority=True),
+        Binding("n", "jump('refused', 1)", "Next refused"),
+        Binding("N", "jump('refused', -1)", "Refused before", show=False),
+        Binding("p", "jump('replanned', 1)", "Next plan"),
+        Binding("P", "jump('replanned', -1)", "Plan before", show=False),
+        Binding("w", "why", "Where lost"),
+        Binding("b", "branch", "Branch"),
+        Binding("k", "teach", "Teach"),
+        Binding("f", "fold", "Thoughts"),
+        Binding("plus", "pace(1)", "Pace", key_display="+ -"),
+        Binding("equals_sign", "pace(1)", "Faster", show=False),
+        Binding("minus", "pace(-1)", "Slower", show=False),
+        Binding("home", "go(0)", "Beginning", show=False, priority=True),
+        Binding("end", "go(-1)", "End", show=False, priority=True),
+        Binding("shift+left,pageup", f"move(-{FAR})", "Far back", show=False, priority=True),
+        Binding("shift+right,pagedown", f"move({FAR})", "Far on", show=False, priority=True),
+        Binding("r", "read", "Read again", show=False),
+        Binding("1", "pane('story')", "Story", show=False),
+        Binding("2", "pane('house')", "House", show=False),
+        Binding("3", "pane('mind')", "Mind", show=False),
+        Binding("tab", "next_pane", "Next region", show=False),
+        Binding("slash", "app.command_palette", "Palette", key_display="/"),
+        Binding("q", "leave", "Back"),
+        Binding("escape", "leave", "Back", show=False),
+    ]
+    AUTO_FOCUS = "Story"
+
+    DEFAULT_CSS = """
+    ReplayScreen {
+        background: $background;
+        #replay-note { height: auto; max-height: 4; padding: 0 1; display: none; }
+        &.noted #replay-note { display: block; }
+    }
+    """
+
+    def __init__(self, path: Path, speed: float | None = None, at: int | None = None) -> None:
+        super().__init__()
+        self._path = path
+        self._recording: Recording | None = None
+        self._branch = 0
+        self._place = 0
+        self._speed = speed or CALM
+        self._begins = speed is not None
+        self._at = at
+        self._timer: Timer | None = None
+        self._faults: tuple[str, ...] = ()
+        self._said = ""
+
+    def compose(self) -> ComposeResult:
+        """The regions of a game, what is wrong with the record, the line to scrub along, and the keys."""
+        yield Stage(_TEACHING)
+        yield Static(id="replay-note")
+        yield Scrub()
+        yield KeyBar(last=("app.command_palette", "leave"))
+
+    def on_mount(self) -> None:
+        """Read the record."""
+        self.action_read()
+
+    @property
+    def place(self) -> int:
+        """The turn that is looked at; 0 is the opening."""
+        return self._place
+
+    @property
+    def playing(self) -> bool:
+        """Whether it goes on by itself."""
+        return self._timer is not None
+
+    @property
+    def stops(self) -> tuple[Stop, ...]:
+        """Where one can be on the present branch; none before the record has been read."""
+        return self._recording.branches[self._branch].stops if self._recording else ()
+
+    @property
+    def _failure(self) -> Failure | None:
+        return self._recording.branches[self._branch].failure if self._recording else None
+
+    def action_read(self) -> None:
+        """Read the record, again where it has grown."""
+        self.run_worker(self._read, group="read", exclusive=True)
+
+    async def _read(self) -> None:
+        try:
+            recording = await self.aside(partial(read_recording, self._path))
+        except ConfigurationError as error:
+            self._faults = (str(error), "q leads back.")
+            self._note(None)
+            return
+        again = self._recording is not None and self._branch < len(recording.branches) - 1
+        self._recording = recording
+        self._branch = self._branch if again else len(recording.branches) - 1
+        self._faults = recording.faults
+        self._go(self._place)
+        self._open_at(recording)
+        if self._begins:
+            self._begins = False
+            self.action_play()
+
+    def _open_at(self, recording: Recording) -> None:
+        """Go where the replay was asked to open, once; a record that has since lost that turn says so."""
+        if self._at is None:
+            return
+        event, self._at = self._at, None
+        spot = recording.spot(event)
+        if spot is None:
+            self._say(f"This record has no turn at event {event}: it was replaced, or is damaged before it.")
+            return
+        self._branch = spot.branch
+        self._go(spot.place)
+
+    def _note(self, moment: Moment | None) -> None:
+        """Say what is wrong with the record, and at the last turn how the episode ended."""
+        told = [Content.styled(printable(cut(fault, LONGEST)), "$fault") for fault in self._faults]
+        if self._said:
+            told.append(Content.styled(self._said, "$new"))
+        if moment is not None and self._place == len(self.stops) - 1:
+            told.append(_ending(moment, self._failure))
+        self.set_class(bool(told), "noted")
+        self.query_one("#replay-note", Static).update(Content("\n").join(told))
+
+    def _go(self, place: int) -> None:
+        if self._recording is None:
+            return
+        self._said = ""
+        self._place = min(max(0, place), len(self.stops) - 1)
+        if self._place == len(self.stops) - 1:
+            self._pause()
+        state = self._recording.state.at(self.stops[self._place].id)
+        self.query_one(Stage).show(state, "REPLAY")
+        self._note(state.moment)
+        self._show_line()
+
+    def _show_line(self) -> None:
+        branches = len(self._recording.branches) if self._recording else 0
+        branch = f"branch {self._branch + 1} of {branches}" if branches > 1 else ""
+        self.query_one(Scrub).show(self.stops, self._place, Pace(self.playing, self._speed), branch)
+
+    def on_scrub_went(self, event: Scrub.Went) -> None:
+        """Go where the line was clicked."""
+        self._pause()
+        self._go(event.place)
+
+    def on_story_picked(self, event: Story.Picked) -> None:
+        """Go to the turn that was clicked."""
+        place = next((place for place, stop in enumerate(self.stops) if stop.id >= event.event_id), None)
+        if place is not None:
+            self._pause()
+            self._go(place)
+
+    def action_move(self, by: int) -> None:
+        """Go ``by`` turns on or back."""
+        self._pause()
+        self._go(self._place + by)
+
+    def action_go(self, place: int) -> None:
+        """Go to a turn; -1 is the last."""
+        self._pause()
+        self._go(place if place >= 0 else len(self.stops) - 1)
+
+    def action_jump(self, what: str, by: int) -> None:
+        """Go to the next turn that was refused or changed the plan, or to the one before."""
+        wanted = [place for place, stop in enumerate(self.stops) if (stop.refused if what == "refused" else stop.replanned)]
+        ahead = [place for place in wanted if (place - self._place) * by > 0]
+        if ahead:
+            self._pause()
+            self._go(ahead[0] if by > 0 else ahead[-1])
+        else:
+            name = "refused command" if what == "refused" else "change of the plan"
+            self._say(f"There is no {name} {'further on' if by > 0 else 'before this'}.")
+
+    def action_why(self) -> None:
+        """Go to the turn at which it was lost."""
+        if self._failure is None:
+            self._say("It was won, or it is not over: there is no turn at which it was lost.")
+        else:
+            self._pause()
+            self._go(self._failure.turn)
+
+    def action_branch(self) -> None:
+        """Look at the next branch, from the same turn on."""
+        if self._recording is None:
+            return
+        branches = len(self._recording.branches)
+        if branches == 1:
+            self._say("The episode was never rewound: it has one branch.")
+            return
+        self._pause()
+        self._branch = (self._branch + 1) % branches
+        self._go(self._place)
+
+    def action_play(self) -> None:
+        """Let it go on by itself, from the beginning where it is at its end; or hold it."""
+        if self.playing:
+            self._pause()
+        elif len(self.stops) > 1:
+            if self._place == len(self.stops) - 1:
+                self._go(0)
+            self._timer = self.set_interval(1 / self._speed, self._advance)
+        self._show_line()
+
+    def action_pace(self, by: int) -> None:
+        """Faster or slower."""
+        beyond = [speed for speed in SPEEDS if (speed - self._speed) * by > 0]
+        if beyond:
+            self._speed = beyond[0] if by > 0 else beyond[-1]
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = self.set_interval(1 / self._speed, self._advance)
+        self._show_line()
+
+    def _advance(self) -> None:
+        self._go(self._place + 1)
+
+    def _pause(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def _say(self, text: str) -> None:
+        """Answer a key that leads nowhere, until one goes on."""
+        self._said = text
+        self._note(None)
+
+    def action_teach(self) -> None:
+        """Make a rule of the turn that is looked at."""
+        moment = self._recording.state.moments[self.stops[self._place].id] if self._recording else Moment()
+        lesson = lesson_of(moment, self._path)
+        if lesson is None:
+            self._say("No command was played by then; a rule is made of one.")
+        else:
+            self._pause()
+            self.post_message(Teach(lesson))
+
+    def action_fold(self) -> None:
+        """Open all thoughts, or fold them."""
+        self.query_one(Stage).story.fold_all()
+
+    def action_pane(self, pane: Pane) -> None:
+        """Go to a region."""
+        self.query_one(Stage).turn_to(pane)
+
+    def action_next_pane(self) -> None:
+        """Go to the next region."""
+        self.query_one(Stage).turn_on()
+
+    def action_leave(self) -> None:
+        """Back to where one came from."""
+        self._pause()
+        self.post_message(self.Left())
+
+
+def _ending(moment: Moment, failure: Failure | None) -> Content:
+    ended = moment.ended
+    if ended is None:
+        return Content.styled("… The record ends here: the episode was interrupted, or goes on on another branch.", "$quiet")
+    turns = f"{ended.turns} turn{'' if ended.turns == 1 else 's'}"
+    why = printable(cut(" ".join((ended.message or ended.reason).split()), LONGEST))
+    match ended.outcome:
+        case "won":
+            return Content.styled(f"✓ Won in {turns}.", "bold $won")
+        case "error":
+            return Content.assemble((f"! Broken off after {turns} by an error ({ended.boundary}): ", "bold $fault"), why)
+        case "lost" if failure is not None:
+            words = printable(cut(failure.words, LONGEST))
+            return Content.assemble(
+                (f"○ Lost after {turns}: {failure.label}, turn {failure.turn} (w). ", "bold $goal"), (words, "$quiet")
+            )
+        case "lost":
+            return Content.assemble((f"○ Lost after {turns}: ", "bold $goal"), why)
+        case "stopped":
+            return Content.assemble((f"▪ Stopped after {turns}: ", "bold"), why)

@@ -1,0 +1,267 @@
+"""Runs on disk as the screen shows them: read, never written, and none of them fatal.
+
+A folder that cannot be read as a run is told as such beside the others. Everything here takes its time on the disk, so the
+screen calls it in a thread.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from agent.episodes.events import Started
+from agent.episodes.record import read_episode
+from agent.evaluation.analysis.failures import Failure, why
+from agent.evaluation.analysis.metrics import Count, Result, Selected, Summary, summarise
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.spec import Manifest
+from worlds.errors import ConfigurationError
+from worlds.paths import state_folder
+
+Mark = Literal["won", "lost", "error", "assisted", "playing", "unfinished"]
+
+MARKS: dict[Mark, str] = {"won": "■", "lost": "□", "error": "×", "assisted": "◇", "playing": "▸", "unfinished": "·"}
+"""The character of each way that a task can stand in a run."""
+
+QUIET_AFTER = 120.0
+"""Seconds without a new event after which an unfinished run counts as broken off: twice what a model may take by default."""
+
+MOST_FOLDERS = 1_000
+
+PART = ".part"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """How a task stands in a run. ``record`` is its episode's file, whole or as far as it went; None where there is none."""
+
+    task: Selected
+    mark: Mark
+    record: Path | None = None
+    result: Result | None = None
+    fault: str | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as far as it has got. ``touched``: when it last grew, in seconds since the epoch."""
+
+    path: Path
+    manifest: Manifest
+    cells: tuple[Cell, ...]
+    summary: Summary
+    touched: float
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.path.name
+
+    @property
+    def done(self) -> int:
+        """How many tasks have finished."""
+        return sum(cell.result is not None for cell in self.cells)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every task has finished."""
+        return self.done == len(self.cells)
+
+    def alive(self, now: float) -> bool:
+        """Whether the run is likely still being played at ``now``, in seconds since the epoch."""
+        return not self.whole and now - self.touched < QUIET_AFTER
+
+    @cached_property
+    def by_type(self) -> dict[str, tuple[Cell, ...]]:
+        """The cells of each task type, in the order of the tasks."""
+        kinds = sorted({cell.task.type for cell in self.cells})
+        return {kind: tuple(cell for cell in self.cells if cell.task.type == kind) for kind in kinds}
+
+    @cached_property
+    def steps_won(self) -> tuple[int, ...]:
+        """The executed commands of each won episode, without those that a person touched."""
+        return tuple(cell.result.steps for cell in self.cells if cell.result is not None and cell.mark == "won")
+
+    @cached_property
+    def marks(self) -> Counter[Mark]:
+        """How many tasks stand how."""
+        return Counter(cell.mark for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class NoRun:
+    """A folder that holds no run, or one that cannot be read."""
+
+    path: Path
+    reason: str
+
+
+Stamp = tuple[tuple[int, int], ...]
+"""What differs once a run has grown: times of change in nanoseconds and sizes of its files."""
+
+
+def run_folders(folder: Path) -> tuple[Path, ...]:
+    """The folders that may hold runs: ``folder`` itself if it is one, else those in it, by name.
+
+    None where there is no such folder. Raises ``ConfigurationError`` where it cannot be listed.
+    """
+    try:
+        if (folder / "run.json").exists():
+            return (folder,)
+        if not folder.exists():
+            return ()
+        inside = [path for path in islice(folder.iterdir(), 10 * MOST_FOLDERS) if path.is_dir() and path.name[0] != "."]
+    except OSError as error:
+        raise ConfigurationError(f"{folder} cannot be listed: {error.strerror}.") from None
+    return tuple(sorted(inside)[:MOST_FOLDERS])
+
+
+def played(folder: Path) -> list[Path]:
+    """Where recorded play lies: the runs in ``folder``, and the games that were played outside of one."""
+    runs = [run for run in run_folders(folder) if (run / "episodes").is_dir() and any((run / "episodes").iterdir())]
+    episodes = state_folder() / "episodes"
+    return [*runs, *([episodes] if episodes.is_dir() and any(episodes.iterdir()) else [])]
+
+
+def read_run(path: Path) -> Run | NoRun:
+    """The run in the folder ``path`` as far as it has got, or why there is none."""
+    folder = RunFolder(path)
+    try:
+        touched = max((nanoseconds for nanoseconds, _ in stamp(path)), default=0) / 1e9
+        manifest = folder.manifest()
+        cells = _cells(folder, manifest.tasks)
+    except ConfigurationError as error:
+        return NoRun(path, str(error))
+    except OSError as error:
+        return NoRun(path, f"{path} cannot be read: {error.strerror}.")
+    results = [cell.result for cell in cells if cell.result is not None]
+    return Run(path, manifest, cells, summarise(manifest.tasks, results), touched)
+
+
+def stamp(path: Path) -> Stamp:
+    """What to compare to know whether the run in ``path`` has grown; cheap enough to ask every second."""
+    run = RunFolder(path)
+    files = [run.manifest_file, run.index_file, *_parts(run.episodes)]
+    return tuple(_stamped(file) for file in files)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a record itself tells of an episode: its goal, and why it was not won."""
+
+    goal: str
+    failure: Failure | None
+
+
+def tell(record: Path) -> Told | None:
+    """Read a record; None where it does not begin as an episode does. Raises ``ConfigurationError``."""
+    events = list(read_episode(record))
+    if not events or not isinstance(events[0].body, Started):
+        return None
+    return Told(events[0].body.goal, why(events))
+
+
+def _cells(folder: RunFolder, tasks: Sequence[Selected]) -> tuple[Cell, ...]:
+    results = {result.task: result for result in folder.results(tasks)}
+    names = {path.name for path in folder.episodes.iterdir()} if folder.episodes.is_dir() else set[str]()
+    return tuple(_cell(folder, task, results.get(task.id), names) for task in tasks)
+
+
+def _cell(folder: RunFolder, task: Selected, result: Result | None, names: set[str]) -> Cell:
+    record = folder.episode(task)
+    fault = None
+    if result is None and record.name in names:
+        try:
+            result = next(iter(folder.recovered([task])), None)
+        except ConfigurationError as error:
+            fault = str(error)
+    if result is not None:
+        return Cell(task, _mark(result), record, result)
+    if record.name in names:
+        return Cell(task, "unfinished", record, fault=fault)
+    part = record.with_name(record.name + PART)
+    return Cell(task, "playing", part) if part.name in names else Cell(task, "unfinished")
+
+
+def _mark(result: Result) -> Mark:
+    if result.assisted:
+        return "assisted"
+    return "lost" if result.outcome == "stopped" else result.outcome
+
+
+def _parts(episodes: Path) -> list[Path]:
+    try:
+        return sorted(path for path in episodes.iterdir() if path.name.endswith(PART))
+    except OSError:  # none there yet
+        return []
+
+
+def _stamped(file: Path) -> tuple[int, int]:
+    try:
+        found = file.stat()
+    except OSError:  # gone since, or not there yet: that too is a state to compare
+        return (0, -1)
+    return (found.st_mtime_ns, found.st_size)
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A task that one run won and the other did not."""
+
+    first: Cell
+    second: Cell
+
+    @property
+    def task(self) -> Selected:
+        """The task."""
+        return self.first.task
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The same tasks in two runs."""
+
+    first: Count
+    second: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two runs side by side, over the ``shared`` tasks that both have selected.
+
+    ``flips`` are those that both have finished without a person's help, and that one of them won.
+    """
+
+    first: Run
+    second: Run
+    shared: int
+    overall: Sides
+    by_type: dict[str, Sides]
+    flips: tuple[Flip, ...]
+
+
+def pair(first: Run, second: Run) -> Pair:
+    """Put two runs side by side."""
+    others = {cell.task.id: cell for cell in second.cells}
+    both = [(cell, others[cell.task.id]) for cell in first.cells if cell.task.id in others]
+    left = _summary(cell for cell, _ in both)
+    right = _summary(cell for _, cell in both)
+    flips = [Flip(*cells) for cells in both if _flipped(*cells)]
+    kinds = [*left.by_type, *(kind for kind in right.by_type if kind not in left.by_type)]
+    by_type = {kind: Sides(left.by_type.get(kind, Count()), right.by_type.get(kind, Count())) for kind in kinds}
+    return Pair(first, second, len(both), Sides(left.overall, right.overall), by_type, tuple(flips))
+
+
+def _summary(cells: Iterable[Cell]) -> Summary:
+    chosen = tuple(cells)
+    return summarise([cell.task for cell in chosen], [cell.result for cell in chosen if cell.result is not None])
+
+
+def _flipped(first: Cell, second: Cell) -> bool:
+    finished = {"won", "lost", "error"}
+    return first.mark in finished and second.mark in finished and (first.mark == "won") != (second.mark == "won")

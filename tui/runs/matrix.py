@@ -1,0 +1,226 @@
+"""Tasks by outcome: a row for each task type, a character for each task; told by the character first, by colour second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui.runs.data import MARKS, Cell, Run
+from tui.text import printable
+
+NAMES = 22
+"""Columns of a type's name."""
+
+COUNTS = 9
+"""Columns of how many of a type were won."""
+
+
+def short_type(kind: str) -> str:
+    """A task type in fewer words."""
+    return printable(kind.replace("_", " ").removesuffix(" in recep"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line on the screen: cells from ``first`` up to ``end``. Name and count stand in the first line of a type alone."""
+
+    name: str
+    count: str
+    first: int
+    end: int
+
+
+class Matrix(ScrollView, can_focus=True):
+    """Shows how each task of a run stands, and lets one be chosen with arrow keys or the mouse."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Replay"),
+        Binding("left,h", "move(-1)", "Task", show=False),
+        Binding("right,l", "move(1)", "Task", show=False),
+        Binding("up,k", "line(-1)", "Row", show=False),
+        Binding("down,j", "line(1)", "Row", show=False),
+        Binding("pageup", "line(-10)", "Page", show=False),
+        Binding("pagedown", "line(10)", "Page", show=False),
+        Binding("home", "move(-1000000000)", "First", show=False),
+        Binding("end", "move(1000000000)", "Last", show=False),
+        Binding("f", "next_failure(1)", "Next not won"),
+        Binding("F", "next_failure(-1)", "Previous not won", show=False),
+    ]
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *(f"matrix--{mark}" for mark in MARKS),
+        "matrix--name",
+        "matrix--count",
+    }
+
+    DEFAULT_CSS = """
+    Matrix {
+        height: 1fr; background: transparent; scrollbar-size-vertical: 1; overflow-x: hidden;
+        & > .matrix--won { color: $won; }
+        & > .matrix--lost { color: $foreground; }
+        & > .matrix--error { color: $fault; text-style: bold; }
+        & > .matrix--assisted { color: $role-person; }
+        & > .matrix--playing { color: $new; text-style: bold; }
+        & > .matrix--unfinished { color: $frame; }
+        & > .matrix--name { color: $foreground; }
+        & > .matrix--count { color: $quiet; }
+    }
+    """
+
+    cursor: reactive[int] = reactive(0, init=False)
+
+    @dataclass
+    class Moved(Message):
+        """Another task is looked at."""
+
+        cell: Cell
+
+    @dataclass
+    class Opened(Message):
+        """The replay of a task is asked for."""
+
+        cell: Cell
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._rows: tuple[tuple[str, tuple[Cell, ...]], ...] = ()
+        self._cells: tuple[Cell, ...] = ()
+        self._lines: tuple[_Line, ...] = ()
+        self._pitch = 1
+
+    def show(self, run: Run) -> None:
+        """Show ``run``; the same task stays looked at if it is in it."""
+        looked = self.cell.task.id if self.cell is not None else None
+        self._rows = tuple(run.by_type.items())
+        self._cells = tuple(cell for _, cells in self._rows for cell in cells)
+        self._lay_out()
+        self.cursor = next((place for place, cell in enumerate(self._cells) if cell.task.id == looked), 0)
+        self.refresh()
+
+    @property
+    def cell(self) -> Cell | None:
+        """The task that is looked at."""
+        return self._cells[self.cursor] if self.cursor < len(self._cells) else None
+
+    def _lay_out(self) -> None:
+        room = max(8, self.size.width - NAMES - COUNTS - 4)
+        longest = max((len(cells) for _, cells in self._rows), default=0)
+        self._pitch = 2 if 2 * longest <= room else 1
+        across = room // self._pitch
+        lines: list[_Line] = []
+        first = 0
+        for kind, cells in self._rows:
+            won = sum(cell.mark == "won" for cell in cells)
+            for start in range(0, len(cells), across):
+                name, count = (short_type(kind), f"{won}/{len(cells)}") if not start else ("", "")
+                lines.append(_Line(name, count, first + start, first + min(start + across, len(cells))))
+            first += len(cells)
+        self._lines = tuple(lines)
+        self.virtual_size = Size(self.size.width, len(lines))
+        self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many lines as there are, where the height is left to the matrix."""
+        del container, viewport, width
+        return max(1, len(self._lines))
+
+    @property
+    def _start(self) -> int:
+        return 1 + NAMES + 1 + COUNTS + 2
+
+    def _line_of(self, cursor: int) -> int:
+        return next(place for place, line in enumerate(self._lines) if cursor < line.end)
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the matrix."""
+        number = y + self.scroll_offset.y
+        base = self.rich_style
+        if number >= len(self._lines):
+            return Strip.blank(self.size.width, base)
+        line = self._lines[number]
+        name = line.name if len(line.name) <= NAMES else f"{line.name[: NAMES - 1]}…"
+        segments = [
+            Segment(f" {name:<{NAMES}}", self.get_component_rich_style("matrix--name")),
+            Segment(f" {line.count:>{COUNTS}}  ", self.get_component_rich_style("matrix--count")),
+        ]
+        for place in range(line.first, line.end):
+            cell = self._cells[place]
+            style = self.get_component_rich_style(f"matrix--{cell.mark}")
+            if place == self.cursor:
+                style += self._cursor_style
+            segments.append(Segment(MARKS[cell.mark], style))
+            if self._pitch == 2:
+                segments.append(Segment(" ", base))
+        return Strip(segments).adjust_cell_length(self.size.width, base)
+
+    @property
+    def _cursor_style(self) -> Style:
+        return Style(reverse=True, bold=True) if self.has_focus else Style(underline=True)
+
+    def watch_cursor(self) -> None:
+        """Keep the task in sight, and say that it is looked at."""
+        if self.cell is None:
+            return
+        self.refresh()
+        self._reveal()
+        self.post_message(self.Moved(self.cell))
+
+    def _reveal(self) -> None:
+        if self.cell is not None:
+            self.scroll_to_region(Region(0, self._line_of(self.cursor), 1, 1), animate=False, force=True)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Break the rows anew; the task that is looked at stays in sight, on whichever line it comes to lie."""
+        del event
+        self._lay_out()
+        self.call_after_refresh(self._reveal)
+
+    def on_click(self, event: events.Click) -> None:
+        """Look at the task under the mouse; twice opens it."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        number, across = offset.y + self.scroll_offset.y, (offset.x - self._start) // self._pitch
+        if number < len(self._lines) and 0 <= across < self._lines[number].end - self._lines[number].first:
+            self.cursor = self._lines[number].first + across
+            if event.chain == 2:
+                self.action_open()
+
+    def action_move(self, by: int) -> None:
+        """Go ``by`` tasks on or back."""
+        self.cursor = min(max(0, self.cursor + by), max(0, len(self._cells) - 1))
+
+    def action_line(self, by: int) -> None:
+        """Go ``by`` lines down or up, staying in the column where that is possible."""
+        if not self._cells:
+            return
+        here = self._line_of(self.cursor)
+        column = self.cursor - self._lines[here].first
+        there = self._lines[min(max(0, here + by), len(self._lines) - 1)]
+        self.cursor = min(there.first + column, there.end - 1)
+
+    def action_next_failure(self, by: int) -> None:
+        """Go to the next task that was finished and not won, or the one before."""
+        places = range(self.cursor + by, len(self._cells) if by > 0 else -1, by)
+        self.cursor = next((place for place in places if self._cells[place].mark in {"lost", "error"}), self.cursor)
+
+    def action_open(self) -> None:
+        """Ask for the replay of the task that is looked at."""
+        if self.cell is not None:
+            self.post_message(self.Opened(self.cell))
+
+
+def legend(run: Run) -> Sequence[tuple[str, str, int]]:
+    """The marks that occur in ``run``: character, word and how many."""
+    return [(MARKS[mark], mark, run.marks[mark]) for mark in MARKS if run.marks[mark]]

@@ -1,0 +1,237 @@
+"""The runs of a folder, a line each, and what can be done with them: open one, mark two, compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from tui.runs.data import NoRun, Run
+from tui.text import printable
+
+Found = Run | NoRun | Path
+"""What a line shows: a run, a folder without one, or a folder that has not been read yet."""
+
+GAP = 2
+
+WIDEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its heading, its width (0 takes what is left), and what it says of a run that is or is not alive."""
+
+    name: str
+    width: int
+    text: Callable[[Run, bool], Content]
+    right: bool = False
+
+
+def percent(share: float) -> str:
+    """A share in [0, 1] in words."""
+    return f"{share * 100:.1f} %"
+
+
+def interval(run: Run) -> str:
+    """The 95 % interval of a run's success."""
+    ends = run.summary.overall.interval
+    return f"{ends.low * 100:.0f}-{ends.high * 100:.0f} %"
+
+
+def _plain(text: str) -> Content:
+    return Content(printable(text))
+
+
+def _done(run: Run, alive: bool) -> Content:
+    total = len(run.cells)
+    style = "$new" if alive else "" if run.whole else "$goal"
+    sign = "▸ " if alive else "" if run.whole else "… "
+    return Content.styled(f"{sign}{run.done}/{total}", style)
+
+
+def _errors(run: Run, _: bool) -> Content:
+    errors = run.summary.overall.errors
+    return Content.styled(str(errors), "$fault" if errors else "$quiet")
+
+
+def _model(run: Run, _: bool) -> Content:
+    model = run.manifest.configuration.model
+    return _plain(model) if model else Content.styled("none", "$quiet")
+
+
+_RUN = Column("run", 0, lambda run, _: _plain(run.name))
+_AGENT = Column("agent", 14, lambda run, _: _plain(run.manifest.configuration.agent))
+_MODEL = Column("model", 22, _model)
+_SPLIT = Column("split", 12, lambda run, _: _plain(run.manifest.configuration.split))
+_DONE = Column("done", 11, _done, right=True)
+_SUCCESS = Column("success", 7, lambda run, _: Content(percent(run.summary.overall.success)), right=True)
+_INTERVAL = Column("95 %", 9, lambda run, _: Content.styled(interval(run), "$quiet"), right=True)
+_STEPS = Column("steps", 5, lambda run, _: Content(_mean(run)), right=True)
+_ERRORS = Column("err", 4, _errors, right=True)
+
+
+def _mean(run: Run) -> str:
+    mean = run.summary.overall.mean_steps
+    return "-" if mean is None else f"{mean:.1f}"
+
+
+def columns(width: int) -> tuple[Column, ...]:
+    """The columns that ``width`` has room for."""
+    if width < 100:
+        return (_RUN, _AGENT, _DONE, _SUCCESS, _INTERVAL, _ERRORS)
+    if width < 130:
+        return (_RUN, _AGENT, _SPLIT, _DONE, _SUCCESS, _INTERVAL, _STEPS, _ERRORS)
+    return (_RUN, _AGENT, _MODEL, _SPLIT, _DONE, _SUCCESS, _INTERVAL, _STEPS, _ERRORS)
+
+
+class RunList(OptionList):
+    """Shows ``Found`` things in the order given; a mark before a run says that it is one of the two to compare."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Open"),
+        Binding("space", "mark", "Mark"),
+        Binding("c", "compare", "Compare"),
+    ]
+
+    DEFAULT_CSS = """
+    RunList {
+        height: 1fr; border: none; padding: 0; background: transparent; scrollbar-size-vertical: 1;
+        &:focus { border: none; background-tint: transparent; }
+        & > .option-list--option { padding: 0 1; }
+        & > .option-list--option-highlighted, &:focus > .option-list--option-highlighted {
+            background: $panel; color: $foreground; text-style: bold;
+        }
+        & > .option-list--option-hover { background: $surface; }
+    }
+    """
+
+    @dataclass
+    class Chosen(Message):
+        """A run is to be opened."""
+
+        run: Run
+
+    @dataclass
+    class Looked(Message):
+        """Another line is looked at."""
+
+        found: Found | None
+
+    @dataclass
+    class Compare(Message):
+        """The two marked runs are to be put side by side."""
+
+        first: Run
+        second: Run
+
+    class NotTwo(Message):
+        """A comparison is asked for, and there are not two runs to compare."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._found: tuple[Found, ...] = ()
+        self._alive: frozenset[Path] = frozenset()
+        self._marked: tuple[Path, ...] = ()
+
+    def show(self, found: Sequence[Found], alive: frozenset[Path] = frozenset()) -> None:
+        """Show ``found``, of which the runs in ``alive`` are being played; the line that is looked at stays so."""
+        before = self._paths
+        self._found, self._alive = tuple(found), alive
+        self._marked = tuple(path for path in self._marked if path in self._paths)
+        if before == self._paths:
+            self._redraw()
+            return
+        looked = before[self.highlighted] if self.highlighted is not None and self.highlighted < len(before) else None
+        self.set_options(Option(self._line(each)) for each in self._found)
+        if self._found:
+            self.highlighted = self._paths.index(looked) if looked in self._paths else 0
+
+    def heading(self, width: int) -> Content:
+        """The names of the columns, for a line above the list."""
+        shown = columns(width)
+        return self._aligned([Content(column.name) for column in shown], shown, "  ").stylize("$quiet")
+
+    @property
+    def looked_at(self) -> Found | None:
+        """What the highlighted line shows."""
+        return None if self.highlighted is None else self._found[self.highlighted]
+
+    @property
+    def _paths(self) -> tuple[Path, ...]:
+        return tuple(found if isinstance(found, Path) else found.path for found in self._found)
+
+    def _redraw(self) -> None:
+        for index, found in enumerate(self._found):
+            self.replace_option_prompt_at_index(index, self._line(found))
+
+    def _line(self, found: Found) -> Content:
+        if isinstance(found, Path):
+            return Content.styled(f"  {printable(found.name)}  reading …", "$quiet")
+        if isinstance(found, NoRun):
+            return Content.styled(f"  {printable(found.path.name)}  no run: {printable(found.reason)}", "$quiet").truncate(
+                max(1, self.size.width - 2), ellipsis=True
+            )
+        shown, alive = columns(self.size.width), found.path in self._alive
+        marked = found.path in self._marked
+        lead = f"{self._marked.index(found.path) + 1} " if marked else "  "
+        return self._aligned([column.text(found, alive) for column in shown], shown, lead)
+
+    def _aligned(self, cells: Sequence[Content], shown: Sequence[Column], lead: str) -> Content:
+        width = self.size.width or 80
+        fixed = sum(column.width for column in shown) + GAP * (len(shown) - 1)
+        rest = min(WIDEST_NAME, max(8, width - 2 - len(lead) - fixed - 1))
+        parts: list[Content] = [Content.styled(lead, "$new")]
+        for place, (cell, column) in enumerate(zip(cells, shown, strict=True)):
+            room = column.width or rest
+            fitted = cell.truncate(room, ellipsis=True)
+            spare = room - fitted.cell_length
+            fitted = fitted.pad_left(spare) if column.right else fitted.pad_right(spare)
+            parts += [fitted, Content(" " * GAP if place < len(shown) - 1 else "")]
+        return Content("").join(parts)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Fit the columns anew."""
+        del event
+        self._redraw()
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Say what is looked at."""
+        event.stop()
+        self.post_message(self.Looked(self.looked_at))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Open a run; there is nothing to open in what is none."""
+        event.stop()
+        found = self._found[event.option_index]
+        if isinstance(found, Run):
+            self.post_message(self.Chosen(found))
+
+    def action_mark(self) -> None:
+        """Mark a run for a comparison, or no longer; a third one takes the place of the first."""
+        found = self.looked_at
+        if not isinstance(found, Run):
+            return
+        path = found.path
+        rest = tuple(each for each in self._marked if each != path)
+        self._marked = rest if path in self._marked else (*rest, path)[-2:]
+        self._redraw()
+
+    def action_compare(self) -> None:
+        """Compare the marked runs, or the one marked with the one looked at."""
+        looked = self.looked_at
+        paths = self._marked
+        if len(paths) == 1 and isinstance(looked, Run) and looked.path not in paths:
+            paths = (*paths, looked.path)
+        runs = {found.path: found for found in self._found if isinstance(found, Run)}
+        if len(paths) == 2:
+            self.post_message(self.Compare(runs[paths[0]], runs[paths[1]]))
+        else:
+            self.post_message(self.NotTwo())

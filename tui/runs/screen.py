@@ -1,0 +1,298 @@
+"""The runs on disk: a list, one of them from close by, or two side by side; one still being played is followed as it grows."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import ContentSwitcher, Static
+
+from tui.leaving import LeavingScreen
+from tui.runs.charts import Chart, StepsChart, SuccessChart
+from tui.runs.data import Cell, NoRun, Run, Stamp, pair, read_run, run_folders, stamp
+from tui.runs.pairview import PairView
+from tui.runs.runcard import RunCard
+from tui.runs.runlist import Found, RunList
+from tui.runs.runview import RunView
+from tui.text import printable
+from tui.widgets.keybar import KeyBar
+from worlds.errors import ConfigurationError
+
+POLL = 1.0
+"""Seconds between two looks at the disk."""
+
+TALL = 36
+"""Lines from which there is room for charts below the list."""
+
+View = Literal["list", "run", "pair"]
+
+KEYS = (
+    Binding("enter", "list_open", "Open"),
+    Binding("space", "list_mark", "Mark"),
+    Binding("c", "list_compare", "Compare"),
+    Binding("enter", "run_replay", "Replay"),
+    Binding("f", "run_next", "Next not won"),
+    Binding("g", "run_charts", "Charts"),
+    Binding("enter", "pair_replay", "Replay"),
+    Binding("1", "pair_first", "in 1"),
+    Binding("2", "pair_second", "in 2"),
+    Binding("k", "rules", "Rules"),
+    Binding("slash", "app.command_palette", "Palette", key_display="/"),
+    Binding("q", "back", "Back"),
+)
+"""The keys of the three views as they are shown; each belongs to a widget of the view that its name begins with."""
+
+
+class RunsScreen(LeavingScreen):
+    """Shows the runs in ``folder``, or the run that it is.
+
+    With ``poll`` None it looks at the disk once, and again when it is told to.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r", "look", "Look again", show=False),
+        Binding("k", "rules", "Rules"),
+        Binding("slash", "app.command_palette", "Palette", key_display="/"),
+        Binding("q,escape", "back", "Back"),
+    ]
+
+    DEFAULT_CSS = """
+    RunsScreen {
+        background: $background;
+        #runs-title { height: 1; padding: 0 1; color: $quiet; }
+        ContentSwitcher { height: 1fr; }
+        #list { height: 1fr; }
+        #runs-heading { height: 1; padding: 0 1; }
+        #runs-none { height: auto; padding: 1 2; display: none; }
+        #runs-charts { height: 1fr; display: none; }
+        #runs-charts Chart { width: 1fr; }
+        &.-tall RunList { height: auto; max-height: 40%; margin: 0 0 1 0; }
+        &.-tall #runs-charts { display: block; }
+        &.empty { #runs-heading, RunList, RunCard, #runs-charts { display: none; } #runs-none { display: block; } }
+    }
+    """
+
+    @dataclass
+    class OpenEpisode(Message):
+        """The replay of this record is asked for."""
+
+        path: Path
+
+    class OpenRules(Message):
+        """The rulebooks are to be looked at."""
+
+    class Left(Message):
+        """The person is done here."""
+
+    def __init__(self, folder: Path, *, poll: float | None = POLL) -> None:
+        super().__init__()
+        self._folder = folder
+        self._poll = poll
+        self._found: dict[Path, Found] = {}
+        self._stamps: dict[Path, Stamp] = {}
+        self._open: tuple[Path, ...] = ()
+        self._seen = False
+        self._shown: tuple[tuple[Path, ...], frozenset[Path]] | None = None
+
+    def compose(self) -> ComposeResult:
+        """A title, the three views of which one is shown, and the keys."""
+        yield Static(id="runs-title")
+        with ContentSwitcher(initial="list"):
+            with Vertical(id="list"):
+                yield Static(id="runs-heading")
+                yield Static(id="runs-none")
+                yield RunList()
+                yield RunCard()
+                with Horizontal(id="runs-charts"):
+                    yield SuccessChart()
+                    yield StepsChart()
+            yield RunView(id="run")
+            yield PairView(id="pair")
+        yield KeyBar(KEYS, last=("app.command_palette", "back"))
+
+    def on_mount(self) -> None:
+        """Begin to look at the disk."""
+        self._title()
+        self.run_worker(self._follow, group="follow")
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Show charts where there is room, and fit the heading to the list's columns."""
+        self.set_class(event.size.height >= TALL, "-tall")
+        self.call_after_refresh(self._heading)
+
+    async def _follow(self) -> None:
+        while True:
+            await self._look()
+            if self._poll is None:
+                return
+            await asyncio.sleep(self._poll)
+
+    async def _look(self) -> None:
+        """Look at the disk; nothing that takes time is done in the event loop."""
+        try:
+            folders = await self.aside(partial(run_folders, self._folder))
+            stamps = await self.aside(lambda: {path: stamp(path) for path in folders})
+        except ConfigurationError as error:
+            self._none(str(error))
+            return
+        self._found = {path: self._found.get(path, path) for path in folders}
+        changed = [path for path in folders if stamps[path] != self._stamps.get(path)]
+        self._stamps = stamps
+        # Nothing is drawn that did not change; but a run also changes by keeping still for long.
+        if changed or (folders, self._alive()) != self._shown:
+            self._show()
+        for path in changed:
+            self._found[path] = await self.aside(partial(read_run, path))
+            self._show()
+        if not self._seen and folders == (self._folder,) and isinstance(self._found[self._folder], Run):
+            self._turn_to(self._folder)
+        self._seen = True
+
+    def _show(self) -> None:
+        if not self._found:
+            self._none(None)
+            return
+        self.remove_class("empty")
+        alive = self._alive()
+        self._shown = (tuple(self._found), alive)
+        listed = self.query_one(RunList)
+        listed.show(tuple(self._found.values()), alive)
+        if self.focused is None and self._view == "list":
+            listed.focus()
+        self._card(listed.looked_at)
+        opened = [self._found.get(path) for path in self._open]
+        match opened:
+            case [Run() as run]:
+                self.query_one(RunView).show(run, run.path in alive)
+            case [Run() as first, Run() as second]:
+                self.query_one(PairView).show(pair(first, second))
+            case _:
+                pass
+        self._title()
+
+    def _alive(self) -> frozenset[Path]:
+        """The runs that are being played."""
+        now = time.time()
+        return frozenset(path for path, found in self._found.items() if isinstance(found, Run) and found.alive(now))
+
+    def _none(self, fault: str | None) -> None:
+        self.add_class("empty")
+        here = (printable(str(self._folder)), "$goal")
+        told = (
+            [Content.styled(printable(fault), "$fault")]
+            if fault
+            else [
+                Content.assemble("No runs in ", here, " yet."),
+                Content(
+                    "A run is many episodes of one agent, played without a screen; it shows up here while it is being played:"
+                ),
+                Content.styled("\n  housequest eval --agent expert --split generated --limit 60", "$new"),
+            ]
+        )
+        self.query_one("#runs-none", Static).update(Content("\n").join(told))
+        self._title()
+
+    @property
+    def _view(self) -> View:
+        return "list" if not self._open else "run" if len(self._open) == 1 else "pair"
+
+    def _turn_to(self, *paths: Path) -> None:
+        self._open = paths
+        self.query_one(ContentSwitcher).current = self._view
+        self._show()
+        match self._view:
+            case "list":
+                self.query_one(RunList).focus()
+            case "run":
+                self.query_one(RunView).focus_first()
+            case "pair":
+                self.query_one(PairView).focus_first()
+        self.refresh_bindings()
+
+    def _title(self) -> None:
+        names = " and ".join(printable(path.name) for path in self._open)
+        runs = sum(not isinstance(found, NoRun) for found in self._found.values())
+        where = names if names else f"{runs} in {printable(str(self._folder))}"
+        told = Content.assemble(("Runs", "bold $foreground"), (f"  {'›' if names else '·'}  ", "$frame"), where)
+        self.query_one("#runs-title", Static).update(told.truncate(max(8, self.size.width - 2), ellipsis=True))
+
+    def _heading(self) -> None:
+        listed = self.query_one(RunList)
+        self.query_one("#runs-heading", Static).update(listed.heading(listed.size.width))
+
+    def _card(self, found: Found | None) -> None:
+        self.query_one(RunCard).show(found)
+        charts = self.query_one("#runs-charts")
+        charts.visible = isinstance(found, Run)
+        if isinstance(found, Run):
+            for chart in charts.query(Chart):
+                chart.show(found)
+
+    def on_run_list_looked(self, event: RunList.Looked) -> None:
+        """Tell about the run that is looked at by now, which may have been read since."""
+        event.stop()
+        self._card(self.query_one(RunList).looked_at)
+        self._title()
+
+    def on_run_list_chosen(self, event: RunList.Chosen) -> None:
+        """Show a run from close by."""
+        self._turn_to(event.run.path)
+
+    def on_run_list_compare(self, event: RunList.Compare) -> None:
+        """Show two runs side by side."""
+        self._turn_to(event.first.path, event.second.path)
+
+    def on_run_list_not_two(self) -> None:
+        """Say how two runs are compared."""
+        self._say("Mark two runs with space, then press c.")
+
+    def on_run_view_opened(self, event: RunView.Opened) -> None:
+        """Ask for the replay of a task."""
+        self._replay(event.cell)
+
+    def on_pair_view_opened(self, event: PairView.Opened) -> None:
+        """Ask for the replay of a task."""
+        self._replay(event.cell)
+
+    def _replay(self, cell: Cell) -> None:
+        if cell.record is not None:
+            self.post_message(self.OpenEpisode(cell.record))
+        else:
+            self._say("This task has not been played yet: there is nothing to replay.")
+
+    def _say(self, text: str) -> None:
+        """Answer a key that leads nowhere, until one does something else."""
+        self.query_one("#runs-title", Static).update(Content.styled(text, "$new"))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key is one of the view that is shown."""
+        del parameters
+        view, _, what = action.partition("_")
+        if view in {"list", "run", "pair"} and what:
+            return view == self._view and (what != "charts" or not self.query_one(RunView).tall)
+        return True
+
+    def action_look(self) -> None:
+        """Look at the disk now."""
+        self.run_worker(self._look, group="look", exclusive=True)
+
+    def action_rules(self) -> None:
+        """Look at the rulebooks."""
+        self.post_message(self.OpenRules())
+
+    def action_back(self) -> None:
+        """Back to the list, or out of it."""
+        if self._open:
+            self._turn_to()
+        else:
+            self.post_message(self.Left())

@@ -1,0 +1,240 @@
+"""Takes ALFWorld's games and annotations out of archives and folders that others made.
+
+An archive is untrusted. Of its members only plain files called ``game.tw-pddl`` or ``traj_data.json`` in the published layout
+are read, up to a bound, under names made of letters, digits and a few signs; every game must be one that can be played. A
+file is written beside its place and then moved there, so that an interrupted import leaves no half of one.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import stat
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+from worlds.alfworld.data.tasks import EXAMPLE, FILE, GAME_FILE, LAYOUT, TRAJECTORY_FILE
+from worlds.alfworld.engine.game import MAX_FILE as MAX_GAME
+from worlds.alfworld.engine.game import read_published
+from worlds.errors import GameError, WorldError, shown
+
+MAX_TRAJECTORY = 32 << 20
+"""Bytes of one ``traj_data.json``."""
+
+MAX_MEMBERS = 500_000
+MAX_TOTAL = 16 << 30
+"""Bytes, unpacked; the official archives together have about 2 GB."""
+
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,199}"
+_MEMBER = re.compile(
+    rf"(?:\./)?json_2\.1\.[0-9]/(?P<split>{_NAME})/(?P<task>{_NAME})/(?P<trial>{_NAME})/(?P<file>{GAME_FILE}|{TRAJECTORY_FILE})"
+)
+_BROKEN = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    lzma.LZMAError,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,  # a compression that zipfile does not know
+    RuntimeError,  # a member that needs a password
+    OverflowError,
+    MemoryError,  # a dictionary that no honest xz asks for
+    UnicodeError,
+    ValueError,
+    OSError,
+)
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import did, counted in files by split.
+
+    ``games`` and ``trajectories`` were written, ``kept`` were there before; ``refused`` holds each member that was not taken
+    with the reason, and ``ignored`` counts the files that are neither game nor annotation.
+    """
+
+    games: Counter[str] = field(default_factory=Counter[str])
+    trajectories: Counter[str] = field(default_factory=Counter[str])
+    kept: Counter[str] = field(default_factory=Counter[str])
+    refused: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    ignored: int = 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing in the source was of any use."""
+        return not (self.games or self.trajectories or self.kept or self.refused)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """One file in an archive; ``odd`` says what it is where it is no plain file."""
+
+    name: str
+    size: int
+    open: Callable[[], IO[bytes] | None]
+    odd: str = ""
+
+
+def import_games(source: Path, data: Path, *, force: bool = False, report: Callable[[int], None] | None = None) -> Imported:
+    """Bring the games and annotations of ``source`` into ``data`` (the folder that holds ``json_2.1.1``).
+
+    ``source`` is a zip, a tar (plain, gz, bz2, xz), or a folder in the official layout. Files that are there already are kept
+    unless ``force``. ``report`` is told now and then how many files of the source were seen. Raises ``WorldError`` where the
+    source cannot be read to its end or ``data`` not be written; what was imported before that is whole and stays.
+    """
+    done = Imported()
+    total = 0
+    try:
+        for count, member in enumerate(_members(source), start=1):
+            total += member.size
+            if count > MAX_MEMBERS or total > MAX_TOTAL:
+                raise WorldError(f"{_named(source)} unpacks to more than {MAX_MEMBERS:,} files or {MAX_TOTAL >> 30} GiB.")
+            _take(member, data, force, done)
+            if report is not None and count % 100 == 0:
+                report(count)
+    except _BROKEN as error:
+        if isinstance(error, OSError) and error.filename:  # the disk's word, not the archive's
+            raise WorldError(f"{shown(str(error.filename), 400)} cannot be looked at: {error.strerror}.") from error
+        raise WorldError(f"{_named(source)} is damaged or no archive ({shown(str(error))}); fetch it again.") from error
+    if done.empty:
+        raise WorldError(f"{_named(source)} holds nothing to import: no {LAYOUT}/<split>/<task>/<trial>/{GAME_FILE}.")
+    return done
+
+
+def _take(member: _Member, data: Path, force: bool, done: Imported) -> None:
+    match = _MEMBER.fullmatch(member.name)
+    if member.odd:
+        done.refused.append((member.name, f"it is {member.odd}"))
+    elif ".." in PurePosixPath(member.name).parts or member.name.startswith("/") or "\\" in member.name:
+        done.refused.append((member.name, "its name leads out of the folder"))
+    elif match is None:
+        done.ignored += 1
+    elif match["split"] in (EXAMPLE, FILE):
+        done.refused.append((member.name, f"{match['split']!r} is no name for a split"))
+    else:
+        target = data.joinpath(LAYOUT, *match.group("split", "task", "trial", "file"))
+        if not force and target.exists():
+            done.kept[match["split"]] += 1
+            return
+        game = match["file"] == GAME_FILE
+        content = _content(member, MAX_GAME if game else MAX_TRAJECTORY)
+        reason = _objection(content) if game and content is not None else ""
+        if content is None or reason:
+            done.refused.append((member.name, reason or "it is too large"))
+            return
+        _place(target, content)
+        (done.games if game else done.trajectories)[match["split"]] += 1
+
+
+def _content(member: _Member, most: int) -> bytes | None:
+    """What the member holds; None where that is more than ``most`` bytes, whatever its header says."""
+    stream = member.open()
+    if stream is None:
+        raise EOFError("a file has no content")
+    with stream:
+        content = stream.read(most + 1)
+    return content if len(content) <= most else None
+
+
+def _objection(content: bytes) -> str:
+    try:
+        read_published(content, GAME_FILE, whole=True)
+    except GameError as error:
+        return str(error).removeprefix(f"{GAME_FILE}: ")
+    return ""
+
+
+def _place(target: Path, content: bytes) -> None:
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_bytes(content)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise WorldError(f"{_named(target)} cannot be written: {error.strerror}.") from error
+
+
+def _members(source: Path) -> Iterator[_Member]:
+    if source.is_dir():
+        return _folder_members(source)
+    if not source.is_file():
+        raise WorldError(f"There is no archive and no folder {_named(source)}.")
+    with source.open("rb") as file:
+        start = file.read(6)
+    return _zip_members(source) if start[:2] == b"PK" else _tar_members(source, start)
+
+
+def _folder_members(source: Path) -> Iterator[_Member]:
+    root = source / LAYOUT if (source / LAYOUT).is_dir() else source
+    if root.name != LAYOUT:
+        raise WorldError(f"The folder {_named(source)} holds no {LAYOUT}.")
+    for path in sorted(root.glob("*/*/*/*")):
+        name = f"{LAYOUT}/{path.relative_to(root).as_posix()}"
+        mode = path.lstat().st_mode
+        if not stat.S_ISDIR(mode):
+            odd = "" if stat.S_ISREG(mode) else "a link" if stat.S_ISLNK(mode) else "a device"
+            yield _Member(name, 0 if odd else path.lstat().st_size, lambda path=path: path.open("rb"), odd)
+
+
+def _zip_members(source: Path) -> Iterator[_Member]:
+    with zipfile.ZipFile(source) as archive:
+        for info in archive.infolist():
+            mode = info.external_attr >> 16
+            if not info.is_dir():
+                odd = "" if stat.S_IFMT(mode) in (0, stat.S_IFREG) else "a link" if stat.S_ISLNK(mode) else "a device"
+                yield _Member(info.filename, info.file_size, lambda info=info: archive.open(info), odd)
+
+
+def _tar_members(source: Path, start: bytes) -> Iterator[_Member]:
+    with _unpacked(source, start) as file, tarfile.open(fileobj=cast("IO[bytes]", _Bounded(file)), mode="r:") as archive:
+        for info in archive:
+            if not info.isdir():
+                odd = "" if info.isreg() else "a link" if info.issym() or info.islnk() else "a device"
+                yield _Member(info.name, info.size, lambda info=info: archive.extractfile(info), odd)
+
+
+def _unpacked(source: Path, start: bytes) -> IO[bytes]:
+    if start.startswith(b"\xfd7zXZ\0"):
+        return lzma.open(source)
+    if start.startswith(b"\x1f\x8b"):
+        return cast("IO[bytes]", gzip.open(source))
+    if start.startswith(b"BZh"):
+        return bz2.open(source)
+    return source.open("rb")
+
+
+class _Bounded(io.RawIOBase):
+    """Refuses a single read that is larger than any file wanted, which a forged header could otherwise ask for."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def read(self, size: int = -1, /) -> bytes:
+        if not 0 <= size <= 2 * MAX_TRAJECTORY:
+            raise ValueError(f"a header asks for {size:,} bytes at once")
+        return self._file.read(size)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def _named(path: Path) -> str:
+    return shown(str(path), 400)

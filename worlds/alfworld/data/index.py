@@ -1,0 +1,200 @@
+"""The games under a data folder, listed without opening them again.
+
+A split is swept for ``game.tw-pddl`` files; what a game says (goal, whether it can be played) is read once and kept in the
+user's cache folder, by path, size and time of change. A file that was added, removed or changed is noticed by the sweep, and
+read alone. A cache that is missing, damaged or someone else's is made again; one that cannot be written is done without.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from worlds.alfworld.data.tasks import (
+    EXAMPLE,
+    FILE,
+    GAME_FILE,
+    GENERATED,
+    GET_DATA,
+    LAYOUT,
+    TASK_TYPES,
+    in_order,
+    type_of,
+)
+from worlds.alfworld.engine.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
+from worlds.errors import GameError, WorldError, shown
+from worlds.paths import atomic_write, cache_folder
+
+_VERSION = " ".join(("2", *DOMAINS, *GRAMMARS))
+"""Changes with the columns of an entry and with what is accepted as a game."""
+
+Standing = Literal["playable", "left out", "refused"]
+_STANDINGS: tuple[Standing, ...] = ("playable", "left out", "refused")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One game file of a split.
+
+    ``trial`` is ``<task>/<trial>``, its place under the split; ``digest`` the SHA-256 of its content. ``standing`` is
+    ``left out`` for what ALFWorld itself leaves out (movable receptacles, sliced objects, no known solution) and ``refused``
+    for what should be playable and is not (damaged, another grammar); ``reason`` then says why. A refused game stays among
+    its split's tasks, so that it is counted; one that is left out does not.
+    """
+
+    trial: str
+    size: int
+    changed: int
+    digest: str
+    type: str
+    goal: str
+    standing: Standing
+    reason: str
+
+    @property
+    def read(self) -> bool:
+        """Whether the file was opened, so that what is said here holds until it changes."""
+        return bool(self.digest)
+
+
+class Index:
+    """The splits of a data folder and the entries of each, sorted by trial. Reads a split when first asked for it."""
+
+    def __init__(self, data: Path, *, cached: bool = True) -> None:
+        """``data`` is the folder that holds ``json_2.1.1``; with ``cached`` false every game is read whole, and nothing
+        kept.
+        """
+        self.root = data / LAYOUT
+        self._cached = cached
+        self._entries: dict[str, tuple[Entry, ...]] = {}
+
+    def there(self) -> bool:
+        """Whether the data folder has the layout at all. Raises ``WorldError`` where that cannot be seen."""
+        try:
+            return self.root.is_dir()
+        except OSError as error:
+            raise WorldError(f"{shown(str(self.root), 400)} cannot be looked at: {error.strerror}. {GET_DATA}") from error
+
+    def splits(self) -> tuple[str, ...]:
+        """The split folders that are there: train, valid_train, valid_seen, valid_unseen, then others by name."""
+        if not self.there():
+            return ()
+        names = (folder.name for folder in _folders(self.root))
+        return in_order(
+            name for name in names if name not in (EXAMPLE, FILE, GENERATED) and ":" not in name and name.isprintable()
+        )
+
+    def entries(self, split: str) -> tuple[Entry, ...]:
+        """Every game of ``split``, whatever its standing. Raises ``WorldError`` where its folder cannot be listed."""
+        if split not in self._entries:
+            self._entries[split] = self._made(split)
+        return self._entries[split]
+
+    def path(self, split: str, trial: str) -> Path:
+        """Where the game file of a trial lies."""
+        return self.root / split / trial / GAME_FILE
+
+    def _made(self, split: str) -> tuple[Entry, ...]:
+        folder = self.root / split
+        file = _cache_file(folder)
+        known = _load(file) if self._cached else {}
+        found = [
+            _entry(folder, trial, status, known.get(trial), whole=not self._cached) for trial, status in sorted(_sweep(folder))
+        ]
+        if self._cached and found != list(known.values()):
+            with suppress(OSError):  # without a cache the next listing is slower, and nothing else is wrong
+                atomic_write(file, _dump(found))
+        return tuple(found)
+
+
+def _folders(folder: Path | str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from (entry for entry in entries if not entry.name.startswith(".") and entry.is_dir())
+    except OSError as error:
+        named = str(error.filename or folder)  # a link in it that leads nowhere, rather than the folder
+        raise WorldError(f"{shown(named, 400)} cannot be listed: {error.strerror}.") from error
+
+
+def _sweep(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    for task in _folders(folder):
+        for trial in _folders(task.path):
+            path = f"{trial.path}/{GAME_FILE}"
+            try:
+                status = os.stat(path)  # noqa: PTH116 (a Path for each would take longer than the rest)
+            except FileNotFoundError:  # many a trajectory of ALFRED has no game
+                continue
+            except OSError as error:
+                raise WorldError(f"{shown(path, 400)} cannot be looked at: {error.strerror}.") from error
+            yield f"{task.name}/{trial.name}", status
+
+
+def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None, *, whole: bool) -> Entry:
+    if known is not None and known.read and (known.size, known.changed) == (status.st_size, status.st_mtime_ns):
+        return known
+    kind = type_of(trial)
+
+    def entry(standing: Standing, reason: str = "", digest: str = "", goal: str = "") -> Entry:
+        return Entry(trial, status.st_size, status.st_mtime_ns, digest, kind, goal, standing, reason)
+
+    if not trial.isprintable():
+        return entry("left out", "its folder has a name that cannot be printed")
+    if "movable" in trial:
+        return entry("left out", "its task needs a movable receptacle")
+    if "Sliced" in trial:
+        return entry("left out", "its task needs a sliced object")
+    if kind not in TASK_TYPES:
+        return entry("left out", "its task is of none of the six types")
+    if not stat.S_ISREG(status.st_mode):
+        return entry("refused", "it is no plain file")
+    if status.st_size > MAX_FILE:
+        return entry("refused", f"it has more than {MAX_FILE:,} bytes")
+    try:
+        content = (folder / trial / GAME_FILE).read_bytes()
+    except OSError as error:
+        return entry("refused", f"it cannot be read: {error.strerror}")
+    digest = hashlib.sha256(content).hexdigest()
+    try:
+        game = read_published(content, trial, whole=whole)
+    except GameError as error:
+        return entry("refused", str(error).removeprefix(f"{trial}: "), digest)
+    if not game.solvable:
+        return entry("left out", "no solution of it is known", digest, game.sentence)
+    return entry("playable", "", digest, game.sentence)
+
+
+def _cache_file(folder: Path) -> Path:
+    key = hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()
+    return cache_folder() / "alfworld" / f"{key[:24]}.json"
+
+
+def _dump(entries: Iterable[Entry]) -> bytes:
+    return json.dumps({"version": _VERSION, "entries": [astuple(entry) for entry in entries]}).encode()
+
+
+def _load(file: Path) -> dict[str, Entry]:
+    """The entries of a cache file by trial; none at all where any of it is not as `_dump` writes it."""
+    try:
+        content: Any = json.loads(file.read_bytes())
+        if content["version"] != _VERSION:
+            return {}
+        entries = [_checked(row) for row in content["entries"]]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return {}
+    return {entry.trial: entry for entry in entries}
+
+
+_COLUMNS = (str, int, int, str, str, str, str, str)
+
+
+def _checked(row: Any) -> Entry:
+    if not isinstance(row, list) or tuple(map(type, cast("list[Any]", row))) != _COLUMNS or row[6] not in _STANDINGS:
+        raise ValueError("not a row of the index")
+    return Entry(*cast("list[Any]", row))

@@ -1,0 +1,73 @@
+"""alfworld's configuration: a YAML file of nested settings, read and looked into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from worlds.alfworld.houses.documents import parse_yaml, read_yaml
+from worlds.errors import ConfigurationError, nearest, shown
+
+_T = TypeVar("_T")
+_LARGEST_FILE = 1_000_000
+
+
+def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
+    """The configuration that a script's own arguments name: ``CONFIG_FILE [-p key.subkey=value ...]``.
+
+    As alfworld's ``generic.load_config``, but for the values of ``-p``, which are read as YAML: ``3`` is a number here, a text
+    there. Raises ``ConfigurationError`` for a file that cannot be read and for keys that are not in it.
+    """
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("config_file", type=Path, help="the configuration, a YAML file")
+    parser.add_argument("-p", "--params", nargs="+", default=[], metavar="key.subkey=value", help="replaces what the file says")
+    given = parser.parse_args(arguments)
+    file: Path = given.config_file
+    name = f"The configuration {shown(str(file), 400)}"
+    config = read_yaml(file, name, _LARGEST_FILE)
+    if not isinstance(config, dict):
+        raise ConfigurationError(f"{name} is no mapping of settings.")
+    for param in cast("list[str]", given.params):
+        _set(cast("dict[str, Any]", config), param)
+    return cast("dict[str, Any]", config)
+
+
+def setting(config: Mapping[str, Any], key: str, kind: type[_T], default: _T | None = None) -> _T:
+    """The value under a dotted key, of this kind. A whole number does for a float; nothing else is converted.
+
+    Raises ``ConfigurationError`` naming the key, where there is neither it nor a ``default``.
+    """
+    value: Any = config
+    for name in key.split("."):
+        value = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
+    if value is None and default is not None:
+        return default
+    if value is None:
+        raise ConfigurationError(f"The configuration gives no {key}, which is needed here.")
+    if kind is float and type(value) is int:
+        value = float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ConfigurationError(f"{key} is {shown(value)}, which is no {kind.__name__}.")
+    return value
+
+
+def _set(config: dict[str, Any], param: str) -> None:
+    key, equals, value = param.partition("=")
+    if not equals:
+        raise ConfigurationError(f"{shown(param)} sets nothing; write key.subkey=value.")
+    *outer, last = key.split(".")
+    place = config
+    for name in outer:
+        place = _known(place, name, key)[name]
+    _known(place, last, key)[last] = parse_yaml(value.encode("utf-8", "surrogatepass"), f"The value of {shown(key)}")
+
+
+def _known(place: object, name: str, key: str) -> dict[str, Any]:
+    settings = cast("dict[str, Any]", place) if isinstance(place, dict) else {}
+    if name not in settings:
+        hint = nearest(name, [str(other) for other in settings])
+        raise ConfigurationError(f"The configuration has no {shown(key)}.{hint}")
+    return settings

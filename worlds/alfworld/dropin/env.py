@@ -1,0 +1,304 @@
+"""alfworld's own interface over the native engine: training and evaluation code runs on it by changing one import.
+
+``from alfworld.agents.environment import get_environment`` becomes ``from worlds.alfworld.dropin import get_environment``.
+The configuration, the order of the games for a seed, every observation, score and end, and what is in ``infos`` are those of
+alfworld 0.4.2 over textworld 1.7.0. (`load_config` is here for scripts that need alfworld's ``generic`` for nothing else.)
+
+What differs, on purpose:
+
+- Nothing is printed, a batch is played in one process, and mistakes raise the errors of `worlds.errors`.
+- ``infos["extra.expert_plan"]`` is the next command of our own expert, whichever ``env.expert_type`` is named (alfworld, too,
+  heeds it not). It is always admissible, and plays on from whatever was really executed; at a reset it is a first command, not
+  ``look``. No plan wins once the hand holds what no receptacle of the house takes, as some teddybear.
+- ``infos`` has no ``facts``, the hidden state that alfworld's expert leaves there.
+- ``env.domain_randomization`` deals its numbers from the env's own seed, not from Python's global generator.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from string import Template
+from typing import Any, SupportsIndex, cast
+
+from worlds.alfworld.data.tasks import FILE, GAME_FILE, GET_DATA, TASK_TYPES, TRAJECTORY_FILE
+from worlds.alfworld.dropin.config import load_config, setting
+from worlds.alfworld.dropin.shuffling import renumbered, shuffled_cycle
+from worlds.alfworld.engine.game import Game, load_game
+from worlds.alfworld.engine.native import REFUSED, NativeEnv
+from worlds.alfworld.expert import MAX_FAILED, Expert, ExpertMemory, make_expert
+from worlds.base import Observation, Step, Task
+from worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError, nearest, shown
+from worlds.paths import alfworld_data
+
+__all__ = ["AlfredTWEnv", "BatchEnv", "get_environment", "load_config"]
+
+_FOLDERS = {
+    "train": "dataset.data_path",
+    "eval_in_distribution": "dataset.eval_id_data_path",
+    "eval_out_of_distribution": "dataset.eval_ood_data_path",
+}
+_STEPS = {
+    "dqn": "rl.training.max_nb_steps_per_episode",
+    "dagger": "dagger.training.max_nb_steps_per_episode",
+}
+_GAMES_KEPT = 64
+# Searched for, not parsed, for there are thousands of files. No bare quote stands inside a JSON string, so none is misread.
+_TYPE = re.compile(rb'"task_type"\s*:\s*"([^"\\]*)"')
+_SOLVABLE = re.compile(rb'"solvable"\s*:\s*(true|false)\b')
+
+Infos = dict[str, list[Any]]
+"""alfworld's own: a list, one entry a game, under each key."""
+
+
+def get_environment(env_type: str) -> type[AlfredTWEnv]:
+    """The class of that name, as alfworld's own ``get_environment``. Raises ``Unsupported`` for the rendered ones."""
+    if env_type == "AlfredTWEnv":
+        return AlfredTWEnv
+    if env_type in ("AlfredThorEnv", "AlfredHybrid"):
+        raise Unsupported(f"{env_type} needs AI2-THOR, which is not here; set env.type to AlfredTWEnv.")
+    raise ConfigurationError(f"There is no environment {shown(env_type)}; known: AlfredTWEnv.")
+
+
+class AlfredTWEnv:
+    """The games of one split under alfworld's configuration, and batches of them to play.
+
+    ``train_eval`` is ``train``, ``eval_in_distribution`` or ``eval_out_of_distribution``. ``game_files`` may be cut or sorted
+    before `init_env`, and ``config`` changed. Raises ``ConfigurationError`` naming the key that is missing or wrong.
+    """
+
+    def __init__(self, config: Mapping[str, Any], train_eval: str = "train") -> None:
+        if train_eval not in _FOLDERS:
+            hint = nearest(str(train_eval), tuple(_FOLDERS))
+            raise ConfigurationError(f"There is no train_eval {shown(train_eval)}; known: {', '.join(_FOLDERS)}.{hint}")
+        self.config = config
+        self.train_eval = train_eval
+        self.game_files: list[str] = []
+        self.num_games = 0
+        if setting(config, "env.goal_desc_human_anns_prob", float, 0.0) > 0:
+            warnings.warn(
+                "env.goal_desc_human_anns_prob is not heeded, as it is not in alfworld: games are played as they are.",
+                stacklevel=2,
+            )
+        self.collect_game_files()
+
+    def collect_game_files(self, verbose: bool = False) -> None:
+        """Fill ``game_files`` and ``num_games``, in alfworld's order, which is that of the file system.
+
+        Nothing is printed, ``verbose`` or not; games that do not say whether they can be solved are warned of.
+        """
+        del verbose
+        types = [TASK_TYPES[number - 1] for number in self._task_types()]
+        key = "dataset.num_train_games" if self.train_eval == "train" else "dataset.num_eval_games"
+        limit = setting(self.config, key, int, -1)
+        trials = [folder for folder in _trials(self._folder()) if _searched(f"{folder}/{TRAJECTORY_FILE}", _TYPE) in types]
+        files = [os.path.join(folder, GAME_FILE) for folder in trials]  # noqa: PTH118 (they are strings in alfworld's infos)
+        solvable = {file: _searched(file, _SOLVABLE) for file in files}
+        if unsaid := [file for file in files if solvable[file] is None]:
+            several = f"{len(unsaid)} games are left out, for they do not say whether they can be solved"
+            warnings.warn(f"{several}, such as {shown(unsaid[0], 400)}.", stacklevel=2)
+        found = [file for file in files if solvable[file] == "true"]
+        self.game_files = found[:limit] if limit > 0 else found
+        self.num_games = len(self.game_files)
+
+    def init_env(self, batch_size: int) -> BatchEnv:
+        """A batch of ``batch_size`` games over ``game_files``, with the step limit of ``general.training_method``."""
+        method = setting(self.config, "general.training_method", str)
+        if method not in _STEPS:
+            hint = nearest(method, tuple(_STEPS))
+            raise ConfigurationError(f"general.training_method is {shown(method)}; known: {', '.join(_STEPS)}.{hint}")
+        training = self.train_eval == "train"
+        return BatchEnv(
+            self.game_files,
+            batch_size,
+            max_steps=setting(self.config, _STEPS[method], int),
+            expert=make_expert() if training and method == "dagger" else None,
+            renumber=training and setting(self.config, "env.domain_randomization", bool, False),
+        )
+
+    def _task_types(self) -> list[int]:
+        numbers = cast("list[Any]", setting(self.config, "env.task_types", list))
+        if not numbers or any(type(number) is not int or not 1 <= number <= len(TASK_TYPES) for number in numbers):
+            raise ConfigurationError(f"env.task_types is {shown(numbers)}; give a list of numbers from 1 to {len(TASK_TYPES)}.")
+        return numbers
+
+    def _folder(self) -> str:
+        key = _FOLDERS[self.train_eval]
+        # alfworld sets this variable where it is unset; here nobody's environment is changed.
+        named = Template(setting(self.config, key, str)).safe_substitute(ALFWORLD_DATA=alfworld_data())
+        folder = os.path.expandvars(named)
+        if "\0" in folder or not Path(folder).is_dir():
+            raise ConfigurationError(f"{key} is {shown(folder, 400)}, which is no folder. {GET_DATA}")
+        return folder
+
+
+class BatchEnv:
+    """Several games side by side, as textworld's batched env plays them: ``reset`` takes each to its next game.
+
+    ``game_files`` are cycled through in a shuffled order, see `seed`. A game that is over stays as it is until the next reset,
+    whatever commands it gets. ``max_steps`` of 0 is no limit. ``expert`` fills ``extra.expert_plan``; ``renumber`` deals the
+    numbers of things anew with each game. Raises ``ConfigurationError`` where there are no games or no places for them.
+    """
+
+    def __init__(
+        self,
+        game_files: Sequence[str],
+        batch_size: int,
+        *,
+        max_steps: int,
+        expert: Expert | None = None,
+        renumber: bool = False,
+    ) -> None:
+        if not isinstance(cast("object", batch_size), SupportsIndex):
+            raise ConfigurationError(f"The batch size is {shown(batch_size)}, which is no whole number.")
+        if batch_size < 1:
+            raise ConfigurationError(f"A batch of {batch_size} games plays nothing; give at least 1.")
+        self.gamefiles = list(game_files)
+        self.batch_size = batch_size
+        self.max_steps = max_steps
+        self._expert = expert
+        self._renumber = renumber
+        self._load = lru_cache(_GAMES_KEPT)(load_game)
+        self._games: list[_Running] = []
+        self._closed = False
+        self.seed(1234)
+
+    def seed(self, seed: SupportsIndex | None = None) -> list[SupportsIndex | None]:
+        """Begin the cycle through the games anew, in textworld's own order for ``seed`` (0 to 2**32 - 1; None: any)."""
+        self._order = shuffled_cycle(self.gamefiles, seed)
+        self._chance = random.Random(None if seed is None else int(seed))
+        return [seed]
+
+    def skip(self, nb_games: int = 1) -> None:
+        """Pass over the next games of the cycle."""
+        for _ in range(nb_games):
+            next(self._order)
+
+    def reset(self) -> tuple[tuple[str, ...], Infos]:
+        """Start the next game in every place: observations and ``infos``. Raises ``GameError`` for one that is damaged."""
+        if self._closed:
+            raise OrderError("This env was closed; make another with init_env.")
+        self._games = [self._start(next(self._order)) for _ in range(self.batch_size)]
+        return tuple(game.row.text for game in self._games), self._infos()
+
+    def step(self, commands: Sequence[str]) -> tuple[tuple[str, ...], tuple[int, ...], tuple[bool, ...], Infos]:
+        """Execute one command in each place: observations, scores (1 while won), whether each is over, and ``infos``."""
+        if self._closed or not self._games:
+            raise OrderError("This env is not being played; call reset() first.")
+        if isinstance(commands, str) or not isinstance(cast("object", commands), Sequence) or len(commands) != self.batch_size:
+            raise WorldError(f"Give a list of {self.batch_size} commands, one for each game, not {shown(commands)}.")
+        for game, command in zip(self._games, commands, strict=True):
+            game.step(command)
+        rows = [game.row for game in self._games]
+        texts = tuple(row.text for row in rows)
+        return texts, tuple(int(row.won) for row in rows), tuple(row.done for row in rows), self._infos()
+
+    def close(self) -> None:
+        """Give the games back; it can be called again."""
+        self._closed, self._games = True, []
+
+    def _start(self, file: str) -> _Running:
+        game = self._load(Path(file))
+        return _Running(renumbered(game, self._chance) if self._renumber else game, file, self.max_steps, self._expert)
+
+    def _infos(self) -> Infos:
+        rows = [game.row for game in self._games]
+        infos: Infos = {
+            "won": [row.won for row in rows],
+            "admissible_commands": [row.admissible for row in rows],
+            "extra.gamefile": [row.file for row in rows],
+        }
+        if self._expert is not None:
+            infos["extra.expert_plan"] = [row.plan for row in rows]
+        return infos
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What one game said last. As in textworld, the file is named at a reset alone."""
+
+    text: str
+    won: bool
+    done: bool
+    admissible: list[str]
+    plan: list[str]
+    file: str | None = None
+
+
+class _Running:
+    """One game of a batch."""
+
+    __slots__ = ("_advisor", "_env", "_limit", "_steps", "row")
+
+    def __init__(self, game: Game, file: str, limit: int, expert: Expert | None) -> None:
+        self._env = NativeEnv(Task(file, "alfworld", FILE, 0, "", game.sentence, source=Path(file)), game)
+        self._limit = limit
+        self._steps = 0
+        opening = self._env.reset()
+        self._advisor = None if expert is None else _Advisor(expert, game.sentence, opening.observation)
+        self.row = self._row(opening, done=False, file=file)
+
+    def step(self, command: str) -> None:
+        if self.row.done:
+            return
+        if not isinstance(cast("object", command), str):
+            raise WorldError(f"A command is text, not {shown(command)}.")
+        step = self._env.step(command)
+        self._steps += 1
+        if self._advisor is not None:
+            self._advisor.observe(command.strip(), step.observation)
+        self.row = self._row(step, done=step.won or 0 < self._limit <= self._steps)
+
+    def _row(self, step: Step, *, done: bool, file: str | None = None) -> _Row:
+        listed = self._env.admissible_commands()
+        plan = [] if self._advisor is None else [self._advisor.command(listed)]
+        return _Row(step.observation.text, step.won, done, list(listed), plan, file)
+
+
+class _Advisor:
+    """What the expert would do now, whoever chose the commands before."""
+
+    __slots__ = ("_expert", "_memory")
+
+    def __init__(self, expert: Expert, goal: str, opening: Observation) -> None:
+        self._expert = expert
+        self._memory: ExpertMemory = expert.begin(goal, opening)
+
+    def observe(self, command: str, observation: Observation) -> None:
+        self._memory = self._expert.observe(self._memory, command, observation)
+
+    def command(self, admissible: Sequence[str]) -> str:
+        """The expert's next command that would be accepted. It learns from those that would not, as if it had tried them."""
+        for _ in range(MAX_FAILED):
+            command, _, self._memory = self._expert.decide(self._memory)
+            if command is None:
+                break
+            if command in admissible:
+                return command
+            self.observe(command, Observation(REFUSED, accepted=False))
+        return "look"
+
+
+def _trials(folder: str) -> Iterator[str]:
+    """The folders that hold a trajectory and a game, inner ones first; those that alfworld has no games for are left out."""
+
+    def refuse(error: OSError) -> None:
+        raise WorldError(f"{shown(error.filename, 400)} cannot be listed: {error.strerror}.") from error
+
+    for root, _, files in os.walk(folder, topdown=False, onerror=refuse):
+        if TRAJECTORY_FILE in files and GAME_FILE in files and "movable" not in root and "Sliced" not in root:
+            yield root
+
+
+def _searched(path: str, pattern: re.Pattern[bytes]) -> str | None:
+    try:
+        found = pattern.search(Path(path).read_bytes())
+    except OSError as error:
+        raise GameError(f"{shown(path, 400)} cannot be read: {error.strerror}.") from error
+    return found[1].decode("utf-8", "replace") if found else None

@@ -1,0 +1,349 @@
+"""The native ALFWorld engine: the same text, commands and outcome as alfworld + textworld, without a planner.
+
+Three pure functions over an immutable ``Game`` and ``State`` are the whole game: ``commands`` lists what is possible and what
+each command does, ``perform`` does it and says so, ``won`` judges the result. What is listed is what is accepted, by
+construction. ``NativeEnv`` holds the present state and nothing else, so that a copy is one small object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from worlds.alfworld.engine.game import NOTHING, Action, Game, State
+from worlds.base import Observation, Step, Task
+from worlds.errors import OrderError
+
+_T = TypeVar("_T")
+
+REFUSED = "Nothing happens."
+HELP = """\
+Available commands:
+  look:                             look around your current location
+  inventory:                        check your current inventory
+  go to (receptacle):               move to a receptacle
+  open (receptacle):                open a receptacle
+  close (receptacle):               close a receptacle
+  take (object) from (receptacle):  take an object from a receptacle
+  move (object) to (receptacle):  place an object in or on a receptacle
+  examine (something):              examine a receptacle or an object
+  use (object):                     use an object
+  heat (object) with (receptacle):  heat an object using a receptacle
+  clean (object) with (receptacle): clean an object using a receptacle
+  cool (object) with (receptacle):  cool an object using a receptacle
+  slice (object) with (object):     slice an object using a sharp object
+"""
+
+
+def commands(game: Game, state: State) -> dict[str, Action]:
+    """Every command that is accepted in ``state``, with what it does."""
+    objects, receptacles, held = game.objects, game.receptacles, state.held
+    found = dict(game.always)
+    for here in game.receptacles_at[state.place]:
+        name = receptacles[here]
+        del found[f"go to {name}"]
+        found[f"examine {name}"] = Action("examine receptacle", receptacle=here)
+        contents = state.contents[here]
+        for thing in contents:
+            if thing in game.toggleable:
+                found[f"use {objects[thing]}"] = Action("use", thing, here)
+        if _is_open(game, state, here):
+            if here in game.openable:
+                found[f"close {name}"] = Action("close", receptacle=here)
+            if held == NOTHING:
+                for thing in contents:
+                    if thing in game.pickupable:
+                        found[f"take {objects[thing]} from {name}"] = Action("take", thing, here)
+            elif game.object_types[held] in game.accepts[here]:
+                found[f"move {objects[held]} to {name}"] = Action("move", held, here)
+        else:
+            found[f"open {name}"] = Action("open", receptacle=here)
+        if held == NOTHING:
+            continue
+        if here in game.heaters and held in game.heatable:
+            found[f"heat {objects[held]} with {name}"] = Action("heat", held, here)
+        if here in game.coolers and held in game.coolable:
+            found[f"cool {objects[held]} with {name}"] = Action("cool", held, here)
+        if here in game.basins and held in game.cleanable:
+            found[f"clean {objects[held]} with {name}"] = Action("clean", held, here)
+    if held != NOTHING:
+        found[f"examine {objects[held]}"] = Action("examine object", held)
+        if held in game.knives:
+            for thing in state.lying[state.place] & game.sliceable:
+                found[f"slice {objects[thing]} with {objects[held]}"] = Action("slice", thing)
+    return found
+
+
+def perform(game: Game, state: State, action: Action) -> tuple[State, str]:
+    """The state after ``action``, one that ``commands`` lists in ``state``, and the text that answers it."""
+    verb, thing, place = action
+    match verb:
+        case "go":
+            state = state._replace(place=game.place_of[place])
+            return state, f"You arrive at {game.receptacles[place]}. {_contents(game, state, place)}"
+        case "look":
+            return state, _look(game, state)
+        case "inventory":
+            if state.held == NOTHING:
+                return state, "You are not carrying anything."
+            return state, f"You are carrying: a {game.objects[state.held]}."
+        case "help":
+            return state, HELP
+        case "examine receptacle":
+            return state, _contents(game, state, place)
+        case "examine object":
+            return state, _describe(game, state, thing)
+        case "open":
+            state = state._replace(opened=state.opened | {place})
+            return state, f"You open the {game.receptacles[place]}. {_contents(game, state, place)}"
+        case "close":
+            return state._replace(opened=state.opened - {place}), f"You close the {game.receptacles[place]}."
+        case "slice":
+            text = f"You sliced the {game.objects[thing]} with the {game.objects[state.held]}."
+            return state._replace(sliced=state.sliced | {thing}), text
+        case "use":
+            return state._replace(lit=state.lit | {thing}), f"You turn on the {game.objects[thing]}."
+        case _:
+            return _handle(game, state, action)
+
+
+def _handle(game: Game, state: State, action: Action) -> tuple[State, str]:
+    """The verbs that concern a held object and a receptacle."""
+    verb, thing, place = action
+    name, receptacle = game.objects[thing], game.receptacles[place]
+    match verb:
+        case "take":
+            left = tuple(other for other in state.contents[place] if other != thing)
+            changed = state._replace(
+                held=thing,
+                contents=_with(state.contents, place, left),
+                lying=_with(state.lying, state.place, state.lying[state.place] - {thing}),
+                taken=state.taken | {(thing, place)},
+            )
+            return changed, f"You pick up the {name} from the {receptacle}."
+        case "move":
+            changed = state._replace(
+                held=NOTHING,
+                contents=_with(state.contents, place, tuple(sorted({*state.contents[place], thing}))),
+                lying=_with(state.lying, state.place, state.lying[state.place] | {thing}),
+                taken=state.taken - {(thing, place)},
+            )
+            return changed, f"You move the {name} to the {receptacle}."
+        case "heat":
+            changed = state._replace(hot=state.hot | {thing}, cool=state.cool - {thing})
+        case "cool":
+            changed = state._replace(cool=state.cool | {thing}, hot=state.hot - {thing})
+        case _:
+            changed = state._replace(clean=state.clean | {thing})
+    return changed, f"You {verb} the {name} using the {receptacle}."
+
+
+def opening(game: Game) -> str:
+    """What the player reads first: the room, and the task sentence."""
+    state = game.start
+    if game.receptacles_at[state.place]:
+        scene = _look(game, state)
+    else:
+        listed = _listed(f"a {name}" for name, place in zip(game.receptacles, game.place_of, strict=True) if place >= 0)
+        scene = f"You are in the middle of a room. Looking quickly around you, you see {listed}."
+    return f"-= Welcome to TextWorld, ALFRED! =-\n\n{scene}\n\nYour task is to: {game.sentence}"
+
+
+def won(game: Game, state: State) -> bool:
+    """Whether the goal holds now; it can cease to."""
+    met, total = conditions(game, state)
+    return met == total
+
+
+def conditions(game: Game, state: State) -> tuple[int, int]:
+    """(met, total) of the goal's conditions: ALFRED's goal-condition success (Shridhar et al., CVPR 2020), best over objects.
+
+    ``place``, 1: an object of the type is in a receptacle of the type. ``heat``, ``cool``, ``clean``, 3: such an object is in
+    the receptacle; one is hot (cool, clean) wherever it is; one is both. ``two``, 2: the most such objects in any one
+    receptacle, at most two. ``light``, 2: such an object is held; a lamp that is on is at the present place. The goal holds
+    exactly when all are met.
+    """
+    goal = game.goal
+    if goal.form == "light":
+        here = game.receptacles_at[state.place]
+        lit = any(thing in state.lit and thing in goal.lamps for place in here for thing in state.contents[place])
+        return (state.held in goal.objects) + lit, 2
+    counts = [[thing for thing in state.contents[place] if thing in goal.objects] for place in goal.receptacles]
+    if goal.form == "two":
+        return min(2, max(map(len, counts), default=0)), 2
+    placed = {thing for things in counts for thing in things}
+    if goal.form == "place":
+        return int(bool(placed)), 1
+    changed = goal.objects & {"heat": state.hot, "cool": state.cool, "clean": state.clean}[goal.form]
+    return bool(placed) + bool(changed) + bool(placed & changed), 3
+
+
+def _is_open(game: Game, state: State, receptacle: int) -> bool:
+    return receptacle not in game.openable or receptacle in state.opened
+
+
+def _with(values: tuple[_T, ...], position: int, value: _T) -> tuple[_T, ...]:
+    return (*values[:position], value, *values[position + 1 :])
+
+
+def _listed(items: Iterable[str]) -> str:
+    """The game's way of listing: "nothing", "a x", or "a x, and a y"."""
+    *others, last = list(items) or ["nothing"]
+    return f"{', '.join(others)}, and {last}" if others else last
+
+
+def _contents(game: Game, state: State, receptacle: int) -> str:
+    name = game.receptacles[receptacle]
+    if not _is_open(game, state, receptacle):
+        return f"The {name} is closed."
+    listed = _listed([f"a {game.objects[thing]}" for thing in state.contents[receptacle]])
+    if receptacle in game.openable:
+        return f"The {name} is open. In it, you see {listed}."
+    return f"On the {name}, you see {listed}."
+
+
+def _describe(game: Game, state: State, thing: int) -> str:
+    name = game.objects[thing]
+    if thing in game.inside:
+        listed = _listed([f"a {game.objects[inner]}" for inner in game.inside[thing]])
+        return f"This is a normal {name}. In it, you see {listed}."
+    sliced = thing in state.sliced
+    adjectives = ["hot"] if thing in state.hot else ["cool"] if thing in state.cool else []
+    if thing in state.clean:
+        adjectives.append("clean")
+    if adjectives == ["cool"] and not sliced:
+        return f"This is a cold {name}."
+    if adjectives:
+        return f"This is a {' and '.join(adjectives)} {'sliced ' if sliced else ''}{name}."
+    if thing in game.toggleable and thing in state.lit:
+        return f"This {name} is on."
+    if thing in game.sliceable and sliced:
+        return f"This is a sliced {name}."
+    return f"There's nothing special about {name}."
+
+
+def _look(game: Game, state: State) -> str:
+    here = game.receptacles_at[state.place]
+    if not here:
+        return "You are in the middle of a room. Looking quickly around you, you see nothing."
+    facing = _listed([game.receptacles[place] for place in here])
+    floor = [
+        f"a {game.objects[thing]}"
+        for thing in sorted(state.lying[state.place])
+        for place in here
+        if (thing, place) in state.taken
+    ]
+    return f"You are facing the {facing}. Next to it, you see {_listed(floor)}."
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """All of a state by name, for tests and for planners that may see everything. An agent never gets it.
+
+    ``contents`` has every receptacle, open or closed. ``opened`` are the openable receptacles that are open, ``here`` the
+    receptacles at the agent's place, ``lying`` the objects that the game counts as at that place.
+    """
+
+    here: tuple[str, ...]
+    held: str | None
+    contents: Mapping[str, tuple[str, ...]]
+    openable: frozenset[str]
+    opened: frozenset[str]
+    lying: frozenset[str]
+    hot: frozenset[str]
+    cool: frozenset[str]
+    clean: frozenset[str]
+    sliced: frozenset[str]
+    lit: frozenset[str]
+
+
+class NativeEnv:
+    """A running game. Playing on after it is won is allowed, as in the reference, and can undo the win."""
+
+    __slots__ = ("_admissible", "_commands", "_state", "game", "task")
+
+    def __init__(self, task: Task, game: Game) -> None:
+        self.task = task
+        self.game = game
+        self._state: State | None = None
+        self._commands: dict[str, Action] | None = None
+        self._admissible: tuple[str, ...] | None = None
+
+    def reset(self) -> Step:
+        self._enter(self.game.start)
+        return self._answer(self.game.start, Observation(opening(self.game)))
+
+    def step(self, command: str) -> Step:
+        state = self.state
+        action = self._possible().get(command.strip())
+        if action is None:
+            return self._answer(state, Observation(REFUSED, accepted=False))
+        changed, text = perform(self.game, state, action)
+        if changed is not state:
+            self._enter(changed)
+        return self._answer(changed, Observation(text))
+
+    def admissible_commands(self) -> tuple[str, ...]:
+        if self._admissible is None:
+            self._admissible = tuple(sorted(self._possible()))
+        return self._admissible
+
+    def goal_conditions(self) -> tuple[int, int]:
+        """See ``conditions``."""
+        return conditions(self.game, self.state)
+
+    def copy(self) -> NativeEnv:
+        other = NativeEnv(self.task, self.game)
+        other._state, other._commands, other._admissible = self._state, self._commands, self._admissible
+        return other
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    @property
+    def state(self) -> State:
+        """Hidden: the present state by number. Raises ``OrderError`` before the first reset."""
+        if self._state is None:
+            raise OrderError("This env was used before its first reset; call reset() first.")
+        return self._state
+
+    def hidden(self) -> Hidden:
+        """Hidden: the present state by name."""
+        game, state = self.game, self.state
+
+        def things(numbers: Iterable[int]) -> frozenset[str]:
+            return frozenset(game.objects[number] for number in numbers)
+
+        def places(numbers: Iterable[int]) -> frozenset[str]:
+            return frozenset(game.receptacles[number] for number in numbers)
+
+        return Hidden(
+            here=tuple(game.receptacles[number] for number in game.receptacles_at[state.place]),
+            held=None if state.held == NOTHING else game.objects[state.held],
+            contents={
+                name: tuple(game.objects[thing] for thing in contents)
+                for name, contents in zip(game.receptacles, state.contents, strict=True)
+            },
+            openable=places(game.openable),
+            opened=places(state.opened & game.openable),
+            lying=things(state.lying[state.place]),
+            hot=things(state.hot),
+            cool=things(state.cool),
+            clean=things(state.clean),
+            sliced=things(state.sliced),
+            lit=things(state.lit),
+        )
+
+    def _enter(self, state: State) -> None:
+        self._state = state
+        self._commands = self._admissible = None
+
+    def _possible(self) -> dict[str, Action]:
+        if self._commands is None:
+            self._commands = commands(self.game, self.state)
+        return self._commands
+
+    def _answer(self, state: State, observation: Observation) -> Step:
+        done = won(self.game, state)
+        return Step(observation, won=done, terminated=done)

@@ -1,0 +1,371 @@
+"""The planner that sees all: the shortest list of commands that wins, or that there is none.
+
+Its length is the L* of path-weighted metrics (Shridhar et al., CVPR 2020, section 5); whether there is a plan at all decides
+whether a made-up house is kept. The search is A* (Hart, Nilsson and Raphael, 1968) over an abstraction of the game's states
+that keeps the length of a shortest plan:
+
+*Cast.* Only objects that the goal speaks of count; commands on any other can be struck from a plan that wins. Without the
+``take`` and ``move`` of a bystander (or the ``take`` alone) the goal is as it was, and the hand emptier. There are two cases
+beside. A bystander held at the start must be put down once, anywhere, and is then forgotten. A lamp could be carried to the
+object; but without its ``take`` and ``move`` the lamp is used where it stood, at the cost of one ``go`` at most. Of objects
+that lie in the same receptacles in the same condition two are kept: no goal needs more, and they are interchangeable.
+
+*Commands.* Closing, slicing, looking and examining make no command of the others possible and no goal true. Every place with
+a receptacle is one ``go`` away from every other, so a ``go`` can wait until just before the next command that needs its place
+(one followed by another is struck), and an ``open`` until just before the next ``take`` or ``move`` there. A step of the
+search is therefore a ``take``, ``move``, ``heat``, ``cool``, ``clean`` or ``use``, with the ``go`` and ``open`` that it needs;
+and where a lamp is on, a bare ``go`` to it, which may win.
+
+*Likeness.* Receptacles of like kind that are alone at their place, elsewhere, unopened by the plan and without any of the cast
+can be swapped without changing the state; one of them stands for all.
+
+What is left to do is never overrated by the estimate: it counts the takes, moves and treatments that are needed at least, and
+a ``go`` between two of them where no place serves both. Putting a thing down on the way to take it again, which can pay only
+where an object lies in several receptacles, costs two commands and spares two ``go`` at most.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count, pairwise
+from typing import NamedTuple
+
+from worlds.alfworld.engine.game import NOTHING, NOWHERE, Action, Game, State
+from worlds.alfworld.engine.native import commands, perform, won
+
+#: Published games take 512 at most.
+NODES = 20_000
+_NEVER = 1 << 30
+_TREATMENTS = ("clean", "heat", "cool")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A shortest list of commands that wins; empty where the goal holds already."""
+
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unsolvable:
+    """Nothing that can be done wins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The limit was reached before either was shown; ``nodes`` is how much was looked at."""
+
+    nodes: int
+
+
+def plan(
+    game: Game, state: State | None = None, *, nodes: int = NODES, seconds: float | None = None
+) -> Plan | Unsolvable | Unknown:
+    """The shortest way to win ``game`` from ``state`` (its start by default).
+
+    ``nodes`` limits the work: one for each state looked at, more where many objects would do. It alone decides the same way
+    everywhere; ``seconds`` limits the time besides.
+    """
+    start = game.start if state is None else state
+    return _Search(game, start).run(nodes, None if seconds is None else time.monotonic() + seconds)
+
+
+def wins(game: Game, listed: Iterable[str], state: State | None = None) -> bool:
+    """Whether each of the ``listed`` commands is accepted, and the goal holds after the last of them."""
+    state = game.start if state is None else state
+    for command in listed:
+        action = commands(game, state).get(command)
+        if action is None:
+            return False
+        state, _ = perform(game, state, action)
+    return won(game, state)
+
+
+class _Node(NamedTuple):
+    """What matters of a state. ``where`` are the receptacles that each of the cast is in; ``opened`` those that the plan has
+    opened; ``done`` the objects that are treated as the goal wants it or, for ``light``, the lamps that are on.
+    """
+
+    place: int
+    held: int
+    where: tuple[frozenset[int], ...]
+    opened: frozenset[int]
+    done: frozenset[int]
+
+
+class _Step(NamedTuple):
+    action: Action
+    cost: int
+    node: _Node
+
+
+class _Search:
+    def __init__(self, game: Game, start: State) -> None:
+        self.game = game
+        self.goal = goal = game.goal
+        self.treatment = goal.form if goal.form in _TREATMENTS else None
+        self.closed = game.openable - start.opened
+        treated = {"clean": start.clean, "heat": start.hot, "cool": start.cool, "light": start.lit}.get(
+            goal.form, frozenset[int]()
+        )
+        where: dict[int, set[int]] = {}
+        for receptacle, contents in enumerate(start.contents):
+            for thing in contents:
+                where.setdefault(thing, set()).add(receptacle)
+        self.cast = self._cast(start, where, treated)
+        self.part = {thing: number for number, thing in enumerate(self.cast)}
+        self.lamps = {thing: frozenset(where.get(thing, ())) for thing in sorted(goal.lamps - self.part.keys())}
+        self.start = _Node(
+            place=start.place,
+            held=start.held,
+            where=tuple(frozenset(where.get(thing, ())) for thing in self.cast),
+            opened=frozenset(),
+            done=treated & (goal.lamps if goal.form == "light" else frozenset(self.cast)),
+        )
+        kinds = {game.object_types[thing] for thing in (*self.cast, start.held) if thing != NOTHING}
+        reachable = [receptacle for receptacle, place in enumerate(game.place_of) if place != NOWHERE]
+        self.takers = {kind: [one for one in reachable if kind in game.accepts[one]] for kind in kinds}
+        appliances = {"clean": game.basins, "heat": game.heaters, "cool": game.coolers}.get(goal.form, frozenset[int]())
+        self.appliances = [one for one in reachable if one in appliances]
+        self.treating = self._places(self.appliances)
+        self.likeness = self._likeness(reachable)
+        # Every goal receptacle is of one type and every goal object of another: what holds for one pair holds for all.
+        kind = game.object_types[min(goal.objects)] if goal.objects else ""
+        self.targets = frozenset(goal.receptacles)
+        self.landings = self.targets & frozenset(self.takers.get(kind, ()))
+        self.landing = self._places(self.landings)
+        self.weight = 1 + len(self.cast) * (len(self.targets) if goal.form == "two" else 1) // 8
+
+    def run(self, limit: int, deadline: float | None) -> Plan | Unsolvable | Unknown:
+        estimate = self.estimate(self.start)
+        tick = count()
+        queue = [(estimate, estimate, next(tick), 0, self.start)] if estimate < _NEVER else []
+        best = {self.start: 0}
+        came: dict[_Node, tuple[_Node, Action]] = {}
+        looked = 0
+        while queue:
+            _, estimate, _, cost, node = heapq.heappop(queue)
+            if cost > best[node]:
+                continue
+            if not estimate:
+                return Plan(self._told(node, came))
+            for action, more, reached in self.steps(node):
+                looked += self.weight
+                if looked > limit or (deadline is not None and time.monotonic() > deadline):
+                    return Unknown(looked)
+                total = cost + more
+                if total < best.get(reached, _NEVER):
+                    estimate = self.estimate(reached)
+                    if estimate < _NEVER:
+                        best[reached] = total
+                        came[reached] = (node, action)
+                        heapq.heappush(queue, (total + estimate, estimate, next(tick), total, reached))
+        return Unsolvable()
+
+    def steps(self, node: _Node) -> Iterator[_Step]:
+        """What can be done next, each with the ``go`` and ``open`` before it."""
+        held = node.held
+        if held == NOTHING:
+            for thing, receptacles in zip(self.cast, node.where, strict=True):
+                if thing in self.game.pickupable:
+                    for receptacle in sorted(receptacles):
+                        left = self._moved(node, thing, receptacles - {receptacle})
+                        yield from self._step(node, Action("take", thing, receptacle), held=thing, where=left)
+        else:
+            for receptacle in self._unlike(node, self.takers[self.game.object_types[held]]):
+                put = self._moved(node, held, node.where[self.part[held]] | {receptacle}) if held in self.part else node.where
+                yield from self._step(node, Action("move", held, receptacle), held=NOTHING, where=put)
+            if self.treatment and held in self.goal.objects and held not in node.done:
+                for receptacle in self._unlike(node, self.appliances):
+                    yield from self._step(node, Action(self.treatment, held, receptacle), done=node.done | {held})
+        for lamp in sorted(self.goal.lamps):
+            for receptacle in sorted(self._of_lamp(node, lamp)):
+                if lamp not in node.done:
+                    yield from self._step(node, Action("use", lamp, receptacle), done=node.done | {lamp})
+                elif held in self.goal.objects:
+                    yield from self._step(node, Action("go", receptacle=receptacle))
+
+    def estimate(self, node: _Node) -> int:
+        """At least how many commands are left: 0 exactly where the goal holds, ``_NEVER`` where it cannot be reached."""
+        if self.goal.form == "light":
+            return self._light(node)
+        if self.goal.form == "two":
+            return min((self._two(node, receptacle) for receptacle in self.goal.receptacles), default=_NEVER)
+        parts = zip(self.cast, node.where, strict=True)
+        return min(
+            (self._one(node, thing, receptacles) for thing, receptacles in parts if thing in self.goal.objects), default=_NEVER
+        )
+
+    def _one(self, node: _Node, thing: int, receptacles: frozenset[int]) -> int:
+        """Until this object, treated, is in a receptacle of the goal."""
+        treated = not self.treatment or thing in node.done
+        placed = not receptacles.isdisjoint(self.targets)
+        if treated and placed:
+            return 0
+        stages = [] if node.held == thing else [self._sources(thing, receptacles)]
+        if not treated:
+            stages.append(self.treating)
+        # An object that lies in several receptacles may stay in the goal's while it is treated.
+        if not placed or (node.held != thing and len(receptacles) == 1):
+            stages.append(self.landing)
+        if not all(stages):
+            return _NEVER
+        walks = (node.place not in stages[0]) + sum(before.isdisjoint(after) for before, after in pairwise(stages))
+        return self._hand(node, thing) + len(stages) + walks
+
+    def _two(self, node: _Node, receptacle: int) -> int:
+        """Until two objects are in this receptacle."""
+        missing = 2 - sum(receptacle in receptacles for receptacles in node.where)
+        if missing <= 0:
+            return 0
+        if receptacle not in self.landings:
+            return _NEVER
+        place = self.game.place_of[receptacle]
+        parts = zip(self.cast, node.where, strict=True)
+        outside = [(thing, lies) for thing, lies in parts if receptacle not in lies and thing in self.goal.objects]
+        carried = any(thing == node.held for thing, _ in outside)
+        found = [places for thing, lies in outside if thing != node.held and (places := self._sources(thing, lies))]
+        if len(found) + carried < missing:
+            return _NEVER
+        sources = frozenset[int]().union(*found)
+        apart = place not in sources
+        if carried:
+            return 2 * missing - 1 + (node.place != place) + 2 * apart * (missing - 1)
+        return self._hand(node, NOTHING) + 2 * missing + (node.place not in sources) + apart * (2 * missing - 1)
+
+    def _light(self, node: _Node) -> int:
+        """Until an object is held where a lamp is on."""
+        carried = node.held in self.goal.objects
+        sources = frozenset[int]()
+        for thing, receptacles in zip(self.cast, node.where, strict=True):
+            if thing in self.goal.objects:
+                sources |= self._sources(thing, receptacles)
+        if not carried and not sources:
+            return _NEVER
+        lit, every = (
+            self._places(one for lamp in lamps for one in self._of_lamp(node, lamp)) for lamps in (node.done, self.goal.lamps)
+        )
+        if carried and node.place in lit:
+            return 0
+        fewest = _NEVER
+        for uses, shining in ((0, lit), (1, every)):
+            if node.held in self.goal.lamps:  # it can be put down anywhere
+                walks = 1
+            elif not shining:
+                continue
+            elif carried:
+                walks = int(node.place not in shining)
+            else:
+                walks = (node.place not in sources) + sources.isdisjoint(shining)
+            fewest = min(fewest, uses + walks)
+        return fewest if carried else min(_NEVER, self._hand(node, NOTHING) + 1 + fewest)
+
+    def _hand(self, node: _Node, wanted: int) -> int:
+        """What it takes to free the hand, unless it is empty or holds what is ``wanted``."""
+        if node.held in (NOTHING, wanted):
+            return 0
+        return 1 if self.takers[self.game.object_types[node.held]] else _NEVER
+
+    def _step(
+        self,
+        node: _Node,
+        action: Action,
+        held: int | None = None,
+        where: tuple[frozenset[int], ...] | None = None,
+        done: frozenset[int] | None = None,
+    ) -> Iterator[_Step]:
+        receptacle = action.receptacle
+        place = self.game.place_of[receptacle]
+        shut = action.verb in ("take", "move") and receptacle in self.closed and receptacle not in node.opened
+        cost = (place != node.place) + shut + (action.verb != "go")
+        if place == NOWHERE or not cost:
+            return
+        reached = _Node(
+            place,
+            node.held if held is None else held,
+            node.where if where is None else where,
+            node.opened | {receptacle} if shut else node.opened,
+            node.done if done is None else done,
+        )
+        yield _Step(action, cost, reached)
+
+    def _moved(self, node: _Node, thing: int, receptacles: frozenset[int]) -> tuple[frozenset[int], ...]:
+        number = self.part[thing]
+        return (*node.where[:number], receptacles, *node.where[number + 1 :])
+
+    def _unlike(self, node: _Node, receptacles: Iterable[int]) -> Iterator[int]:
+        """The receptacles, but one alone of those that are alike in this state."""
+        touched = node.opened.union(*node.where)
+        seen: set[int] = set()
+        for receptacle in receptacles:
+            alike = self.likeness.get(receptacle)
+            if alike is not None and receptacle not in touched and self.game.place_of[receptacle] != node.place:
+                if alike in seen:
+                    continue
+                seen.add(alike)
+            yield receptacle
+
+    def _likeness(self, reachable: Iterable[int]) -> dict[int, int]:
+        """A number for each receptacle that has its place to itself and no lamp in it; the same for those of one kind."""
+        lamps = frozenset[int]().union(*self.lamps.values())
+        numbers: dict[tuple[bool, bool, bool, frozenset[str]], int] = {}
+        found: dict[int, int] = {}
+        for one in reachable:
+            if len(self.game.receptacles_at[self.game.place_of[one]]) == 1 and one not in lamps:
+                kind = (one in self.closed, one in self.goal.receptacles, one in self.appliances, self.game.accepts[one])
+                found[one] = numbers.setdefault(kind, len(numbers))
+        return found
+
+    def _cast(self, start: State, where: dict[int, set[int]], treated: frozenset[int]) -> tuple[int, ...]:
+        """The objects that the goal speaks of, two of a kind; and a lamp in the hand, which is put down somewhere."""
+        game, kept = self.game, list[int]()
+        alike: dict[tuple[object, ...], int] = {}
+        for thing in sorted(self.goal.objects):
+            lies = frozenset(where.get(thing, ()))
+            kind = (lies, thing == start.held, thing in treated, thing in game.pickupable, thing in self.goal.lamps)
+            alike[kind] = alike.get(kind, 0) + 1
+            if alike[kind] <= 2:
+                kept.append(thing)
+        if start.held in self.goal.lamps and start.held not in kept:
+            kept.append(start.held)
+        return tuple(kept)
+
+    def _sources(self, thing: int, receptacles: frozenset[int]) -> frozenset[int]:
+        """The places where the object can be taken."""
+        return self._places(receptacles) if thing in self.game.pickupable else frozenset()
+
+    def _of_lamp(self, node: _Node, lamp: int) -> frozenset[int]:
+        """The receptacles that a lamp stands in."""
+        return node.where[self.part[lamp]] if lamp in self.part else self.lamps.get(lamp, frozenset())
+
+    def _places(self, receptacles: Iterable[int]) -> frozenset[int]:
+        return frozenset(place for one in receptacles if (place := self.game.place_of[one]) != NOWHERE)
+
+    def _told(self, node: _Node, came: dict[_Node, tuple[_Node, Action]]) -> tuple[str, ...]:
+        """The commands that lead to ``node``."""
+        told: list[str] = []
+        while node in came:
+            node, action, reached = *came[node], node
+            told += reversed(list(self._commands(action, node, reached)))
+        return tuple(reversed(told))
+
+    def _commands(self, action: Action, node: _Node, reached: _Node) -> Iterator[str]:
+        name = self.game.receptacles[action.receptacle]
+        if node.place != reached.place:
+            yield f"go to {name}"
+        if node.opened != reached.opened:
+            yield f"open {name}"
+        match action.verb:
+            case "go":
+                return
+            case "take":
+                yield f"take {self.game.objects[action.object]} from {name}"
+            case "move":
+                yield f"move {self.game.objects[action.object]} to {name}"
+            case "use":
+                yield f"use {self.game.objects[action.object]}"
+            case verb:
+                yield f"{verb} {self.game.objects[action.object]} with {name}"

@@ -1,0 +1,154 @@
+"""The habits that made-up houses are drawn from: which rooms there are, what stands and lies in them, and what is asked for.
+
+The habits of ``train`` are the counted table read as weights. Other habits are another value: ``placing`` changes where a kind
+of thing lies, which makes a world whose rules have to be found out anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from typing import cast, get_args
+
+from worlds.alfworld.data.counts import Counts, RoomCount, load_counts
+from worlds.alfworld.engine.pddl import PREDICATES
+from worlds.alfworld.text.goals import Goal, TaskType
+from worlds.errors import ConfigurationError, nearest, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """``part`` of ``whole``."""
+
+    part: int
+    whole: int
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The habits of one kind of room, as weights in a fixed order that is part of them.
+
+    ``weight`` is how often it is drawn, and what ``together`` (receptacles at one place) and ``nested`` (an object in a
+    movable receptacle, the receptacle's kind first) are counted in. ``receptacles`` and ``objects`` weigh how many there are of
+    each kind, and ``places`` the kinds of receptacle that an object lies in; ``cool`` is, by task type, the share of what lies
+    in the fridge.
+    """
+
+    weight: int
+    goals: tuple[tuple[Goal, int], ...]
+    receptacles: Mapping[str, Mapping[int, int]]
+    openable: Mapping[str, Share]
+    together: Mapping[tuple[str, ...], int]
+    objects: Mapping[str, Mapping[int, int]]
+    places: Mapping[str, Mapping[str, int]]
+    nested: Mapping[tuple[str, str], int]
+    cool: Mapping[str, Share]
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """The rooms by name; the predicates that hold for each kind of object, and what each kind of receptacle takes."""
+
+    rooms: Mapping[str, Room]
+    can: Mapping[str, tuple[str, ...]]
+    accepts: Mapping[str, tuple[str, ...]]
+
+    def placing(self, thing: str, places: Mapping[str, int]) -> Habits:
+        """These habits, except that in every room objects of kind ``thing`` lie in ``places``, by weight.
+
+        A room gets one of each receptacle that it lacks, and those take such objects from now on. Raises
+        ``ConfigurationError`` for an object, a receptacle or a weight that means nothing.
+        """
+        known = tuple(sorted({kind for room in self.rooms.values() for kind in room.places}))
+        if thing not in known:
+            raise ConfigurationError(f"The habits have no object named {shown(thing)}.{nearest(thing, known)}")
+        for place, weight in places.items():
+            if place not in self.accepts:
+                raise ConfigurationError(
+                    f"The habits have no receptacle named {shown(place)}.{nearest(place, tuple(self.accepts))}"
+                )
+            if weight <= 0:
+                raise ConfigurationError(f"A {thing} cannot lie in the {place} with weight {weight}; give 1 or more.")
+        if not places:
+            raise ConfigurationError(f"Say where a {thing} lies: at least one receptacle with its weight.")
+        rooms = {
+            name: self._placing(room, thing, places) if thing in room.places else room for name, room in self.rooms.items()
+        }
+        accepts = {kind: tuple(sorted({*taken, thing})) if kind in places else taken for kind, taken in self.accepts.items()}
+        return replace(self, rooms=rooms, accepts=accepts)
+
+    def _placing(self, room: Room, thing: str, places: Mapping[str, int]) -> Room:
+        receptacles, openable = dict(room.receptacles), dict(room.openable)
+        for place in places:
+            some = {number: weight for number, weight in receptacles.get(place, {}).items() if number}
+            receptacles[place] = some or {1: 1}
+            if place not in openable:
+                openable[place] = next(one.openable[place] for one in self.rooms.values() if place in one.openable)
+        return replace(room, receptacles=receptacles, openable=openable, places={**room.places, thing: dict(places)})
+
+    @property
+    def digest(self) -> str:
+        """A SHA-256 over all of it."""
+        tables = [
+            {**asdict(room), "together": list(room.together.items()), "nested": list(room.nested.items())}
+            for room in self.rooms.values()
+        ]
+        return hashlib.sha256(json.dumps([list(self.rooms), tables, self.can, self.accepts]).encode()).hexdigest()
+
+
+@cache
+def counted() -> Habits:
+    """The habits of the ``train`` games, from the table that ships."""
+    return habits_of(load_counts())
+
+
+def habits_of(counts: Counts) -> Habits:
+    """The habits that a counted table shows. Raises ``ConfigurationError`` for a table that counts no goals."""
+    rooms = {name: _room(room) for name, room in counts.rooms.items() if room.goals}
+    if not rooms or not counts.can or not counts.accepts:
+        raise ConfigurationError(
+            "This table of counts says nothing of goals or kinds; make it again with scripts/count_locations.py."
+        )
+    unary = tuple(predicate for predicate, kinds in PREDICATES.items() if kinds == ("object",))
+    for predicate in (predicate for said in counts.can.values() for predicate in said):
+        if predicate not in unary:
+            raise ConfigurationError(
+                f"No object can be {shown(predicate)}; known: {', '.join(unary)}.{nearest(predicate, unary)}"
+            )
+    return Habits(rooms, counts.can, counts.accepts)
+
+
+def _room(room: RoomCount) -> Room:
+    return Room(
+        weight=room.games,
+        goals=tuple(
+            (_goal(task_type, thing, target), number)
+            for task_type, things in room.goals.items()
+            for thing, targets in things.items()
+            for target, number in targets.items()
+        ),
+        receptacles={kind: count.each for kind, count in room.receptacles.items()},
+        openable={kind: Share(count.openable, count.number) for kind, count in room.receptacles.items()},
+        together={tuple(kinds.split("+")): number for kinds, number in room.together.items()},
+        objects={kind: count.lying for kind, count in room.objects.items() if count.places},
+        places={
+            kind: {place: placement.instances for place, placement in count.places.items()}
+            for kind, count in room.objects.items()
+            if count.places
+        },
+        nested={(outer, inner): number for outer, inside in room.nested.items() for inner, number in inside.items()},
+        cool={task_type: Share(count.cool, count.number) for task_type, count in room.fridge.items()},
+    )
+
+
+def _goal(task_type: str, thing: str, target: str) -> Goal:
+    types = get_args(TaskType)
+    if task_type not in types:
+        raise ConfigurationError(f"The table of counts has goals of the type {shown(task_type)}.{nearest(task_type, types)}")
+    known = cast("TaskType", task_type)
+    if known == "look_at_obj_in_light":
+        return Goal(known, thing, lamp=target)
+    return Goal(known, thing, target, count=2 if known == "pick_two_obj_and_place" else 1)

@@ -1,0 +1,250 @@
+"""Made-up houses without end: a seed and habits give one house, the same everywhere.
+
+A house is drawn as people live: a kind of room, a task that is asked for in such rooms, receptacles, and objects in them. It
+is written as a PDDL problem in the vocabulary of the published games and read by the same loader. What the draw was meant
+to be proves nothing: the planner must find a way to win, and one is not needed at the start already; otherwise the same stream
+of random numbers gives the next draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TypeVar
+
+from worlds.alfworld.engine.game import Game, parse_game
+from worlds.alfworld.engine.pddl import PREDICATES, Fact, GoalForm, Problem, problem_text
+from worlds.alfworld.engine.planner import Plan, plan
+from worlds.alfworld.houses.habits import Habits, Room, Share, counted
+from worlds.alfworld.text.goals import APPLIANCES, TYPES, Goal, TaskType, sentences
+from worlds.errors import ConfigurationError, GameError
+
+_T = TypeVar("_T")
+
+VERSION = 1
+"""Raised whenever a seed would give another house."""
+SEEDS = 2**63 - 1
+"""Seeds are 0 to ``SEEDS - 1``: as many as a sequence can have."""
+DRAWS = 100
+
+_FORMS: dict[TaskType, GoalForm] = {task_type: form for form, task_type in TYPES.items()}
+_START = "loc_bar_000"
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """A made-up house: its game, the text that it was read from, and a shortest way to win it.
+
+    ``draws`` is how often was drawn until the house could be solved.
+    """
+
+    seed: int
+    room: str
+    goal: Goal
+    sentence: str
+    problem: str
+    game: Game
+    plan: tuple[str, ...]
+    draws: int
+
+
+def make_house(seed: int, habits: Habits | None = None) -> House:
+    """The house of ``seed``, by the habits of ``train`` unless others are given.
+
+    Raises ``ConfigurationError`` for a seed out of range, and for habits by which no house can be solved.
+    """
+    if not 0 <= seed < SEEDS:
+        raise ConfigurationError(f"There is no made-up house {seed}; give a seed from 0 to {SEEDS - 1}.")
+    habits = counted() if habits is None else habits
+    dice = _Dice(f"housequest {VERSION} {seed}")
+    for draws in range(1, DRAWS + 1):
+        name = dice.pick({name: room.weight for name, room in habits.rooms.items()})
+        draft = _Draft(dice, habits, habits.rooms[name])
+        sentence = sentences(draft.goal)[dice.below(2)]
+        problem = problem_text(draft.problem(), f"house_{seed}")
+        try:
+            game = parse_game(problem, sentence, f"generated:{seed}")
+        except GameError as error:
+            raise ConfigurationError(f"These habits make a house that is no game: {error}") from error
+        found = plan(game)
+        if isinstance(found, Plan) and found.commands:
+            return House(seed, name, draft.goal, sentence, problem, game, found.commands, draws)
+    raise ConfigurationError(f"By these habits none of {DRAWS:,} houses drawn for the seed {seed} can be solved.")
+
+
+class _Dice:
+    """Draws from one stream. Only ``Random.random`` is used, which Python keeps the same from version to version."""
+
+    def __init__(self, seed: str) -> None:
+        self._random = Random(seed)
+
+    def below(self, number: int) -> int:
+        """One of 0 to ``number - 1``."""
+        return int(self._random.random() * number)
+
+    def pick(self, weights: Mapping[_T, int]) -> _T:
+        """One of the keys, by weight."""
+        left = self.below(sum(weights.values()))
+        for value, weight in weights.items():
+            left -= weight
+            if left < 0:
+                return value
+        raise ConfigurationError("These habits weigh nothing where something must be drawn.")
+
+    def choose(self, values: Sequence[_T]) -> _T:
+        """One of the values, each as likely."""
+        return values[self.below(len(values))]
+
+    def happens(self, share: Share) -> bool:
+        return self.below(max(1, share.whole)) < share.part
+
+    def often(self, share: Share) -> int:
+        """A whole number that is ``share`` on average."""
+        return share.part // max(1, share.whole) + self.happens(Share(share.part % max(1, share.whole), share.whole))
+
+
+@dataclass(slots=True)
+class _Receptacle:
+    id: str
+    kind: str
+    openable: bool
+    place: str = ""
+
+
+@dataclass(slots=True)
+class _Thing:
+    id: str
+    kind: str
+    receptacle: _Receptacle
+    cool: bool = False
+    inside: str | None = None
+
+
+class _Draft:
+    """One draw. Whether it can be solved is not its business, beyond having what the goal speaks of."""
+
+    def __init__(self, dice: _Dice, habits: Habits, room: Room) -> None:
+        self.dice = dice
+        self.habits = habits
+        self.room = room
+        self.goal = dice.pick(dict(room.goals))
+        self.receptacles = self._receptacles()
+        self._find_places()
+        self.things = self._things()
+        self._nest()
+        self._cool()
+
+    def problem(self) -> Problem:
+        """The draw as a problem."""
+        goal = self.goal
+        kinds = sorted({thing.kind for thing in self.things})
+        holders = sorted({one.kind for one in self.receptacles})
+        types = {"OBJECT": f"{goal.object}type", "RECEPTACLE": f"{goal.receptacle}type", "LAMP": f"{goal.lamp}type"}
+        # What the goal speaks of is declared even where the house has none of it: then it is a house that cannot be solved.
+        things = {
+            "agent1": "agent",
+            **{f"{kind}type": "otype" for kind in sorted({*kinds, goal.object, *([goal.lamp] if goal.lamp else [])})},
+            **{f"{kind}type": "rtype" for kind in sorted({*holders, *([goal.receptacle] if goal.receptacle else [])})},
+            **{thing.id: "object" for thing in self.things},
+            **{one.id: "receptacle" for one in self.receptacles},
+            **dict.fromkeys(sorted({_START, *(one.place for one in self.receptacles)}), "location"),
+        }
+        facts: dict[str, list[Fact]] = {predicate: [] for predicate in PREDICATES}
+        facts["atlocation"].append(("agent1", _START))
+        for one in self.receptacles:
+            facts["receptacletype"].append((one.id, f"{one.kind}type"))
+            facts["receptacleatlocation"].append((one.id, one.place))
+            if one.openable:
+                facts["openable"].append((one.id,))
+        for thing in self.things:
+            facts["objecttype"].append((thing.id, f"{thing.kind}type"))
+            facts["inreceptacle"].append((thing.id, thing.receptacle.id))
+            facts["objectatlocation"].append((thing.id, thing.receptacle.place))
+            for predicate in (*self.habits.can.get(thing.kind, ()), *(("iscool",) if thing.cool else ())):
+                facts[predicate].append((thing.id,))
+            if thing.inside:
+                facts["inreceptacleobject"].append((thing.id, thing.inside))
+        for kind in holders:
+            taken = self.habits.accepts.get(kind, ())
+            facts["cancontain"] += [(f"{kind}type", f"{thing}type") for thing in kinds if thing in taken]
+        return Problem(things, facts, _FORMS[goal.type], types)
+
+    def _receptacles(self) -> list[_Receptacle]:
+        goal, room = self.goal, self.room
+        wanted = (goal.receptacle, APPLIANCES[goal.treatment] if goal.treatment else None)
+        needed = {kind for kind in wanted if kind}
+        found: list[_Receptacle] = []
+        for kind in sorted({*room.receptacles, *needed}):
+            for number in range(self._number(room.receptacles.get(kind, {}), 1 if kind in needed else 0)):
+                openable = self.dice.happens(room.openable.get(kind, Share(0, 1)))
+                found.append(_Receptacle(_id(kind, number), kind, openable))
+        return found
+
+    def _number(self, weights: Mapping[int, int], least: int) -> int:
+        """How many of a kind there are: ``least`` or more."""
+        enough = {number: weight for number, weight in weights.items() if number >= least and weight}
+        return self.dice.pick(enough) if enough else least
+
+    def _find_places(self) -> None:
+        """Give receptacles places: some together, each of the others one of its own."""
+        used = 0
+        for kinds, number in self.room.together.items():
+            for _ in range(self.dice.often(Share(number, self.room.weight))):
+                free = [one for one in self.receptacles if not one.place]
+                group: list[_Receptacle] = []
+                for kind in kinds:
+                    group += [one for one in free if one.kind == kind and one not in group][:1]
+                if len(group) == len(kinds):
+                    used += 1
+                    for one in group:
+                        one.place = f"loc_bar_{used:03}"
+        for one in self.receptacles:
+            if not one.place:
+                used += 1
+                one.place = f"loc_bar_{used:03}"
+
+    def _things(self) -> list[_Thing]:
+        goal, room = self.goal, self.room
+        least = {goal.object: goal.count} | ({goal.lamp: 1} if goal.lamp else {})
+        found: list[_Thing] = []
+        for kind in sorted({*room.objects, *least}):
+            holders = self._holders(kind)
+            if holders:
+                for number in range(self._number(room.objects.get(kind, {}), least.get(kind, 0))):
+                    holder = self.dice.pick(holders)
+                    here = [one for one in self.receptacles if one.kind == holder]
+                    found.append(_Thing(_id(kind, number), kind, self.dice.choose(here)))
+        return found
+
+    def _holders(self, kind: str) -> dict[str, int]:
+        """Where things of this kind lie, by weight. What must only be carried somewhere is never there from the start."""
+        there = {one.kind for one in self.receptacles}
+        goal = self.goal
+        if kind == goal.object and not goal.treatment:
+            there.discard(goal.receptacle or "")
+        return {place: weight for place, weight in self.room.places.get(kind, {}).items() if place in there and weight}
+
+    def _nest(self) -> None:
+        """Now and then, put a thing in a movable receptacle, and with it where that stands."""
+        total = sum(self.room.nested.values())
+        for _ in range(self.dice.often(Share(total, self.room.weight))):
+            outer_kind, inner_kind = self.dice.pick(self.room.nested)
+            outer = next((thing for thing in self.things if thing.kind == outer_kind), None)
+            inner = next((thing for thing in self.things if thing.kind == inner_kind and thing is not outer), None)
+            if outer is None or inner is None or outer.inside or inner.inside or inner_kind == self.goal.object:
+                continue
+            if inner_kind in self.habits.accepts.get(outer.receptacle.kind, ()):
+                inner.receptacle, inner.inside = outer.receptacle, outer.id
+
+    def _cool(self) -> None:
+        share = self.room.cool.get(self.goal.type)
+        for thing in self.things:
+            if share and thing.receptacle.kind == APPLIANCES["cool"] and "coolable" in self.habits.can.get(thing.kind, ()):
+                thing.cool = self.dice.happens(share)
+
+
+def _id(kind: str, number: int) -> str:
+    """An id that the game names by its kind: what stands before ``_bar_``, and ``basin`` where one is spoken of."""
+    stem = kind.removesuffix("basin")
+    return f"{stem}_bar_{number:03}" if stem == kind else f"{stem}_bar_{number:03}_bar_{kind}"

@@ -1,0 +1,210 @@
+"""Goal sentences read into structured goals.
+
+A published game states its goal in one of twelve wordings, two for each of the six task types; ``read_goal`` takes those and
+nothing else. What people wrote is free English, for which ``guess_goal`` looks for names of things and verbs; it gives None
+as soon as something is missing or could mean two things.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from worlds.alfworld.engine.pddl import GoalForm
+
+TaskType = Literal[
+    "pick_and_place_simple",
+    "look_at_obj_in_light",
+    "pick_clean_then_place_in_recep",
+    "pick_heat_then_place_in_recep",
+    "pick_cool_then_place_in_recep",
+    "pick_two_obj_and_place",
+]
+Treatment = Literal["clean", "heat", "cool"]
+
+TYPES: dict[GoalForm, TaskType] = {
+    "place": "pick_and_place_simple",
+    "light": "look_at_obj_in_light",
+    "clean": "pick_clean_then_place_in_recep",
+    "heat": "pick_heat_then_place_in_recep",
+    "cool": "pick_cool_then_place_in_recep",
+    "two": "pick_two_obj_and_place",
+}
+"""The task type of each form of goal."""
+
+_TREATMENTS: dict[TaskType, Treatment] = {
+    "pick_clean_then_place_in_recep": "clean",
+    "pick_heat_then_place_in_recep": "heat",
+    "pick_cool_then_place_in_recep": "cool",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a task asks: ``count`` objects of kind ``object``, put in one receptacle of kind ``receptacle`` or held in the light
+    of a ``lamp``. Kinds are names as the game writes them, without a number.
+    """
+
+    type: TaskType
+    object: str
+    receptacle: str | None = None
+    lamp: str | None = None
+    count: int = 1
+
+    @property
+    def treatment(self) -> Treatment | None:
+        """What must be done to the object before it is put down."""
+        return _TREATMENTS.get(self.type)
+
+    def __str__(self) -> str:
+        if self.lamp:
+            return f"look at the {self.object} under the {self.lamp}"
+        adjective = {"clean": "clean ", "heat": "hot ", "cool": "cool ", None: ""}[self.treatment]
+        return f"put {'two' if self.count == 2 else 'some'} {adjective}{self.object} in the {self.receptacle}"
+
+
+_KIND = r"[A-Za-z][\w-]{0,59}"
+_OBJECT, _RECEPTACLE, _LAMP = (rf"(?P<{part}>{_KIND})" for part in ("object", "receptacle", "lamp"))
+_WORDINGS: dict[TaskType, tuple[str, str]] = {
+    "pick_and_place_simple": (rf"put a {_OBJECT} in {_RECEPTACLE}", rf"put some {_OBJECT} on {_RECEPTACLE}"),
+    "look_at_obj_in_light": (rf"look at {_OBJECT} under the {_LAMP}", rf"examine the {_OBJECT} with the {_LAMP}"),
+    "pick_clean_then_place_in_recep": (
+        rf"put a clean {_OBJECT} in {_RECEPTACLE}",
+        rf"clean some {_OBJECT} and put it in {_RECEPTACLE}",
+    ),
+    "pick_heat_then_place_in_recep": (
+        rf"put a hot {_OBJECT} in {_RECEPTACLE}",
+        rf"heat some {_OBJECT} and put it in {_RECEPTACLE}",
+    ),
+    "pick_cool_then_place_in_recep": (
+        rf"put a cool {_OBJECT} in {_RECEPTACLE}",
+        rf"cool some {_OBJECT} and put it in {_RECEPTACLE}",
+    ),
+    "pick_two_obj_and_place": (
+        rf"put two {_OBJECT} in {_RECEPTACLE}",
+        rf"find two {_OBJECT} and put them in {_RECEPTACLE}",
+    ),
+}
+_MAX_SENTENCE = 1_000
+
+
+def _bare(sentence: str) -> str:
+    bare = sentence[:_MAX_SENTENCE].strip().removeprefix("Your task is to:").strip()
+    return bare.removesuffix(".").rstrip()
+
+
+def read_goal(sentence: str) -> Goal | None:
+    """The goal that a template sentence states, with or without "Your task is to:"; None for any other wording."""
+    bare = _bare(sentence)
+    for task_type, wordings in _WORDINGS.items():
+        for wording in wordings:
+            if found := re.fullmatch(wording, bare, re.ASCII):
+                count = 2 if task_type == "pick_two_obj_and_place" else 1
+                return Goal(task_type, **found.groupdict(), count=count)
+    return None
+
+
+def sentences(goal: Goal) -> tuple[str, ...]:
+    """The two sentences that state ``goal`` in the published games."""
+    parts = {_OBJECT: goal.object, _RECEPTACLE: goal.receptacle or "", _LAMP: goal.lamp or ""}
+    return tuple(_filled(wording, parts) for wording in _WORDINGS[goal.type])
+
+
+def _filled(wording: str, parts: Mapping[str, str]) -> str:
+    for hole, name in parts.items():
+        wording = wording.replace(hole, name)
+    return f"{wording}."
+
+
+_DOING: dict[Treatment, frozenset[str]] = {
+    "clean": frozenset(("clean", "cleaned", "rinse", "rinsed", "rinsing", "wash", "washed", "washing", "wet")),
+    "heat": frozenset(("cook", "cooked", "heat", "heated", "heating", "hot", "microwaved", "warm", "warmed")),
+    "cool": frozenset(("chill", "chilled", "chilling", "cold", "cool", "cooled", "cooling", "refrigerated")),
+}
+APPLIANCES: dict[Treatment, str] = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
+"""The receptacle that does it."""
+_TYPES: dict[Treatment, TaskType] = {treatment: task_type for task_type, treatment in _TREATMENTS.items()}
+_BOTH = frozenset(("two", "2", "both", "pair"))
+_AWAY = frozenset(("from", "off", "of"))
+_ARTICLES = frozenset(("the", "a", "an"))
+_LAMPS = frozenset(("desklamp", "floorlamp"))
+SYNONYMS = {
+    "bathtub": "bathtubbasin",
+    "bin": "garbagecan",
+    "chair": "armchair",
+    "clock": "alarmclock",
+    "coffeemaker": "coffeemachine",
+    "couch": "sofa",
+    "counter": "countertop",
+    "cupboard": "cabinet",
+    "garbage": "garbagecan",
+    "keys": "keychain",
+    "lamp": "desklamp",
+    "lamplight": "desklamp",
+    "nightstand": "sidetable",
+    "phone": "cellphone",
+    "refrigerator": "fridge",
+    "remote": "remotecontrol",
+    "sink": "sinkbasin",
+    "sponge": "dishsponge",
+    "trash": "garbagecan",
+    "trashbin": "garbagecan",
+    "trashcan": "garbagecan",
+}
+"""What people call things, by the name that the game has for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    name: str
+    plural: bool
+
+
+def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[str]) -> Goal | None:
+    """The one goal that a free sentence can mean, read off names of things and a few verbs; None where it names none or more.
+
+    ``objects`` are the kinds of object that exist, ``receptacles`` the kinds in this house. It is a guess, and whoever acts on
+    it must say so.
+    """
+    words = re.findall(r"[a-z]+|[0-9]+", sentence[:_MAX_SENTENCE].lower())
+    doing: list[Treatment] = [treatment for treatment, verbs in _DOING.items() if not verbs.isdisjoint(words)]
+    portable = set(objects).difference(receptacles, _LAMPS, SYNONYMS)
+    named = _named(words, portable.union(receptacles, _LAMPS), receptacles)
+    things = {mention.name for mention in named if mention.name in portable}
+    if len(things) != 1 or len(doing) > 1:
+        return None
+    (thing,) = things
+    lamps = {mention.name for mention in named if mention.name in _LAMPS}
+    if lamps:
+        return Goal("look_at_obj_in_light", thing, lamp=lamps.pop()) if len(lamps) == 1 and not doing else None
+    places = {mention.name for mention in named if mention.name in receptacles}
+    if doing and len(places) > 1:
+        places.discard(APPLIANCES[doing[0]])
+    two = not _BOTH.isdisjoint(words) or any(mention.plural for mention in named if mention.name == thing)
+    if len(places) != 1 or (two and doing):
+        return None
+    task_type = _TYPES[doing[0]] if doing else "pick_two_obj_and_place" if two else "pick_and_place_simple"
+    return Goal(task_type, thing, receptacle=places.pop(), count=2 if two else 1)
+
+
+def _named(words: Sequence[str], kinds: Collection[str], receptacles: Sequence[str]) -> list[_Mention]:
+    """What ``words`` name, in up to three words each, but for receptacles that something is taken from."""
+    tables = [name for name in receptacles if name.endswith("table")]
+    known = {name: name for name in kinds} | SYNONYMS | ({"table": tables[0]} if len(tables) == 1 else {})
+    found: list[_Mention] = []
+    position = 0
+    while position < len(words):
+        for size in (3, 2, 1):
+            joined = "".join(words[position : position + size])
+            form = next((form for form in (joined, joined.removesuffix("s"), joined.removesuffix("es")) if form in known), None)
+            if form is None or known[form] not in kinds:
+                continue
+            before = [word for word in words[max(0, position - 2) : position] if word not in _ARTICLES]
+            if not (before and before[-1] in _AWAY and known[form] in receptacles):
+                found.append(_Mention(known[form], plural=form != joined))
+            position += size - 1
+            break
+        position += 1
+    return found

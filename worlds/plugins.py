@@ -1,0 +1,62 @@
+"""Worlds, agents and models by name: whatever an installed package declares as an entry point.
+
+What ships with housequest is declared the same way, in its own ``pyproject.toml``, and has no other way in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Any, Literal
+
+from worlds.errors import ConfigurationError, nearest, shown
+
+Group = Literal["housequest.worlds", "housequest.agents", "housequest.models"]
+
+_SHIPPED = "housequest"
+
+
+@cache
+def plugins(group: Group) -> Mapping[str, EntryPoint]:
+    """The entry points of ``group`` by name, those that ship first, the others in alphabetical order.
+
+    Nothing is imported. Raises ``ConfigurationError`` when two packages declare the same name.
+    """
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=group), key=lambda point: (_package(point) != _SHIPPED, point.name)):
+        other = found.setdefault(point.name, point)
+        if other.value != point.value:
+            raise ConfigurationError(
+                f"Two installed packages declare {point.name!r} in {group}: {_package(other)} and {_package(point)}. "
+                "Uninstall one of them."
+            )
+    if not found:
+        raise ConfigurationError(f"Nothing is declared in {group}: housequest is not installed. Run `pip install -e .` here.")
+    return MappingProxyType(found)
+
+
+def load_plugin(group: Group, name: str, what: str) -> Any:
+    """Import and return what ``name`` stands for; ``what`` says in errors what it is ("world", "agent").
+
+    Raises ``ConfigurationError`` for an unknown name and for a package that cannot be imported.
+    """
+    known = plugins(group)
+    if name not in known:
+        raise ConfigurationError(
+            f"There is no {what} named {shown(name)}; known: {', '.join(known)}.{nearest(name, tuple(known))}"
+        )
+    point = known[name]
+    try:
+        return point.load()
+    except Exception as error:
+        if _package(point) == _SHIPPED:
+            raise
+        raise ConfigurationError(
+            f"The {what} {name!r} of the package {_package(point)} cannot be loaded: {type(error).__name__}: {shown(str(error))}"
+        ) from error
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else "unknown"
