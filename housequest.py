@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent.agents.registry import agent_names, make_agent
     from agent.episodes.events import Event
-    from agent.episodes.loop import Terms, play, run_episode
+    from agent.episodes.loop import play, run_episode
     from agent.episodes.record import EpisodeRecorder, read_episode
     from agent.models.registry import make_model
     from worlds.base import Env, Observation, Step, Task, World
@@ -25,7 +25,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "agent_names": "agent.agents.registry",
     "make_agent": "agent.agents.registry",
-    "Terms": "agent.episodes.loop",
+    "EpisodeConfig": "agent.episodes.loop",
     "play": "agent.episodes.loop",
     "run_episode": "agent.episodes.loop",
     "Event": "agent.episodes.events",
@@ -44,13 +44,13 @@ _HOMES = {
 
 __all__ = [
     "Env",
+    "EpisodeConfig",
     "EpisodeRecorder",
     "Event",
     "HousequestError",
     "Observation",
     "Step",
     "Task",
-    "Terms",
     "World",
     "agent_names",
     "make_agent",

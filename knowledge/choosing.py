@@ -50,7 +50,7 @@ def concern(goal: str, granted: str | None = None, belief: Belief | None = None)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RuleBudget:
     """The ``rules`` that may be told, in the order of their book, and the ``budget`` of tokens for all that are told."""
 
     rules: tuple[Rule, ...]

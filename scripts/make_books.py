@@ -29,7 +29,7 @@ from agent.episodes.record import EpisodeRecorder
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Selected
-from agent.evaluation.runs.spec import Plan, make_plan
+from agent.evaluation.runs.spec import RunSpec, make_run_spec
 from knowledge.evidence import examine
 from knowledge.library import SUFFIX, library
 from knowledge.mining import Mined, mine, mine_table
@@ -85,13 +85,13 @@ def main(arguments: Sequence[str]) -> int:
 async def played(folder: Path) -> tuple[Path, ...]:
     """The two runs, played as far as they are not yet."""
     expert, clumsy = folder / "books-expert", folder / "books-clumsy"
-    plan = make_plan(configure({"agent": "expert", "split": SPLIT}))
+    plan = make_run_spec(configure({"agent": "expert", "split": SPLIT}))
     await run_batch(plan, expert)
     await _stumble(plan, clumsy)
     return expert, clumsy
 
 
-async def _stumble(plan: Plan, folder: Path) -> None:
+async def _stumble(plan: RunSpec, folder: Path) -> None:
     """Play ``plan`` with the clumsy expert, which is no agent that a run could name otherwise."""
     run, agent = RunFolder(folder), Clumsy(plan.world.expert())
     configuration = plan.config.model_copy(update={"agent": agent.name})

@@ -50,7 +50,7 @@ def main(target: Path) -> None:
 async def _drawn(folder: Path) -> str:
     from agent.config import Settings
     from tui.app import HousequestApp
-    from tui.play.game import Game
+    from tui.play.game import GameConfig
     from tui.play.screen import PlayScreen
     from worlds.registry import make_world
 
@@ -60,7 +60,7 @@ async def _drawn(folder: Path) -> str:
     rules.write_text(json.dumps(_RULES), "utf-8")
     world = make_world("alfworld")
     settings = Settings(agent="reasoner-actor", model=f"scripted:{model}", rules=str(rules), set={"on_subgoal": "off"})
-    screen = PlayScreen(Game(world, world.task(HOUSE), "reasoner-actor", settings, record=False), "step")
+    screen = PlayScreen(GameConfig(world, world.task(HOUSE), "reasoner-actor", settings, record=False), "step")
     app = HousequestApp(lambda: screen)
     async with app.run_test(size=SIZE) as pilot, asyncio.timeout(_PATIENCE):
         for turn in range(TURNS + 1):

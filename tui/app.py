@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tui.desk.screen import DeskScreen
     from tui.desk.teaching import Lesson, Teach
     from tui.home.screen import HomeScreen
-    from tui.play.game import Game, Mode
+    from tui.play.game import GameConfig, Mode
     from tui.play.screen import PlayScreen
     from tui.race.screen import RaceScreen
     from tui.runs.screen import RunsScreen
@@ -163,7 +163,7 @@ class HousequestApp(App[None]):
         """Show a recorded episode at a step of it."""
         self._replay(message.path, message.event)
 
-    def _play(self, game: Game, mode: Mode, resume: Path | None = None, *, instead: bool = False) -> None:
+    def _play(self, game: GameConfig, mode: Mode, resume: Path | None = None, *, instead: bool = False) -> None:
         screen = screen_of(game, mode, resume)
         if instead:
             self.switch_screen(screen)  # pyright: ignore[reportUnknownMemberType]
@@ -187,7 +187,7 @@ class HousequestApp(App[None]):
         except (HousequestError, OSError) as error:
             self.notify(str(error), severity="warning", markup=False)
 
-    async def _next(self, another: Callable[[], Game], mode: Mode) -> None:
+    async def _next(self, another: Callable[[], GameConfig], mode: Mode) -> None:
         try:
             self._play(await aside(another), mode, instead=True)
         except HousequestError as error:
@@ -210,7 +210,7 @@ class HousequestApp(App[None]):
             self.action_show_help_panel()
 
 
-def screen_of(game: Game, mode: Mode, resume: Path | None = None) -> Screen[None]:
+def screen_of(game: GameConfig, mode: Mode, resume: Path | None = None) -> Screen[None]:
     """The screen on which ``game`` is played; ``resume`` is the record of one that goes on."""
     if mode == "race":
         from tui.race.screen import RaceScreen

@@ -41,16 +41,16 @@ class OrderError(WorldError):
 class ModelError(HousequestError):
     """A language model could not be reached, refused, or answered outside its protocol.
 
-    ``hopeless``: every other call would fail alike, so that going on would only spoil what is left to play. Nothing answers at
+    ``fatal``: every other call would fail alike, so that going on would only spoil what is left to play. Nothing answers at
     the address, the key or the model's name is refused, the account is spent.
     """
 
     boundary: ClassVar[Boundary] = "model"
 
-    def __init__(self, message: str, *, recorded: str | None = None, hopeless: bool = False) -> None:
+    def __init__(self, message: str, *, recorded: str | None = None, fatal: bool = False) -> None:
         super().__init__(message)
         self._recorded = recorded
-        self.hopeless = hopeless
+        self.fatal = fatal
 
     @property
     def recorded(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from worlds.errors import ConfigurationError, nearest, shown
 
@@ -27,7 +27,7 @@ def option(default: Scalar | None, help: str = "", *, least: float = 0, most: fl
 
 def defaults(options: type[Any]) -> dict[str, Scalar | None]:
     """The options that ``options`` declares, with their defaults, in their order."""
-    return {field.name: field.default for field in dataclasses.fields(options)}
+    return {field.name: cast("Scalar | None", field.default) for field in dataclasses.fields(options)}
 
 
 def read_options(options: type[T], given: Mapping[str, object], *, owner: str, word: str = "option") -> T:
@@ -60,7 +60,9 @@ def _read(what: str, value: object, kind: Any, bounds: Mapping[str, Any]) -> Any
     if get_origin(kind) is Literal:
         known = tuple(str(each) for each in get_args(kind))
         if str(value) not in known:
-            raise ConfigurationError(f"{what} must be one of {', '.join(known)}, not {shown(value)}.{nearest(str(value), known)}")
+            raise ConfigurationError(
+                f"{what} must be one of {', '.join(known)}, not {shown(value)}.{nearest(str(value), known)}"
+            )
         return str(value)
     kinds = get_args(kind) or (kind,)
     if type(None) in kinds and value is None:

@@ -53,9 +53,8 @@ def load_plugin(group: Group, name: str, what: str) -> Any:
     except Exception as error:
         if _package(point) == _SHIPPED:
             raise
-        raise ConfigurationError(
-            f"The {what} {name!r} of the package {_package(point)} cannot be loaded: {type(error).__name__}: {shown(str(error))}"
-        ) from error
+        reason = f"{type(error).__name__}: {shown(str(error))}"
+        raise ConfigurationError(f"The {what} {name!r} of the package {_package(point)} cannot be loaded: {reason}") from error
 
 
 def _package(point: EntryPoint) -> str:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from agent.episodes.events import Called, Consulted, Judged, Planned, Progressed, Thought, Unreadable
+from agent.episodes.events import Judged, ModelCall, ParseFailed, Planned, Progressed, RulesShown, Thought
 from agent.models.base import Timing
 from worlds.base import Observation, Transition
 
 Memory = Any
 """What an agent remembers: immutable plain data of its own, kept with every step so that an episode can be rewound."""
 
-Said = Thought | Planned | Progressed | Judged | Consulted | Called | Unreadable
+AgentEvent = Thought | Planned | Progressed | Judged | RulesShown | ModelCall | ParseFailed
 """What an agent may tell while it decides."""
 
 
 class Emitter(Protocol):
     """How an agent's thoughts leave it while it decides."""
 
-    def __call__(self, body: Said, timing: Timing | None = None) -> None: ...
+    def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Turn:
 
     ``transitions`` are the commands that were really executed since it was last asked, whoever chose them; empty on the
     first turn and after a turn that was spent on an unreadable reply. ``number`` counts turns from 1. ``rules`` are all that
-    may be shown to a model by now; an agent tells which it shows (``Consulted``), whether or not it has told of them before.
+    may be shown to a model by now; an agent tells which it shows (``RulesShown``), whether or not it has told of them before.
     """
 
     number: int
@@ -64,7 +64,7 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class ParseFailure:
     """No reply could be read, even asked for again; the turn is spent."""
 
     role: str
@@ -92,11 +92,11 @@ class Idle:
     reason: str
 
 
-Decision = Act | Unread | Idle | GiveUp | Leave
+Decision = Act | ParseFailure | Idle | GiveUp | Leave
 
 
 @runtime_checkable
-class Particular(Protocol):
+class RequiresCapabilities(Protocol):
     """An agent that needs of its model more than a chat."""
 
     async def check(self) -> None:

@@ -36,7 +36,7 @@ MOST_SHOTS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ExampleOptions:
     """How examples are chosen: ``shots`` of them, by ``strategy``; ``seed`` is for what is drawn."""
 
     strategy: Strategy = "bm25"
@@ -51,7 +51,7 @@ class Chooser:
     not counted among the model's calls. Raises ``ConfigurationError`` where the strategy needs an embedder and has none.
     """
 
-    def __init__(self, store: Sequence[Example], choice: Choice, embedder: Embedder | None = None) -> None:
+    def __init__(self, store: Sequence[Example], choice: ExampleOptions, embedder: Embedder | None = None) -> None:
         if choice.strategy == "embeddings" and embedder is None:
             raise ConfigurationError(
                 "Examples are chosen by embeddings, and no embedding model is named; give --set embedder=openai:NAME, or "
@@ -133,7 +133,7 @@ def make_chooser(
         store = () if shots == 0 else _store(world, examples, seed, each)
     if pool is not None:
         store = stratified(store, pool, f"{seed} pool")
-    return Chooser(store, Choice(choose, shots, seed), make_embedder(embedder) if embedder else None)
+    return Chooser(store, ExampleOptions(choose, shots, seed), make_embedder(embedder) if embedder else None)
 
 
 def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]:

@@ -72,7 +72,7 @@ def reasoner_actor(parts: Parts) -> Agent:
 
 
 def pet(parts: Parts) -> Agent:
-    from agent.agents.examples import Choice, Chooser
+    from agent.agents.examples import Chooser, ExampleOptions
     from agent.agents.pet.agent import Modules, Pet
     from agent.roles.base import Sampling
 
@@ -93,7 +93,7 @@ def pet(parts: Parts) -> Agent:
         react(parts) if acting == "react" else reasoner_actor(parts),
         Sampling(*_sampling(parts)),
         modules,
-        chooser=_pet_examples(parts) if modules.plan else Chooser((), Choice(shots=0)),
+        chooser=_pet_examples(parts) if modules.plan else Chooser((), ExampleOptions(shots=0)),
         reader=belief_reader(parts.world.name),
     )
 

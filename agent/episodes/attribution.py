@@ -10,7 +10,7 @@ from agent.roles.base import clean
 from worlds.errors import Boundary, HousequestError
 
 
-class Over(Exception):
+class EpisodeOver(Exception):
     """The episode, or the branch that is being played, ends here with this outcome."""
 
     def __init__(self, outcome: Outcome, reason: str, boundary: Boundary | None = None, message: str | None = None):
@@ -31,12 +31,12 @@ class attributed:
         return None
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, Over):
+        if isinstance(error, EpisodeOver):
             return
         if isinstance(error, HousequestError):
-            raise Over("error", "an error", error.boundary, clean(error.recorded)) from error
+            raise EpisodeOver("error", "an error", error.boundary, clean(error.recorded)) from error
         if isinstance(error, Exception):
             where = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{Path(where.filename).name}:{where.lineno}"
             message = f"{type(error).__name__} at {place}: {error}"
-            raise Over("error", "a fault in the code", self.boundary, clean(message)) from error
+            raise EpisodeOver("error", "a fault in the code", self.boundary, clean(message)) from error

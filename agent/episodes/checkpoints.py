@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Stand:
+class EpisodeState:
     """Where an episode stands. It changes as the episode is played; what it holds is immutable, so a copy stays as it is.
 
     ``hints`` and ``untold`` are what the agent has yet to be told, ``rules`` all that it may show its model, and ``shown``
@@ -39,7 +39,7 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class _Checkpoint:
-    stand: Stand
+    stand: EpisodeState
     env: Env | None
     """A copy of the env; None where it has none to give, and the commands are played again."""
 
@@ -53,7 +53,7 @@ class Checkpoints:
     def __contains__(self, to: int) -> bool:
         return to in self._kept
 
-    def keep(self, at: int, stand: Stand, env: Env) -> None:
+    def keep(self, at: int, stand: EpisodeState, env: Env) -> None:
         """Keep ``stand`` and a copy of ``env`` under the id ``at``, unless they are kept there."""
         if at in self._kept:
             return
@@ -62,7 +62,7 @@ class Checkpoints:
             copied = env.copy()
         self._kept[at] = _Checkpoint(copy(stand), copied)
 
-    def stand(self, to: int) -> Stand:
+    def stand(self, to: int) -> EpisodeState:
         """Where the episode stood at ``to``, to go on from."""
         return copy(self._kept[to].stand)
 

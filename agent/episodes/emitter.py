@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from agent.agents.base import Emitter, Said
+from agent.agents.base import AgentEvent, Emitter
 from agent.episodes import events
-from agent.episodes.events import Clocked, Event
+from agent.episodes.events import CallTiming, Event
 from agent.models.base import Timing
 from agent.roles.base import clean
 
-Listener = Callable[[Event | Clocked], None]
+EventListener = Callable[[Event | CallTiming], None]
 """Is told what happens, as it happens."""
 
 
-class Unheard(BaseException):
+class ListenerError(BaseException):
     """The listener failed while the agent was talking: no ``Exception``, so that it is not taken for a fault of the agent's."""
 
     def __init__(self, error: Exception) -> None:
@@ -22,14 +22,14 @@ class Unheard(BaseException):
         self.error = error
 
 
-class Teller:
+class EventEmitter:
     """Tells a listener what happens.
 
     ``last`` is the event that the next one follows; set it to an older one and a branch begins there. ``assisted``: a person
     did something.
     """
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: EventListener) -> None:
         self._listener = listener
         self._next_id = 0
         self.last: int | None = None
@@ -48,14 +48,14 @@ class Teller:
         self.assisted = True
         self.tell(events.Intervened(action=action, text=clean(text)))
 
-    def emit(self, body: Said, timing: Timing | None = None) -> None:
+    def emit(self, body: AgentEvent, timing: Timing | None = None) -> None:
         """Tell what an agent says, with the clock's side of it; an ``Emitter``."""
         try:
             id = self.tell(body)
             if timing is not None:
-                self._listener(Clocked(of=id, seconds=timing.seconds, attempts=timing.attempts, cached=timing.cached))
+                self._listener(CallTiming(of=id, seconds=timing.seconds, attempts=timing.attempts, cached=timing.cached))
         except Exception as error:
-            raise Unheard(error) from error
+            raise ListenerError(error) from error
 
 
 class Consulting:
@@ -69,8 +69,8 @@ class Consulting:
         self._ids = ids
         self.shown = shown
 
-    def __call__(self, body: Said, timing: Timing | None = None) -> None:
-        if not isinstance(body, events.Consulted):
+    def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None:
+        if not isinstance(body, events.RulesShown):
             self._emit(body, timing)
             return
         fresh = tuple(rule for rule in dict.fromkeys(body.rules) if rule not in self.shown)
@@ -78,6 +78,6 @@ class Consulting:
         own = tuple(rule for rule in fresh if rule not in self._ids)
         listed = tuple(rule for rule in fresh if rule in self._ids)
         if own:
-            self._emit(events.Consulted(rules=own))
+            self._emit(events.RulesShown(rules=own))
         if listed:
-            self._emit(events.Consulted(rules=listed, ids=tuple(self._ids[rule] for rule in listed)))
+            self._emit(events.RulesShown(rules=listed, ids=tuple(self._ids[rule] for rule in listed)))

@@ -2,7 +2,7 @@
 
 Live play and replay differ only in where the events come from. Every event has an id, counted from 0 in the order of
 happening, and the id of its parent, so that the branches of a rewound episode are a tree. Clocks and cache figures are not
-events: they travel beside them as ``Clocked`` and are recorded apart, so that two equal episodes are equal bytes.
+events: they travel beside them as ``CallTiming`` and are recorded apart, so that two equal episodes are equal bytes.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Candidate(_Body):
     logprob: float
 
 
-class Called(_Body):
+class ModelCall(_Body):
     """A role called its model.
 
     ``kept`` messages at the front are those of the role's previous call with its reply; ``added`` follow them, so the
@@ -114,10 +114,10 @@ class Called(_Body):
     calls: int | None = None
 
 
-class Unreadable(_Body):
+class ParseFailed(_Body):
     """A reply could not be read. ``final``: it was asked for again in vain.
 
-    What follows is the agent's: the turn is spent (``Spent``), or it does without the answer.
+    What follows is the agent's: the turn is spent (``TurnSpent``), or it does without the answer.
     """
 
     kind: Literal["unreadable"] = "unreadable"
@@ -162,7 +162,7 @@ class Proposed(_Body):
     command: str
 
 
-class Consulted(_Body):
+class RulesShown(_Body):
     """Rules of the world that stand in the prompt which follows, and in none before it.
 
     ``ids`` names each of them in its rulebook; there are none where they come from no book. A short prompt has only the
@@ -213,7 +213,7 @@ class Stepped(_Body):
     conditions: int | None = None
 
 
-class Spent(_Body):
+class TurnSpent(_Body):
     """A turn passed without a command: no reply could be read, or what was decided on cannot be done, for a ``reason``."""
 
     kind: Literal["spent"] = "spent"
@@ -237,18 +237,18 @@ class Ended(_Body):
 
 Body = Annotated[
     Started
-    | Consulted
+    | RulesShown
     | Thought
     | Planned
     | Progressed
-    | Called
-    | Unreadable
+    | ModelCall
+    | ParseFailed
     | Judged
     | Proposed
     | Failed
     | Intervened
     | Stepped
-    | Spent
+    | TurnSpent
     | Ended,
     Field(discriminator="kind"),
 ]
@@ -264,7 +264,7 @@ class Event(BaseModel):
     body: Body
 
 
-class Clocked(BaseModel):
+class CallTiming(BaseModel):
     """The clock's side of the event ``of``: wall seconds, attempts, prompt tokens served by a cache."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from agent.agents.base import Act, Agent, Decision, GiveUp, Grants, Idle, Leave, Memory, Turn, Unread
+from agent.agents.base import Act, Agent, Decision, GiveUp, Grants, Idle, Leave, Memory, ParseFailure, Turn
 from agent.episodes import curiosity as whim
 from agent.episodes import events
-from agent.episodes.attribution import Over, attributed
-from agent.episodes.checkpoints import Checkpoints, Stand
-from agent.episodes.emitter import Consulting, Listener, Teller, Unheard
-from agent.episodes.events import Clocked, Event
+from agent.episodes.attribution import EpisodeOver, attributed
+from agent.episodes.checkpoints import Checkpoints, EpisodeState
+from agent.episodes.emitter import Consulting, EventEmitter, EventListener, ListenerError
+from agent.episodes.events import CallTiming, Event
 from agent.episodes.interruption import unless, wait_for_end
 from agent.episodes.overseer import (
     Accept,
@@ -40,14 +40,14 @@ from worlds.base import Env, Step, Task, Transition, World
 from worlds.errors import ModelError
 
 if TYPE_CHECKING:
-    from agent.episodes.rule_selector import Counsel
-    from knowledge.choosing import Choice
+    from agent.episodes.rule_selector import RuleSelector
+    from knowledge.choosing import RuleBudget
 
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class EpisodeConfig:
     """On what terms an episode is played; all of it is recorded.
 
     ``max_turns``: an executed command and an unreadable reply spend one each. ``inline``: the env is quick enough to be
@@ -64,14 +64,14 @@ class Terms:
     rules: str | None = None
     habits: str | None = None
     rule_statements: tuple[str, ...] = ()
-    choice: Choice | None = None
+    choice: RuleBudget | None = None
     settings: Mapping[str, str | int | float | bool] = field(default_factory=dict[str, str | int | float | bool])
     inline: bool = True
     curiosity: float | None = None
 
 
 async def run_episode(
-    env: Env, agent: Agent, terms: Terms, listener: Listener, overseer: Overseer | None = None
+    env: Env, agent: Agent, terms: EpisodeConfig, listener: EventListener, overseer: Overseer | None = None
 ) -> events.Ended:
     """Play one episode to its end and return how it ended, or its last branch; ``listener`` is told every event.
 
@@ -93,12 +93,12 @@ async def play(
     """Play ``task`` with ``agent`` and yield each event as it happens; leaving the loop early ends the episode."""
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
 
-    def listen(event: Event | Clocked) -> None:
+    def listen(event: Event | CallTiming) -> None:
         if isinstance(event, Event):
             queue.put_nowait(event)
 
     env = world.open(task, diagnosis="diagnosis" in grants)
-    terms = Terms(world.engine, grants, max_turns, rule_statements=rules, inline=world.inline)
+    terms = EpisodeConfig(world.engine, grants, max_turns, rule_statements=rules, inline=world.inline)
     episode = asyncio.create_task(run_episode(env, agent, terms, listen, overseer))
     episode.add_done_callback(lambda _: queue.put_nowait(None))
     try:
@@ -127,16 +127,16 @@ class _Episode:
     ``anchor`` is the event that ended the last turn, or the start: where a rewind to this turn goes to.
     """
 
-    def __init__(self, env: Env, agent: Agent, terms: Terms, listener: Listener, overseer: Overseer) -> None:
+    def __init__(self, env: Env, agent: Agent, terms: EpisodeConfig, listener: EventListener, overseer: Overseer) -> None:
         self.given = self.env = env
         self.agent = agent
         self.terms = terms
-        self.teller = Teller(listener)
+        self.teller = EventEmitter(listener)
         self.overseer = overseer
         self.grants = Grants()
-        self.counsel: Counsel | None = None
+        self.counsel: RuleSelector | None = None
         self.ids: dict[str, str] = {}
-        self.stand = Stand()
+        self.stand = EpisodeState()
         self.checkpoints = Checkpoints()
         self.anchor = 0
 
@@ -147,7 +147,7 @@ class _Episode:
                 try:
                     await begin()
                     await self._play()
-                except Over as over:
+                except EpisodeOver as over:
                     ended = self._end(over)
                     to = await self._after(ended)
                     if to is None:
@@ -155,7 +155,7 @@ class _Episode:
                 except _Back as back:
                     to = back.to
                 begin = partial(self._go_back, to)
-        except Unheard as unheard:
+        except ListenerError as unheard:
             raise unheard.error from None
         finally:
             if self.env is not self.given:
@@ -194,22 +194,22 @@ class _Episode:
             )
         )
         with attributed("agent"):
-            self.stand = Stand(self.agent.begin(task.goal, opening.observation, self.grants))
+            self.stand = EpisodeState(self.agent.begin(task.goal, opening.observation, self.grants))
         if self.terms.choice is not None:
-            from agent.episodes.rule_selector import Counsel
+            from agent.episodes.rule_selector import RuleSelector
 
             with attributed("knowledge"):
                 granted = self.grants.task_type
-                self.counsel = Counsel(self.terms.choice, task.world, task.goal, granted, opening.observation)
+                self.counsel = RuleSelector(self.terms.choice, task.world, task.goal, granted, opening.observation)
                 self.stand.belief = self.counsel.opening
         _judge(opening)
 
     async def _play(self) -> NoReturn:
         while self.stand.turn < self.terms.max_turns:
             await self._take_turn(self.stand.turn + 1)
-        raise Over("lost", f"out of turns ({self.terms.max_turns})")
+        raise EpisodeOver("lost", f"out of turns ({self.terms.max_turns})")
 
-    def _end(self, over: Over) -> events.Ended:
+    def _end(self, over: EpisodeOver) -> events.Ended:
         ended = events.Ended(
             outcome=over.outcome,
             reason=over.reason,
@@ -266,7 +266,7 @@ class _Episode:
                     word = decided
                 case Stop(reason=reason):
                     self.teller.intervene("stop", reason)
-                    raise Over("stopped", reason)
+                    raise EpisodeOver("stopped", reason)
                 case Rewind(to=to):
                     raise _Back(to)
                 case Play(command=command):
@@ -361,15 +361,15 @@ class _Episode:
         stand.memory, stand.shown, stand.hints, stand.untold = decided.memory, decided.shown, (), ()
         match decided.decision:
             case Leave(reason=reason):
-                raise Over("stopped", reason)
+                raise EpisodeOver("stopped", reason)
             case GiveUp(reason=reason):
-                raise Over("lost", f"gave up: {reason}")
-            case Unread():
+                raise EpisodeOver("lost", f"gave up: {reason}")
+            case ParseFailure():
                 stand.turn = number
-                self.anchor = self.teller.tell(events.Spent(turn=number))
+                self.anchor = self.teller.tell(events.TurnSpent(turn=number))
             case Idle(reason=reason):
                 stand.turn = number
-                self.anchor = self.teller.tell(events.Spent(turn=number, reason=clean(reason)))
+                self.anchor = self.teller.tell(events.TurnSpent(turn=number, reason=clean(reason)))
             case Act(command=command):
                 await self._execute(command, decided.by)
 
@@ -445,8 +445,8 @@ class _Decided:
 
 def _judge(step: Step) -> None:
     if step.won:
-        raise Over("won", "the task is done")
+        raise EpisodeOver("won", "the task is done")
     if step.terminated:
-        raise Over("lost", "the world ended the episode")
+        raise EpisodeOver("lost", "the world ended the episode")
     if step.truncated:
-        raise Over("lost", "the world's own limit ended the episode")
+        raise EpisodeOver("lost", "the world's own limit ended the episode")

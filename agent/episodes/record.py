@@ -12,7 +12,7 @@ from typing import TextIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from agent.episodes.events import Clocked, Ended, Event
+from agent.episodes.events import CallTiming, Ended, Event
 from worlds.errors import ConfigurationError
 
 T = TypeVar("T", bound=BaseModel)
@@ -49,8 +49,8 @@ class EpisodeRecorder:
         self._file = self.part.open("a" if self._resume else "w", encoding="utf-8", newline="\n")
         return self
 
-    def __call__(self, event: Event | Clocked) -> None:
-        if isinstance(event, Clocked):
+    def __call__(self, event: Event | CallTiming) -> None:
+        if isinstance(event, CallTiming):
             if self._clock is not None:
                 line = {"episode": self._label, **event.model_dump(exclude_none=True)}
                 self._clock.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -77,7 +77,7 @@ def read_episode(path: Path) -> Iterator[Event]:
         yield _parsed(Event, line, f"{path}:{number}: not a recorded event", "Give an episode's .jsonl file.")
 
 
-def read_clocks(path: Path, label: str | None = None) -> Iterator[Clocked]:
+def read_clocks(path: Path, label: str | None = None) -> Iterator[CallTiming]:
     """The clocks in ``path``, in order, of the episode ``label`` or of all; a last line that was cut off is left out.
 
     Raises ``ConfigurationError`` with file and line where they are none.
@@ -85,10 +85,10 @@ def read_clocks(path: Path, label: str | None = None) -> Iterator[Clocked]:
     for number, line in _lines(path):
         entry = _parsed(_Labelled, line, f"{path}:{number}: not a recorded clock", "Give an episode's .timing.jsonl file.")
         if label is None or entry.episode == label:
-            yield Clocked.model_validate(entry.model_dump(exclude={"episode"}))
+            yield CallTiming.model_validate(entry.model_dump(exclude={"episode"}))
 
 
-def read_played(path: Path, clocks: Path) -> Iterator[Event | Clocked]:
+def read_played(path: Path, clocks: Path) -> Iterator[Event | CallTiming]:
     """The events recorded in ``path``, each with its clock behind it where the file ``clocks`` has one, as they were told.
 
     Of several clocks of an event the last one counts: it is of a call that was made again, since its event had been lost.
@@ -117,7 +117,7 @@ def cut_off_end(path: Path) -> None:
         file.truncate(end)
 
 
-class _Labelled(Clocked):
+class _Labelled(CallTiming):
     episode: str = ""
 
 

@@ -15,10 +15,10 @@ from typing import Any
 from agent.agents.base import Agent, Turn
 from agent.agents.human import Question
 from agent.episodes import events
-from agent.episodes.attribution import Over
-from agent.episodes.emitter import Listener
-from agent.episodes.events import Clocked, Ended, Event
-from agent.episodes.loop import Terms, run_episode
+from agent.episodes.attribution import EpisodeOver
+from agent.episodes.emitter import EventListener
+from agent.episodes.events import CallTiming, Ended, Event
+from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import (
     Accept,
     Again,
@@ -48,9 +48,9 @@ Listing = Callable[[tuple[str, ...] | None], None]
 async def resume_episode(
     env: Env,
     make_agent: MakeAgent,
-    terms: Terms,
+    terms: EpisodeConfig,
     recorded: Sequence[Event],
-    listener: Listener,
+    listener: EventListener,
     overseer: Overseer | None = None,
     *,
     model: Model | None = None,
@@ -73,8 +73,8 @@ async def resume_episode(
         None if question is None else _recorded_question(script, question),
     )
 
-    def listen(event: Event | Clocked) -> None:
-        if (event.of if isinstance(event, Clocked) else event.id) >= len(recorded):
+    def listen(event: Event | CallTiming) -> None:
+        if (event.of if isinstance(event, CallTiming) else event.id) >= len(recorded):
             listener(event)
         elif isinstance(event, Event):
             script.enact(event)
@@ -148,7 +148,7 @@ class _Script:
     def break_off(self) -> None:
         """Fail as was recorded, if that is what comes next."""
         if isinstance(self.next, Ended) and self.next.outcome == "error":
-            raise Over(self.next.outcome, self.next.reason, self.next.boundary, self.next.message)
+            raise EpisodeOver(self.next.outcome, self.next.reason, self.next.boundary, self.next.message)
 
     def unfit(self, what: str) -> _Unfit:
         """The error of something that happens now and did not happen then."""
@@ -225,7 +225,7 @@ class _RecordedModel:
                     schema=schema,
                     bias=bias,
                 )
-            case events.Called() as called:
+            case events.ModelCall() as called:
                 return _again(called)
             case _:
                 raise await self._script.missing("a call to the model")
@@ -234,7 +234,7 @@ class _RecordedModel:
         match self._script.next:
             case None:
                 return await self._live.score(messages, continuations)
-            case events.Called(candidates=tuple() as candidates) as called:
+            case events.ModelCall(candidates=tuple() as candidates) as called:
                 # What is not among the best was not selected, however it scored.
                 known = {candidate.text: candidate.logprob for candidate in candidates}
                 logprobs = tuple(known.get(text, -math.inf) for text in continuations)
@@ -249,7 +249,7 @@ class _RecordedModel:
         await self._live.aclose()
 
 
-def _again(called: events.Called) -> Completion:
+def _again(called: events.ModelCall) -> Completion:
     """The completion that was recorded, as far as it was."""
     begun = tuple((one.text, one.logprob) for one in called.candidates or ())
     tokens = (TokenChoice(*begun[0], begun),) if begun else ()

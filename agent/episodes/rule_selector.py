@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from knowledge.choosing import Choice, concern
+from knowledge.choosing import RuleBudget, concern
 from knowledge.rules import Rule
 from worlds.alfworld.text.belief import Belief
 from worlds.base import Observation
 from worlds.registry import belief_reader
 
 
-class Counsel:
+class RuleSelector:
     """Chooses rules for one episode by what its player was told: of the task ``goal`` alone, and the type where ``granted``.
 
     ``opening`` is what is believed at the start, None in a world whose texts nothing reads. The belief of each turn is handed
     in and out, so that a rewound episode chooses as it did.
     """
 
-    def __init__(self, choice: Choice, world: str, goal: str, granted: str | None, opening: Observation) -> None:
+    def __init__(self, choice: RuleBudget, world: str, goal: str, granted: str | None, opening: Observation) -> None:
         self._reader = belief_reader(world)
         self.opening = self._reader.begin(opening) if self._reader else None
         self._advice = choice.about(concern(goal, granted, self.opening))

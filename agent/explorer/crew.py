@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from agent.evaluation.runs.budget import Halt, Purse
+from agent.evaluation.runs.budget import BudgetTracker, RunHalted
 
 T = TypeVar("T")
 
 
 async def in_turn(
-    jobs: Sequence[Callable[[], Awaitable[T]]], workers: int, purse: Purse, told: Callable[[int], None] | None = None
+    jobs: Sequence[Callable[[], Awaitable[T]]], workers: int, purse: BudgetTracker, told: Callable[[int], None] | None = None
 ) -> list[T]:
     """What ``jobs`` come to, in their order, ``workers`` of them at once; ``told`` hears how many are done.
 
@@ -25,7 +25,7 @@ async def in_turn(
         for number, job in waiting:
             try:
                 results[number] = await job()
-            except Halt:
+            except RunHalted:
                 return
             if told is not None:
                 told(len(results))

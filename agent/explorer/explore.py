@@ -13,8 +13,8 @@ from pathlib import Path
 
 from agent.episodes.moments import lived
 from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.runs.batch import Progress, Sitting, Watcher, run_batch
-from agent.evaluation.runs.budget import Purse
+from agent.evaluation.runs.batch import RunOptions, RunProgress, Watcher, run_batch
+from agent.evaluation.runs.budget import BudgetTracker
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.metered import MeteredModel
 from agent.evaluation.runs.spec import slug
@@ -67,7 +67,7 @@ class Company:
 
 
 async def explore(
-    exploration: Exploration, folder: Path, aim: Aim, sitting: Sitting, purse: Purse, company: Company | None = None
+    exploration: Exploration, folder: Path, aim: Aim, sitting: RunOptions, purse: BudgetTracker, company: Company | None = None
 ) -> Report:
     """Play, learn, and write the book; or do what is left of that in ``folder``.
 
@@ -97,7 +97,13 @@ class _Learning:
     """Learning from a run that was played."""
 
     def __init__(
-        self, exploration: Exploration, place: ExplorationFolder, aim: Aim, sitting: Sitting, purse: Purse, company: Company
+        self,
+        exploration: Exploration,
+        place: ExplorationFolder,
+        aim: Aim,
+        sitting: RunOptions,
+        purse: BudgetTracker,
+        company: Company,
     ) -> None:
         self._exploration = exploration
         self._place = place
@@ -203,7 +209,9 @@ class _Learning:
     def _tell(self, done: int, total: int) -> None:
         if self._company.watcher is not None:
             cost = self._purse.used.money
-            self._company.watcher(Progress(done, total, won=None, errors=0, resumed=0, active=self._purse.calling, cost=cost))
+            self._company.watcher(
+                RunProgress(done, total, won=None, errors=0, resumed=0, active=self._purse.calling, cost=cost)
+            )
 
     def _moments(self) -> Iterator[Moment]:
         """All recorded commands that rules are checked against."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from agent.agents.base import Said
-from agent.evaluation.runs.budget import Purse
+from agent.agents.base import AgentEvent
+from agent.evaluation.runs.budget import BudgetTracker
 from agent.explorer.candidates import Candidate
 from agent.explorer.chunks import Step
 from agent.explorer.crew import in_turn
@@ -39,7 +39,7 @@ class Asker:
     model: Model
     name: str
     ledger: Ledger
-    purse: Purse
+    purse: BudgetTracker
     workers: int
     seed: int
     longest: int
@@ -120,6 +120,6 @@ def _found(evidence: Evidence) -> str:
     return f"{evidence.supports} for, {evidence.contradicts} against" if evidence else "nothing that decides it"
 
 
-def _unheard(body: Said, timing: Timing | None = None) -> None:
+def _unheard(body: AgentEvent, timing: Timing | None = None) -> None:
     """The ledger keeps what was said; nobody else listens."""
     del body, timing

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from agent.config import Prices
 from agent.episodes.events import Message as Said
 from agent.episodes.record import cut_off_end
-from agent.evaluation.runs.budget import Used
+from agent.evaluation.runs.budget import Spending
 from agent.evaluation.runs.cost import Tokens, cost
 from agent.evaluation.runs.folder import parsed, read
 from agent.models.base import Bias, Capabilities, Completion, Message, Model, Scores, Usage
@@ -69,11 +69,11 @@ class Ledger:
             file.write(f"{call.model_dump_json(exclude_none=True)}\n".encode())
         self._calls[call.key] = call
 
-    def used(self, prices: Prices | None = None) -> Used:
+    def used(self, prices: Prices | None = None) -> Spending:
         """What all its calls have used."""
         calls = self._calls.values()
         tokens = Tokens(sum(call.prompt_tokens or 0 for call in calls), sum(call.completion_tokens or 0 for call in calls))
-        return Used(len(calls), tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
+        return Spending(len(calls), tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
 
 
 class RememberedModel:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from agent.agents.registry import BUILTIN
 from agent.config import Configuration, Prices, Settings, world_of
 from agent.evaluation.runs.folder import RunFolder, parsed, read
-from agent.evaluation.runs.spec import Plan, default_split, file_digest, make_plan, placeless
+from agent.evaluation.runs.spec import RunSpec, default_split, file_digest, make_run_spec, portable_name
 from agent.explorer.chunks import Size
 from agent.explorer.report import Report
 from agent.models.registry import parse_model
@@ -60,7 +60,7 @@ class Wish:
 class Exploration:
     """An exploration that can begin. ``model`` is the distiller with its address; ``prices`` are those of its tokens."""
 
-    run: Plan
+    run: RunSpec
     learning: Learning
     model: str | None
     prices: Prices | None
@@ -95,7 +95,7 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
     split = settings.split or _default_split(settings)
     refuse_kept(split, "--split")
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": wish.episodes})
-    run = make_plan(replace(configuration, settings=settings), curiosity=wish.curiosity or None)
+    run = make_run_spec(replace(configuration, settings=settings), curiosity=wish.curiosity or None)
     model = wish.distiller or settings.model
     if model == NO_MODEL or (model is not None and _is_builtin(model) and wish.distiller is None):
         model = None
@@ -105,7 +105,7 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
             f"openai:NAME@http://localhost:8000/v1, or {NO_MODEL!r} to count alone."
         )
     learning = Learning(
-        distiller=placeless(model) if model else None,
+        distiller=portable_name(model) if model else None,
         script_sha256=file_digest(model) if model else None,
         chunk_steps=wish.size.steps,
         chunk_tokens=wish.size.tokens,

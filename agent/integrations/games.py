@@ -1,6 +1,6 @@
 """Games that are played from outside, a command at a time, by whoever holds their ids.
 
-Each is an ordinary episode, with the record of one; its agent is a `Guest`, who waits for what comes from outside. Whoever
+Each is an ordinary episode, with the record of one; its agent is a `RemoteAgent`, who waits for what comes from outside. Whoever
 offers the games decides what is granted; a client may ask for less, never for more. Nothing that a client is told names a task
 by its id or path, says what is hidden, or tells that a game is won before it has ended.
 """
@@ -19,10 +19,10 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from agent.agents.base import Act, GiveUp, Leave
-from agent.episodes.loop import Terms
+from agent.episodes.loop import EpisodeConfig
 from agent.evaluation.runs.selection import MANY, find_types, select
 from agent.evaluation.runs.spec import slug
-from agent.integrations.hosted import Game, Guest
+from agent.integrations.hosted import HostedGame, RemoteAgent
 from agent.integrations.messages import Answer, Listed, Listing, Opening, Possible
 from agent.roles.base import clean
 from worlds.base import Task, World
@@ -50,7 +50,7 @@ _LOOKED_AT = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class HostOptions:
     """What may be played. ``split`` of None offers all; ``records`` is where episodes go, None for nowhere.
 
     ``grants`` are what a game can be granted at most; ``seed`` makes the draws the same each time.
@@ -66,7 +66,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class GameRequest:
     """Which game a client would like: a ``task`` by name (``split:number``), or one drawn; ``grants`` of None takes all."""
 
     task: str | None = None
@@ -76,19 +76,19 @@ class Wish:
     grants: tuple[str, ...] | None = None
 
 
-class Games:
+class GameHost:
     """The games of one door. Use it in an ``async with``, which ends whatever is still in play."""
 
-    def __init__(self, offer: Offer, *, most: int = MOST_OPEN, idle: float = IDLE) -> None:
+    def __init__(self, offer: HostOptions, *, most: int = MOST_OPEN, idle: float = IDLE) -> None:
         self.offer = offer
         self._most = most
         self._idle = idle
         self._dice = Random(offer.seed)
-        self._games: OrderedDict[str, Game] = OrderedDict()
+        self._games: OrderedDict[str, HostedGame] = OrderedDict()
         # A world is asked by one thread at a time.
         self._asking = asyncio.Lock()
 
-    async def __aenter__(self) -> Games:
+    async def __aenter__(self) -> GameHost:
         return self
 
     async def __aexit__(
@@ -120,7 +120,7 @@ class Games:
         async with self._asking:
             return await asyncio.to_thread(self._listing, self._split(split), first, min(count, MOST_LISTED))
 
-    async def new(self, wish: Wish) -> Opening:
+    async def new(self, wish: GameRequest) -> Opening:
         """Begin a game. Raises ``ConfigurationError``, and ``GameError`` where it cannot be played."""
         # A client that goes away meanwhile leaves a game behind, as one that goes away later does.
         return await asyncio.shield(asyncio.create_task(self._new(wish)))
@@ -155,7 +155,7 @@ class Games:
         tasks = tuple(Listed(task=task.reference, goal=task.goal, type=task.type if granted else None) for _, task in found)
         return Listing(split=split, splits=self.splits, tasks=tasks, next=end + 1 if end < len(every) else None)
 
-    async def _new(self, wish: Wish) -> Opening:
+    async def _new(self, wish: GameRequest) -> Opening:
         grants = self._granted(wish)
         async with self._asking:
             self._make_room()
@@ -163,9 +163,9 @@ class Games:
             task = await asyncio.to_thread(self._task, wish, seed)
             world = self.offer.world
             env = await asyncio.to_thread(world.open, task, diagnosis="diagnosis" in grants)
-            terms = Terms(world.engine, grants, self.offer.max_turns, seed, inline=world.inline)
+            terms = EpisodeConfig(world.engine, grants, self.offer.max_turns, seed, inline=world.inline)
             id = secrets.token_hex(6)
-            game = self._games[id] = Game(id, env, terms, self._record(task, id))
+            game = self._games[id] = HostedGame(id, env, terms, self._record(task, id))
         await game.begun()
         if game.started is None or (game.episode.done() and game.outcome == "error"):
             raise HousequestError(game.reason)
@@ -178,7 +178,7 @@ class Games:
             type=game.started.type if "type" in grants else None,
         )
 
-    def _granted(self, wish: Wish) -> frozenset[str]:
+    def _granted(self, wish: GameRequest) -> frozenset[str]:
         if wish.grants is None:
             return self.offer.grants
         for grant in wish.grants:
@@ -189,7 +189,7 @@ class Games:
                 )
         return frozenset(wish.grants)
 
-    def _task(self, wish: Wish, seed: int) -> Task:
+    def _task(self, wish: GameRequest, seed: int) -> Task:
         if wish.task is None:
             if wish.type is not None and "type" not in self._granted(wish):
                 raise ConfigurationError("To choose a type is to know it, which is not granted here; leave it out.")
@@ -227,7 +227,7 @@ class Games:
 
         return find_types(self.offer.types, TASK_TYPES)
 
-    def _game(self, id: str) -> Game:
+    def _game(self, id: str) -> HostedGame:
         game = self._games.get(id)
         if game is None:
             raise ConfigurationError(f"There is no game {shown(id, 40)}; begin one, and give the id that it is told with.")
@@ -249,5 +249,5 @@ class Games:
     def _record(self, task: Task, id: str) -> Path | None:
         if self.offer.records is None:
             return None
-        name = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{Guest.name}-{id}.jsonl"
+        name = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{RemoteAgent.name}-{id}.jsonl"
         return self.offer.records / name

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from agent.agents.base import Decision, Emitter, Grants, Turn
-from agent.episodes.events import Clocked, Ended, Event, Outcome, Started, Stepped
-from agent.episodes.loop import Terms, run_episode
+from agent.episodes.events import CallTiming, Ended, Event, Outcome, Started, Stepped
+from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.record import EpisodeRecorder
 from agent.integrations.messages import Answer
 from agent.roles.base import clean
@@ -20,7 +20,7 @@ from worlds.errors import ConfigurationError
 _log = logging.getLogger("housequest")
 
 
-class Guest:
+class RemoteAgent:
     """The agent of one game: every decision comes from outside."""
 
     name = "mcp"
@@ -45,13 +45,13 @@ class Guest:
         self._decisions.put_nowait(decision)
 
 
-class Game:
+class HostedGame:
     """One game in play, or one that has ended."""
 
-    def __init__(self, id: str, env: Env, terms: Terms, record: Path | None) -> None:
+    def __init__(self, id: str, env: Env, terms: EpisodeConfig, record: Path | None) -> None:
         self.id = id
         self.terms = terms
-        self.guest = Guest()
+        self.guest = RemoteAgent()
         self.used = time.monotonic()
         self.started: Started | None = None
         self.last: Stepped | None = None
@@ -66,7 +66,7 @@ class Game:
             with ExitStack() as stack:
                 recorder = None if path is None else stack.enter_context(EpisodeRecorder(path))
 
-                def listen(event: Event | Clocked) -> None:
+                def listen(event: Event | CallTiming) -> None:
                     if recorder is not None:
                         recorder(event)
                     if isinstance(event, Event):

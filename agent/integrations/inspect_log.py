@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from agent.episodes.events import Called, Event, Proposed, Started, Stepped, Thought, branch
+from agent.episodes.events import Event, ModelCall, Proposed, Started, Stepped, Thought, branch
 from agent.episodes.record import read_episode
 from agent.evaluation.render.report import read_results
 from agent.evaluation.runs.folder import RunFolder
@@ -43,7 +43,7 @@ class Said:
 class Call:
     """One call of a model: the whole prompt, put together again, and its reply."""
 
-    called: Called
+    called: ModelCall
     prompt: tuple[Said, ...]
     reply: Said
 
@@ -75,7 +75,7 @@ class _Reader:
         match event.body:
             case Started() as started:
                 self.started = started
-            case Called() as called:
+            case ModelCall() as called:
                 self._call(called)
             case Thought() as thought:
                 self.thoughts.append(thought.text)
@@ -89,7 +89,7 @@ class _Reader:
             case _:
                 pass
 
-    def _call(self, called: Called) -> None:
+    def _call(self, called: ModelCall) -> None:
         added = (Said(message.role, message.content) for message in called.added)
         prompt = (*self.by_role.get(called.role, ())[: called.kept], *added)
         reply = Said("assistant", spoken(called.reply).content)
@@ -254,7 +254,7 @@ class _Exporter:
             working_start=0.0,
         )
 
-    def _usage(self, called: Called) -> Any:
+    def _usage(self, called: ModelCall) -> Any:
         read, written = called.prompt_tokens, called.completion_tokens
         if read is None and written is None:
             return None

@@ -18,7 +18,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent.config import Grant, Seed
-from agent.integrations.games import LONGEST_COMMAND, MOST_LISTED, Games, Offer, Wish
+from agent.integrations.games import LONGEST_COMMAND, MOST_LISTED, GameHost, GameRequest, HostOptions
 from agent.integrations.messages import Answer, Listing, Opening, Possible
 from worlds.errors import ConfigurationError, HousequestError
 
@@ -47,7 +47,7 @@ GameId = Annotated[str, Field(max_length=64, description="The id that new_game t
 Name = Annotated[str, Field(max_length=200)]
 
 
-def make_server(games: Games) -> MCPServer:
+def make_server(games: GameHost) -> MCPServer:
     """The server over ``games``, with its tools; nothing runs yet."""
     manual = games.offer.world.manual
     server = MCPServer(name="housequest", instructions=f"{_INSTRUCTIONS}{manual}", log_level="WARNING")
@@ -80,7 +80,7 @@ def make_server(games: Games) -> MCPServer:
     ) -> Opening:
         """Begin a game: the id to play it with, the goal, and what is seen at the start."""
         with _told():
-            return await games.new(Wish(task, split, type, seed, None if grants is None else tuple(grants)))
+            return await games.new(GameRequest(task, split, type, seed, None if grants is None else tuple(grants)))
 
     @server.tool(description=f"Play one command and read what it came to. The forms of a command:\n{manual}")
     async def act(  # pyright: ignore[reportUnusedFunction]
@@ -106,10 +106,10 @@ def make_server(games: Games) -> MCPServer:
     return server
 
 
-async def serve_stdio(offer: Offer) -> None:
+async def serve_stdio(offer: HostOptions) -> None:
     """Serve the client at standard input and output until it goes away, or an interrupt ends the process."""
     leaving: list[asyncio.Task[None]] = []
-    async with Games(offer) as games:
+    async with GameHost(offer) as games:
         if sys.platform != "win32":
             # Standard input is read by a thread that no interrupt wakes: it would be waited for until the next line.
             loop = asyncio.get_running_loop()
@@ -117,7 +117,7 @@ async def serve_stdio(offer: Offer) -> None:
         await make_server(games).run_stdio_async()
 
 
-async def serve_http(offer: Offer, port: int, tell: Callable[[str], None]) -> None:
+async def serve_http(offer: HostOptions, port: int, tell: Callable[[str], None]) -> None:
     """Serve clients of this machine over streamable HTTP until interrupted; ``tell`` is told the address.
 
     ``port`` 0 takes a free one. Raises ``ConfigurationError`` where the port cannot be had.
@@ -129,14 +129,14 @@ async def serve_http(offer: Offer, port: int, tell: Callable[[str], None]) -> No
     except OSError as error:
         raise ConfigurationError(f"--http: port {port} of {HOST} cannot be listened on: {error.strerror}.") from None
     with listening:
-        async with Games(offer) as games:
+        async with GameHost(offer) as games:
             app = make_server(games).streamable_http_app(host=HOST)
             tell(f"http://{HOST}:{listening.getsockname()[1]}/mcp")
             server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3))
             await server.serve(sockets=[listening])
 
 
-async def _leave(games: Games) -> None:
+async def _leave(games: GameHost) -> None:
     """End the games, then the process, as an interrupt does."""
     await games.close()
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -28,7 +28,7 @@ _SCHEMA = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CapabilityCheck:
     """One ability: whether it was seen to work, and what was seen."""
 
     ability: str
@@ -41,7 +41,7 @@ class Proof:
     """A model's plain reply, and what it was found to do besides; ``runtime`` is what ran it on this machine, and on what."""
 
     reply: Completion
-    findings: tuple[Finding, ...]
+    findings: tuple[CapabilityCheck, ...]
     runtime: str = ""
 
 
@@ -71,30 +71,32 @@ async def _runtime(model: Model) -> str:
     return f"{ready.runtime} {ready.version}, {ready.device}"
 
 
-async def _tried(ability: str, offered: bool, trial: Callable[[], Awaitable[tuple[bool, str]]]) -> Finding:
+async def _tried(ability: str, offered: bool, trial: Callable[[], Awaitable[tuple[bool, str]]]) -> CapabilityCheck:
     if not offered:
-        return Finding(ability, False, "not offered")
+        return CapabilityCheck(ability, False, "not offered")
     try:
-        return Finding(ability, *await trial())
+        return CapabilityCheck(ability, *await trial())
     except HousequestError as error:
-        return Finding(ability, False, f"offered, but: {error}")
+        return CapabilityCheck(ability, False, f"offered, but: {error}")
 
 
-def _usage(reply: Completion) -> Finding:
+def _usage(reply: Completion) -> CapabilityCheck:
     counted = None not in {reply.usage.prompt, reply.usage.completion}
-    return Finding("tokens counted", counted, "read and written" if counted else "not told")
+    return CapabilityCheck("tokens counted", counted, "read and written" if counted else "not told")
 
 
-def _cache(again: Completion) -> Finding:
+def _cache(again: Completion) -> CapabilityCheck:
     cached = again.timing.cached
     seen = "not told" if cached is None else f"{cached} of {again.usage.prompt} tokens of the same prompt were not read again"
-    return Finding("prefix cache", bool(cached), seen)
+    return CapabilityCheck("prefix cache", bool(cached), seen)
 
 
-def _sameness(offered: Capabilities, reply: Completion, again: Completion) -> Finding:
+def _sameness(offered: Capabilities, reply: Completion, again: Completion) -> CapabilityCheck:
     alike = reply.text == again.text
     seen = "two equal calls had equal replies" if alike else "two equal calls had different replies"
-    return Finding("deterministic", offered.deterministic and alike, seen if offered.deterministic else f"not promised; {seen}")
+    return CapabilityCheck(
+        "deterministic", offered.deterministic and alike, seen if offered.deterministic else f"not promised; {seen}"
+    )
 
 
 async def _log_probabilities(model: Model, messages: list[Message]) -> tuple[bool, str]:

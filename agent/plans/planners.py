@@ -112,11 +112,11 @@ class InContextPlanner:
     sampling: Sampling
 
     async def plan(self, instruction: Instruction, *, without: str) -> Proposal:
-        called: list[events.Called] = []
+        called: list[events.ModelCall] = []
 
         def listen(body: object, timing: Timing | None = None) -> None:
             del timing  # clocks are not part of a result
-            if isinstance(body, events.Called):
+            if isinstance(body, events.ModelCall):
                 called.append(body)
 
         system = Message("system", _system())

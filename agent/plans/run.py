@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from agent.config import Scalar, Settings
 from agent.evaluation.runs.selection import find_types
-from agent.evaluation.runs.spec import file_digest, placeless, slug
+from agent.evaluation.runs.spec import file_digest, portable_name, slug
 from agent.plans.planners import Choice, Pool, drawn, worked
 from agent.roles.base import prompt_hashes
 from worlds.alfred.goals import TASK_TYPES
@@ -85,7 +85,7 @@ class PlanManifest(Frozen):
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PlanTask:
     """One instruction of a demonstration."""
 
     demonstration: Demonstration
@@ -102,7 +102,7 @@ class PlanRun:
     """A run that can begin."""
 
     manifest: PlanManifest
-    tasks: tuple[Task, ...]
+    tasks: tuple[PlanTask, ...]
     pool: Pool
     model: str | None
 
@@ -133,7 +133,7 @@ def make_run(settings: Settings, data: Path | None = None) -> PlanRun:
     split = settings.split or "valid_seen"
     every = read_split(split, data)
     source = every if split == TRAIN else read_split(TRAIN, data)
-    tasks = [Task(one, instruction) for one in every for instruction in one.instructions]
+    tasks = [PlanTask(one, instruction) for one in every for instruction in one.instructions]
     chosen = _selected(tasks, settings, seed)
     examples = drawn(worked(source, stepwise=own.steps), own.pool, seed)
     config = PlanConfig(
@@ -144,7 +144,7 @@ def make_run(settings: Settings, data: Path | None = None) -> PlanRun:
         seed=seed,
         agent=agent,
         settings=own,
-        model=placeless(model) if model else None,
+        model=portable_name(model) if model else None,
         script_sha256=file_digest(model) if model else None,
     )
     manifest = PlanManifest(
@@ -174,7 +174,7 @@ def _settings(agent: str, given: dict[str, Scalar]) -> PlannerSettings:
         raise ConfigurationError(f"--set {key}: {shown(first['input'])} cannot be used: {first['msg'][:200]}.") from None
 
 
-def _selected(tasks: Sequence[Task], settings: Settings, seed: int) -> list[Task]:
+def _selected(tasks: Sequence[PlanTask], settings: Settings, seed: int) -> list[PlanTask]:
     if settings.limit is not None and settings.sample is not None:
         raise ConfigurationError("--limit and --sample cannot be given together: take the first ones or drawn ones.")
     wanted = find_types(settings.type, sorted(TASK_TYPES))

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Literal
 
 from agent.config import Prices
-from agent.evaluation.runs.batch import Progress
-from agent.evaluation.runs.budget import Halt, Purse
+from agent.evaluation.runs.batch import RunProgress
+from agent.evaluation.runs.budget import BudgetTracker, RunHalted
 from agent.evaluation.runs.folder import LARGEST_INDEX, LARGEST_MANIFEST, RunFolder, differences, parsed, read
 from agent.evaluation.runs.metered import MeteredModel
 from agent.explorer.ledger import Ledger, RememberedModel
 from agent.models.base import Model
 from agent.plans.planners import InContextPlanner, NearestPlanner, Planner, Proposal
-from agent.plans.run import WORLD, Frozen, PlanManifest, PlanRun, Task
+from agent.plans.run import WORLD, Frozen, PlanManifest, PlanRun, PlanTask
 from agent.roles.base import Sampling
 from worlds.alfred.goals import Level, level
 from worlds.alfred.scoring import score
@@ -58,13 +58,13 @@ class Row(Frozen):
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class PlanRunOptions:
     """How a run is carried out this time: so many instructions at once, a model's time limit in seconds, prices and watcher."""
 
     workers: int = 1
     time_limit: float = 60.0
     prices: Prices | None = None
-    watcher: Callable[[Progress], None] | None = None
+    watcher: Callable[[RunProgress], None] | None = None
 
 
 def begun(folder: Path) -> bool:
@@ -87,13 +87,15 @@ def read_rows(folder: Path) -> list[Row]:
     return [parsed(Row, line, f"{file}:{number}", way_out) for number, line in enumerate(lines, start=1)]
 
 
-async def carry_out(run: PlanRun, folder: Path, sitting: Sitting | None = None, purse: Purse | None = None) -> list[Row]:
+async def carry_out(
+    run: PlanRun, folder: Path, sitting: PlanRunOptions | None = None, purse: BudgetTracker | None = None
+) -> list[Row]:
     """Ask for every plan of ``run`` and score it; the rows in their order.
 
     Cancelled or stopped, it leaves what was answered, and the rows so far. Raises ``Stopped`` where the purse or the model
     ended it before it was through, and ``ConfigurationError`` where the folder holds another run.
     """
-    sitting, purse = sitting or Sitting(), purse or Purse()
+    sitting, purse = sitting or PlanRunOptions(), purse or BudgetTracker()
     with RunFolder(folder).locked():
         _begin(run.manifest, folder)
         model = _make_model(run.model, sitting.time_limit)
@@ -131,7 +133,7 @@ def _make_model(name: str | None, timeout: float) -> Model | None:
     return make_model(name, timeout=timeout)
 
 
-def _planner(run: PlanRun, folder: Path, model: Model | None, purse: Purse, sitting: Sitting) -> Planner:
+def _planner(run: PlanRun, folder: Path, model: Model | None, purse: BudgetTracker, sitting: PlanRunOptions) -> Planner:
     own = run.config.settings
     if model is None:
         return NearestPlanner(run.pool, own.steps)
@@ -146,13 +148,15 @@ def _planner(run: PlanRun, folder: Path, model: Model | None, purse: Purse, sitt
 class _Work:
     """The instructions of a run, a few at a time."""
 
-    def __init__(self, run: PlanRun, planner: Planner, sitting: Sitting, purse: Purse, rows: dict[str, Row]) -> None:
+    def __init__(
+        self, run: PlanRun, planner: Planner, sitting: PlanRunOptions, purse: BudgetTracker, rows: dict[str, Row]
+    ) -> None:
         self._planner = planner
         self._sitting = sitting
         self._purse = purse
         self._rows = rows
         self._total = len(run.tasks)
-        self._waiting: Iterator[Task] = iter(run.tasks)
+        self._waiting: Iterator[PlanTask] = iter(run.tasks)
 
     async def done(self) -> None:
         """Work until nothing is left, or nothing may begin any more."""
@@ -169,13 +173,13 @@ class _Work:
         while not self._purse.over() and (task := next(self._waiting, None)) is not None:
             try:
                 self._rows[task.id] = await self._row(task)
-            except Halt:
+            except RunHalted:
                 return
             self._tell()
             # A planner without a model never waits: without this, nobody else would be heard until the run is over.
             await asyncio.sleep(0)
 
-    async def _row(self, task: Task) -> Row:
+    async def _row(self, task: PlanTask) -> Row:
         try:
             proposal = await self._planner.plan(task.instruction, without=task.demonstration.id)
         except ModelError as error:
@@ -187,11 +191,11 @@ class _Work:
             errors = sum(row.outcome == "error" for row in self._rows.values())
             used = self._purse.used.money
             self._sitting.watcher(
-                Progress(done=len(self._rows), total=self._total, won=None, errors=errors, resumed=0, cost=used)
+                RunProgress(done=len(self._rows), total=self._total, won=None, errors=errors, resumed=0, cost=used)
             )
 
 
-def _row(task: Task, proposal: Proposal, outcome: Outcome) -> Row:
+def _row(task: PlanTask, proposal: Proposal, outcome: Outcome) -> Row:
     one = task.demonstration
     # Whoever writes no plan leaves the house as it is, which can meet a condition already.
     worth = score(proposal.plan or (), one)

@@ -122,10 +122,10 @@ def spoken(reply: str) -> Message:
     return Message("assistant", reply if reply.strip() else "(nothing)")
 
 
-def called(role: str, conversation: Conversation, completion: Completion) -> events.Called:
+def called(role: str, conversation: Conversation, completion: Completion) -> events.ModelCall:
     """The event of a call: of ``conversation``, which was its prompt, only what was added since the role's last reply."""
     kept = max((i + 1 for i, message in enumerate(conversation) if message.role == "assistant"), default=0)
-    return events.Called(
+    return events.ModelCall(
         role=role,
         kept=kept,
         added=tuple(events.Message(role=m.role, content=m.content) for m in conversation[kept:]),
@@ -186,6 +186,6 @@ async def ask(
         except ReplyError as error:
             cut = completion.finish == "length"
             reason = f"{error} It was cut off after {sampling.max_tokens} tokens." if cut else str(error)
-        emit(events.Unreadable(role=role.name, reply=reply, reason=reason, final=final))
+        emit(events.ParseFailed(role=role.name, reply=reply, reason=reason, final=final))
         text = load_prompt("again").render("user", reason=reason)
     return Answer(None, reason, conversation, begun)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.agents.base import Emitter, Grants, Turn
-from agent.episodes.events import Consulted
+from agent.episodes.events import RulesShown
 from agent.roles.base import load_prompt
 from worlds.base import Transition
 
@@ -49,7 +49,7 @@ def additions(turn: Turn, shown_rules: Sequence[str], grants: Grants, *, first: 
 def tell_rules(turn: Turn, shown_rules: Sequence[str], emit: Emitter) -> None:
     """Tell which rules ``additions`` is about to show."""
     if fresh := tuple(rule for rule in turn.rules if rule not in shown_rules):
-        emit(Consulted(rules=fresh))
+        emit(RulesShown(rules=fresh))
 
 
 def rules_after(turn: Turn, shown_rules: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,11 +11,11 @@ from typing import Any
 from agent.agents.base import Agent
 from agent.agents.registry import make_agent
 from agent.episodes import events
-from agent.episodes.events import Clocked, Ended, Event
-from agent.episodes.loop import Terms, run_episode
+from agent.episodes.events import CallTiming, Ended, Event
+from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Overseer, Proceed, Unattended
 from agent.models.base import Model
-from knowledge.choosing import Choice
+from knowledge.choosing import RuleBudget
 from worlds.base import Task, World
 
 
@@ -46,7 +46,7 @@ class Given:
 
     grants: frozenset[str] = frozenset()
     rules: tuple[str, ...] = ()
-    book: Choice | None = None
+    book: RuleBudget | None = None
     hint: str = ""
 
 
@@ -64,7 +64,7 @@ class _Hinting(Unattended):
 def play(world: World, task: Task, model: Model, given: Given | None = None) -> Played:
     """Play ``task`` to its end as reasoner-actor."""
     given = given or Given()
-    terms = Terms(world.engine, given.grants, rule_statements=given.rules, choice=given.book)
+    terms = EpisodeConfig(world.engine, given.grants, rule_statements=given.rules, choice=given.book)
     agent = make_agent("reasoner-actor", world=world, model=model)
     return _played(world, task, agent, terms, _Hinting(given.hint) if given.hint else None)
 
@@ -77,27 +77,27 @@ def play_all(world: World, tasks: Iterable[Task], model: Model, given: Given | N
 def as_expert(world: World, tasks: Iterable[Task]) -> list[Played]:
     """The games of the world's expert, by what was counted over ``train``."""
     agent = make_agent("expert", world=world)
-    return [_played(world, task, agent, Terms(world.engine)) for task in tasks]
+    return [_played(world, task, agent, EpisodeConfig(world.engine)) for task in tasks]
 
 
-def _played(world: World, task: Task, agent: Agent, terms: Terms, overseer: Overseer | None = None) -> Played:
+def _played(world: World, task: Task, agent: Agent, terms: EpisodeConfig, overseer: Overseer | None = None) -> Played:
     told: list[events.Body] = []
 
-    def listen(event: Event | Clocked) -> None:
+    def listen(event: Event | CallTiming) -> None:
         if isinstance(event, Event):
             told.append(event.body)
 
     env = world.open(task)
     ended: Ended = asyncio.run(run_episode(env, agent, terms, listen, overseer))
     env.close()
-    called = [body for body in told if isinstance(body, events.Called)]
+    called = [body for body in told if isinstance(body, events.ModelCall)]
     return Played(
         task.reference,
         task.type,
         ended.outcome,
         ended.steps,
         ended.refused,
-        sum(isinstance(body, events.Unreadable) for body in told),
+        sum(isinstance(body, events.ParseFailed) for body in told),
         len(called),
         sum(body.completion_tokens or 0 for body in called),
         tuple(body.steps for body in told if isinstance(body, events.Planned)),

@@ -19,8 +19,8 @@ from typing import Any
 from agent.agents.registry import make_agent
 from agent.config import configure
 from agent.episodes.loop import run_episode
-from agent.evaluation.runs.batch import Sitting, run_batch
-from agent.evaluation.runs.spec import Plan, make_plan
+from agent.evaluation.runs.batch import RunOptions, run_batch
+from agent.evaluation.runs.spec import RunSpec, make_run_spec
 from agent.models.base import Capabilities, Completion, Message, Scores
 from agent.models.openai.keys import PLACEHOLDER, parse_endpoint
 from agent.models.openai.wire import chat
@@ -36,11 +36,11 @@ def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
     imported = time.perf_counter() - began
     with tempfile.TemporaryDirectory() as folder:
         flags = {"agent": "react", "model": f"openai:bench@http://127.0.0.1:{port}/v1", "split": "generated"}
-        plan = make_plan(configure({**flags, "limit": episodes, "max_steps": turns}, Path(folder)))
+        plan = make_run_spec(configure({**flags, "limit": episodes, "max_steps": turns}, Path(folder)))
         memory = peak_memory()
         began, busy = time.perf_counter(), time.process_time()
         if what == "run":
-            summary = asyncio.run(run_batch(plan, Path(folder) / "run", Sitting(workers=workers)))
+            summary = asyncio.run(run_batch(plan, Path(folder) / "run", RunOptions(workers=workers)))
             calls = summary.overall.calls
             assert summary.overall.errors == 0
         else:
@@ -76,7 +76,7 @@ class _Listening:
         return
 
 
-async def _conversations(plan: Plan) -> list[list[dict[str, str]]]:
+async def _conversations(plan: RunSpec) -> list[list[dict[str, str]]]:
     """What the agent sends in one episode."""
     model = _Listening()
     task = plan.world.task(plan.manifest.tasks[0].id)

@@ -15,9 +15,9 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from agent.config import configure
-from agent.evaluation.runs.batch import Sitting, run_batch
-from agent.evaluation.runs.budget import Budget, Purse
-from agent.evaluation.runs.spec import make_plan
+from agent.evaluation.runs.batch import RunOptions, run_batch
+from agent.evaluation.runs.budget import Budget, BudgetTracker
+from agent.evaluation.runs.spec import make_run_spec
 
 GAMES = 60
 RUNS = 5
@@ -38,10 +38,10 @@ def run(data: Path | None) -> list[str]:
 def _played(split: str, workers: int) -> str:
     # Drawn from all seeds there are: the first few thousand houses were trained on.
     chosen = {"limit": GAMES} if split == "valid_seen" else {"sample": GAMES, "seed": 1}
-    plan = make_plan(configure({"agent": "reasoner-actor", "model": "builtin", "split": split, **chosen}))
+    plan = make_run_spec(configure({"agent": "reasoner-actor", "model": "builtin", "split": split, **chosen}))
     with TemporaryDirectory() as folder:
         began = time.perf_counter()
-        summary = asyncio.run(run_batch(plan, Path(folder), Sitting(workers=workers), Purse(Budget()))).overall
+        summary = asyncio.run(run_batch(plan, Path(folder), RunOptions(workers=workers), BudgetTracker(Budget()))).overall
         seconds = time.perf_counter() - began
     won = f"{summary.won} of {summary.finished} won"
     each = f"{seconds / GAMES:.2f} s a game, {1000 * seconds / max(1, summary.calls):.1f} ms a call with all that is around it"

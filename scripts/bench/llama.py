@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from agent.agents.registry import make_agent
-from agent.episodes.loop import Terms, run_episode
+from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Capabilities, Completion, Message, Scores
 from agent.models.llama.model import LlamaModel, installed
 from agent.models.llama.options import parse_options
@@ -72,7 +72,10 @@ def run(data: Path | None) -> list[str]:
 async def _conversations(house: str) -> list[list[Message]]:
     world, model = make_world("alfworld"), _Listening()
     await run_episode(
-        world.open(world.task(house)), make_agent("react", world=world, model=model), Terms(world.engine), lambda _: None
+        world.open(world.task(house)),
+        make_agent("react", world=world, model=model),
+        EpisodeConfig(world.engine),
+        lambda _: None,
     )
     return model.heard
 

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agent.agents.registry import make_agent
-from agent.episodes.loop import Terms, run_episode
+from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Capabilities, Completion, Message, Scores
 from agent.models.llama.gguf import read_header
 from agent.models.llama.model import installed
@@ -83,7 +83,7 @@ def run(data: Path | None) -> list[str]:
     listing = _Listing()
     world = make_world("alfworld")
     player = make_agent("lota", world=world, model=listing)
-    asyncio.run(run_episode(world.open(world.task(HOUSE)), player, Terms(world.engine), lambda _: None))
+    asyncio.run(run_episode(world.open(world.task(HOUSE)), player, EpisodeConfig(world.engine), lambda _: None))
     with TemporaryDirectory() as folder:
         return list(_lines(listing.prompts[:STEPS], listing.texts, Path(folder)))
 

@@ -17,7 +17,7 @@ from statistics import mean
 
 from agent.agents.base import Agent
 from agent.agents.registry import agent_names, make_agent, needs_model
-from agent.episodes.loop import Terms, run_episode
+from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.registry import make_model
 from scripts.bench.prompts import counter
 from tests.backends.lota import Lister
@@ -103,7 +103,7 @@ async def _played(player: Agent, world: World, task: Task, server: Server, count
     server.requests.clear()
     env = world.open(task)
     try:
-        ended = await run_episode(env, player, Terms(world.engine), _unheard)
+        ended = await run_episode(env, player, EpisodeConfig(world.engine), _unheard)
     finally:
         env.close()
     tokens = sum(_size(request, count) for request in server.requests)

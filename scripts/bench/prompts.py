@@ -20,7 +20,7 @@ from typing import Any
 from agent.agents.registry import make_agent
 from agent.config import configure
 from agent.episodes.loop import run_episode
-from agent.evaluation.runs.spec import make_plan
+from agent.evaluation.runs.spec import make_run_spec
 from agent.models.base import Capabilities, Completion, Message, Scores
 from tests.backends.policy import Solver
 from worlds.alfworld.data.tasks import LAYOUT
@@ -98,7 +98,9 @@ def run(data: Path | None) -> list[str]:
 
 
 async def _play(agent: str, split: str, limit: int | None, count: Count) -> list[_Episode]:
-    plan = make_plan(configure({"agent": agent, "model": "openai:bench@http://127.0.0.1:9/v1", "split": split, "limit": limit}))
+    plan = make_run_spec(
+        configure({"agent": agent, "model": "openai:bench@http://127.0.0.1:9/v1", "split": split, "limit": limit})
+    )
     found: list[_Episode] = []
     for selected in plan.manifest.tasks:
         model = _Heard()

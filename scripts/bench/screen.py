@@ -129,7 +129,7 @@ def _scrub(place: Path) -> list[str]:
 async def _recorded(place: Path) -> Path:
     """An episode of so many turns, with a thought for each."""
     from agent.agents.registry import make_agent
-    from agent.episodes.loop import Terms, run_episode
+    from agent.episodes.loop import EpisodeConfig, run_episode
     from agent.episodes.record import EpisodeRecorder
     from agent.models.registry import make_model
     from worlds.registry import make_world
@@ -141,7 +141,9 @@ async def _recorded(place: Path) -> Path:
     model = make_model(f"scripted:{script}")
     record = place / "long.jsonl"
     with EpisodeRecorder(record) as listen:
-        await run_episode(env, make_agent("react", world=world, model=model), Terms(world.engine, max_turns=TURNS), listen)
+        await run_episode(
+            env, make_agent("react", world=world, model=model), EpisodeConfig(world.engine, max_turns=TURNS), listen
+        )
     return record
 
 

@@ -68,12 +68,12 @@ def slow(model: str) -> None:
     """A game that is watched, of a slow model in a slow world."""
     from agent.config import Settings
     from tui.app import HousequestApp
-    from tui.play.game import Game
+    from tui.play.game import GameConfig
     from tui.play.screen import PlayScreen
     from worlds.registry import make_world
 
     world = make_world("alfworld")
-    game = Game(
+    game = GameConfig(
         cast("World", cast("object", _SlowWorld(world))),
         world.task(HOUSE),
         "react",

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.agents.registry import make_agent
-from agent.episodes.events import Called, Clocked, Ended, Event
-from agent.episodes.loop import Terms, run_episode
+from agent.episodes.events import CallTiming, Ended, Event, ModelCall
+from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Capabilities, Completion, Message, Scores
 from tests.backends.lota import Lister
 from tests.backends.policy import Solver
@@ -87,18 +87,18 @@ def conversation(scene: Scene) -> str:
     """All that was said in the episode: of each call what is new in its prompt, and the reply."""
     world = make_world("alfworld")
     player = make_agent(scene.agent, world=world, model=Answering(scene.policy, scene.can), settings=scene.settings)
-    told: list[Called | Ended] = []
+    told: list[ModelCall | Ended] = []
 
-    def listen(event: Event | Clocked) -> None:
-        if isinstance(event, Event) and isinstance(event.body, Called | Ended):
+    def listen(event: Event | CallTiming) -> None:
+        if isinstance(event, Event) and isinstance(event.body, ModelCall | Ended):
             told.append(event.body)
 
-    terms = Terms(world.engine, frozenset({"type"}), rule_statements=scene.rules)
+    terms = EpisodeConfig(world.engine, frozenset({"type"}), rule_statements=scene.rules)
     asyncio.run(run_episode(world.open(world.task(scene.house)), player, terms, listen))
     return "\n".join(_written(body) for body in told)
 
 
-def _written(body: Called | Ended) -> str:
+def _written(body: ModelCall | Ended) -> str:
     if isinstance(body, Ended):
         return f"##### {body.outcome} after {body.steps} steps\n"
     parts = [f"##### {body.role}, after {body.kept} messages"]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agent.agents.registry import make_agent
-from agent.episodes.events import Called, Clocked, Ended, Event
-from agent.episodes.loop import Terms, run_episode
+from agent.episodes.events import CallTiming, Ended, Event, ModelCall
+from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.record import EpisodeRecorder, read_episode
 from agent.models.registry import make_model
 from tests.backends.server import Recorded, Server, answer, saying
@@ -49,7 +49,7 @@ class Played:
 
     events: list[Event]
     requests: list[Recorded]
-    clocks: list[Clocked]
+    clocks: list[CallTiming]
     record: bytes
 
     @property
@@ -61,7 +61,7 @@ class Played:
     @property
     def calls(self) -> int:
         """How many requests the record counts."""
-        return sum(event.body.calls or 1 for event in self.events if isinstance(event.body, Called))
+        return sum(event.body.calls or 1 for event in self.events if isinstance(event.body, ModelCall))
 
     def kinds(self) -> list[str]:
         return [event.body.kind for event in self.events]
@@ -91,17 +91,17 @@ def play(
     """Play ``task`` with ``agent``, whose model is the endpoint's, into the file ``record``."""
     server.requests.clear()
     server.probing = answer if agent in SCORING or (settings or {}).get("exact") else saying("ready")
-    clocks: list[Clocked] = []
+    clocks: list[CallTiming] = []
 
     async def episode() -> None:
         model = make_model(server.model(), timeout=timeout, retries=retries, wait=0.001)
         player = make_agent(agent, world=world, model=model, settings=settings)
         # The name in the record, so that two servers' records can be compared.
-        terms = Terms(world.engine, grants, max_turns, model="openai:tester", settings=dict(settings or {}))
+        terms = EpisodeConfig(world.engine, grants, max_turns, model="openai:tester", settings=dict(settings or {}))
 
-        def listen(event: Event | Clocked) -> None:
+        def listen(event: Event | CallTiming) -> None:
             recorder(event)
-            if isinstance(event, Clocked):
+            if isinstance(event, CallTiming):
                 clocks.append(event)
 
         try:

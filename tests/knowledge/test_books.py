@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.episodes.events import Event, Stepped
-from agent.episodes.loop import Terms, run_episode
+from agent.episodes.loop import EpisodeConfig, run_episode
 from knowledge.library import library
 from knowledge.rules import Rule
 from scripts.clumsy import Clumsy
@@ -74,7 +74,7 @@ def test_clumsy_play_is_often_refused_and_the_same_again() -> None:
         events: list[Event] = []
         env = world.open(world.task("generated:690"))
         listen = lambda event: events.append(event) if isinstance(event, Event) else None  # noqa: E731
-        asyncio.run(run_episode(env, Clumsy(world.expert()), Terms(world.engine), listen))
+        asyncio.run(run_episode(env, Clumsy(world.expert()), EpisodeConfig(world.engine), listen))
         env.close()
         return events
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.choosing import Choice, Concern, concern, tokens
+from knowledge.choosing import Concern, RuleBudget, concern, tokens
 from knowledge.rules import Rule
 from worlds.alfworld.text.belief import Belief, begin, update
 from worlds.base import Observation
@@ -38,11 +38,11 @@ def told(*rules: Rule) -> tuple[str, ...]:
 def test_at_the_beginning_those_for_the_task_are_told() -> None:
     task = concern(HOT_EGG)
     assert (task.type, {"egg", "garbagecan", "microwave"} <= task.kinds) == ("pick_heat_then_place_in_recep", True)
-    assert ids(Choice(BOOK, 1_000).about(task).next(KITCHEN)) == ["general", "heating", "eggs"]
+    assert ids(RuleBudget(BOOK, 1_000).about(task).next(KITCHEN)) == ["general", "heating", "eggs"]
 
 
 def test_a_rule_waits_until_its_thing_is_at_hand() -> None:
-    choice, task = Choice(BOOK, 1_000), concern(HOT_EGG)
+    choice, task = RuleBudget(BOOK, 1_000), concern(HOT_EGG)
     before = told(*choice.about(task).next(KITCHEN))
     assert choice.about(task).next(KITCHEN, before) == ()
     cabinet = update(KITCHEN, "go to cabinet 1", Observation("You arrive at cabinet 1. The cabinet 1 is closed."))
@@ -78,15 +78,15 @@ def test_a_people_s_sentence_names_things_too() -> None:
 
 def test_where_the_type_cannot_be_told_rules_about_types_come_last() -> None:
     task = concern("do something with the microwave")
-    assert ids(Choice(BOOK, 1_000).about(task).next()) == ["general", "heating", "cooling"]
-    short = Choice(BOOK, tokens(GENERAL.statement) + 1)
+    assert ids(RuleBudget(BOOK, 1_000).about(task).next()) == ["general", "heating", "cooling"]
+    short = RuleBudget(BOOK, tokens(GENERAL.statement) + 1)
     assert ids(short.about(task).next()) == []  # a part is kept for what waits
-    assert ids(Choice((HEATING, GENERAL), tokens(GENERAL.statement)).about(task).next()) == ["general"]
+    assert ids(RuleBudget((HEATING, GENERAL), tokens(GENERAL.statement)).about(task).next()) == ["general"]
 
 
 def test_a_part_of_the_budget_is_kept_for_what_comes_up() -> None:
     general = tuple(Rule(f"g{number}", f"General rule number {number} is this.") for number in range(30))
-    choice = Choice((*general, CABINETS), 100)
+    choice = RuleBudget((*general, CABINETS), 100)
     first = choice.about(Concern()).next(KITCHEN)
     cost = sum(tokens(rule.statement) for rule in first)
     assert 100 - tokens(CABINETS.statement) - tokens(general[-1].statement) < cost <= 100 - tokens(CABINETS.statement)
@@ -113,7 +113,7 @@ _BELIEFS = st.sampled_from([None, KITCHEN, replace(KITCHEN, at="cabinet 1"), rep
 def test_the_budget_holds_and_nothing_is_told_twice(
     rules: list[Rule], budget: int, goal: str, beliefs: list[Belief | None]
 ) -> None:
-    choice, task = Choice(tuple(rules), budget), concern(goal)
+    choice, task = RuleBudget(tuple(rules), budget), concern(goal)
     said: tuple[str, ...] = ()
     for belief in beliefs:
         chosen = choice.about(task).next(belief, said)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config import configure
-from agent.episodes.events import Body, Called, Ended, Event, Intervened, Planned, Started, Stepped
+from agent.episodes.events import Body, Ended, Event, Intervened, ModelCall, Planned, Started, Stepped
 from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.spec import make_plan
+from agent.evaluation.runs.spec import make_run_spec
 
 OPENING = "You are in a hall. You see a key 1.\n\nYour task is to: bring the coin to the study."
 REFUSAL = "Nothing happens."
@@ -47,7 +47,7 @@ def plan(revision: int, reason: str = "stuck") -> Planned:
     return Planned(role="reasoner", steps=("find it", "take it"), revision=revision, reason=reason)
 
 
-CALL = Called(role="react", kept=0, added=(), reply="x", finish="stop", prompt_tokens=10, completion_tokens=2)
+CALL = ModelCall(role="react", kept=0, added=(), reply="x", finish="stop", prompt_tokens=10, completion_tokens=2)
 
 
 def rewound() -> list[Said]:
@@ -104,6 +104,6 @@ def play(folder: Path, limit: int = 12, max_steps: int = 50, split: str = "gener
     flags = {"world": world, "agent": "expert", "split": split, "limit": limit, "max_steps": max_steps}
     # In a thread: a test may be in an event loop of its own.
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, run_batch(make_plan(configure(flags)), folder)).result()
+        pool.submit(asyncio.run, run_batch(make_run_spec(configure(flags)), folder)).result()
     _played[terms] = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     return folder

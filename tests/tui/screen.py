@@ -15,7 +15,7 @@ from textual.screen import Screen
 from agent.config import Settings
 from tests.waiting import PATIENCE
 from tui.app import HousequestApp
-from tui.play.game import Game
+from tui.play.game import GameConfig
 from tui.play.screen import PlayScreen
 from worlds.base import World
 from worlds.registry import make_world
@@ -31,10 +31,12 @@ _NAMES = {" ": "space", "?": "question_mark", ":": "colon"}
 SIZES = ((80, 24), (120, 40), (200, 60))
 
 
-def game(task: str = EGG, agent: str = "expert", *, world: World | None = None, record: bool = True, **settings: Any) -> Game:
+def game(
+    task: str = EGG, agent: str = "expert", *, world: World | None = None, record: bool = True, **settings: Any
+) -> GameConfig:
     """A game as quick as it can be watched; ``settings`` are configured ones."""
     world = world or make_world("scripted" if task.startswith("demo:") else "alfworld")
-    return Game(world, world.task(task), agent, Settings(agent=agent, **settings), record, speed=1000.0)
+    return GameConfig(world, world.task(task), agent, Settings(agent=agent, **settings), record, speed=1000.0)
 
 
 def showing(make: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> HousequestApp:

@@ -20,9 +20,9 @@ _ELSEWHERE = ("engine", "goals", "habits", "rules", "grant", "max_steps")
 
 def evaluate_plans(configuration: Configuration, folder: Path | None, limits: Budget, *, dry_run: bool, as_json: bool) -> None:
     """Ask a planner for its plans and print what they are worth. Interrupted, the same command goes on."""
-    from agent.evaluation.runs.budget import Purse
+    from agent.evaluation.runs.budget import BudgetTracker
     from agent.plans.run import make_run
-    from agent.plans.work import Sitting, carry_out
+    from agent.plans.work import PlanRunOptions, carry_out
     from tui import terminal
     from tui.commands import running
     from tui.commands.progress import ProgressLine
@@ -44,8 +44,8 @@ def evaluate_plans(configuration: Configuration, folder: Path | None, limits: Bu
         return
     terminal.note(f"{len(run.tasks)} of {run.manifest.of} instructions ({run.config.split}), into {place}")
     line = ProgressLine()
-    sitting = Sitting(settings.workers, settings.timeout, prices, line)
-    work = carry_out(run, place, sitting, Purse(limits))
+    sitting = PlanRunOptions(settings.workers, settings.timeout, prices, line)
+    work = carry_out(run, place, sitting, BudgetTracker(limits))
     rows = running.carry_out(work, line, lambda: f"{line.done} of {len(run.tasks)} finished")
     _show(run.manifest, rows, as_json)
     if any(row.outcome == "error" for row in rows):

@@ -12,7 +12,7 @@ from tui.commands import options
 
 if TYPE_CHECKING:
     from agent.config import Configuration
-    from agent.evaluation.runs.spec import Plan
+    from agent.evaluation.runs.spec import RunSpec
     from tui.commands.progress import ProgressLine
 
 
@@ -46,8 +46,8 @@ def evaluate(
 ) -> None:
     """Play many tasks with one agent and print a report. Interrupted, the same command goes on."""
     from agent.config import configure, given_path
-    from agent.evaluation.runs.budget import Purse, read_budget
-    from agent.evaluation.runs.spec import make_plan
+    from agent.evaluation.runs.budget import BudgetTracker, read_budget
+    from agent.evaluation.runs.spec import make_run_spec
     from tui import terminal
     from tui.commands.running import Round, check_budget, play_round, remarks, unheard
     from worlds.registry import PLANS
@@ -66,7 +66,7 @@ def evaluate(
 
         evaluate_plans(configuration, place, limits, dry_run=dry_run, as_json=as_json)
         return
-    plan = make_plan(configuration)
+    plan = make_run_spec(configuration)
     check_budget(limits, configuration.settings, plan)
     folder = place or plan.default_folder
     for line in (*remarks(plan), *unheard(configuration.settings, plan)):
@@ -75,12 +75,12 @@ def evaluate(
         _dry_run(configuration, plan, folder, as_json)
         return
     opening = f"{plan.config.split}: {plan.selection}, into {folder}"
-    play_round(Round(plan, folder, configuration.settings, again, opening), Purse(limits), _told)
+    play_round(Round(plan, folder, configuration.settings, again, opening), BudgetTracker(limits), _told)
     if _report(configuration, folder, as_json):
         raise typer.Exit(1)
 
 
-def _dry_run(configuration: Configuration, plan: Plan, folder: Path, as_json: bool) -> None:
+def _dry_run(configuration: Configuration, plan: RunSpec, folder: Path, as_json: bool) -> None:
     from tui import terminal
     from tui.commands.running import about_rules
     from tui.text import printable
@@ -103,7 +103,7 @@ def _dry_run(configuration: Configuration, plan: Plan, folder: Path, as_json: bo
     terminal.show(printable(line) for line in lines)
 
 
-def _about_cost(configuration: Configuration, plan: Plan, folder: Path) -> str:
+def _about_cost(configuration: Configuration, plan: RunSpec, folder: Path) -> str:
     from agent.evaluation.runs.estimate import estimate
 
     if plan.model is None:

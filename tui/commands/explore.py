@@ -56,7 +56,7 @@ def explore(
 ) -> None:
     """Play, learn rules from what happened, check them, and put them into a book. Interrupted, the same command goes on."""
     from agent.config import configure, given_path
-    from agent.evaluation.runs.budget import Purse, read_budget
+    from agent.evaluation.runs.budget import BudgetTracker, read_budget
     from agent.explorer.chunks import Size
     from agent.explorer.explore import Aim
     from agent.explorer.plan import Wish, plan_exploration
@@ -81,7 +81,7 @@ def explore(
         terminal.show([f"Would play {about}", *about_rules(exploration.run)])
         return
     terminal.note(about)
-    report = play_exploration(exploration, folder, aim, configuration.settings, Purse(limits), retry_errors=again)
+    report = play_exploration(exploration, folder, aim, configuration.settings, BudgetTracker(limits), retry_errors=again)
     _show(report, folder, as_json)
     if report.played.errors or report.lost:
         raise typer.Exit(1)

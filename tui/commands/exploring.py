@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from agent.config import Settings
-from agent.evaluation.runs.batch import Sitting
-from agent.evaluation.runs.budget import Budget, Purse
+from agent.evaluation.runs.batch import RunOptions
+from agent.evaluation.runs.budget import Budget, BudgetTracker
 from agent.explorer.explore import Aim, Company, explore
 from agent.explorer.plan import Exploration
 from agent.explorer.report import Report
@@ -27,7 +27,7 @@ def check_prices(budget: Budget, settings: Settings, exploration: Exploration) -
 
 
 def play_exploration(
-    exploration: Exploration, folder: Path, aim: Aim, settings: Settings, purse: Purse, *, retry_errors: bool
+    exploration: Exploration, folder: Path, aim: Aim, settings: Settings, purse: BudgetTracker, *, retry_errors: bool
 ) -> Report:
     """Carry out an exploration to its end. Interrupted or stopped, it says so and raises ``typer.Exit(130)``."""
     playing, learning = ProgressLine(), ProgressLine()
@@ -36,7 +36,7 @@ def play_exploration(
         playing.close()
         learning.say(text)
 
-    sitting = Sitting(
+    sitting = RunOptions(
         workers=settings.workers,
         retry_errors=retry_errors,
         time_limit=settings.timeout,

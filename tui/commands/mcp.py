@@ -28,7 +28,7 @@ def mcp(
     import asyncio
 
     from agent.config import configure
-    from agent.integrations.games import Offer
+    from agent.integrations.games import HostOptions
     from agent.integrations.mcp_server import serve_http, serve_stdio
     from tui import terminal
     from worlds.paths import state_folder
@@ -38,7 +38,7 @@ def mcp(
     chosen = make_world(settings.world, engine=settings.engine, goals=settings.goals)
     if settings.split is not None:
         chosen.tasks(settings.split)  # an unknown split is told before any client comes
-    offer = Offer(
+    offer = HostOptions(
         world=chosen,
         split=settings.split,
         types=settings.type,

@@ -48,7 +48,7 @@ def measure(
     Both are told the other accepted rules of the book, unless --alone is given. Interrupted, the same command goes on.
     """
     from agent.config import configure, given_path
-    from agent.evaluation.runs.budget import Purse, read_budget
+    from agent.evaluation.runs.budget import BudgetTracker, read_budget
     from agent.evaluation.runs.sweep import SweepFolder
     from agent.evaluation.runs.worth import plan_measurement, worth
     from tui import terminal
@@ -72,7 +72,7 @@ def measure(
         _dry_run(measurement, folder, as_json)
         return
     measurement.begin(folder)
-    purse = Purse(limits)
+    purse = BudgetTracker(limits)
     for trial in measurement.trials:
         run = folder.run(trial.folder)
         opening = f"{trial.arm}: {trial.plan.config.split}, {trial.plan.selection}, into {run.path}"

@@ -10,7 +10,7 @@ from tui.commands import options
 
 if TYPE_CHECKING:
     from agent.config import Settings
-    from tui.play.game import Game, Mode
+    from tui.play.game import GameConfig, Mode
     from worlds.base import Task, World
 
 FIRST_HOUSE = "generated:690"
@@ -82,7 +82,7 @@ def play(
         _show(None, None, settings, record, speed)
         return
 
-    from tui.play.game import HUMAN, Game, play_game
+    from tui.play.game import HUMAN, GameConfig, play_game
 
     chosen_world = world_of(settings)
     chosen = _choose_task(chosen_world, settings, task, random)
@@ -94,26 +94,26 @@ def play(
     player = settings.agent or (shown if settings.model else None)
     if screen:
         usual = HUMAN if (named and seat is None) or seat == "you" else shown
-        game = Game(chosen_world, chosen, player or usual, settings, record, speed)
+        game = GameConfig(chosen_world, chosen, player or usual, settings, record, speed)
         _show(game, seat or ("you" if game.agent == HUMAN else "watch"), settings, record, speed)
         return
     player = player or (HUMAN if named and terminal.interactive() else None)
     if player == HUMAN and terminal.interactive():
         terminal.show([_YOU_PLAY])
     if player is not None:
-        _finish(play_game(Game(chosen_world, chosen, player, settings, record, speed)).outcome)
+        _finish(play_game(GameConfig(chosen_world, chosen, player, settings, record, speed)).outcome)
         return
 
     look = terminal.look()
     terminal.show(look.wrapped(_EXPERT_PLAYS if shown == "expert" else _MODEL_PLAYS))
     pace = speed or (DEMO_SPEED if terminal.interactive() else None)
-    ended = play_game(Game(chosen_world, chosen, shown, settings, record, pace))
+    ended = play_game(GameConfig(chosen_world, chosen, shown, settings, record, pace))
     terminal.show(_WHAT_NEXT.format(command=terminal.command()).splitlines())
     if terminal.interactive():
         answer = terminal.read_line("\nPress Enter to play this house yourself now, or q and Enter to leave: ")
         if answer is not None and not answer.strip():
             terminal.show([f"\n{_YOU_PLAY}"])
-            ended = play_game(Game(chosen_world, chosen, HUMAN, settings, record))
+            ended = play_game(GameConfig(chosen_world, chosen, HUMAN, settings, record))
     _finish(ended.outcome)
 
 
@@ -169,7 +169,7 @@ def _mode(text: str | None, agent: str | None, screen: bool) -> Mode | None:
     return found
 
 
-def _show(game: Game | None, mode: Mode | None, settings: Settings, record: bool, speed: float | None) -> None:
+def _show(game: GameConfig | None, mode: Mode | None, settings: Settings, record: bool, speed: float | None) -> None:
     """Open the screen, at ``game`` or, without one, at home, and say afterwards what was recorded."""
     from tui import terminal
     from tui.app import HousequestApp, screen_of

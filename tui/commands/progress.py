@@ -8,13 +8,13 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agent.evaluation.runs.batch import Progress
+    from agent.evaluation.runs.batch import RunProgress
 
 BEAT = 0.5
 """Seconds between two looks at a run of which nothing has finished meanwhile."""
 
 
-def progress_text(progress: Progress, seconds: float, width: int) -> str:
+def progress_text(progress: RunProgress, seconds: float, width: int) -> str:
     """The line, of at most ``width`` columns, ``seconds`` after the run went on: what matters least is left out first."""
     from agent.evaluation.runs.cost import money
 
@@ -75,7 +75,7 @@ class ProgressLine:
         """How often it wants to be told, in seconds, though nothing has finished; None: never."""
         return BEAT if self._live is not None else None
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: RunProgress) -> None:
         """Show ``progress``."""
         from tui import terminal
 

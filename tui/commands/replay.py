@@ -50,7 +50,7 @@ def _tell(path: Path, seconds: float, step: bool) -> None:
     """Tell it in plain text, ``seconds`` a turn."""
     import time
 
-    from agent.episodes.events import Ended, Spent, Stepped
+    from agent.episodes.events import Ended, Stepped, TurnSpent
     from agent.episodes.record import read_episode
     from tui import terminal
     from tui.play.plain import Narrator
@@ -60,7 +60,7 @@ def _tell(path: Path, seconds: float, step: bool) -> None:
     for event in read_episode(path):
         body = event.body
         terminal.show(narrator.lines(event))
-        if isinstance(body, Stepped | Spent):
+        if isinstance(body, Stepped | TurnSpent):
             if step and terminal.read_line("") is None:
                 return
             time.sleep(seconds)

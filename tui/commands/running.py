@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import typer
 
 from agent.config import Settings
-from agent.evaluation.runs.batch import Sitting, run_batch
-from agent.evaluation.runs.budget import Budget, Purse, Stopped
-from agent.evaluation.runs.spec import Plan
+from agent.evaluation.runs.batch import RunOptions, run_batch
+from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
+from agent.evaluation.runs.spec import RunSpec
 from tui import terminal
 from tui.commands.progress import ProgressLine
 from worlds.errors import ConfigurationError, shown
@@ -30,14 +30,14 @@ class Round:
     ``opening`` announces it, once it has begun.
     """
 
-    plan: Plan
+    plan: RunSpec
     folder: Path
     settings: Settings
     retry_errors: bool = False
     opening: str = ""
 
 
-def remarks(plan: Plan) -> list[str]:
+def remarks(plan: RunSpec) -> list[str]:
     """What a reader of the figures must know about the tasks."""
     remarks = [plan.selection.warning] if plan.selection.warning else []
     if plan.config.goals != "template":
@@ -49,13 +49,13 @@ def remarks(plan: Plan) -> list[str]:
     return remarks
 
 
-def unheard(settings: Settings, plan: Plan) -> list[str]:
+def unheard(settings: Settings, plan: RunSpec) -> list[str]:
     """That rules were given to an agent that takes none."""
     told = settings.rules is not None and plan.config.rules is None
     return [f"The agent {plan.config.agent!r} takes no rules; it plays without {shown(settings.rules)}."] if told else []
 
 
-def about_rules(plan: Plan) -> list[str]:
+def about_rules(plan: RunSpec) -> list[str]:
     """How many rules an episode may be told, and about how many tokens they are."""
     from knowledge.choosing import concern, tokens
 
@@ -79,7 +79,7 @@ def _spread(numbers: Iterable[int]) -> str:
     return f"{ends[0]:,}" if ends[0] == ends[-1] else f"{ends[0]:,} to {ends[-1]:,}"
 
 
-def check_budget(budget: Budget, settings: Settings, plan: Plan) -> None:
+def check_budget(budget: Budget, settings: Settings, plan: RunSpec) -> None:
     """Raises ``ConfigurationError`` for a budget of money where no price is known."""
     if budget.money is not None and plan.model is not None and settings.prices_of(plan.model) is None:
         name = plan.config.model or ""
@@ -89,11 +89,11 @@ def check_budget(budget: Budget, settings: Settings, plan: Plan) -> None:
         )
 
 
-def play_round(round: Round, purse: Purse, told: Callable[[ProgressLine], None] | None = None) -> None:
+def play_round(round: Round, purse: BudgetTracker, told: Callable[[ProgressLine], None] | None = None) -> None:
     """Play a run to its end. Interrupted, or stopped by ``purse`` or its model, it says so and raises ``typer.Exit(130)``."""
     plan, settings = round.plan, round.settings
     line = ProgressLine(round.opening)
-    sitting = Sitting(
+    sitting = RunOptions(
         workers=settings.workers,
         retry_errors=round.retry_errors,
         time_limit=settings.timeout,

@@ -10,7 +10,7 @@ import typer
 
 from agent.evaluation.analysis.standings import Standing, as_text, read_standings
 from agent.evaluation.analysis.standings import as_json as figures
-from agent.evaluation.runs.budget import Budget, Purse
+from agent.evaluation.runs.budget import Budget, BudgetTracker
 from agent.evaluation.runs.estimate import estimate
 from agent.evaluation.runs.sweep import SweepFolder, Trial, plan_sweep, read_sweep
 from tui import terminal
@@ -33,7 +33,7 @@ def play_sweep(
         _dry_run(folder, trials, as_json=as_json)
         return
     folder.begin(trials)
-    purse = Purse(budget)
+    purse = BudgetTracker(budget)
     for number, trial in enumerate(trials, start=1):
         settings, place = trial.configuration.settings, folder.path / trial.folder
         opening = f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}: {trial.plan.selection}, into {place}"

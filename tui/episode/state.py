@@ -13,23 +13,23 @@ from typing import Literal
 
 from agent.episodes.events import (
     Body,
-    Called,
-    Clocked,
-    Consulted,
+    CallTiming,
     Ended,
     Event,
     Failed,
     Intervened,
     Judged,
+    ModelCall,
+    ParseFailed,
     Planned,
     Player,
     Progressed,
     Proposed,
-    Spent,
+    RulesShown,
     Started,
     Stepped,
     Thought,
-    Unreadable,
+    TurnSpent,
 )
 from worlds.alfworld.text.belief import Belief
 from worlds.base import Observation
@@ -153,9 +153,9 @@ class State:
         return replace(self, moment=self.moments[event], effort=self.efforts[event], last=event)
 
 
-def apply(state: State, event: Event | Clocked) -> State:
+def apply(state: State, event: Event | CallTiming) -> State:
     """``state`` after ``event``; a clock adds to the effort alone."""
-    if isinstance(event, Clocked):
+    if isinstance(event, CallTiming):
         effort = _clocked(state.effort, event)
         told = event.of == state.last
         # Copied by the union of the proxies, not item by item: it is done at every event.
@@ -163,7 +163,7 @@ def apply(state: State, event: Event | Clocked) -> State:
         return replace(state, effort=effort, efforts=efforts)
     parent = state.moments.get(event.parent, Moment()) if event.parent is not None else Moment()
     moment = _after(parent, event)
-    effort = _called(state.effort, event.body) if isinstance(event.body, Called) else state.effort
+    effort = _called(state.effort, event.body) if isinstance(event.body, ModelCall) else state.effort
     went_back = isinstance(event.body, Intervened) and event.body.action == "rewind"
     return State(
         moment=moment,
@@ -177,7 +177,7 @@ def apply(state: State, event: Event | Clocked) -> State:
     )
 
 
-def replayed(events: Iterable[Event | Clocked], state: State | None = None) -> State:
+def replayed(events: Iterable[Event | CallTiming], state: State | None = None) -> State:
     """``state``, or an empty one, after all ``events``."""
     state = State() if state is None else state
     for event in events:
@@ -203,7 +203,7 @@ def _after(moment: Moment, event: Event) -> Moment:
             reader = belief_reader(started.world)
             opening = reader.begin(Observation(started.opening)) if reader else None
             return Moment(started=started, belief=opening, before=opening, anchor=event.id)
-        case Consulted(rules=rules):
+        case RulesShown(rules=rules):
             return replace(moment, rules=(*moment.rules, *rules))
         case Thought(role=role, text=text):
             return _aside(moment, Aside("thought", role, text))
@@ -215,7 +215,7 @@ def _after(moment: Moment, event: Event) -> Moment:
             return _aside(moment, Aside("plan", planned.role, words))
         case Progressed(step=step):
             return replace(moment, step=step)
-        case Unreadable() as unreadable:
+        case ParseFailed() as unreadable:
             way = "it was asked twice" if unreadable.final else "it is asked again"
             return _aside(moment, Aside("fault", unreadable.role, f"its reply could not be read: {unreadable.reason} ({way})"))
         case Proposed(command=command):
@@ -228,11 +228,11 @@ def _after(moment: Moment, event: Event) -> Moment:
             return _aside(told, Aside("person", PERSON, f"{action} {text}".strip()))
         case Stepped() as stepped:
             return _stepped(moment, event.id, stepped)
-        case Spent(turn=turn):
+        case TurnSpent(turn=turn):
             return _turned(moment, _entry(moment, event.id, turn))
         case Ended() as ended:
             return replace(moment, ended=ended, proposal=None, failure=None)
-        case Called():
+        case ModelCall():
             return moment
 
 
@@ -268,7 +268,7 @@ def _turned(moment: Moment, entry: Entry) -> Moment:
     )
 
 
-def _called(effort: Effort, called: Called) -> Effort:
+def _called(effort: Effort, called: ModelCall) -> Effort:
     return replace(
         effort,
         calls=effort.calls + (called.calls or 1),
@@ -277,6 +277,6 @@ def _called(effort: Effort, called: Called) -> Effort:
     )
 
 
-def _clocked(effort: Effort, clocked: Clocked) -> Effort:
+def _clocked(effort: Effort, clocked: CallTiming) -> Effort:
     cached = effort.cached if clocked.cached is None else (effort.cached or 0) + clocked.cached
     return replace(effort, seconds=effort.seconds + clocked.seconds, cached=cached)

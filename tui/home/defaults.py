@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from agent.config import Settings
     from tui.home.catalogue import Catalogue
     from tui.home.recent import Recent, Record
-    from tui.play.game import Game
+    from tui.play.game import GameConfig
     from worlds.base import Task
 
 
@@ -25,7 +25,7 @@ class Player:
     grants: tuple[str, ...] = ()
 
 
-def make_game(catalogue: Catalogue, task: Task, player: Player) -> Game:
+def make_game(catalogue: Catalogue, task: Task, player: Player) -> GameConfig:
     """The game of ``task`` with ``player``. Raises a ``HousequestError`` where it could not begin."""
     from pydantic import ValidationError
 
@@ -47,7 +47,7 @@ def make_game(catalogue: Catalogue, task: Task, player: Player) -> Game:
     return _checked(catalogue, task, settings)
 
 
-def resume_game(catalogue: Catalogue, record: Record, settings: Settings, recent: Recent) -> Game:
+def resume_game(catalogue: Catalogue, record: Record, settings: Settings, recent: Recent) -> GameConfig:
     """The game that broke off as ``record``, under the terms it began with. Raises a ``HousequestError``."""
     from tui.home.recent import settings_for
 
@@ -57,16 +57,18 @@ def resume_game(catalogue: Catalogue, record: Record, settings: Settings, recent
     return _checked(catalogue, catalogue.world(settings).task(record.started.task), settings)
 
 
-def _checked(catalogue: Catalogue, task: Task, settings: Settings) -> Game:
+def _checked(catalogue: Catalogue, task: Task, settings: Settings) -> GameConfig:
     from agent.agents.registry import default_agent
-    from tui.play.game import Game
+    from tui.play.game import GameConfig
 
-    game = Game(catalogue.world(settings), task, settings.agent or default_agent(settings.model, settings.world), settings)
+    game = GameConfig(
+        catalogue.world(settings), task, settings.agent or default_agent(settings.model, settings.world), settings
+    )
     check(game)
     return game
 
 
-def check(game: Game) -> None:
+def check(game: GameConfig) -> None:
     """Raises a ``HousequestError`` where ``game`` could not begin. Nobody is called, and nothing stays open."""
     from agent.models.registry import parse_model
     from tui.play.game import model_of, terms_of

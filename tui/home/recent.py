@@ -160,7 +160,7 @@ def _age(file: Path) -> tuple[str, int, str]:
 
 
 def _record(path: Path) -> Record:
-    from agent.episodes.events import Ended, Spent, Started, Stepped, branch
+    from agent.episodes.events import Ended, Started, Stepped, TurnSpent, branch
     from agent.episodes.record import read_episode
 
     try:
@@ -170,7 +170,7 @@ def _record(path: Path) -> Record:
     first, last = (events[0].body, events[-1].body) if events else (None, None)
     if not isinstance(first, Started):
         return Record(path, fault=f"{path} holds no game: it was interrupted before it began, or damaged.")
-    turns = sum(isinstance(event.body, Stepped | Spent) for event in events)
+    turns = sum(isinstance(event.body, Stepped | TurnSpent) for event in events)
     return Record(path, first, last if isinstance(last, Ended) else None, turns)
 
 
@@ -207,13 +207,13 @@ def settings_for(started: Started, settings: Settings, recent: Recent) -> Settin
 
 def _model(started: Started, settings: Settings, recent: Recent) -> str | None:
     from agent.agents.registry import BUILTIN
-    from agent.evaluation.runs.spec import placeless
+    from agent.evaluation.runs.spec import portable_name
 
     if started.model is None:
         return None
     for name in _given(settings.model, *recent.models, BUILTIN):
         with suppress(HousequestError):
-            if placeless(name) == started.model:
+            if portable_name(name) == started.model:
                 return name
     raise ConfigurationError(
         f"This game was played with {started.model}: press m, name it with its address or options, and try again."

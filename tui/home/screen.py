@@ -30,7 +30,7 @@ from worlds.errors import ConfigurationError, HousequestError
 
 if TYPE_CHECKING:
     from agent.config import Settings
-    from tui.play.game import Game, Mode
+    from tui.play.game import GameConfig, Mode
 
 SETTLED = 0.5
 """Seconds after which a game that was left has been put away."""
@@ -75,13 +75,13 @@ LINE = (
 class HomeScreen(LeavingScreen):
     """Where a game is chosen. What the ``settings`` name is preselected; recent choices fill the rest.
 
-    ``record`` and ``speed`` are handed on to each ``tui.play.game.Game``.
+    ``record`` and ``speed`` are handed on to each ``tui.play.game.GameConfig``.
     """
 
     class Chosen(Message):
         """``game`` is to be played in ``mode``; ``resume`` is the record of a game that broke off and goes on."""
 
-        def __init__(self, game: Game, mode: Mode, resume: Path | None = None) -> None:
+        def __init__(self, game: GameConfig, mode: Mode, resume: Path | None = None) -> None:
             super().__init__()
             self.game = game
             self.mode: Mode = mode

@@ -13,11 +13,11 @@ from typing import Literal
 
 from agent.agents.registry import make_agent, model_for, needs_model, resolve_settings, takes_rules
 from agent.config import Settings
-from agent.episodes.events import Clocked, Ended, Event
-from agent.episodes.loop import Listener, Terms, run_episode
+from agent.episodes.events import CallTiming, Ended, Event
+from agent.episodes.loop import EpisodeConfig, EventListener, run_episode
 from agent.episodes.overseer import Proceed, Unattended
 from agent.episodes.record import EpisodeRecorder
-from agent.evaluation.runs.spec import habits_label, placeless, read_rules, slug
+from agent.evaluation.runs.spec import habits_label, portable_name, read_rules, slug
 from agent.models.base import Model
 from agent.models.registry import make_model
 from tui import terminal
@@ -37,7 +37,7 @@ Mode = Literal["watch", "step", "you", "race"]
 
 
 @dataclass(frozen=True, slots=True)
-class Game:
+class GameConfig:
     """What is played, by whom, and how: ``speed`` limits the turns shown a second."""
 
     world: World
@@ -73,7 +73,7 @@ def pause(speed: float) -> float:
     return 1 / speed
 
 
-def play_game(game: Game) -> Ended:
+def play_game(game: GameConfig) -> Ended:
     """Play ``game`` to its end. Raises what the world, the model and the configuration raise before it begins."""
     terms = terms_of(game)
     if game.settings.rules and terms.choice is None:
@@ -93,7 +93,7 @@ def play_game(game: Game) -> Ended:
             _tell_record(path)
 
 
-async def _play(game: Game, terms: Terms, path: Path | None) -> Ended:
+async def _play(game: GameConfig, terms: EpisodeConfig, path: Path | None) -> Ended:
     look = terminal.look()
     env = game.world.open(game.task, diagnosis="diagnosis" in terms.grants)
     model = model_of(game)
@@ -106,7 +106,7 @@ async def _play(game: Game, terms: Terms, path: Path | None) -> Ended:
         overseer = Paced(game.speed) if game.speed is not None else None
         with _recorder(path) as record:
 
-            def listen(event: Event | Clocked) -> None:
+            def listen(event: Event | CallTiming) -> None:
                 record(event)
                 if isinstance(event, Event):
                     terminal.show(narrator.lines(event))
@@ -119,7 +119,7 @@ async def _play(game: Game, terms: Terms, path: Path | None) -> Ended:
 
 
 @contextmanager
-def _recorder(path: Path | None) -> Generator[Listener, None, None]:
+def _recorder(path: Path | None) -> Generator[EventListener, None, None]:
     """What keeps the record; without ``path``, something that keeps none."""
     if path is None:
         yield lambda _: None
@@ -161,19 +161,19 @@ def _tell_record(path: Path) -> None:
         terminal.note(f"\nRecorded as far as it went in {part}")
 
 
-def terms_of(game: Game) -> Terms:
+def terms_of(game: GameConfig) -> EpisodeConfig:
     """On what terms ``game`` is played. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     settings = game.settings
     rules = read_rules(settings.rules, settings.rules_budget) if settings.rules else None
     if not (takes_rules(game.agent) or game.agent == HUMAN):
         rules = None
     model = game.model
-    return Terms(
+    return EpisodeConfig(
         engine=game.world.engine,
         grants=frozenset(settings.grant),
         max_turns=settings.max_steps,
         seed=settings.seed or 0,
-        model=placeless(model) if model else None,
+        model=portable_name(model) if model else None,
         rules=rules.label if rules else None,
         habits=habits_label(settings.habits, game.world),
         choice=rules.choice if rules else None,
@@ -182,7 +182,7 @@ def terms_of(game: Game) -> Terms:
     )
 
 
-def model_of(game: Game, name: str | None = None) -> Model | None:
+def model_of(game: GameConfig, name: str | None = None) -> Model | None:
     """The model named ``name``, else the configured one; None where the agent needs none. Raises ``ConfigurationError``."""
     if not needs_model(game.agent):
         return None
@@ -190,7 +190,7 @@ def model_of(game: Game, name: str | None = None) -> Model | None:
     return make_model(name, timeout=game.settings.timeout) if name else None
 
 
-def another(game: Game) -> Game:
+def another(game: GameConfig) -> GameConfig:
     """The same game with the next task of the same type in its split; after the last one it begins anew.
 
     Raises ``ConfigurationError`` where there is none.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent.episodes.events import Ended, Event
 from tui.background import aside
 from tui.episode.state import Moment, State, apply
-from tui.play.game import Game
+from tui.play.game import GameConfig
 from tui.play.session import Session, Told
 from tui.play.situation import Situation
 from tui.play.status import Status
@@ -31,7 +31,7 @@ class Look:
         self._events: list[Event] = []
 
     @property
-    def game(self) -> Game:
+    def game(self) -> GameConfig:
         """What is played."""
         return self.session.game
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agent.episodes.events import (
-    Consulted,
     Ended,
     Event,
     Failed,
     Intervened,
     Judged,
+    ParseFailed,
     Planned,
     Progressed,
-    Spent,
+    RulesShown,
     Started,
     Stepped,
     Thought,
-    Unreadable,
+    TurnSpent,
 )
 from tui.text import Look, cut
 
@@ -42,7 +42,7 @@ class Narrator:
         match event.body:
             case Started() as started:
                 yield from self._started(started)
-            case Consulted(rules=rules):
+            case RulesShown(rules=rules):
                 yield from self._aside("rules", f"the agent is shown {_many(len(rules), 'rule')}")
             case Thought(role=role, text=text):
                 yield from self._aside(role, cut(text, LONGEST_THOUGHT))
@@ -52,14 +52,14 @@ class Narrator:
                 yield from self._planned(planned)
             case Progressed(step=step) if step < len(self._plan):
                 yield from self._aside("plan", f"now step {step + 1}, {self._plan[step]}")
-            case Unreadable(role=role, reason=reason, final=final):
+            case ParseFailed(role=role, reason=reason, final=final):
                 way = "it was asked twice" if final else "it is asked again"
                 yield from self._aside(role, f"its reply could not be read: {reason} ({way})")
             case Failed(boundary=boundary, message=message):
                 yield from self._aside(boundary, cut(message, LONGEST_THOUGHT))
             case Intervened(action=action, text=text):
                 yield from self._aside("person", f"{action} {text}".strip())
-            case Spent(turn=turn):
+            case TurnSpent(turn=turn):
                 yield look.paint("dim", f"{turn:>2}   (no command)")
             case Stepped() as stepped:
                 yield from self._stepped(stepped)

@@ -18,7 +18,7 @@ from tui.dialogs import Pick
 from tui.episode.stage import Pane, Stage
 from tui.episode.story import Story
 from tui.home.recent import recall
-from tui.play.game import Game, Mode
+from tui.play.game import GameConfig, Mode
 from tui.play.keys import KEYS, LAST, explained
 from tui.play.line import Line
 from tui.play.looking import Look
@@ -61,7 +61,7 @@ class PlayScreen(Screen[None]):
     class Next(Message):
         """Another task like that of ``game`` is to be played in ``mode``."""
 
-        def __init__(self, game: Game, mode: Mode) -> None:
+        def __init__(self, game: GameConfig, mode: Mode) -> None:
             super().__init__()
             self.game = game
             self.mode: Mode = mode
@@ -69,7 +69,7 @@ class PlayScreen(Screen[None]):
     class Race(Message):
         """The person plays the task of ``game`` themselves, beside its agent."""
 
-        def __init__(self, game: Game) -> None:
+        def __init__(self, game: GameConfig) -> None:
             super().__init__()
             self.game = game
 
@@ -87,7 +87,7 @@ class PlayScreen(Screen[None]):
     PlayScreen { background: $background; }
     """
 
-    def __init__(self, game: Game, mode: Mode = "watch", resume: Path | None = None) -> None:
+    def __init__(self, game: GameConfig, mode: Mode = "watch", resume: Path | None = None) -> None:
         super().__init__()
         self._mode: Mode = mode
         self._resume = resume
@@ -304,7 +304,7 @@ class PlayScreen(Screen[None]):
         """Go to the next region."""
         self._stage.turn_on()
 
-    def _made(self, game: Game) -> Look:
+    def _made(self, game: GameConfig) -> Look:
         def hear(told: Told) -> None:
             self.post_message(self.Heard(session, told))
 
@@ -314,7 +314,7 @@ class PlayScreen(Screen[None]):
     def _play(self) -> None:
         self.run_worker(self.session.run(), name="game", group="game")
 
-    async def _begin_again(self, game: Game) -> None:
+    async def _begin_again(self, game: GameConfig) -> None:
         await self.session.close()
         self._look = self._made(game)
         self._play()
@@ -399,5 +399,5 @@ class PlayScreen(Screen[None]):
             self._say(printable(str(error)))
 
 
-def _prices(game: Game) -> Prices | None:
+def _prices(game: GameConfig) -> Prices | None:
     return game.settings.prices_of(game.model) if game.model else None

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agent.agents.base import Agent, Turn
-from agent.episodes.emitter import Listener
-from agent.episodes.events import Clocked, Ended, Event, Spent, Stepped
+from agent.episodes.emitter import EventListener
+from agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
 from agent.episodes.interruption import wait_for_end
 from agent.episodes.loop import run_episode
 from agent.episodes.overseer import (
@@ -33,17 +33,17 @@ from agent.episodes.overseer import (
     Verdict,
 )
 from agent.episodes.resume import resume_episode
-from agent.evaluation.runs.spec import placeless
+from agent.evaluation.runs.spec import portable_name
 from agent.models.base import Model
 from tui.background import aside
-from tui.play.game import HUMAN, Game, model_of
+from tui.play.game import HUMAN, GameConfig, model_of
 from tui.play.setup import Table, agent_of, lay, recorder
 from tui.play.status import CALM, PACES, Seat, Status, Waiting
 from worlds.errors import HousequestError
 
 R = TypeVar("R")
 
-Told = Event | Clocked | Status
+Told = Event | CallTiming | Status
 """What a session tells."""
 
 
@@ -56,14 +56,16 @@ class Session:
 
     attended = True
 
-    def __init__(self, game: Game, tell: Callable[[Told], None], *, seat: Seat = "watch", resume: Path | None = None) -> None:
+    def __init__(
+        self, game: GameConfig, tell: Callable[[Told], None], *, seat: Seat = "watch", resume: Path | None = None
+    ) -> None:
         self.game = game
         self.human = game.agent == HUMAN
         self.status = Status("you" if self.human else seat, pace=game.speed or PACES[CALM])
         self._resume = resume
         self._path: Path | None = None
         self._tell = tell
-        self._record: Listener | None = None
+        self._record: EventListener | None = None
         self._models: list[Model] = []
         self._task: asyncio.Task[None] | None = None
         self._word: Before | Verdict | None = None
@@ -179,7 +181,7 @@ class Session:
         """
         agent = await aside(partial(self._other_agent, name))
         if self.status.playing:
-            self._change = Change(agent, placeless(name))
+            self._change = Change(agent, portable_name(name))
             self._set(model=self._change.model)
             if self.status.waiting == "deciding":
                 self._interrupted.set()
@@ -383,8 +385,8 @@ class Session:
         else:
             self._record, self._path = record, record.path
 
-    def _hear(self, event: Event | Clocked) -> None:
-        if isinstance(event, Event) and isinstance(event.body, Stepped | Spent):
+    def _hear(self, event: Event | CallTiming) -> None:
+        if isinstance(event, Event) and isinstance(event.body, Stepped | TurnSpent):
             self._stepped = asyncio.get_running_loop().time()
         if self._record is not None:
             try:

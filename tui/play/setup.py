@@ -9,11 +9,11 @@ from pathlib import Path
 from agent.agents.base import Agent
 from agent.agents.human import Question
 from agent.agents.registry import make_agent, needs_model, resolve_settings
-from agent.episodes.events import Clocked, Event
-from agent.episodes.loop import Terms
+from agent.episodes.events import CallTiming, Event
+from agent.episodes.loop import EpisodeConfig
 from agent.episodes.record import EpisodeRecorder, read_played
 from agent.models.base import Model
-from tui.play.game import Game, clock_file, model_of, record_file, terms_of
+from tui.play.game import GameConfig, clock_file, model_of, record_file, terms_of
 from worlds.base import Env
 
 
@@ -24,11 +24,11 @@ class Table:
     env: Env
     agent: Agent
     model: Model | None
-    terms: Terms
-    recorded: tuple[Event | Clocked, ...] = ()
+    terms: EpisodeConfig
+    recorded: tuple[Event | CallTiming, ...] = ()
 
 
-def lay(game: Game, question: Question, resume: Path | None = None) -> Table:
+def lay(game: GameConfig, question: Question, resume: Path | None = None) -> Table:
     """Open all that ``game`` needs; ``question`` asks a person who plays alone, ``resume`` is the record to go on with.
 
     Raises what the world, the model, the record and the configuration raise.
@@ -40,14 +40,14 @@ def lay(game: Game, question: Question, resume: Path | None = None) -> Table:
     return Table(game.world.open(game.task, diagnosis="diagnosis" in terms.grants), agent, model, terms, recorded)
 
 
-def agent_of(game: Game, model: Model | None, question: Question | None) -> Agent:
+def agent_of(game: GameConfig, model: Model | None, question: Question | None) -> Agent:
     """The agent of ``game``, thinking with ``model``. Raises ``ConfigurationError``."""
     settings = game.settings
     given = resolve_settings(game.agent, settings.settings_of(game.agent))
     return make_agent(game.agent, world=game.world, model=model, settings=given, seed=settings.seed or 0, question=question)
 
 
-def recorder(game: Game, resume: Path | None, files: ExitStack) -> EpisodeRecorder:
+def recorder(game: GameConfig, resume: Path | None, files: ExitStack) -> EpisodeRecorder:
     """What records ``game``, in a new file or on with ``resume``, until ``files`` are closed. Raises ``OSError``."""
     path = resume.with_name(resume.name.removesuffix(".part")) if resume else record_file(game.task, game.agent)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from agent.agents.registry import needs_model
 from tui.episode.state import State
-from tui.play.game import HUMAN, Game
+from tui.play.game import HUMAN, GameConfig
 from tui.play.prompt import Key, Kind
 from tui.play.status import Status
 
@@ -56,7 +56,7 @@ class Situation:
     before the turn at which a game was lost.
     """
 
-    game: Game
+    game: GameConfig
     status: Status
     state: State
     cursor: int | None = None

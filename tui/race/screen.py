@@ -21,7 +21,7 @@ from tui.dialogs import Pick
 from tui.episode.header import GameHeader
 from tui.episode.house import HousePane
 from tui.episode.story import Story
-from tui.play.game import HUMAN, Game
+from tui.play.game import HUMAN, GameConfig
 from tui.play.keys import LAST, explained
 from tui.play.line import Line
 from tui.play.prompt import Prompt
@@ -96,7 +96,7 @@ class RaceScreen(Screen[None]):
     }
     """
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: GameConfig) -> None:
         super().__init__()
         rival = game.agent if game.agent != HUMAN else DEFAULT_RIVAL
         self._game = game

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent.episodes.events import Called, Clocked, Event, Intervened, Spent, Started, Stepped, branch
+from agent.episodes.events import CallTiming, Event, Intervened, ModelCall, Started, Stepped, TurnSpent, branch
 from agent.episodes.record import read_clocks, read_episode
 from agent.evaluation.analysis.failures import Failure, why
 from tui.episode.state import State, replayed
@@ -87,11 +87,11 @@ def read_recording(path: Path) -> Recording:
     return Recording(path, replayed(_timed(events, clocks)), _branches(events), tuple(faults))
 
 
-def _timed(events: Sequence[Event], clocks: Mapping[int, Clocked]) -> Iterator[Event | Clocked]:
+def _timed(events: Sequence[Event], clocks: Mapping[int, CallTiming]) -> Iterator[Event | CallTiming]:
     """The events with their clocks. A run keeps those of every attempt at an episode: what was no call this time has none."""
     for event in events:
         yield event
-        if isinstance(event.body, Called) and event.id in clocks:
+        if isinstance(event.body, ModelCall) and event.id in clocks:
             yield clocks[event.id]
 
 
@@ -133,7 +133,7 @@ def _stops(path: Sequence[Event]) -> tuple[Stop, ...]:
     replanned = False
     for event in path:
         replanned = replanned or event.body.kind == "planned"
-        if isinstance(event.body, Stepped | Spent):
+        if isinstance(event.body, Stepped | TurnSpent):
             refused = isinstance(event.body, Stepped) and not event.body.accepted
             stops.append(Stop(event.id, refused, replanned))
             replanned = False
@@ -143,11 +143,11 @@ def _stops(path: Sequence[Event]) -> tuple[Stop, ...]:
     return tuple(stops)
 
 
-def _clocks(path: Path, faults: list[str]) -> dict[int, Clocked]:
+def _clocks(path: Path, faults: list[str]) -> dict[int, CallTiming]:
     """The clocks of the episode by event, from the file beside it or from its run's, as far as they can be read."""
     stem = path.name.removesuffix(PART).removesuffix(".jsonl")
     own, runs = path.with_name(f"{stem}.{TIMING}"), path.parent.parent / TIMING
-    clocks: dict[int, Clocked] = {}
+    clocks: dict[int, CallTiming] = {}
     try:
         if own.is_file():
             clocks.update((clock.of, clock) for clock in read_clocks(own))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn, Unread
+from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
 from agent.agents.examples import Chooser
 from agent.agents.following import Course, Ended, Follower, Stuck, seen_kinds
 from agent.agents.llm_planner.role import LLM_PLANNER, Wording, request_text, system_text, written
@@ -139,7 +139,7 @@ class LlmPlanner:
         answer = await ask(LLM_PLANNER, self._model, (self._system,), request, emit, sampling)
         memory = replace(memory, asked=memory.asked + again)
         if answer.value is None:
-            return Unread(LLM_PLANNER.name, answer.reason), memory
+            return ParseFailure(LLM_PLANNER.name, answer.reason), memory
         memory = replace(
             memory,
             course=self._follower.take(memory.course, answer.value),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Idle, Turn, Unread
+from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.agents.examples import Chooser
 from agent.agents.lota.selector import DONE, NAME, Constrained, Prompted, Scored, Selector, numbered_skills
 from agent.episodes import events
@@ -138,7 +138,7 @@ class Lota:
             shown_rules=rules_after(turn, memory.shown_rules),
         )
         if answer.value is None:
-            return Unread(NAME, answer.reason), memory
+            return ParseFailure(NAME, answer.reason), memory
         emit(events.Thought(role=self.name, text=answer.value))
         if answer.value == DONE:
             return GiveUp("it takes the task for done"), memory

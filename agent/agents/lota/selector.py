@@ -91,7 +91,7 @@ class Constrained:
             return Answer(texts[call.reply], "", conversation)
         cut = f" It was cut off after {self.sampling.max_tokens} tokens." if call.finish == "length" else ""
         reason = f"it is none of the skills that it was held to.{cut}"
-        emit(events.Unreadable(role=NAME, reply=call.reply, reason=reason, final=True))
+        emit(events.ParseFailed(role=NAME, reply=call.reply, reason=reason, final=True))
         return Answer(None, reason, conversation)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Idle, Turn, Unread
+from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.agents.examples import Chooser
 from agent.agents.opex.executor import EXECUTOR, SKILLS, Order, library
 from agent.agents.opex.observer import OBSERVER
@@ -139,7 +139,7 @@ class Opex:
                     return refusal, memory
             order, reason, memory = await self._order(memory, turn, emit)
             if order is None:
-                return Unread(EXECUTOR.name, reason), memory
+                return ParseFailure(EXECUTOR.name, reason), memory
             refusal, memory = await self._follow(order, memory, turn, emit)
             if refusal is not None:
                 return refusal, memory
@@ -154,7 +154,7 @@ class Opex:
 
     # The planner.
 
-    async def _plan(self, memory: OpexMemory, turn: Turn, reason: str, emit: Emitter) -> tuple[Unread | None, OpexMemory]:
+    async def _plan(self, memory: OpexMemory, turn: Turn, reason: str, emit: Emitter) -> tuple[ParseFailure | None, OpexMemory]:
         if not self._parts.planner:
             return None, self._planned(memory, (memory.goal,), reason, emit)
         first = len(memory.planner.conversation) == 1
@@ -170,7 +170,7 @@ class Opex:
         )
         if answer.value is None:
             # What is left of a plan can still be followed.
-            return (None if memory.step < len(memory.plan) else Unread(PLANNER.name, answer.reason)), memory
+            return (None if memory.step < len(memory.plan) else ParseFailure(PLANNER.name, answer.reason)), memory
         said = [part for part in (answer.value.kind and f"Kind of task: {answer.value.kind}.", answer.value.thought) if part]
         if said:
             emit(events.Thought(role=PLANNER.name, text=" ".join(said)))
@@ -229,7 +229,9 @@ class Opex:
         executor = Minds(answer.conversation, rules_after(turn, memory.executor.shown_rules))
         return answer.value, answer.reason, replace(memory, executor=executor, unseen=())
 
-    async def _follow(self, order: Order, memory: OpexMemory, turn: Turn, emit: Emitter) -> tuple[Unread | None, OpexMemory]:
+    async def _follow(
+        self, order: Order, memory: OpexMemory, turn: Turn, emit: Emitter
+    ) -> tuple[ParseFailure | None, OpexMemory]:
         if order.thought:
             emit(events.Thought(role=EXECUTOR.name, text=order.thought))
         if order.move == "finish" and order.done:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from agent.agents.base import Agent, Decision, Emitter, Grants, Memory, Said, Turn, Unread
+from agent.agents.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
 from agent.agents.examples import Chooser
 from agent.agents.pet import eliminator, tracker, verdict
 from agent.agents.pet.subtasks import SUBTASKS, Shot, bare, question
@@ -142,7 +142,7 @@ class Pet:
             return failure, memory
         return await self._act(memory, turn, emit)
 
-    async def look(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[Unread | None, PetMemory]:
+    async def look(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, PetMemory]:
         """Plan, track and eliminate: everything but act. A failure spends the turn. Raises ``Unsupported``, ``ModelError``."""
         probable = await self._probable()
         memory = self._hear(memory, turn)
@@ -186,7 +186,7 @@ class Pet:
 
     # Plan (section 3.1).
 
-    async def _plan(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[Unread | None, PetMemory]:
+    async def _plan(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, PetMemory]:
         kinds = () if memory.belief is None else (one.kind for one in memory.belief.receptacles)
         examples = await self._chooser.choose(memory.goal, kinds)
         # The nearest comes last, right before the question.
@@ -195,7 +195,7 @@ class Pet:
         tell_rules(turn, (), emit)
         answer = await self._ask(SUBTASKS, text, emit)
         if answer.value is None:
-            return Unread(SUBTASKS.name, answer.reason), replace(memory, plan=())
+            return ParseFailure(SUBTASKS.name, answer.reason), replace(memory, plan=())
         emit(events.Planned(role=SUBTASKS.name, steps=answer.value, revision=0, reason="the episode begins"))
         return None, replace(memory, plan=answer.value, since=0)
 
@@ -314,7 +314,7 @@ class _Beneath:
 
     emit: Emitter
 
-    def __call__(self, body: Said, timing: Timing | None = None) -> None:
+    def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None:
         match body:
             case events.Planned(role=role, steps=steps):
                 self.emit(events.Thought(role=role, text=f"Plan:\n{numbered(steps)}"))

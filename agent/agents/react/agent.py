@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from agent.agents.base import Act, Decision, Emitter, Grants, Turn, Unread
+from agent.agents.base import Act, Decision, Emitter, Grants, ParseFailure, Turn
 from agent.agents.react.role import REACT
 from agent.episodes import events
 from agent.models.base import Message, Model
@@ -52,7 +52,7 @@ class React:
         answer = await ask(REACT, self._model, memory.conversation, text, emit, self._sampling)
         memory = replace(memory, conversation=answer.conversation, shown_rules=rules_after(turn, memory.shown_rules), last=None)
         if answer.value is None:
-            return Unread(REACT.name, answer.reason), memory
+            return ParseFailure(REACT.name, answer.reason), memory
         if answer.value.thought:
             emit(events.Thought(role=REACT.name, text=answer.value.thought))
         return Act(answer.value.command), replace(memory, last=answer.value.command)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from agent.agents.base import Act, Decision, Emitter, Grants, Idle, Turn, Unread
+from agent.agents.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from agent.agents.reasoner_actor.actor import ACTOR, Grounding
 from agent.agents.reasoner_actor.reasoner import REASONER
 from agent.agents.reasoner_actor.talk import Brief, Chat, Minds, PlanMemory, Talk
@@ -79,7 +79,7 @@ class ReasonerActor:
                 return failure, memory
             answer, memory = await talk.act(memory, turn, emit, revised=memory.revision != before, again=True)
         if answer.value is None:
-            return Unread(ACTOR.name, answer.reason), memory
+            return ParseFailure(ACTOR.name, answer.reason), memory
         return self._grounded(answer.value, memory, emit)
 
     def _trigger(self, memory: PlanMemory, turn: Turn, *, reviews: bool) -> str | None:
@@ -113,7 +113,7 @@ class ReasonerActor:
 
     async def _plan(
         self, talk: Talk, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
-    ) -> tuple[Unread | Idle | None, PlanMemory]:
+    ) -> tuple[ParseFailure | Idle | None, PlanMemory]:
         answer, memory = await talk.plan(memory, turn, reason, emit)
         memory = replace(
             memory,
@@ -124,7 +124,7 @@ class ReasonerActor:
         )
         if answer.value is None:
             # A plan that is there can still be followed; without one the turn is spent.
-            return (None if memory.plan else Unread(REASONER.name, answer.reason)), memory
+            return (None if memory.plan else ParseFailure(REASONER.name, answer.reason)), memory
         if answer.value.thought:
             emit(events.Thought(role=REASONER.name, text=answer.value.thought))
         steps = answer.value.steps

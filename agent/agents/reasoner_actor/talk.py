@@ -163,7 +163,7 @@ class Brief:
             scene = replace(scene, failed=(*scene.failed, memory.plan))
         scene = replace(scene, hints=scene.hints + turn.hints)
         if rules := brief.about(memory.goal, scene.belief, turn.rules):
-            emit(events.Consulted(rules=tuple(rules)))
+            emit(events.RulesShown(rules=tuple(rules)))
         text = brief.planning(memory.goal, scene.belief, rules, scene.hints, scene.failed)
         answer = await ask(REASONER, self._model, (), text, emit, self._sampling)
         return answer, replace(memory, scene=scene)
@@ -191,7 +191,7 @@ class Brief:
         )
         reply = clean(completion.text)
         emit(
-            events.Called(
+            events.ModelCall(
                 role=ACTOR.name,
                 kept=0,
                 added=tuple(events.Message(role=m.role, content=m.content) for m in conversation),

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn, Unread
+from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
 from agent.agents.examples import Chooser
 from agent.agents.following import Course, Ended, Follower, Stuck, seen_kinds, was_seen
 from agent.agents.socratic.advisor import CAUSE, VALIDITY
@@ -157,7 +157,7 @@ class Socratic:
             role, reason, conversation, found = DECOMPOSER.name, thought.reason, thought.conversation, thought.value
         memory = replace(memory, decomposer=conversation, found=found)
         if found is None:
-            return Unread(role, reason), memory
+            return ParseFailure(role, reason), memory
         emit(events.Thought(role=role, text=found))
         return None, memory
 
@@ -222,7 +222,7 @@ class Socratic:
             asked=memory.asked + (memory.revision >= 0),
         )
         if answer.value is None:
-            return Unread(SOCRATIC_PLANNER.name, answer.reason), memory
+            return ParseFailure(SOCRATIC_PLANNER.name, answer.reason), memory
         if answer.value.change:
             emit(events.Thought(role=SOCRATIC_PLANNER.name, text=answer.value.change))
         course = self._follower.take(memory.course, answer.value.subgoals)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.episodes.events import Ended, Event, Spent, Started, Stepped
+from agent.episodes.events import Ended, Event, Started, Stepped, TurnSpent
 from worlds.alfworld.text.belief import Belief, Item, kind
 from worlds.alfworld.text.goals import TYPES, Goal, Treatment, guess_goal, read_goal
 from worlds.base import Observation
@@ -42,7 +42,7 @@ class Case:
         self.ended = ended
         self.started = next((event.body for event in played if isinstance(event.body, Started)), None)
         self.steps = [event.body for event in played if isinstance(event.body, Stepped)]
-        spent = [event.body for event in played if isinstance(event.body, Spent)]
+        spent = [event.body for event in played if isinstance(event.body, TurnSpent)]
         self.unread = [body.turn for body in spent if body.reason is None]
         self.idle = [body for body in spent if body.reason is not None]
         self.last = max((ended.turns, *(step.turn for step in self.steps), *(body.turn for body in spent)))

@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Literal
 
 from agent.episodes.events import (
-    Called,
-    Consulted,
     Ended,
     Event,
     Failed,
     Intervened,
     Judged,
+    ModelCall,
+    ParseFailed,
     Planned,
     Player,
     Progressed,
-    Spent,
+    RulesShown,
     Started,
     Stepped,
     Thought,
-    Unreadable,
+    TurnSpent,
     branch,
 )
 from agent.episodes.record import read_episode
@@ -44,7 +44,7 @@ class Told:
     """One turn. ``command`` is None where no reply could be read; ``before`` is what led to it, in order."""
 
     number: int
-    before: tuple[Aside | Called, ...]
+    before: tuple[Aside | ModelCall, ...]
     command: str | None = None
     observation: str = ""
     accepted: bool = True
@@ -63,7 +63,7 @@ class Transcript:
 
     started: Started | None
     turns: tuple[Told, ...]
-    after: tuple[Aside | Called, ...]
+    after: tuple[Aside | ModelCall, ...]
     ended: Ended | None
 
     @property
@@ -91,13 +91,13 @@ def transcribe(events: Iterable[Event]) -> Transcript:
     started: Started | None = None
     ended: Ended | None = None
     turns: list[Told] = []
-    before: list[Aside | Called] = []
+    before: list[Aside | ModelCall] = []
     plan: tuple[str, ...] = ()
     for event in branch(list(events)):
         match event.body:
             case Started() as body:
                 started = body
-            case Called() as called:
+            case ModelCall() as called:
                 before.append(called)
             case Thought(role=role, text=text):
                 before.append(Aside("thought", role, text))
@@ -109,16 +109,16 @@ def transcribe(events: Iterable[Event]) -> Transcript:
             case Progressed(role=role, step=step):
                 now = f", {plan[step]}" if 0 <= step < len(plan) else ""
                 before.append(Aside("plan", role, f"now step {step + 1}{now}"))
-            case Unreadable(role=role, reason=reason, final=final):
+            case ParseFailed(role=role, reason=reason, final=final):
                 way = "it was asked twice" if final else "it is asked again"
                 before.append(Aside("unreadable", role, f"its reply could not be read: {reason} ({way})"))
-            case Consulted(rules=rules):
+            case RulesShown(rules=rules):
                 before.append(Aside("rules", "rules", "\n".join(rules)))
             case Failed(boundary=boundary, message=message):
                 before.append(Aside("failed", boundary, message))
             case Intervened(action=action, text=text):
                 before.append(Aside("person", "person", f"{action} {text}".strip()))
-            case Spent(turn=turn):
+            case TurnSpent(turn=turn):
                 turns.append(Told(turn, tuple(before)))
                 before = []
             case Stepped() as step:

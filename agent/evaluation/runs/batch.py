@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from agent.agents.base import Agent, Particular
+from agent.agents.base import Agent, RequiresCapabilities
 from agent.config import Prices
-from agent.episodes.events import Clocked, Event
-from agent.episodes.loop import Terms, run_episode
+from agent.episodes.events import CallTiming, Event
+from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.record import EpisodeRecorder, cut_off_end, read_episode
 from agent.episodes.resume import resume_episode
 from agent.evaluation.analysis.metrics import Summary, summarise
-from agent.evaluation.runs.budget import Halt, Purse, Stopped, used_before
+from agent.evaluation.runs.budget import BudgetTracker, RunHalted, Stopped, used_before
 from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.metered import MeteredModel
 from agent.evaluation.runs.result import Result, Selected, Tally
-from agent.evaluation.runs.spec import Plan
+from agent.evaluation.runs.spec import RunSpec
 from agent.models.base import Model
 from worlds.base import Step, Task, World
 from worlds.errors import ConfigurationError
@@ -30,7 +30,7 @@ from worlds.wrappers import Wrapper
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """How far a run is. ``resumed`` of the ``done`` episodes were finished before this command began.
 
     ``won`` is None where there is nothing to win, as when rules are learned. ``active`` calls of the model are in flight of at
@@ -47,14 +47,14 @@ class Progress:
     cost: float | None = None
 
 
-Watcher = Callable[[Progress], None]
+Watcher = Callable[[RunProgress], None]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """What a system says where there is no room: on the disk, for this user, in a file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class RunOptions:
     """How a run is played this time; nothing of it is part of what the run is.
 
     ``workers`` episodes are in flight. With ``retry_errors``, episodes that errored are played again. ``time_limit`` is a
@@ -73,21 +73,23 @@ class Sitting:
     say: Callable[[str], None] | None = None
 
 
-async def run_batch(plan: Plan, folder: Path, sitting: Sitting | None = None, purse: Purse | None = None) -> Summary:
+async def run_batch(
+    plan: RunSpec, folder: Path, sitting: RunOptions | None = None, purse: BudgetTracker | None = None
+) -> Summary:
     """Play what is not yet finished of ``plan`` in ``folder``, until ``purse`` has nothing more to give.
 
     Cancelled or stopped, it leaves a folder that can be gone on with. Raises ``Stopped`` where the purse, the model or a full
     disk ended it before it was through, and ``ConfigurationError`` where the folder holds another run, and for an agent or a
     model that cannot be made or used.
     """
-    sitting, purse = sitting or Sitting(), purse or Purse()
+    sitting, purse = sitting or RunOptions(), purse or BudgetTracker()
     run = RunFolder(folder)
     tasks = plan.manifest.tasks
     model = sitting.model or _make_model(plan.model, sitting.time_limit)
     try:
         metered = None if model is None else MeteredModel(model, purse, sitting.prices)
         batch = _Batch(run, plan, metered, sitting, purse)
-        if isinstance(batch.agent, Particular):
+        if isinstance(batch.agent, RequiresCapabilities):
             await batch.agent.check()
         with run.locked():
             run.begin(plan.manifest)
@@ -118,7 +120,7 @@ def _make_model(name: str | None, timeout: float) -> Model | None:
     return make_model(name, timeout=timeout)
 
 
-def _make_agent(plan: Plan, model: Model | None) -> Agent:
+def _make_agent(plan: RunSpec, model: Model | None) -> Agent:
     from agent.agents.registry import make_agent
 
     config = plan.config
@@ -135,7 +137,9 @@ def _standing(run: RunFolder, tasks: tuple[Selected, ...]) -> list[Result]:
 class _Batch:
     """The episodes of a run that are still to be played."""
 
-    def __init__(self, run: RunFolder, plan: Plan, model: MeteredModel | None, sitting: Sitting, purse: Purse) -> None:
+    def __init__(
+        self, run: RunFolder, plan: RunSpec, model: MeteredModel | None, sitting: RunOptions, purse: BudgetTracker
+    ) -> None:
         self._run = run
         self._plan = plan
         self._model = model
@@ -175,7 +179,7 @@ class _Batch:
             selected = Selected.of(task)
             try:
                 result = await self._episode(task, selected, clock)
-            except Halt:
+            except RunHalted:
                 return
             self._results.append(result)
             self._outcomes[result.outcome] += 1
@@ -206,7 +210,7 @@ class _Batch:
         path = self._run.episode(selected)
         with EpisodeRecorder(path, clock=clock, label=episode_name(selected), resume=bool(recorded)) as recorder:
 
-            def listen(event: Event | Clocked) -> None:
+            def listen(event: Event | CallTiming) -> None:
                 recorder(event)
                 tally(event)
 
@@ -239,7 +243,7 @@ class _Batch:
     def _tell(self) -> None:
         if self._sitting.watcher is not None:
             won, errors, model = self._outcomes["won"], self._outcomes["error"], self._model
-            progress = Progress(
+            progress = RunProgress(
                 done=len(self._results),
                 total=len(self._plan.selection.tasks),
                 won=won,
@@ -255,7 +259,7 @@ class _Batch:
 class _Opening(Wrapper):
     """An env that is opened by its reset, so that a game that cannot be opened is an episode that errored."""
 
-    def __init__(self, world: World, task: Task, terms: Terms) -> None:
+    def __init__(self, world: World, task: Task, terms: EpisodeConfig) -> None:
         self._world = world
         self._task = task
         self._diagnosis = "diagnosis" in terms.grants

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config import Prices
-from agent.episodes.events import Called
+from agent.episodes.events import ModelCall
 from agent.episodes.record import read_episode
 from agent.evaluation.runs.cost import Tokens, cost
 from agent.evaluation.runs.cost import money as amount
@@ -36,7 +36,7 @@ class Stopped(HousequestError):
         self.way_on = way_on
 
 
-class Halt(BaseException):
+class RunHalted(BaseException):
     """An episode is left where it is: no ``Exception``, so that it is not taken for a fault of the agent's or the model's."""
 
 
@@ -83,16 +83,16 @@ NONE = Tokens()
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class Spending:
     """Calls that were answered, their tokens, and what these cost; None where no price is known."""
 
     calls: int = 0
     tokens: Tokens = NONE
     money: float | None = None
 
-    def __add__(self, other: Used) -> Used:
+    def __add__(self, other: Spending) -> Spending:
         cached = None if self.tokens.cached is other.tokens.cached is None else _sum(self.tokens.cached, other.tokens.cached)
-        return Used(
+        return Spending(
             self.calls + other.calls,
             Tokens(self.tokens.prompt + other.tokens.prompt, self.tokens.completion + other.tokens.completion, cached=cached),
             None if self.money is other.money is None else (self.money or 0.0) + (other.money or 0.0),
@@ -107,7 +107,7 @@ def _sum(one: int | None, other: int | None) -> int:
     return (one or 0) + (other or 0)
 
 
-class Purse:
+class BudgetTracker:
     """What was used of a budget, by all that draw on it; belongs to one event loop.
 
     Calls are never more than allowed. Tokens and money are known when a call is answered, so that calls which are in flight by
@@ -116,7 +116,7 @@ class Purse:
 
     def __init__(self, budget: Budget | None = None) -> None:
         self.budget = budget or Budget()
-        self.used = Used()
+        self.used = Spending()
         self.calling = 0
         self._began = time.monotonic()
         self._why: HousequestError | None = None
@@ -144,18 +144,18 @@ class Purse:
         """Have ``listener`` called when even calls that wait for the endpoint shall not begin any more."""
         self._listeners.append(listener)
 
-    def add(self, used: Used) -> None:
+    def add(self, used: Spending) -> None:
         """Count what was used before."""
         self.used += used
 
     def begin(self, calls: int = 1) -> None:
-        """Begin a call, or so many that belong together. Raises ``Halt`` where they may not begin."""
+        """Begin a call, or so many that belong together. Raises ``RunHalted`` where they may not begin."""
         budget = self.budget
         if self.over():
-            raise Halt
+            raise RunHalted
         if budget.calls is not None and self.used.calls + self.calling + calls > budget.calls:
             self._why = self._why or _used_up(f"{budget.calls:,} calls")
-            raise Halt
+            raise RunHalted
         self.calling += calls
 
     def end(self, completion: Completion | None, prices: Prices | None, calls: int = 1) -> None:
@@ -165,7 +165,7 @@ class Purse:
             return
         usage, cached = completion.usage, completion.timing.cached
         tokens = Tokens(usage.prompt or 0, usage.completion or 0, cached)
-        self.used += Used(calls, tokens, cost(tokens, prices) if prices is not None else None)
+        self.used += Spending(calls, tokens, cost(tokens, prices) if prices is not None else None)
         uncounted = usage.prompt is None and usage.completion is None
         if uncounted and (self.budget.tokens is not None or self.budget.money is not None):
             what = "The model does not say how many tokens it used, so that a budget of them, or of money, cannot be kept."
@@ -203,14 +203,14 @@ def _used_up(what: str) -> Stopped:
     return Stopped(f"The budget of {what} is used up.", "The same command with a larger budget goes on with it.")
 
 
-def used_before(run: RunFolder, tasks: Sequence[Selected], results: Iterable[Result], prices: Prices | None) -> Used:
+def used_before(run: RunFolder, tasks: Sequence[Selected], results: Iterable[Result], prices: Prices | None) -> Spending:
     """What earlier sittings of a run have used, from its records: finished episodes, and those that broke off.
 
     An episode that was played again after an error left nothing of its first trial.
     """
     clocks = clocks_of(run, tasks)
     finished = {result.task: result for result in results}
-    used = Used()
+    used = Spending()
     for task in tasks:
         if task.id in finished:
             result, cached = finished[task.id], clocks[task.id].cached if task.id in clocks else None
@@ -229,12 +229,12 @@ def used_before(run: RunFolder, tasks: Sequence[Selected], results: Iterable[Res
     return used
 
 
-def _priced(calls: int, tokens: Tokens, prices: Prices | None) -> Used:
-    return Used(calls, tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
+def _priced(calls: int, tokens: Tokens, prices: Prices | None) -> Spending:
+    return Spending(calls, tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
 
 
-def _calls(part: Path) -> Iterator[Called]:
+def _calls(part: Path) -> Iterator[ModelCall]:
     with suppress(ConfigurationError):  # a damaged record, which is set aside when its task is played
         for event in read_episode(part):
-            if isinstance(event.body, Called):
+            if isinstance(event.body, ModelCall):
                 yield event.body

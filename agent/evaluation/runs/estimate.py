@@ -12,7 +12,7 @@ from agent.config import Prices
 from agent.evaluation.runs.cost import Tokens, cost, money
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result
-from agent.evaluation.runs.spec import Manifest, Plan
+from agent.evaluation.runs.spec import Manifest, RunSpec
 from worlds.errors import ConfigurationError
 
 MOST_LOOKED_AT = 1_000
@@ -43,7 +43,7 @@ class Estimate:
         )
 
 
-def estimate(plan: Plan, folder: Path, prices: Prices | None, runs: Path = Path("runs")) -> Estimate | None:
+def estimate(plan: RunSpec, folder: Path, prices: Prices | None, runs: Path = Path("runs")) -> Estimate | None:
     """What is left of ``plan`` in ``folder`` would cost; None where no run there or below ``runs`` says anything of it.
 
     The run that is most alike counts: this one, else one of the same agent, settings and model, of the same agent and model, of

@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.agents.base import Said
+from agent.agents.base import AgentEvent
 from agent.agents.examples import Chooser
 from agent.agents.llm_planner.role import LLM_PLANNER, Wording, request_text, system_text
-from agent.episodes.events import Called
+from agent.episodes.events import ModelCall
 from agent.evaluation.analysis.statistics import Interval, wilson
 from agent.models.base import Message, Model, Timing
 from agent.roles.base import Sampling, ask
@@ -119,11 +119,11 @@ async def _judged(model: Model, arm: Arm, choosing: Chooser, example: Example, s
     house = begin(example.trajectory.opening)
     chosen = await choosing.choose(example.goal, {one.kind for one in house.receptacles}, without=example.origin)
     text = request_text(example.goal, tuple(map(shot_of, chosen)), arm.wording)
-    calls: list[Called] = []
+    calls: list[ModelCall] = []
 
-    def hear(body: Said, timing: Timing | None = None) -> None:
+    def hear(body: AgentEvent, timing: Timing | None = None) -> None:
         del timing
-        if isinstance(body, Called):
+        if isinstance(body, ModelCall):
             calls.append(body)
 
     answer = await ask(LLM_PLANNER, model, (Message("system", system_text(arm.wording)),), text, hear, sampling)

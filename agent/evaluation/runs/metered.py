@@ -7,19 +7,19 @@ from contextlib import contextmanager
 from typing import Any
 
 from agent.config import Prices
-from agent.evaluation.runs.budget import Halt, Purse, Stopped
+from agent.evaluation.runs.budget import BudgetTracker, RunHalted, Stopped
 from agent.models.base import Bias, Capabilities, Completion, Message, Model, Scores
-from agent.models.openai.rate_limiter import Gated
+from agent.models.openai.rate_limiter import RateLimited
 from worlds.errors import ConfigurationError, ModelError
 
 
 class MeteredModel:
-    """Passes calls on to ``model`` while ``purse`` lets them begin; raises ``Halt`` where it does not.
+    """Passes calls on to ``model`` while ``purse`` lets them begin; raises ``RunHalted`` where it does not.
 
     An error that every other call would meet alike is no matter of the episode that met it first: it stops them all.
     """
 
-    def __init__(self, model: Model, purse: Purse, prices: Prices | None) -> None:
+    def __init__(self, model: Model, purse: BudgetTracker, prices: Prices | None) -> None:
         self._model = model
         self._purse = purse
         self._prices = prices
@@ -32,12 +32,12 @@ class MeteredModel:
     @property
     def active(self) -> int:
         """How many calls are in flight; those that wait for the endpoint are not."""
-        return self._model.gate.active if isinstance(self._model, Gated) else self._purse.calling
+        return self._model.gate.active if isinstance(self._model, RateLimited) else self._purse.calling
 
     @property
     def limit(self) -> int | None:
         """How many calls the endpoint takes at once; None while nothing has said so."""
-        return self._model.gate.limit if isinstance(self._model, Gated) else None
+        return self._model.gate.limit if isinstance(self._model, RateLimited) else None
 
     @property
     def brief(self) -> bool:
@@ -99,14 +99,14 @@ class MeteredModel:
         try:
             yield
         except ModelError as error:
-            if not error.hopeless:
+            if not error.fatal:
                 raise
             self._purse.stop(Stopped(str(error)))
-            raise Halt from error
+            raise RunHalted from error
         except ConfigurationError as error:
             self._purse.stop(error)
-            raise Halt from error
+            raise RunHalted from error
 
     def _dismiss(self) -> None:
-        if isinstance(self._model, Gated):
-            self._model.gate.dismiss(Halt())
+        if isinstance(self._model, RateLimited):
+            self._model.gate.dismiss(RunHalted())

@@ -8,14 +8,14 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.episodes.events import (
-    Called,
-    Clocked,
+    CallTiming,
     Ended,
     Event,
+    ModelCall,
     Outcome,
+    ParseFailed,
     Started,
     Stepped,
-    Unreadable,
     branch,
 )
 from agent.evaluation.analysis.failures import Failure, why
@@ -82,7 +82,7 @@ class Tally:
         self._task = task
         self._events: list[Event] = []
 
-    def __call__(self, event: Event | Clocked) -> None:
+    def __call__(self, event: Event | CallTiming) -> None:
         """Hear one event."""
         if isinstance(event, Event):
             self._events.append(event)
@@ -103,7 +103,7 @@ def result_of(task: Selected, events: Sequence[Event]) -> Result | None:
         return None
     started = next((body for body in played if isinstance(body, Started)), None)
     steps = [body for body in played if isinstance(body, Stepped)]
-    calls = [body for body in played if isinstance(body, Called)]
+    calls = [body for body in played if isinstance(body, ModelCall)]
     return Result(
         number=task.number,
         task=task.id,
@@ -119,7 +119,7 @@ def result_of(task: Selected, events: Sequence[Event]) -> Result | None:
         met=steps[-1].met if steps else None,
         conditions=steps[-1].conditions if steps else None,
         calls=sum(call.calls or 1 for call in calls),
-        unreadable=sum(isinstance(body, Unreadable) for body in played),
+        unreadable=sum(isinstance(body, ParseFailed) for body in played),
         prompt_tokens=total(call.prompt_tokens for call in calls),
         completion_tokens=total(call.completion_tokens for call in calls),
         boundary=ended.boundary,

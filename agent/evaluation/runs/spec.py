@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from agent.config import RULES_BUDGET, Configuration, Grant, Scalar, check_habits, given_path, world_of
-from agent.episodes.loop import Terms
+from agent.episodes.loop import EpisodeConfig
 from agent.evaluation.runs.result import Selected
 from agent.evaluation.runs.selection import Selection, select
 from knowledge.rules import Kind
@@ -25,7 +25,7 @@ from worlds.base import World
 from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from knowledge.choosing import Choice
+    from knowledge.choosing import RuleBudget
     from knowledge.rulebook import Rulebook
     from knowledge.rules import Rule
 
@@ -38,7 +38,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Listed(_Frozen):
+class FrozenRule(_Frozen):
     """A rule that may be told, and by what it is chosen."""
 
     id: str
@@ -48,7 +48,7 @@ class Listed(_Frozen):
     objects: tuple[str, ...] = ()
 
 
-class Rules(_Frozen):
+class FrozenRules(_Frozen):
     """The rules that the agent may be told: the book's name and digest, its accepted rules, and how many tokens an episode has
     for them. ``part`` says in a few words where others of its rules are meant. A run from before there was a ``budget`` has
     None, and was told all at once.
@@ -58,7 +58,7 @@ class Rules(_Frozen):
     sha256: str
     part: str = ""
     budget: int | None = None
-    rules: tuple[Listed, ...]
+    rules: tuple[FrozenRule, ...]
 
     @model_validator(mode="before")
     @classmethod
@@ -82,13 +82,13 @@ class Rules(_Frozen):
         return tuple(rule.statement for rule in self.rules)
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> RuleBudget:
         """The same as what is chosen from."""
-        from knowledge.choosing import Choice
+        from knowledge.choosing import RuleBudget
         from knowledge.rules import Rule
 
         chosen = (Rule(each.id, each.statement, each.kind, each.types, each.objects) for each in self.rules)
-        return Choice(tuple(chosen), self.budget or RULES_BUDGET)
+        return RuleBudget(tuple(chosen), self.budget or RULES_BUDGET)
 
 
 class RunConfig(_Frozen):
@@ -110,14 +110,14 @@ class RunConfig(_Frozen):
     settings: dict[str, Scalar]
     model: str | None
     script_sha256: str | None
-    rules: Rules | None
+    rules: FrozenRules | None
     grants: tuple[Grant, ...]
     max_turns: int
     curiosity: float | None = None
 
-    def terms(self, world: World) -> Terms:
+    def terms(self, world: World) -> EpisodeConfig:
         """On what terms each episode of the run is played."""
-        return Terms(
+        return EpisodeConfig(
             engine=world.engine,
             grants=frozenset(self.grants),
             max_turns=self.max_turns,
@@ -158,7 +158,7 @@ class Manifest(_Frozen):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunSpec:
     """A run that can begin: its manifest, and the world, tasks and model that it is played with."""
 
     manifest: Manifest
@@ -180,7 +180,7 @@ class Plan:
         return Path("runs") / "-".join(slug(part, 40) for part in parts if part)
 
 
-def make_plan(configuration: Configuration, *, curiosity: float | None = None, rules: Rules | None = None) -> Plan:
+def make_run_spec(configuration: Configuration, *, curiosity: float | None = None, rules: FrozenRules | None = None) -> RunSpec:
     """Make every choice that ``configuration`` leaves open; ``curiosity`` is an exploration's, and ``rules`` come before those
     that are configured.
 
@@ -214,7 +214,7 @@ def make_plan(configuration: Configuration, *, curiosity: float | None = None, r
         seed=seed,
         agent=agent,
         settings=resolve_settings(agent, settings.settings_of(agent)),
-        model=placeless(model) if model else None,
+        model=portable_name(model) if model else None,
         script_sha256=file_digest(model) if model else None,
         rules=rules if takes_rules(agent) else None,
         grants=tuple(sorted(set(settings.grant))),
@@ -231,7 +231,7 @@ def make_plan(configuration: Configuration, *, curiosity: float | None = None, r
         tasks=tuple(Selected.of(task) for task in selection.tasks),
         versions=Versions(python=platform.python_version(), openai=_version("openai")),
     )
-    return Plan(manifest, world, selection, model)
+    return RunSpec(manifest, world, selection, model)
 
 
 def default_split(world: World) -> str:
@@ -239,7 +239,7 @@ def default_split(world: World) -> str:
     return "valid_seen" if world.name == "alfworld" else world.splits()[0]
 
 
-def read_rules(name: str, budget: int = RULES_BUDGET) -> Rules:
+def read_rules(name: str, budget: int = RULES_BUDGET) -> FrozenRules:
     """The accepted rules of the rulebook ``name``, one of the library's or a file. Raises ``KnowledgeError``."""
     from knowledge.library import library
     from knowledge.rules import accepted
@@ -248,10 +248,12 @@ def read_rules(name: str, budget: int = RULES_BUDGET) -> Rules:
     return frozen_rules(book, accepted(book.rules), budget)
 
 
-def frozen_rules(book: Rulebook, rules: Iterable[Rule], budget: int, part: str = "") -> Rules:
+def frozen_rules(book: Rulebook, rules: Iterable[Rule], budget: int, part: str = "") -> FrozenRules:
     """``rules`` of a ``book`` that was read, as a run keeps them."""
-    listed = (Listed(id=one.id, statement=one.statement, kind=one.kind, types=one.types, objects=one.objects) for one in rules)
-    return Rules(file=book.path.name, sha256=book.read or "", part=part, budget=budget, rules=tuple(listed))
+    listed = (
+        FrozenRule(id=one.id, statement=one.statement, kind=one.kind, types=one.types, objects=one.objects) for one in rules
+    )
+    return FrozenRules(file=book.path.name, sha256=book.read or "", part=part, budget=budget, rules=tuple(listed))
 
 
 def habits_label(file: str | None, world: World) -> str | None:
@@ -259,7 +261,7 @@ def habits_label(file: str | None, world: World) -> str | None:
     return None if file is None else f"{Path(file).name}@{world.fingerprint('generated')[:12]}"
 
 
-def placeless(model: str) -> str:
+def portable_name(model: str) -> str:
     """A model's name without the host or the folder where it happens to be; of a llama: model, with the runtime that plays it,
     since another one may reply otherwise. Raises ``ConfigurationError``, also where no runtime is installed."""
     from agent.models.llama.model import chosen_runtime

@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent.config import Configuration, Said, configure
 from agent.evaluation.runs.folder import RunFolder, parsed, read
-from agent.evaluation.runs.spec import Plan, make_plan, slug
+from agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.paths import atomic_write
 
@@ -78,7 +78,7 @@ class Trial:
     seed: int
     folder: str
     configuration: Configuration
-    plan: Plan
+    plan: RunSpec
 
 
 class _Frozen(BaseModel):
@@ -162,7 +162,7 @@ def plan_sweep(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = 
             said = Said(origin, {**arm.values, "seed": seed}, sweep.file.parent)
             configuration = configure(given, folder, said)
             name = f"{slug(arm.name, LONGEST_NAME)}-seed{seed}"
-            yield Trial(arm.name, seed, name, configuration, make_plan(configuration))
+            yield Trial(arm.name, seed, name, configuration, make_run_spec(configuration))
 
 
 def _arm(file: Path, name: object, value: object, common: Mapping[str, object]) -> Arm:

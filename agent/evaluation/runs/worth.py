@@ -9,11 +9,11 @@ from pathlib import Path
 
 from agent.agents.registry import agent_names, needs_model, takes_rules
 from agent.config import Configuration
-from agent.episodes.events import Consulted
+from agent.episodes.events import RulesShown
 from agent.episodes.record import read_episode
 from agent.evaluation.analysis.compare import Comparison, compare, read_for_comparison
 from agent.evaluation.render.report import PriceList
-from agent.evaluation.runs.spec import frozen_rules, make_plan, slug
+from agent.evaluation.runs.spec import frozen_rules, make_run_spec, slug
 from agent.evaluation.runs.sweep import SweepFolder, Trial
 from knowledge.library import library
 from knowledge.rules import Rule, accepted
@@ -85,7 +85,7 @@ def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str]
 
     def trial(arm: str, rules: tuple[Rule, ...]) -> Trial:
         part = f"{_listed([rule.id for rule in rules])} alone" if alone else _part(rules, usual)
-        plan = make_plan(configuration, rules=frozen_rules(book, rules, settings.rules_budget, part) if rules else None)
+        plan = make_run_spec(configuration, rules=frozen_rules(book, rules, settings.rules_budget, part) if rules else None)
         return Trial(arm, plan.config.seed, arm, configuration, plan)
 
     return Measurement(book.path.name, measured, (trial(WITHOUT, others), trial(WITH, together)))
@@ -102,7 +102,7 @@ def worth(measurement: Measurement, folder: SweepFolder, prices: PriceList | Non
 
 
 def _was_told(episode: Path, ids: set[str]) -> bool:
-    return any(isinstance(event.body, Consulted) and not ids.isdisjoint(event.body.ids) for event in read_episode(episode))
+    return any(isinstance(event.body, RulesShown) and not ids.isdisjoint(event.body.ids) for event in read_episode(episode))
 
 
 def _part(rules: Sequence[Rule], usual: Sequence[Rule]) -> str:

@@ -193,7 +193,7 @@ class LlamaModel:
             if self._process is None or not self._process.alive:
                 if self._lives == 0:
                     raise self._failure(
-                        f"has died {LIVES} times", "Try a smaller model or context, or another runtime.", hopeless=True
+                        f"has died {LIVES} times", "Try a smaller model or context, or another runtime.", fatal=True
                     )
                 header = await self.header()
                 self._lives -= 1
@@ -204,14 +204,14 @@ class LlamaModel:
 
     def _error(self, error: Refused | Died) -> ModelError:
         if isinstance(error, Refused):
-            return self._failure(str(error), error.way_out, hopeless=error.hopeless)
+            return self._failure(str(error), error.way_out, fatal=error.fatal)
         return self._failure(
             f"is gone: its process {error}", "It is started again with the next call; a smaller context takes less memory."
         )
 
-    def _failure(self, what: str, way_out: str, *, hopeless: bool = False) -> ModelError:
+    def _failure(self, what: str, way_out: str, *, fatal: bool = False) -> ModelError:
         told = printable(what, 400)
-        return ModelError(f"{self._name} {told}. {way_out}", recorded=f"The model {told}. {way_out}", hopeless=hopeless)
+        return ModelError(f"{self._name} {told}. {way_out}", recorded=f"The model {told}. {way_out}", fatal=fatal)
 
 
 def _conversation(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:

@@ -122,10 +122,10 @@ class ModelProcess:
         if "ready" in said:
             self._ready.set_result(Ready(**said["ready"]))
         elif "failed" in said:
-            self._ready.set_exception(Refused(said["failed"], said["way_out"], hopeless=True))
+            self._ready.set_exception(Refused(said["failed"], said["way_out"], fatal=True))
         else:
             outcome = (
-                Refused(said["refused"], said["way_out"], hopeless=said["hopeless"])
+                Refused(said["refused"], said["way_out"], fatal=said["fatal"])
                 if "refused" in said
                 else read_answered(said["answered"])
             )

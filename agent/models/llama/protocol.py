@@ -75,12 +75,12 @@ class Answered:
 
 
 class Refused(Exception):
-    """The runtime cannot do what was asked; ``way_out`` says what would help. ``hopeless``: nor anything else."""
+    """The runtime cannot do what was asked; ``way_out`` says what would help. ``fatal``: nor anything else."""
 
-    def __init__(self, what: str, way_out: str, *, hopeless: bool = False) -> None:
+    def __init__(self, what: str, way_out: str, *, fatal: bool = False) -> None:
         super().__init__(what)
         self.way_out = way_out
-        self.hopeless = hopeless
+        self.fatal = fatal
 
 
 class Runtime(Protocol):

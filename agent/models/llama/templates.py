@@ -27,7 +27,7 @@ def template_of(named: str) -> str:
     except (OSError, ValueError) as error:
         reason = str(error)
     raise Refused(
-        f"has no chat template {named!r} ({reason})", "Name a file with ?template=FILE, or ?template=chatml.", hopeless=True
+        f"has no chat template {named!r} ({reason})", "Name a file with ?template=FILE, or ?template=chatml.", fatal=True
     )
 
 

@@ -120,7 +120,7 @@ def _answer(
         answered = runtime.answer(read_asked(request["asked"]), cancelled)
         said: dict[str, object] = {"answered": json.loads(line(answered))}
     except Refused as refused:
-        said = {"refused": str(refused), "way_out": refused.way_out, "hopeless": refused.hopeless}
+        said = {"refused": str(refused), "way_out": refused.way_out, "fatal": refused.fatal}
     unfinished.pop(number, None)
     if not cancelled.is_set():
         answers.say({"number": number, **said})

@@ -19,7 +19,7 @@ from agent.models.arguments import refuse_unsupported
 from agent.models.base import Bias, Capabilities, Completion, Message, Scores
 from agent.models.openai.keys import PLACEHOLDER, Endpoint, KeyRing
 from agent.models.openai.probes import ENOUGH, QUESTION, chosen, gained, probed, scoring, wishes
-from agent.models.openai.rate_limiter import Gate, Verdict
+from agent.models.openai.rate_limiter import RateLimiter, Verdict
 from agent.models.openai.wire import (
     Dialect,
     NotACompletion,
@@ -64,7 +64,7 @@ class _Failure:
     """An attempt that brought no completion.
 
     ``again``: another one may; ``asked``: seconds that the server wants to pass; ``crowded``: there were too many calls;
-    ``hopeless``: no other call would fare better.
+    ``fatal``: no other call would fare better.
     """
 
     what: str
@@ -73,7 +73,7 @@ class _Failure:
     asked: float | None = None
     refusal: Refusal | None = None
     crowded: bool = False
-    hopeless: bool = False
+    fatal: bool = False
 
 
 _UNTOLD = _Failure(
@@ -101,7 +101,7 @@ class OpenAIModel:
 
     ``timeout`` limits each attempt as a whole, in seconds; one that ran out of time is not repeated, since the next would
     be as slow. ``retries`` counts the further attempts after 408, 409, 429, 5xx and dropped connections; a 429 that was due
-    to calls sent before a `Gate` held them back is none of them. ``wait`` stretches the pauses between them: 1 in earnest, next
+    to calls sent before a `RateLimiter` held them back is none of them. ``wait`` stretches the pauses between them: 1 in earnest, next
     to nothing in a test. Raises ``ConfigurationError`` when the key that belongs to ``endpoint`` is missing.
     """
 
@@ -130,7 +130,7 @@ class OpenAIModel:
         self._client: AsyncOpenAI | None = None
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._gate = Gate(self._most)
+        self._gate = RateLimiter(self._most)
         self._reached = False
         self._answered = False
         self._probing = asyncio.Lock()
@@ -141,7 +141,7 @@ class OpenAIModel:
         return self._name
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> RateLimiter:
         """Holds calls back where the endpoint says that they are too many."""
         return self._gate
 
@@ -229,7 +229,7 @@ class OpenAIModel:
             outcome, _early = await self._admitted(client, conversation, {**parameters, **wanted})
             if isinstance(outcome, Completion):
                 return outcome
-            if outcome.hopeless:
+            if outcome.fatal:
                 raise self._error(outcome, 1, 1)
             if outcome.refusal is None or self._dialect.learn(parameters, outcome.refusal) is None:
                 return None
@@ -280,7 +280,7 @@ class OpenAIModel:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Connections belong to the loop that made them, and somebody may call asyncio.run once an episode.
-            self._loop, self._client, self._opening, self._gate = loop, None, asyncio.Lock(), Gate(self._most)
+            self._loop, self._client, self._opening, self._gate = loop, None, asyncio.Lock(), RateLimiter(self._most)
             self._probing = asyncio.Lock()
         async with self._opening:
             if self._client is None:
@@ -353,7 +353,7 @@ class OpenAIModel:
         if 300 <= status < 400:
             where = error.response.headers.get("location", "nowhere")
             what = f"sends on to {where}, and a key is not carried to another address"
-            return _Failure(what, "Name that address instead.", hopeless=not self._answered)
+            return _Failure(what, "Name that address instead.", fatal=not self._answered)
         if status in {401, 403}:
             variable = self._variable
             way_out = (
@@ -361,10 +361,10 @@ class OpenAIModel:
                 if variable
                 else f'Name its key by key_env under [endpoints."{self._endpoint.address}"] in your own housequest.toml.'
             )
-            return _Failure(f"refused access with {status}{said}", way_out, hopeless=not self._answered)
+            return _Failure(f"refused access with {status}{said}", way_out, fatal=not self._answered)
         if status == 404:
             way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
-            return _Failure(f"answered 404{said}", way_out, hopeless=not self._answered)
+            return _Failure(f"answered 404{said}", way_out, fatal=not self._answered)
         spent = refusal.code == "insufficient_quota"
         if (status in _AGAIN or status >= 500) and not spent:
             asked = retry_after(error.response.headers, time.time())
@@ -372,7 +372,7 @@ class OpenAIModel:
             way_out = "Try again later, or with fewer workers."
             return _Failure(f"answered {status}{said}{wish}", way_out, again=True, asked=asked, crowded=status == 429)
         if spent:
-            return _Failure(f"answered {status}{said}", "Check the account's quota.", hopeless=True)
+            return _Failure(f"answered {status}{said}", "Check the account's quota.", fatal=True)
         way_out = "Check the model's name and settings."
         return _Failure(f"answered {status}{said}", way_out, refusal=refusal if status in {400, 422} else None)
 
@@ -384,7 +384,7 @@ class OpenAIModel:
         if never_there:
             # Nothing was dropped: a server that is not running is better told at once than after half a minute.
             what = f"cannot be reached ({cause})"
-            return _Failure(what, "Check the address, and that the server is running.", hopeless=True)
+            return _Failure(what, "Check the address, and that the server is running.", fatal=True)
         way_out = "Check the connection and the server's log."
         return _Failure(f"dropped the connection ({cause or error})", way_out, again=True)
 
@@ -396,5 +396,5 @@ class OpenAIModel:
         return ModelError(
             f"{head} {what}{tried}. {failure.way_out}",
             recorded=f"The model {what}. {failure.way_out}",
-            hopeless=failure.hopeless,
+            fatal=failure.fatal,
         )

@@ -26,7 +26,7 @@ ENOUGH = 256
 QUESTION = "Answer with the single word: ready"
 
 
-class Ask(Protocol):
+class Probe(Protocol):
     """Asks `QUESTION` with parameters besides, and with the beginning of the reply where something was ``said``; None where
     the endpoint refused that.
     """
@@ -101,7 +101,7 @@ def token_choices(choice: Mapping[str, object]) -> tuple[TokenChoice, ...]:
     return tuple(token for entry in entries if (token := _token(_fields(entry))) is not None)
 
 
-async def probed(ask: Ask) -> Capabilities:
+async def probed(ask: Probe) -> Capabilities:
     """What an endpoint does besides chatting, by four calls, and two more where it tells how likely a prompt is."""
     likely = await ask(wishes(top_logprobs=2))
     held = await ask(wishes(choices=_WORDS))
@@ -118,7 +118,7 @@ async def probed(ask: Ask) -> Capabilities:
     )
 
 
-async def _scores(ask: Ask) -> bool:
+async def _scores(ask: Probe) -> bool:
     """Whether given texts can be scored: one that another begins with is read as that one's beginning, and is not ended."""
     alone = await ask(scoring(""), tokens=1)
     if alone is None or not alone.read:

@@ -18,13 +18,13 @@ Verdict = Literal["answered", "crowded", "other"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class Permit:
     """A call that was let in; ``round`` is how often the limit had been lowered by then."""
 
     round: int
 
 
-class Gate:
+class RateLimiter:
     """Lets calls in, in the order in which they came; belongs to the event loop that uses it.
 
     ``most`` is a limit of the user's own, None for none.
@@ -56,7 +56,7 @@ class Gate:
         """How often the limit was lowered."""
         return self._round
 
-    async def enter(self) -> Ticket:
+    async def enter(self) -> Permit:
         """Wait to be let in; every ``enter`` that returns is followed by one ``leave``. Raises what it was dismissed with."""
         if self._closed is not None:
             raise self._closed
@@ -74,9 +74,9 @@ class Gate:
                 raise
         else:
             self._active += 1
-        return Ticket(self._round)
+        return Permit(self._round)
 
-    def leave(self, ticket: Ticket, verdict: Verdict, wait: float = 0.0) -> None:
+    def leave(self, ticket: Permit, verdict: Verdict, wait: float = 0.0) -> None:
         """Say what came of the call; ``wait`` seconds nobody is let in."""
         self._active -= 1
         if verdict == "crowded" and ticket.round == self._round:
@@ -129,10 +129,10 @@ class Gate:
 
 
 @runtime_checkable
-class Gated(Protocol):
+class RateLimited(Protocol):
     """A model whose calls pass a gate."""
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> RateLimiter:
         """The gate of the event loop that uses the model."""
         ...

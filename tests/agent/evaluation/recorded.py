@@ -8,19 +8,19 @@ from pathlib import Path
 
 from agent.episodes.events import (
     Body,
-    Called,
     Ended,
     Event,
     Intervened,
     Message,
+    ModelCall,
     Outcome,
+    ParseFailed,
     Planned,
     Progressed,
-    Spent,
     Started,
     Stepped,
     Thought,
-    Unreadable,
+    TurnSpent,
 )
 from agent.episodes.record import EpisodeRecorder
 from agent.evaluation.analysis.compare import Run, read_for_comparison
@@ -132,8 +132,8 @@ def bodies(lived: Lived, outcome: Outcome, said: Said = as_it_is) -> list[Body]:
         )
     if lived.assisted:
         told.append(Intervened(action="hint", text=said("try the box")))
-    told.append(Unreadable(role=said("actor"), reply=said("?"), reason=said("no action in it"), final=True))
-    told.append(Spent(turn=lived.steps + 1))
+    told.append(ParseFailed(role=said("actor"), reply=said("?"), reason=said("no action in it"), final=True))
+    told.append(TurnSpent(turn=lived.steps + 1))
     broken = outcome == "error"
     told.append(
         Ended(
@@ -150,10 +150,10 @@ def bodies(lived: Lived, outcome: Outcome, said: Said = as_it_is) -> list[Body]:
     return told
 
 
-def _called(turn: int, said: Said) -> Called:
+def _called(turn: int, said: Said) -> ModelCall:
     first = (Message(role="system", content=said("You act.")), Message(role="user", content=said("The task.")))
     later = (Message(role="user", content=said("You see a lamp.")),)
-    return Called(
+    return ModelCall(
         role=said("actor"),
         kept=0 if turn == 1 else 2 * turn - 1,
         added=first if turn == 1 else later,

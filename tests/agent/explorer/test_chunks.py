@@ -8,7 +8,7 @@ from pathlib import Path
 from agent.config import configure
 from agent.episodes.moments import lived
 from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.spec import make_plan
+from agent.evaluation.runs.spec import make_run_spec
 from agent.explorer.chunks import Lived, Size, Step, chunks, lives
 
 
@@ -43,7 +43,7 @@ def test_a_chunk_keeps_to_its_tokens_and_holds_a_step_at_least() -> None:
 
 def test_the_steps_of_a_run_have_the_origins_that_evidence_has(tmp_path: Path) -> None:
     configuration = configure({"split": "generated", "sample": 3, "agent": "expert"}, tmp_path)
-    asyncio.run(run_batch(make_plan(configuration, curiosity=0.3), tmp_path / "run"))
+    asyncio.run(run_batch(make_run_spec(configuration, curiosity=0.3), tmp_path / "run"))
     found = list(lives(tmp_path / "run"))
     assert [step.origin for life in found for step in life.steps] == [moment.origin for moment in lived([tmp_path / "run"])]
     assert sum(life.curious for life in found) > 0

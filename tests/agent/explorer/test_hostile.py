@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.config import configure
-from agent.evaluation.runs.batch import Sitting
-from agent.evaluation.runs.budget import Purse
+from agent.evaluation.runs.batch import RunOptions
+from agent.evaluation.runs.budget import BudgetTracker
 from agent.explorer.explore import Aim, explore
 from agent.explorer.plan import Wish, plan_exploration
 from agent.explorer.report import Report
@@ -49,7 +49,7 @@ def learn(folder: Path, server: Server, book: Path) -> Report:
     exploration = plan_exploration(flags, Wish(episodes=2, distiller=server.model()))
     (folder / "run" / "report.json").unlink(missing_ok=True)
     (folder / "run" / "calls.jsonl").unlink(missing_ok=True)
-    return asyncio.run(explore(exploration, folder / "run", Aim(str(book), "filter"), Sitting(), Purse()))
+    return asyncio.run(explore(exploration, folder / "run", Aim(str(book), "filter"), RunOptions(), BudgetTracker()))
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from agent.training.corpus import composition, encoded, made_up_games, reasoner_
 from agent.training.export import export  # noqa: E402
 from agent.training.network import Composition, Network  # noqa: E402
 from agent.training.optimise import Recipe, train  # noqa: E402
-from tests.agent.models.tiny import vocabulary  # noqa: E402
+from tests.agent.models.builtin.tiny import vocabulary  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds.alfworld.play import BUNDLED, HOUSES, any_commands, env_of, loaded, name_of, published
-from tests.worlds.alfworld.test_belief import ANY_TEXT, OPENING
+from tests.worlds.alfworld.text.test_belief import ANY_TEXT, OPENING
 from worlds.alfworld.engine.game import Game
 from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.expert import Expert, ExpertMemory, make_expert

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.worlds.alfworld.samples import HEAT, OLDER, PLACE, encoded, published, put, unpacked
+from tests.worlds.alfworld.reference.samples import HEAT, OLDER, PLACE, encoded, published, put, unpacked
 from worlds.alfworld.data.tasks import GAME_FILE, TASK_TYPES
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, GameError, HousequestError, TaskNotFound

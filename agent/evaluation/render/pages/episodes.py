@@ -11,7 +11,7 @@ from urllib.parse import quote
 from jinja2 import Environment
 from markupsafe import Markup
 
-from agent.episodes.events import Called, Started
+from agent.episodes.events import ModelCall, Started
 from agent.evaluation.analysis.transcript import Aside, Told, Transcript, aligned, read_transcript
 from worlds.errors import ConfigurationError
 
@@ -195,12 +195,12 @@ class Episodes:
         before = self._mind(told.before)
         return ShownTurn(told.number, before, told.command, told.observation, told.accepted, told.explanation, told.by)
 
-    def _mind(self, before: Sequence[Aside | Called]) -> Mind | None:
+    def _mind(self, before: Sequence[Aside | ModelCall]) -> Mind | None:
         asides = tuple(each for each in before if isinstance(each, Aside))
-        calls = tuple(self._call(each) for each in before if isinstance(each, Called))
+        calls = tuple(self._call(each) for each in before if isinstance(each, ModelCall))
         return Mind(asides, calls) if before else None
 
-    def _call(self, call: Called) -> ShownCall:
+    def _call(self, call: ModelCall) -> ShownCall:
         counts = (("read", call.prompt_tokens), ("written", call.completion_tokens))
         counted = [f"{count} tokens {what}" for what, count in counts if count is not None]
         kept = [f"after {call.kept} messages as before"] if call.kept else []

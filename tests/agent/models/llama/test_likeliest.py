@@ -14,10 +14,10 @@ from agent.episodes.events import Event
 from agent.models.base import Message
 from agent.models.llama.model import LlamaModel, installed
 from agent.skills.fixed import fixed_skills
+from tests.agent.agents.test_agents import ended
+from tests.agent.agents.test_lota import calls, lived
 from tests.agent.models.llama.test_model import EXACT, use
 from tests.agent.models.llama.tiny import write_tiny
-from tests.agent.test_agents import ended
-from tests.agent.test_lota import calls, lived
 from worlds.alfworld.data.counts import load_counts
 from worlds.base import World
 from worlds.registry import make_world
@@ -80,7 +80,7 @@ def test_a_random_model_says_nothing_but_skills(tiny: Path, world: World, runtim
     assert ended(told).boundary is None
     assert calls(told)
     assert {call.reply for call in calls(told)} <= set(TEXTS)
-    assert not [event for event in told if isinstance(event.body, events.Unreadable)]
+    assert not [event for event in told if isinstance(event.body, events.ParseFailed)]
 
 
 @pytest.mark.skipif("xllamacpp" not in installed(), reason="needs xllamacpp")

@@ -16,8 +16,8 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from agent.config import configure
-from agent.evaluation.runs.batch import Sitting, run_batch
-from agent.evaluation.runs.spec import make_plan
+from agent.evaluation.runs.batch import RunOptions, run_batch
+from agent.evaluation.runs.spec import make_run_spec
 from agent.models.base import Message
 from agent.models.checking import prove
 from agent.models.llama.model import LIVES, LlamaModel, installed
@@ -211,10 +211,10 @@ def test_a_process_that_dies_is_an_error_and_then_another(tiny: Path, runtime: s
             with pytest.raises(ModelError, match="was killed") as caught:
                 await waiting
                 await model.complete(HELLO)
-            assert not caught.value.hopeless, life
+            assert not caught.value.fatal, life
         with pytest.raises(ModelError, match="has died 3 times") as caught:
             await model.complete(HELLO)
-        assert caught.value.hopeless
+        assert caught.value.fatal
 
     use(tiny, f"runtime={runtime}&threads=1", test)
 
@@ -234,7 +234,7 @@ def test_a_fault_reaches_all_who_wait_and_the_next_call_is_answered(tiny: Path, 
         with pytest.raises(ModelError, match=r"TypeError: .*'str'|type must be number") as caught:
             await model.complete(HELLO, max_tokens=cast(Any, "many"))
         assert caught.value.boundary == "model"
-        assert not caught.value.hopeless
+        assert not caught.value.fatal
         if runtime == "llama-cpp-python":
             with pytest.raises(ModelError, match=r"TypeError: .*'str'"):
                 await other
@@ -316,9 +316,9 @@ def test_a_run_with_a_model_that_talks_rubbish_ends(tiny: Path, runtime: str, tm
         "max_steps": 4,
         "set": ["max_tokens=24"],
     }
-    plan = make_plan(configure(flags, tmp_path))
+    plan = make_run_spec(configure(flags, tmp_path))
     assert str(tiny.parent) not in plan.manifest.model_dump_json()
     assert plan.manifest.configuration.script_sha256
-    summary = asyncio.run(run_batch(plan, tmp_path / "run", Sitting(workers=3)))
+    summary = asyncio.run(run_batch(plan, tmp_path / "run", RunOptions(workers=3)))
     assert (summary.overall.finished, summary.overall.errors) == (3, 0)
     assert summary.unreadable > 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.runs.spec import placeless
+from agent.evaluation.runs.spec import portable_name
 from agent.models.llama.model import chosen_runtime
 from agent.models.llama.options import LlamaOptions, parse_options, split_name, written
 from agent.models.registry import parse_model
@@ -60,9 +60,9 @@ def test_a_name_without_its_place() -> None:
     assert (parsed.name, parsed.options) == ("~/models/a b.gguf", LlamaOptions(slots=8, lora="/somewhere/own.gguf"))
     assert str(parsed) == "llama:~/models/a b.gguf?slots=8&lora=/somewhere/own.gguf"
     named = chosen_runtime(parsed.options)
-    assert parse_model(placeless(str(parsed))).options == LlamaOptions(slots=8, lora="own.gguf", runtime=named)
-    assert placeless(str(parsed)).startswith("llama:a b.gguf?")
-    assert placeless(placeless(str(parsed))) == placeless(str(parsed))
+    assert parse_model(portable_name(str(parsed))).options == LlamaOptions(slots=8, lora="own.gguf", runtime=named)
+    assert portable_name(str(parsed)).startswith("llama:a b.gguf?")
+    assert portable_name(portable_name(str(parsed))) == portable_name(str(parsed))
     assert parse_model("llama:what?.gguf").name == "what?.gguf"
     with pytest.raises(ConfigurationError, match="names nothing"):
         parse_model("llama:")

@@ -1,0 +1,304 @@
+"""Reasoner and actor in few words: what a small model is told, and what is made of its replies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.agents.registry import make_agent
+from agent.episodes import events
+from agent.episodes.events import CallTiming, Event
+from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.episodes.overseer import Proceed, Unattended
+from agent.models.base import Capabilities, Completion, Message, Scores
+from agent.models.builtin.model import load_builtin
+from agent.models.registry import make_model
+from agent.roles import brief
+from agent.roles.reading import LONGEST_THOUGHT
+from tests.agent.models.builtin.tiny import write_tiny
+from worlds.base import Observation, Transition
+from worlds.errors import Unsupported
+from worlds.registry import make_world
+
+OPENING = Observation(
+    "You are in the middle of a room. Looking quickly around you, you see a cabinet 2, a cabinet 1, a desk 1, and a fridge 1."
+    "\n\nYour task is to: put a mug in cabinet."
+)
+PLAN = ("find and take a mug", "put it in the cabinet")
+
+
+def after(*told: tuple[str, str]) -> brief.Scene:
+    return brief.scene(OPENING).after(Transition(command, Observation(answer)) for command, answer in told)
+
+
+@dataclass
+class Parrot:
+    """A model of few words, which replies as ``replies`` says to a prompt; to one it was given before, the same."""
+
+    replies: Callable[[str], str]
+    name: str = "parrot"
+    asked: list[str] = field(default_factory=list[str])
+    choices: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+
+    @property
+    def brief(self) -> bool:
+        return True
+
+    async def capabilities(self) -> Capabilities:
+        return Capabilities(choices=True)
+
+    async def complete(self, messages: Sequence[Message], *, choices: Sequence[str] | None = None, **_: Any) -> Completion:
+        if choices is not None:
+            self.choices.append(tuple(choices))
+            return Completion(choices[0])
+        self.asked.append(messages[-1].content)
+        return Completion(self.replies(messages[-1].content))
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+        raise Unsupported("a parrot does not count")
+
+    async def aclose(self) -> None:
+        return None
+
+
+def planned(*steps: str) -> str:
+    return "Thought: easy\nPlan:\n" + "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+
+
+def acts(command: str) -> str:
+    return f"Thought: go on\nStep: 1\nAction: {command}"
+
+
+def episode(
+    model: Any,
+    *,
+    hints: Mapping[int, str] | None = None,
+    rules: tuple[str, ...] = (),
+    grants: frozenset[str] = frozenset(),
+    max_turns: int = 6,
+    world: str = "alfworld",
+    settings: Mapping[str, str] | None = None,
+) -> list[events.Body]:
+    class Hinting(Unattended):
+        async def before(self, turn: int, possible: tuple[str, ...] | None) -> Proceed:
+            return Proceed((hints[turn],) if hints and turn in hints else ())
+
+    told: list[Event | CallTiming] = []
+    made = make_world(world)
+    task = made.task("example:1" if world == "alfworld" else "demo:1")
+    agent = make_agent("reasoner-actor", world=made, model=model, settings=settings)
+    terms = EpisodeConfig(made.engine, grants, max_turns, rule_statements=rules)
+    asyncio.run(run_episode(made.open(task), agent, terms, told.append, Hinting()))
+    return [event.body for event in told if isinstance(event, Event)]
+
+
+def of(kind: type[Any], told: Sequence[events.Body]) -> list[Any]:
+    return [body for body in told if isinstance(body, kind)]
+
+
+def goes_on_otherwise(stepped: Sequence[events.Stepped]) -> bool:
+    """Whether something else is done wherever nothing happened."""
+    return all(one.accepted or one.command != then.command for one, then in pairwise(stepped))
+
+
+def test_the_actor_is_told_the_plan_and_what_belief_makes_of_what_was_seen() -> None:
+    scene = after(
+        ("go to desk 1", "You arrive at desk 1. On the desk 1, you see a mug 2, and a pen 1."),
+        ("take pen 1 from desk 1", "You pick up the pen 1 from the desk 1."),
+        ("go to cabinet 2", "You arrive at cabinet 2. The cabinet 2 is closed."),
+    )
+    assert brief.acting(PLAN, scene.belief, ("open cabinet 2",)) == (
+        "Plan:\n1. find and take a mug\n2. put it in the cabinet\n"
+        "Holding: pen 1\n"
+        "Here: cabinet 2 closed, unseen\n"
+        "Found: mug 2 in desk 1\n"
+        "Places: cabinet 2 closed here, cabinet 1\n"
+        "Unseen: cabinet 1 fridge 1\n"
+        "Tried: open cabinet 2"
+    )
+
+
+def test_the_reasoner_is_told_goal_places_rules_that_matter_hints_and_what_failed() -> None:
+    rules = ("Mugs are kept in the desk.", "A pen is kept in the cabinet.", "You carry one thing at a time.")
+    text = brief.planning("put a mug in cabinet.", after().belief, rules, ("try the desk",), (PLAN,))
+    assert text == (
+        "Goal: put a mug in cabinet.\nPlaces: cabinet desk fridge\nRule: Mugs are kept in the desk.\nHint: try the desk\n"
+        "Failed: find and take a mug; put it in the cabinet"
+    )
+
+
+def test_endless_words_are_cut() -> None:
+    text = brief.planning("mug " * 9_000, after().belief, ("mug " * 9_000,) * 99, ("x" * 90_000,) * 99, (PLAN * 99,) * 99)
+    assert len(text) < 3_000
+
+
+def test_what_led_back_to_the_same_situation_was_tried() -> None:
+    scene = after(("look around", "Nothing happens."), ("open desk 1", "Nothing happens."))
+    assert scene.tried == ("look around", "open desk 1")
+    assert set(scene.instead()) == {"go to cabinet 1", "go to cabinet 2", "go to desk 1", "go to fridge 1"}
+    assert (
+        scene.after((Transition("go to desk 1", Observation("You arrive at desk 1. On the desk 1, you see nothing.")),)).tried
+        == ()
+    )
+
+
+def test_each_prompt_is_one_message_and_is_recorded_as_such() -> None:
+    parrot = Parrot(lambda text: planned("find and take an egg") if text.startswith("Goal:") else acts("go to fridge 1"))
+    told = episode(parrot, max_turns=2)
+    calls = of(events.ModelCall, told)
+    assert all(call.kept == 0 for call in calls)
+    assert [call.added[0].content for call in calls[:2]] == parrot.asked[:2]
+    assert of(events.Planned, told)[0].steps == ("find and take an egg",)
+
+
+def test_what_was_tried_in_vain_is_not_given_again() -> None:
+    parrot = Parrot(lambda text: planned("find and take an egg") if text.startswith("Goal:") else acts("sing loudly"))
+    commands = [step.command for step in of(events.Stepped, episode(parrot, max_turns=6))]
+    assert commands[0] == "sing loudly"
+    assert ("sing loudly", "sing loudly") not in pairwise(commands)
+    assert all("sing loudly" not in choices for choices in parrot.choices)
+
+
+def test_a_granted_list_is_kept_to() -> None:
+    parrot = Parrot(lambda text: planned("find and take an egg") if text.startswith("Goal:") else acts("go to moon 1"))
+    told = episode(parrot, grants=frozenset({"admissible"}), max_turns=3)
+    assert not any(step.command == "go to moon 1" or not step.accepted for step in of(events.Stepped, told))
+
+
+@pytest.mark.parametrize("on_hint", ["on", "off"])
+def test_a_hint_leads_to_a_plan_of_its_own_and_is_remembered(on_hint: str) -> None:
+    def reply(text: str) -> str:
+        steps = ("look in the sofa",) if "sofa" in text else ("find and take an egg",)
+        return planned(*steps) if text.startswith("Goal:") else acts("look")
+
+    parrot = Parrot(reply)
+    told = episode(
+        parrot, hints={2: "try the sofa"}, rules=("Eggs are kept in the fridge.",), max_turns=3, settings={"on_hint": on_hint}
+    )
+    assert [plan.steps for plan in of(events.Planned, told)] == [("find and take an egg",), ("look in the sofa",)]
+    assert any("Hint: try the sofa" in text and "Rule: Eggs" in text for text in parrot.asked)
+
+
+def test_a_hint_is_heard_however_often_the_actor_was_stuck() -> None:
+    parrot = Parrot(lambda text: planned("find and take an egg") if text.startswith("Goal:") else acts("stuck"))
+    told = episode(parrot, hints={15: "try the sofa"}, max_turns=16)
+    assert len(of(events.Stepped, told)) + len(of(events.TurnSpent, told)) >= 15
+    assert any("Hint: try the sofa" in text for text in parrot.asked)
+
+
+def test_who_is_stuck_gets_another_plan_or_chooses_something() -> None:
+    def reply(text: str) -> str:
+        if text.startswith("Goal:"):
+            return planned("second" if "Failed: first" in text else "first")
+        return acts("stuck")
+
+    parrot = Parrot(reply)
+    told = episode(parrot, max_turns=2)
+    assert [plan.steps for plan in of(events.Planned, told)] == [("first",), ("second",)]
+    assert len(of(events.Stepped, told)) == 2
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rubbish_is_bounded_spends_turns_and_is_recorded(tmp_path: Path, seed: int) -> None:
+    told = episode(load_builtin(write_tiny(tmp_path, seed)), max_turns=3)
+    ended = told[-1]
+    assert isinstance(ended, events.Ended)
+    assert (ended.outcome, ended.turns) == ("lost", 3)
+    assert len(of(events.TurnSpent, told)) + len(of(events.Stepped, told)) == 3
+    calls, unreadable = of(events.ModelCall, told), of(events.ParseFailed, told)
+    assert unreadable
+    assert {reply.reply for reply in unreadable} <= {call.reply for call in calls}
+    assert all(call.completion_tokens <= 512 for call in calls)
+    # Each of plan and command is asked for once more at most.
+    assert len(calls) <= 4 * 3
+
+
+LOOP = "Thought: " + "look for an egg " * 300
+
+
+@pytest.mark.parametrize(
+    ("reply", "readable"),
+    [
+        (LOOP, False),
+        (f"{LOOP}\nStep: 1\nAction: look", True),
+        ("Thought: take the egg\nStep: 1\nAct", False),
+        ("Thought: take the egg\nStep: 1\nAction:", False),
+        ("Action: take " + "egg " * 300, False),
+        (acts("take dragon 7 from volcano 3"), True),
+    ],
+    ids=["a loop", "a loop with an end", "cut off", "cut off before the command", "an endless command", "unknown objects"],
+)
+def test_each_kind_of_rubbish_is_bounded_and_recorded(reply: str, readable: bool) -> None:
+    told = episode(Parrot(lambda text: planned("find and take an egg") if text.startswith("Goal:") else reply), max_turns=4)
+    stepped, spent = of(events.Stepped, told), of(events.TurnSpent, told)
+    assert len(stepped) + len(spent) == 4
+    assert bool(stepped) is readable
+    assert bool(of(events.ParseFailed, told)) is not readable
+    assert reply in {call.reply for call in of(events.ModelCall, told)}
+    assert all(len(thought.text) <= LONGEST_THOUGHT for thought in of(events.Thought, told))
+    assert goes_on_otherwise(stepped)
+
+
+def test_a_loop_over_several_commands_is_left() -> None:
+    loop = ("go to fridge 1", "go to countertop 1", "go to fridge 1", "sing")
+    turns = count()
+    parrot = Parrot(
+        lambda text: planned("find and take an egg") if text.startswith("Goal:") else acts(loop[next(turns) % len(loop)])
+    )
+    stepped = of(events.Stepped, episode(parrot, max_turns=12))
+    assert goes_on_otherwise(stepped)
+    assert {step.command for step in stepped} - {*loop}
+
+
+def test_a_world_that_belief_cannot_read_is_refused(tmp_path: Path) -> None:
+    told = episode(load_builtin(write_tiny(tmp_path)), world="scripted")
+    assert isinstance(told[-1], events.Ended)
+    assert "households alone" in (told[-1].message or "")
+
+
+def test_a_file_of_ones_own_is_named_behind_the_kind(tmp_path: Path) -> None:
+    file = write_tiny(tmp_path)
+    assert make_model(f"builtin:{file}").name == f"builtin:{file}"
+
+
+def test_what_taught_nothing_is_done_once_wherever_one_stands() -> None:
+    empty = "You arrive at {}. On the {}, you see nothing."
+    desk = ("go to desk 1", empty.format("desk 1", "desk 1"))
+    cabinet = ("go to cabinet 1", "You arrive at cabinet 1. The cabinet 1 is closed.")
+    scene = after(desk, cabinet, desk)
+    assert scene.tried == ()
+    assert scene.idle == ("go to desk 1",)
+    assert "go to desk 1" not in scene.instead()
+    assert "go to fridge 1" in scene.instead()
+    # Once more is known, it may be of use again.
+    assert after(desk, cabinet, desk, ("go to fridge 1", "You arrive at fridge 1. The fridge 1 is closed.")).idle == ()
+
+
+@pytest.mark.parametrize("prompt", ["Goal: x", "Plan:\n1. y"])
+def test_short_prompts_are_told_from_others(prompt: str) -> None:
+    assert brief.is_brief(prompt)
+    assert not brief.is_brief(f"Well, {prompt}")
+
+
+def test_another_model_finds_what_the_one_before_it_has_seen() -> None:
+    class Wavering(Parrot):
+        """Is spoken to at length at first, and briefly later on."""
+
+        @property
+        def brief(self) -> bool:
+            return len(self.asked) > 2
+
+    def reply(text: str) -> str:
+        return planned("find and take an egg") if "Write the plan" in text else acts(f"go to cabinet {len(model.asked)}")
+
+    model = Wavering(reply)
+    episode(model, max_turns=4)
+    assert model.asked[-1].startswith("Plan:")
+    assert "Here: cabinet" in model.asked[-1]
+    assert "cabinet 2" not in model.asked[-1].partition("Unseen:")[2]

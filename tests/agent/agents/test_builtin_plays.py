@@ -1,0 +1,55 @@
+"""The model that ships plays the houses that ship."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agent.agents.registry import make_agent
+from agent.episodes.events import CallTiming, Ended, Event, Stepped
+from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.models.registry import make_model
+from tests.agent.agents.test_brief import goes_on_otherwise
+from worlds.registry import make_world
+
+HOUSES = ("example:1", "example:2", "example:3")
+
+
+async def played(houses: tuple[str, ...], grants: frozenset[str] = frozenset()) -> list[list[Event]]:
+    """The houses, all at once."""
+    world, model = make_world(), make_model("builtin")
+
+    async def one(house: str) -> list[Event]:
+        told: list[Event | CallTiming] = []
+        agent = make_agent("reasoner-actor", world=world, model=model)
+        await run_episode(world.open(world.task(house)), agent, EpisodeConfig(world.engine, grants), told.append)
+        return [event for event in told if isinstance(event, Event)]
+
+    try:
+        return await asyncio.gather(*(one(house) for house in houses))
+    finally:
+        await model.aclose()
+
+
+def outcome(told: list[Event]) -> str:
+    assert isinstance(told[-1].body, Ended)
+    return told[-1].body.outcome
+
+
+@pytest.mark.parametrize("grants", [frozenset[str](), frozenset({"admissible"})], ids=["freely", "admissible"])
+def test_it_wins_a_kitchen_and_a_bedroom(grants: frozenset[str]) -> None:
+    assert [outcome(told) for told in asyncio.run(played((HOUSES[0], HOUSES[2]), grants))] == ["won", "won"]
+
+
+def test_a_game_that_it_loses_ends_and_after_nothing_happened_it_does_something_else() -> None:
+    told = asyncio.run(played(("generated:1000098",)))[0]
+    stepped = [event.body for event in told if isinstance(event.body, Stepped)]
+    assert outcome(told) == "lost"
+    assert not all(step.accepted for step in stepped)
+    assert goes_on_otherwise(stepped)
+
+
+def test_many_games_at_once_are_the_games_that_were_played_alone() -> None:
+    together = asyncio.run(played(HOUSES))
+    assert together == [asyncio.run(played((house,)))[0] for house in HOUSES]

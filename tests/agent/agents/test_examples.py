@@ -1,0 +1,175 @@
+"""How an agent comes by its examples: stores by name, strategies, embedding models behind a real endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from agent.agents.examples import Chooser, make_chooser, recorded
+from agent.config import configure
+from agent.evaluation.runs.spec import make_run_spec
+from agent.skills.shown import skills_of
+from knowledge.examples import shipped, written
+from tests.agent.playing import play
+from tests.backends.server import Server
+from worlds.errors import ConfigurationError, HousequestError, KnowledgeError, ModelError
+from worlds.registry import make_world
+
+GOAL = "put a hot potato in fridge."
+
+
+@contextmanager
+def embeddings(answer: bytes | None = None, code: int = 200) -> Iterator[str]:
+    """An endpoint whose vectors count a few letters; or one that always says ``answer``."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            vectors = [[text.count(letter) for letter in "abcdehlmopt"] for text in asked["input"]]
+            data = [{"object": "embedding", "index": place, "embedding": vector} for place, vector in enumerate(vectors)]
+            told = json.dumps({"object": "list", "data": data[::-1], "model": asked["model"]}).encode()
+            self.send_response(code)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(told if answer is None else answer)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"openai:embedder@http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(5)
+
+
+def chooser(**settings: Any) -> Chooser:
+    given = {"examples": "made-up", "choose": "bm25", "shots": 3, "embedder": "", "seed": 0}
+    return make_chooser(make_world("alfworld"), **{**given, **settings})
+
+
+@pytest.mark.parametrize("strategy", ["random", "task-type", "stratified", "bm25"])
+def test_examples_are_chosen_alike_every_time(strategy: str) -> None:
+    one, other = (asyncio.run(chooser(choose=strategy).choose(GOAL, ["fridge"])) for _ in range(2))
+    assert one == other
+    assert len(one) == 3
+    without = asyncio.run(chooser(choose=strategy).choose(GOAL, ["fridge"], without=one[0].origin))
+    assert one[0] not in without
+    if strategy in {"task-type", "bm25"}:
+        assert {example.type for example in one} == {"pick_heat_then_place_in_recep"}
+
+
+def test_examples_are_chosen_by_an_embedding_model() -> None:
+    with embeddings() as name:
+        made = chooser(choose="embeddings", embedder=name)
+        same = made.store[40]
+        found = asyncio.run(made.choose(same.goal))
+        assert found[0] == same
+        # Another event loop, another choice: the store's vectors are kept.
+        assert same not in asyncio.run(made.choose(same.goal, without=same.origin))
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (b"no", 200),
+        (b"{}", 200),
+        (b'{"data": [{"embedding": "x"}]}', 200),
+        (b'{"data": [{"embedding": [NaN]}]}', 200),
+        (b'{"error": {"message": "no such model"}}', 404),
+        (b"x" * (1 << 21), 200),
+    ],
+)
+def test_an_embedding_model_that_fails_is_named(answer: bytes, code: int) -> None:
+    with embeddings(answer, code) as name, pytest.raises(ModelError, match="bm25"):
+        asyncio.run(chooser(choose="embeddings", embedder=name).choose(GOAL))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"choose": "embeddings"},
+        {"choose": "bm52"},
+        {"shots": 51},
+        {"examples": "nowhere"},
+        {"embedder": "word2vec"},
+        {"embedder": "local:"},
+        {"embedder": "openai:"},
+    ],
+)
+def test_a_wrong_setting_is_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        chooser(**settings)
+
+
+def test_a_local_model_that_is_not_there_is_named(tmp_path: Path) -> None:
+    made = chooser(choose="embeddings", embedder=f"local:{tmp_path / 'none'}")
+    with pytest.raises(ConfigurationError, match="local:"):
+        asyncio.run(made.choose(GOAL))
+
+
+def test_examples_are_chosen_by_a_model_on_this_machine(tmp_path: Path) -> None:
+    model2vec, numpy = pytest.importorskip("model2vec"), pytest.importorskip("numpy")
+    tokenizers = pytest.importorskip("tokenizers")
+    words = sorted({word for example in shipped() for word in example.goal.replace(".", " .").split()})
+    vocabulary = {word: place for place, word in enumerate(["[UNK]", "[PAD]", *words])}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    vectors = numpy.eye(len(vocabulary), dtype="float32")
+    model2vec.StaticModel(vectors, tokenizer).save_pretrained(tmp_path / "tiny")
+    made = chooser(choose="embeddings", embedder=f"local:{tmp_path / 'tiny'}")
+    same = made.store[40]
+    assert asyncio.run(made.choose(same.goal))[0].goal == same.goal
+
+
+def test_no_examples_need_no_store() -> None:
+    assert asyncio.run(chooser(shots=0, examples="nowhere").choose(GOAL)) == ()
+
+
+def test_a_file_and_a_run_are_stores(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "own.jsonl").write_text(written(shipped()[:4]), "utf-8")
+    assert chooser(examples=str(tmp_path / "own.jsonl")).store == shipped()[:4]
+    world = make_world("alfworld")
+    folder = tmp_path / "played"
+    play(server, world, world.task("example:1"), "react", folder / "won.jsonl")
+    play(server, world, world.task("example:2"), "react", folder / "lost.jsonl", max_turns=2)
+    (example,) = recorded(folder)
+    assert example.origin == "example:1"
+    assert str(skills_of(example)[-1]) == "put the egg in the diningtable"
+    (folder / "won.jsonl").unlink()
+    with pytest.raises(KnowledgeError, match="no won episode"):
+        recorded(folder)
+
+
+def test_a_run_keeps_the_digest_of_what_is_shown(tmp_path: Path) -> None:
+    def prompts(**settings: Any) -> dict[str, str]:
+        asked: dict[str, Any] = {"agent": "opex", "model": "openai:m@http://127.0.0.1:9/v1", "split": "example"}
+        asked["set"] = [f"{key}={value}" for key, value in settings.items()]
+        return make_run_spec(configure(asked)).manifest.prompts
+
+    own = tmp_path / "own.jsonl"
+    found: list[str] = []
+    for number in (3, 4):
+        own.write_text(written(shipped()[:number]), "utf-8")
+        found.append(prompts(examples=str(own))["examples"])
+    assert len({*found, prompts()["examples"]}) == 3
+    assert "examples" not in prompts(shots=0)
+    with pytest.raises(ConfigurationError, match="nowhere"):
+        prompts(examples="nowhere")
+
+
+def test_a_world_without_train_has_no_examples_of_it() -> None:
+    with pytest.raises(HousequestError, match="train"):
+        make_chooser(make_world("scripted"), examples="train", choose="bm25", shots=1, embedder="", seed=0)

@@ -1,0 +1,416 @@
+"""LoTa-Bench's planner and SayCan: over a real connection, and with models that score texts or are held to them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.agents.base import Agent
+from agent.agents.lota.selector import DONE, MOST_CANDIDATES, reader_of, said
+from agent.agents.registry import make_agent
+from agent.config import configure
+from agent.episodes import events
+from agent.episodes.events import CallTiming, Event
+from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.episodes.resume import resume_episode
+from agent.evaluation.runs.batch import RunOptions, run_batch
+from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
+from agent.evaluation.runs.spec import make_run_spec
+from agent.models.base import Capabilities, Completion, Message, Model, Scores
+from agent.models.registry import make_model
+from agent.roles.base import ReplyError
+from agent.skills.fixed import fixed_skills
+from agent.skills.skill import Skill
+from tests.agent.agents import test_leaks as leaks
+from tests.agent.agents.test_agents import ended, prompts, steps
+from tests.agent.playing import one_of_each_type, play
+from tests.backends import server as backend
+from tests.backends.lota import Lister
+from tests.backends.server import Server
+from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.text.belief import begin
+from worlds.base import World
+from worlds.errors import Unsupported
+from worlds.registry import make_world
+
+HOUSES = ("example:1", "example:2", "example:3")
+SET = fixed_skills(load_counts())
+SKILLS = SET.skills
+TEXTS = tuple(skill.text for skill in SKILLS)
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return make_world("alfworld")
+
+
+@dataclass
+class Liking:
+    """A model in this process that likes best what a policy says, next best ``second``, and nothing else."""
+
+    policy: Callable[[list[dict[str, str]]], str] = field(default_factory=Lister)
+    second: str = ""
+    can: Capabilities = field(default_factory=lambda: Capabilities(scoring=True, choices=True, deterministic=True))
+    name: str = "liking"
+    brief: bool = False
+    calls: int = 0
+
+    async def capabilities(self) -> Capabilities:
+        return self.can
+
+    async def complete(self, messages: Sequence[Message], *, choices: Sequence[str], **_: Any) -> Completion:
+        scores = (await self.score(messages, choices)).logprobs
+        return Completion(choices[max(range(len(choices)), key=lambda place: scores[place])])
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+        self.calls += 1
+        best = self.policy([{"role": message.role, "content": message.content} for message in messages])
+        return Scores(tuple({best: -0.5, said(self.second): -1.25}.get(text, float("-inf")) for text in continuations))
+
+    async def aclose(self) -> None:
+        return
+
+
+async def lived(
+    world: World, model: Model, agent: str = "lota", house: str = HOUSES[0], *, most: int = 50, grant: str = "", **settings: Any
+) -> list[Event]:
+    """An episode of ``agent``, as its events."""
+    told: list[Event | CallTiming] = []
+    player = make_agent(agent, world=world, model=model, settings=settings)
+    terms = EpisodeConfig(world.engine, frozenset(filter(None, [grant])), max_turns=most)
+    await run_episode(world.open(world.task(house)), player, terms, told.append)
+    return [event for event in told if isinstance(event, Event)]
+
+
+def episode(world: World, model: Model, *given: Any, **settings: Any) -> list[Event]:
+    return asyncio.run(lived(world, model, *given, **settings))
+
+
+def thoughts(told: Sequence[Event]) -> list[str]:
+    return [event.body.text for event in told if isinstance(event.body, events.Thought)]
+
+
+def calls(told: Sequence[Event]) -> list[events.ModelCall]:
+    return [event.body for event in told if isinstance(event.body, events.ModelCall)]
+
+
+# The set of skills.
+
+
+def test_the_skills_are_what_was_counted_over_train_and_none_begins_another() -> None:
+    assert len(set(TEXTS)) == len(SKILLS) == 265
+    assert {"find an egg", "put down the mug", "turn on the desklamp", "open the fridge", "slice the tomato"} <= set(TEXTS)
+    forms = sorted(map(said, (*TEXTS, DONE)))
+    assert not any(after.startswith(before) for before, after in pairwise(forms))
+
+
+def test_what_can_be_done_begins_with_an_admissible_command(world: World) -> None:
+    env = world.open(world.task("example:1"))
+    belief = begin(env.reset().observation)
+    possible = SET.possible(belief, env.admissible_commands() or ())
+    assert Skill("find", "fridge") in possible
+    assert Skill("find", "egg") in possible
+    assert Skill("find", "toilet") not in possible
+    assert not any(skill.verb != "find" for skill in possible)
+    assert SET.possible(belief, ("move egg 2 to fridge 1", "close fridge 1", "!?")) >= {
+        Skill("put", "egg"),
+        Skill("close", receptacle="fridge"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("reply", "skill"),
+    [
+        ("find an egg", "find an egg"),
+        ("find an egg,", "find an egg"),
+        ("Done.", DONE),
+        ("3. Pick up the egg.", "pick up the egg"),
+        ("Robot: 1. find a dining table, 2. put down the egg", "find a diningtable"),
+        ("**turn on a desk lamp**", "turn on the desklamp"),
+        ("<think>find a mug, perhaps</think>\nfind an egg", "find an egg"),
+        ("I would say:\nfind an egg", "find an egg"),
+        ("find a unicorn", None),
+        ("open the safe", None),
+        ("", None),
+    ],
+)
+def test_replies_are_read_as_skills(reply: str, skill: str | None) -> None:
+    role = reader_of((*TEXTS, DONE), {*TEXTS, DONE} - {"open the safe"})
+    if skill is None:
+        with pytest.raises(ReplyError):
+            role.read(reply)
+    else:
+        assert role.read(reply) == skill
+
+
+@given(st.text(max_size=300))
+def test_any_reply_is_a_skill_or_is_refused(reply: str) -> None:
+    role = reader_of((*TEXTS, DONE), TEXTS)
+    try:
+        assert role.read(reply) in TEXTS
+    except ReplyError as error:
+        assert str(error).isprintable()
+
+
+# Whole episodes.
+
+
+@pytest.mark.parametrize("house", HOUSES)
+def test_a_bundled_house_is_won_over_a_connection(server: Server, world: World, tmp_path: Path, house: str) -> None:
+    played = play(server, world, world.task(house), "lota", tmp_path / "e.jsonl")
+    assert played.ended.outcome == "won"
+    assert played.kinds().count("called") == len(played.requests) < played.ended.steps
+    # The policy has said so much, and the game was won by then: "done" is for a model that thinks it is.
+    for before, after in pairwise(played.requests):
+        assert after.messages[: len(before.messages)] == before.messages
+
+
+@pytest.mark.parametrize(("agent", "grants"), [("saycan", set[str]()), ("lota", {"admissible"})])
+def test_a_house_is_won_where_texts_are_scored_over_a_connection(
+    server: Server, world: World, tmp_path: Path, agent: str, grants: set[str]
+) -> None:
+    settings = {} if agent == "saycan" else {"exact": True}
+    played = play(
+        server, world, world.task("example:3"), agent, tmp_path / "e.jsonl", settings=settings, grants=frozenset(grants)
+    )
+    assert played.ended.outcome == "won"
+    made = calls(played.events)
+    if not grants:
+        assert {call.calls for call in made} == {len(SKILLS) + 2}, "each skill, the end, and the prompt alone"
+    assert played.calls == len(played.requests) == sum(clock.attempts for clock in played.clocks)
+    words = sum(len(request.text.split()) for request in played.requests)
+    assert sum(call.prompt_tokens or 0 for call in made) == words
+    assert [call.reply for call in made][:3] == ["find a book,", "pick up the book,", "find a desklamp,"]
+    assert [candidate.logprob for candidate in made[0].candidates or ()][:2] == [-0.375, -8.0]
+
+
+@pytest.mark.games
+def test_a_published_game_of_each_type_is_won(server: Server, alfworld_games: Path, tmp_path: Path) -> None:
+    world = make_world("alfworld", data=alfworld_games)
+    for task in one_of_each_type(world, "valid_seen"):
+        assert play(server, world, task, "lota", tmp_path / f"{task.type}.jsonl").ended.outcome == "won", task.type
+
+
+@pytest.mark.parametrize("house", HOUSES)
+def test_the_prompt_holds_the_instruction_and_the_skills_before(world: World, house: str) -> None:
+    goal = world.task(house).goal
+    told = episode(world, Liking(), house=house)
+    *_, last = prompts(told, "selector")
+    system, first, *rest = last
+    assert "find a vase" not in system.content, "who is held to skills need not be shown them"
+    shown, _, asked = first.content.rpartition("\nHuman: ")
+    assert shown.count("Human: ") == shown.count(" done.") == 6
+    assert asked == f"{goal}\nRobot: 1."
+    assert [message.content for message in rest if message.role == "user"] == [f"{n}." for n in range(2, len(rest) // 2 + 2)]
+    assert all(said(text) in map(said, TEXTS) for text in thoughts(told))
+
+
+@pytest.mark.parametrize("house", HOUSES)
+def test_a_prompt_tells_nothing_that_was_not_told(server: Server, world: World, tmp_path: Path, house: str) -> None:
+    task = world.task(house)
+    server.policy = Lister(hasty=True)
+    leaks.check(world, task, play(server, world, task, "lota", tmp_path / "e.jsonl", settings={"replanning": True}))
+    server.policy = Lister()
+    leaks.test_what_wins_makes_no_difference(server, world, tmp_path / "one", "lota", house)
+    leaks.test_what_was_not_told_makes_no_difference(server, world, tmp_path / "other", "lota", house)
+
+
+@pytest.mark.parametrize(("agent", "settings"), [("lota", {}), ("lota", {"exact": True}), ("saycan", {})])
+def test_all_ways_select_alike(world: World, agent: str, settings: dict[str, bool]) -> None:
+    model = Liking(second="open the safe")
+    told = episode(world, model, agent, **settings)
+    assert (ended(told).outcome, ended(told).turns) == ("won", 10)
+    assert steps(told) == steps(episode(world, Liking()))
+    skills = [text for text in thoughts(told) if text in TEXTS]
+    assert skills[:4] == ["find an egg", "pick up the egg", "find a microwave", "heat the egg"]
+    made = calls(told)
+    assert model.calls == sum(call.calls or 1 for call in made) == len(made) * (len(SKILLS) + 1 if agent == "saycan" else 1)
+    if not settings and agent == "lota":
+        return
+    assert [call.reply for call in made] == [said(skill) for skill in skills]
+    for call in made:
+        assert call.candidates is not None
+        assert len(call.candidates) == MOST_CANDIDATES
+        assert [candidate.logprob for candidate in call.candidates[:2]] == [-0.5, -1.25]
+        assert call.candidates[1].text == "open the safe,"
+
+
+@pytest.mark.parametrize("agent", ["lota", "saycan"])
+def test_what_is_not_admissible_is_not_selected(world: World, agent: str) -> None:
+    settings = {} if agent == "saycan" else {"exact": True}
+    likes = Liking(lambda messages: "open the safe,", second="find an egg")
+    bold = episode(world, likes, agent, most=3, **settings)
+    assert (ended(bold).steps, steps(bold)) == (0, [])
+    assert all(event.body.reason for event in bold if isinstance(event.body, events.TurnSpent))
+    meek = episode(world, likes, agent, most=3, grant="admissible", **settings)
+    assert len(steps(meek)) == 3
+    assert "open the safe" not in thoughts(meek)
+    alone = any("language score decides alone" in text for text in thoughts(bold))
+    assert alone == (agent == "saycan")
+    assert not any("language score" in text for text in thoughts(meek))
+
+
+def scripted(folder: Path, replies: Sequence[str]) -> str:
+    path = folder / "script.yaml"
+    path.write_text("replies:\n" + "".join(f"  - {reply!r}\n" for reply in replies), "utf-8")
+    return f"scripted:{path}"
+
+
+FAILING = (
+    "pick up the egg,",
+    "find a fridge,",
+    "heat the egg",
+    "find an egg",
+    "2. pick up the egg",
+    "open the drawer",
+    "I am not sure, what do you think?",
+    "find the microwave",
+    "heat the egg,",
+    "find a dining table",
+    "put down the egg",
+)
+
+
+@pytest.mark.parametrize("replanning", [False, True])
+def test_a_conversation_through_failures(world: World, tmp_path: Path, replanning: bool) -> None:
+    replies = [*FAILING[:7], *FAILING[7:]]
+    told = episode(world, make_model(scripted(tmp_path, replies)), replanning=replanning)
+    assert ended(told).outcome == "won"
+    *_, last = prompts(told, "selector")
+    asked = [message.content for message in last if message.role == "user"]
+    failures = [re.findall(r"^\(this skill failed: (.*?)\)", text) for text in asked]
+    assert [bool(found) for found in failures] == [replanning and n in {1, 3, 6} for n in range(len(asked))]
+    if replanning:
+        assert "no egg was seen yet" in failures[1][0]
+        assert "you do not hold the egg" in failures[3][0]
+        assert asked[1].endswith(") 2.")
+        assert asked[0].count("this skill failed") == 3, "the prompt shows what is done about it"
+    spent = [event.body for event in told if isinstance(event.body, events.TurnSpent)]
+    assert len(spent) == 3, "a skill that fails before anything was done takes its turn"
+    assert [event.body.final for event in told if isinstance(event.body, events.ParseFailed)] == [False]
+    assert [text for text in thoughts(told) if text.startswith("this skill failed")]
+
+
+def test_hints_and_rules_reach_the_prompt_once(world: World) -> None:
+    model = Liking()
+    player = make_agent("lota", world=world, model=model)
+    told: list[Event | CallTiming] = []
+    terms = EpisodeConfig(world.engine, frozenset({"type"}), rule_statements=("Eggs lie in fridges.",))
+    asyncio.run(run_episode(world.open(world.task("example:1")), player, terms, told.append))
+    first, second, *_ = prompts([event for event in told if isinstance(event, Event)], "selector")
+    assert "done.\nHuman: heat some egg and put it in diningtable.\n\nKind of task: pick_heat" in first[-1].content
+    assert first[-1].content.endswith("- Eggs lie in fridges.\nRobot: 1.")
+    assert second[-1].content == "2."
+
+
+# What a model cannot do, and what goes wrong.
+
+
+@pytest.mark.parametrize(("agent", "settings"), [("saycan", []), ("lota", ["exact=on"])])
+def test_who_needs_scores_says_so_before_the_first_call(
+    server: Server, tmp_path: Path, agent: str, settings: list[str]
+) -> None:
+    flags = {"split": "generated", "limit": 3, "agent": agent, "model": server.model(), "set": settings}
+    with pytest.raises(Unsupported, match=r"does not score given texts.*llama:FILE\.gguf"):
+        asyncio.run(run_batch(make_run_spec(configure(flags, tmp_path)), tmp_path / "run"))
+    assert not server.requests
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+@pytest.mark.parametrize("trouble", [backend.saying("find an egg,"), backend.raw(b'{"choices": []}'), backend.status(401)])
+def test_an_endpoint_that_no_longer_scores_ends_the_episode_as_the_models(
+    server: Server, world: World, tmp_path: Path, trouble: backend.Behaviour
+) -> None:
+    server.behave(*[backend.answer] * 100, otherwise=trouble)
+    played = play(server, world, world.task("example:1"), "saycan", tmp_path / "e.jsonl")
+    assert (played.ended.outcome, played.ended.boundary, played.ended.steps) == ("error", "model", 0)
+    assert not calls(played.events)
+
+
+def test_who_cannot_be_held_to_skills_is_shown_them(server: Server, world: World, tmp_path: Path) -> None:
+    played = play(server, world, world.task("example:1"), "lota", tmp_path / "e.jsonl")
+    assert "open the fridge, open the microwave" in played.requests[0].messages[0]["content"]
+    said_first = next(event.body.text for event in played.events if isinstance(event.body, events.Thought))
+    assert "it is shown the skills" in said_first
+
+
+@pytest.mark.parametrize(
+    ("reply", "unreadable"),
+    [
+        ("", 6),
+        ("\x00\x1b[2J" * 50, 6),
+        ("find a unicorn,", 6),
+        ("{" * 5_000, 6),
+        ("find,", 6),
+        ("open the safe,", 0),
+        ("x, " * 9_999, 6),
+    ],
+    ids=range(7),
+)
+def test_rubbish_and_unknown_things_spend_turns(
+    server: Server, world: World, tmp_path: Path, reply: str, unreadable: int
+) -> None:
+    server.behave(otherwise=backend.saying(reply))
+    played = play(
+        server, world, world.task("example:1"), "lota", tmp_path / "e.jsonl", max_turns=3, settings={"replanning": True}
+    )
+    assert (played.ended.outcome, played.ended.boundary, played.ended.turns) == ("lost", None, 3)
+    assert played.kinds().count("unreadable") == unreadable
+    assert played.kinds().count("spent") == 3
+
+
+def test_going_in_circles_is_bounded(world: World) -> None:
+    told = episode(world, Liking(lambda messages: "find a fridge,"), most=4)
+    assert (ended(told).outcome, ended(told).turns) == ("lost", 4)
+    assert steps(told) == ["go to fridge 1"]
+    assert len(calls(told)) <= 4 * 8 + 1
+    early = episode(world, Liking(lambda messages: "done."))
+    assert (ended(early).outcome, ended(early).reason) == ("lost", "gave up: it takes the task for done")
+
+
+@pytest.mark.parametrize(("agent", "settings"), [("lota", {"exact": True, "replanning": True}), ("saycan", {})])
+def test_an_episode_that_broke_off_is_gone_on_with(world: World, agent: str, settings: dict[str, bool]) -> None:
+    policy = Lister(hasty=bool(settings))
+
+    def liking() -> Liking:
+        return Liking(policy, second="find a safe")
+
+    whole = episode(world, liking(), agent, **settings)
+    for cut in (2, len(whole) // 2, len(whole) - 1):
+        model = liking()
+        fresh = asyncio.run(_resumed(world, model, agent, settings, whole[:cut]))
+        assert [*whole[:cut], *fresh] == whole
+        assert model.calls == sum(call.calls or 1 for call in calls(fresh))
+
+
+async def _resumed(world: World, model: Model, agent: str, settings: dict[str, bool], recorded: Sequence[Event]) -> list[Event]:
+    told: list[Event | CallTiming] = []
+
+    def make(live: Model | None, _: object) -> Agent:
+        return make_agent(agent, world=world, model=live, settings=settings)
+
+    env = world.open(world.task(HOUSES[0]))
+    await resume_episode(env, make, EpisodeConfig(world.engine), recorded, told.append, model=model)
+    return [event for event in told if isinstance(event, Event)]
+
+
+def test_a_budget_counts_every_score(tmp_path: Path) -> None:
+    flags = {"split": "example", "limit": 1, "agent": "saycan", "model": "openai:liking@http://127.0.0.1:9/v1"}
+    plan, model = make_run_spec(configure(flags, tmp_path)), Liking()
+    each = len(SKILLS) + 1
+    with pytest.raises(Stopped, match="budget of 300 calls"):
+        asyncio.run(run_batch(plan, tmp_path / "run", RunOptions(model=model), BudgetTracker(Budget(calls=300))))
+    assert each < model.calls == 300
+    purse = BudgetTracker(Budget(calls=100 * each))
+    summary = asyncio.run(run_batch(plan, tmp_path / "run", RunOptions(model=model), purse))
+    assert (summary.overall.won, summary.overall.errors) == (1, 0)
+    assert purse.used.calls == summary.calls == 6 * each

@@ -1,0 +1,81 @@
+"""Prompts are appended to: over an episode, each of a role's prompts has its previous one as an exact prefix."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from agent.agents.registry import make_agent
+from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.models.base import Capabilities, Completion, Message, Scores
+from knowledge.choosing import RuleBudget
+from knowledge.rules import Rule
+from tests.backends.policy import Solver
+from worlds.base import World
+from worlds.registry import make_world
+
+HOUSES = tuple(f"generated:{seed}" for seed in range(20, 22))
+
+
+@dataclass
+class Heard:
+    """A model that plays by a policy, says something that cannot be read every fifth time, and keeps what it is asked."""
+
+    brief: bool = False
+    name: str = "heard"
+    prompts: dict[str, list[Sequence[Message]]] = field(default_factory=dict[str, list[Sequence[Message]]])
+    policy: Solver = field(default_factory=lambda: Solver(wrong_first_plan=True))
+    calls: int = 0
+
+    async def capabilities(self) -> Capabilities:
+        return Capabilities()
+
+    async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
+        self.calls += 1
+        self.prompts.setdefault(messages[0].content, []).append(tuple(messages))
+        if self.calls % 5 == 0:
+            return Completion("")
+        return Completion(self.policy([{"role": message.role, "content": message.content} for message in messages]))
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+        raise NotImplementedError(messages, continuations)
+
+    async def aclose(self) -> None:
+        return
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return make_world("alfworld")
+
+
+@pytest.mark.parametrize("grants", [frozenset[str](), frozenset({"admissible", "type"})])
+@pytest.mark.parametrize("agent", ["react", "reasoner-actor"])
+def test_each_prompt_begins_with_the_one_before(world: World, agent: str, grants: frozenset[str]) -> None:
+    rules = ("A closed place is opened before anything is taken from it.", "One hand holds one thing.")
+    kinds = ("fridge", "countertop", "cabinet", "bed", "desk", "sinkbasin", "egg", "mug")
+    choice = RuleBudget(tuple(Rule(kind, f"There is a rule about every {kind}.", objects=(kind,)) for kind in kinds), 500)
+    revised = 0
+    for house in HOUSES:
+        model = Heard()
+        player = make_agent(agent, world=world, model=model)
+        terms = EpisodeConfig(
+            engine=world.engine, model="heard", grants=grants, rules="own", rule_statements=rules, choice=choice
+        )
+        asyncio.run(run_episode(world.open(world.task(house)), player, terms, lambda _: None))
+        # Prompts are told apart by their system message: another one would be a role of its own, and so would show here.
+        assert len(model.prompts) == (1 if agent == "react" else 2)
+        for prompts in model.prompts.values():
+            assert len(prompts[0]) == 2
+            for rule in (*rules, *(rule.statement for rule in choice.rules)):
+                assert sum(rule in message.content for message in prompts[-1]) <= 1
+            for before, after in pairwise(prompts):
+                assert after[: len(before)] == before
+                assert len(after) > len(before)
+        revised += sum(len(prompts) > 1 for system, prompts in model.prompts.items() if system.startswith("You plan"))
+    assert revised or agent == "react"

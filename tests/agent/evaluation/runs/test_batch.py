@@ -1,0 +1,297 @@
+"""Runs: frozen, resumable, and equal byte for byte whatever the number of workers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.config import configure
+from agent.evaluation.analysis.metrics import Selected, Summary
+from agent.evaluation.render.report import as_json, as_text, read_run
+from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
+from agent.evaluation.runs.folder import RunFolder, episode_name
+from agent.evaluation.runs.spec import RunSpec, make_run_spec, portable_name, slug
+from tests.backends.server import Server, serve, status, together
+from worlds.errors import ConfigurationError, HousequestError
+
+
+def plan(folder: Path, **flags: object) -> RunSpec:
+    return make_run_spec(configure({"world": "scripted", "agent": "expert", **flags}, folder))
+
+
+def play(planned: RunSpec, folder: Path, **options: object) -> Summary:
+    return asyncio.run(run_batch(planned, folder, RunOptions(**options)))  # pyright: ignore[reportArgumentType]
+
+
+def episodes(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in (folder / "episodes").iterdir()}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serve(lambda messages: "Thought: let me see\nAction: look") as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: Server) -> Server:
+    """The endpoint of all these tests, as if nobody had asked it anything."""
+    running.reset()
+    running.policy = lambda messages: "Thought: let me see\nAction: look"
+    return running
+
+
+def test_a_run_has_all_it_was_made_of(tmp_path: Path) -> None:
+    summary = play(plan(tmp_path, max_steps=9), tmp_path / "run")
+    assert (summary.overall.episodes, summary.overall.won) == (3, 3)
+    manifest = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert manifest["configuration"]["max_turns"] == 9
+    assert [task["id"] for task in manifest["tasks"]] == ["demo/find", "demo/bring", "demo/light"]
+    assert manifest["of"] == 3
+    assert {"actor", "reasoner", "react"} <= manifest["prompts"].keys()
+    assert set(manifest["versions"]) == {"python", "openai"}
+    assert str(tmp_path) not in json.dumps(manifest)
+    assert sorted(episodes(tmp_path / "run")) == ["0001-demo-find.jsonl", "0002-demo-bring.jsonl", "0003-demo-light.jsonl"]
+    index = [json.loads(line) for line in (tmp_path / "run" / "index.jsonl").read_text().splitlines()]
+    assert [line["outcome"] for line in index] == ["won"] * 3
+
+
+def test_the_number_of_workers_changes_nothing(tmp_path: Path, server: Server) -> None:
+    for agent, model in (("expert", None), ("react", server.model())):
+        for workers in (1, 8):
+            play(plan(tmp_path, agent=agent, model=model, max_steps=4), tmp_path / f"{agent}{workers}", workers=workers)
+        assert episodes(tmp_path / f"{agent}1") == episodes(tmp_path / f"{agent}8")
+        for name in ("run.json", "index.jsonl"):
+            assert (tmp_path / f"{agent}1" / name).read_bytes() == (tmp_path / f"{agent}8" / name).read_bytes()
+
+
+def test_workers_are_episodes_in_flight(tmp_path: Path, server: Server) -> None:
+
+    meeting = together(3)
+    server.behave(meeting, meeting, meeting)
+    summary = play(plan(tmp_path, agent="react", model=server.model(), max_steps=1), tmp_path / "run", workers=3)
+    assert (summary.overall.lost, summary.calls) == (3, 3)
+
+
+def test_clocks_lie_apart(tmp_path: Path, server: Server) -> None:
+    play(plan(tmp_path, agent="react", model=server.model(), max_steps=2), tmp_path / "run")
+    timing = [json.loads(line) for line in (tmp_path / "run" / "timing.jsonl").read_text().splitlines()]
+    assert {line["episode"] for line in timing} == {"0001-demo-find", "0002-demo-bring", "0003-demo-light"}
+    assert len(timing) == 6
+    rest = b"".join(episodes(tmp_path / "run").values()) + (tmp_path / "run" / "run.json").read_bytes()
+    assert b"seconds" not in rest
+    assert str(server.port).encode() not in rest
+
+
+def test_a_finished_run_is_not_played_again(tmp_path: Path) -> None:
+    play(plan(tmp_path), tmp_path / "run")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "episodes").iterdir()}
+    seen: list[RunProgress] = []
+    summary = play(plan(tmp_path), tmp_path / "run", watcher=seen.append)
+    assert summary.overall.won == 3
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "episodes").iterdir()}
+    assert seen == [RunProgress(done=3, total=3, won=3, errors=0, resumed=3)]
+
+
+def test_an_interrupted_run_goes_on_wherever_the_server_now_is(tmp_path: Path, server: Server) -> None:
+    async def interrupted() -> None:
+        def stop(progress: RunProgress) -> None:
+            if progress.done:
+                batch.cancel()
+
+        sitting = RunOptions(workers=2, watcher=stop)
+        batch = asyncio.create_task(run_batch(first, tmp_path / "run", sitting))
+        await batch
+
+    first = plan(tmp_path, agent="react", model=server.model(), max_steps=3)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(interrupted())
+    assert 0 < len((tmp_path / "run" / "index.jsonl").read_text().splitlines()) < 3
+    with serve(server.policy) as moved:
+        again = plan(tmp_path, agent="react", model=moved.model(), max_steps=3)
+        play(again, tmp_path / "run", workers=2)
+        play(again, tmp_path / "whole")
+    assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
+    assert (tmp_path / "run" / "index.jsonl").read_bytes() == (tmp_path / "whole" / "index.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("broken", ["half a line", "no line", "no file", "half an episode"])
+def test_whatever_was_cut_off_is_made_whole(broken: str, tmp_path: Path) -> None:
+    play(plan(tmp_path), tmp_path / "whole")
+    play(plan(tmp_path), tmp_path / "run")
+    index = tmp_path / "run" / "index.jsonl"
+    lines = index.read_bytes().splitlines(keepends=True)
+    episode = tmp_path / "run" / "episodes" / "0003-demo-light.jsonl"
+    if broken == "half a line":
+        index.write_bytes(b"".join(lines[:2]) + lines[2][:40])
+    elif broken == "no line":
+        index.write_bytes(b"".join(lines[:2]))
+    elif broken == "no file":
+        episode.unlink()
+    else:
+        index.write_bytes(b"".join(lines[:2]))
+        episode.with_name(f"{episode.name}.part").write_bytes(episode.read_bytes()[:500])
+        episode.unlink()
+    assert play(plan(tmp_path), tmp_path / "run").overall.won == 3
+    assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
+    assert index.read_bytes() == (tmp_path / "whole" / "index.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ({"max_steps": 7}, "configuration.max_turns: 50 is now 7"),
+        ({"limit": 1}, "tasks: 3 is now 1"),
+        ({"seed": 5}, "configuration.seed: 0 is now 5"),
+        ({"grant": ["type"]}, "configuration.grants"),
+    ],
+)
+def test_a_changed_configuration_is_refused_with_the_difference(flags: dict[str, object], told: str, tmp_path: Path) -> None:
+    play(plan(tmp_path), tmp_path / "run")
+    before = episodes(tmp_path / "run")
+    with pytest.raises(ConfigurationError) as caught:
+        play(plan(tmp_path, **flags), tmp_path / "run")
+    assert told in str(caught.value)
+    assert str(tmp_path / "run") in str(caught.value)
+    assert episodes(tmp_path / "run") == before
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("do not touch")
+    with pytest.raises(ConfigurationError, match="holds no run"):
+        play(plan(tmp_path), tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"thesis.txt"}
+
+
+def test_a_run_that_was_killed_before_it_began_can_begin(tmp_path: Path) -> None:
+    (tmp_path / ".lock").touch()
+    (tmp_path / ".run.json.0badcafe.part").write_bytes(b"{")
+    assert play(plan(tmp_path), tmp_path).overall.won == 3
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ({"rules": "/dev/zero"}, "too large"),
+        ({"agent": "react", "model": "scripted:/dev/zero"}, "larger than"),
+        ({"rules": "~nobody.of.that.name/x"}, "not known"),
+    ],
+)
+def test_endless_files_and_unknown_homes_are_refused(flags: dict[str, object], told: str, tmp_path: Path) -> None:
+    with pytest.raises(HousequestError, match=told):
+        plan(tmp_path, **flags)
+
+
+def test_two_commands_do_not_play_one_run(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    with RunFolder(tmp_path / "run").locked(), pytest.raises(ConfigurationError, match="by another command"):
+        play(plan(tmp_path), tmp_path / "run")
+    assert play(plan(tmp_path), tmp_path / "run").overall.won == 3
+
+
+def test_an_error_is_counted_named_and_retried_alone(tmp_path: Path, server: Server) -> None:
+    server.behave(status(400))
+    planned = plan(tmp_path, agent="react", model=server.model(), max_steps=2)
+    summary = play(planned, tmp_path / "run")
+    assert (summary.overall.episodes, summary.overall.errors, summary.overall.lost) == (3, 1, 2)
+    assert [(each.task, each.boundary) for each in summary.errored] == [("demo/find", "model")]
+    assert play(planned, tmp_path / "run").overall.errors == 1
+
+    asked = len(server.requests)
+    assert play(planned, tmp_path / "run", retry_errors=True).overall.errors == 0
+    assert len(server.requests) == asked + 2
+    play(planned, tmp_path / "whole")
+    assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
+
+
+def test_a_game_that_cannot_be_opened_is_an_episode_that_errored(tmp_path: Path) -> None:
+    # The scripted world explains nothing, which shows only when its tasks are opened.
+    summary = play(plan(tmp_path, grant=["diagnosis"]), tmp_path / "run")
+    assert (summary.overall.episodes, summary.overall.errors) == (3, 3)
+    assert {each.boundary for each in summary.errored} == {"configuration"}
+    manifest, again = read_run(RunFolder(tmp_path / "run"))
+    assert again == summary
+    assert "Errors, counted as not won (3):" in as_text(manifest, again)
+
+
+@pytest.mark.parametrize(
+    "flags", [{"agent": "nobody"}, {"agent": "react"}, {"agent": "human"}, {"world": "nowhere"}, {"split": "x"}]
+)
+def test_what_cannot_be_made_stops_the_run_before_it_begins(flags: dict[str, object], tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError):
+        play(plan(tmp_path, **flags), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_report_of_an_unfinished_run_says_so(tmp_path: Path) -> None:
+    planned = plan(tmp_path)
+    run = RunFolder(tmp_path / "run")
+    run.begin(planned.manifest)
+    manifest, summary = read_run(run)
+    assert "Not finished: 3 of 3 tasks" in as_text(manifest, summary)
+    figures = as_json(manifest, summary)
+    assert (figures["episodes"], figures["unfinished"], figures["success"]) == (3, 3, 0.0)
+
+
+def test_the_json_has_what_is_promised(tmp_path: Path, server: Server) -> None:
+    planned = plan(tmp_path, agent="react", model=server.model(), max_steps=2)
+    figures = as_json(planned.manifest, play(planned, tmp_path / "run"))
+    wanted = {"episodes", "won", "lost", "errors", "success", "interval", "by_type", "steps", "calls", "tokens"}
+    assert wanted <= figures.keys()
+    assert figures["calls"] == 6
+    assert json.loads(json.dumps(figures)) == figures
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b"[" * 100_000, b'{"schema_version": 1}', b"null"])
+def test_a_damaged_manifest_is_named(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_bytes(content)
+    with pytest.raises(ConfigurationError) as caught:
+        read_run(RunFolder(tmp_path))
+    assert str(tmp_path / "run.json") in str(caught.value)
+
+
+@pytest.mark.parametrize("line", [b"{}", b"\xff\xfe", b"[" * 100_000, b"nonsense"])
+def test_a_damaged_index_is_named_with_its_line(line: bytes, tmp_path: Path) -> None:
+    play(plan(tmp_path), tmp_path / "run")
+    index = tmp_path / "run" / "index.jsonl"
+    index.write_bytes(index.read_bytes() + line + b"\n")
+    with pytest.raises(ConfigurationError) as caught:
+        read_run(RunFolder(tmp_path / "run"))
+    assert f"{index}:4" in str(caught.value)
+
+
+def test_names_of_files_are_safe() -> None:
+    assert episode_name(Selected(number=17, id="valid_seen/a b/../\x1b\u202e/trial", type="x")).startswith(
+        "0017-valid_seen-a-b-"
+    )
+    assert slug("../../etc/passwd") == "etc-passwd"
+    assert slug("\udcff\x00") == "x"
+    assert len(slug("x" * 10_000)) == 120
+
+
+def test_a_model_is_recorded_without_its_place(tmp_path: Path) -> None:
+    assert portable_name("openai:org/name@http://127.0.0.1:8000/v1") == "openai:org/name"
+    assert portable_name("openai:name") == "openai:name"
+    assert portable_name(f"scripted:{tmp_path / 'replies.yaml'}") == "scripted:replies.yaml"
+
+
+@pytest.mark.games
+def test_the_expert_over_a_published_split(alfworld_games: Path, tmp_path: Path) -> None:
+    planned = plan(tmp_path, world="alfworld", split="valid_seen")
+    first = play(planned, tmp_path / "one", workers=1)
+    play(planned, tmp_path / "eight", workers=8)
+    assert (first.overall.episodes, first.overall.errors) == (140, 0)
+    assert episodes(tmp_path / "one") == episodes(tmp_path / "eight")
+
+
+def test_a_run_of_a_later_edition_is_refused(tmp_path: Path) -> None:
+    play(plan(tmp_path), tmp_path / "run")
+    file = tmp_path / "run" / "run.json"
+    file.write_text(file.read_text().replace('"schema_version": 1,', '"schema_version": 2, "colour": "blue",'))
+    for use in (RunFolder(tmp_path / "run").manifest, lambda: play(plan(tmp_path), tmp_path / "run")):
+        with pytest.raises(ConfigurationError, match=r"run\.json is of a later housequest \(schema 2\)"):
+            use()

@@ -1,0 +1,120 @@
+"""What one episode comes to, and how an index of an earlier version is read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.config import configure
+from agent.episodes.events import Stepped
+from agent.evaluation.render.report import read_results
+from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.result import Result, Selected, repeats, result_of
+from agent.evaluation.runs.spec import make_run_spec
+from tests.agent.evaluation.runs.losing import env_of, house_of, lived
+from worlds.errors import ConfigurationError
+
+
+def steps(*said: str) -> list[Stepped]:
+    """``command`` or ``command=answer``; the answer is the command where none is given."""
+    found: list[Stepped] = []
+    for turn, text in enumerate(said, start=1):
+        command, _, answer = text.partition("=")
+        found.append(Stepped(turn=turn, command=command, observation=answer or command, accepted=True))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("said", "repeated"),
+    [
+        ((), 0),
+        (("look",), 0),
+        (("look", "look", "look"), 2),
+        (("look=a", "look=b", "look=b"), 1),
+        # Two places visited in turn: the second visit to b is the first that can have told nothing.
+        (("a", "b", "a", "b", "a"), 2),
+        # Something new between two equal commands: the first may have changed what the second meets.
+        (("heat=no", "open", "heat=no"), 0),
+        (("heat=no", "open", "heat=no", "open", "heat=no"), 2),
+    ],
+)
+def test_a_repeat_is_the_same_with_nothing_new_in_between(said: tuple[str, ...], repeated: int) -> None:
+    assert repeats(steps(*said)) == repeated
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", "a=1", "b=1"]), max_size=30))
+def test_repeats_are_never_more_than_what_was_said_before(said: list[str]) -> None:
+    assert 0 <= repeats(steps(*said)) <= len(said) - len(set(said))
+    assert repeats(steps(*said, *said[-1:], *said[-1:])) >= (2 if said else 0)
+
+
+def test_a_real_episode_says_what_it_met_and_why_it_was_lost() -> None:
+    house = house_of("heat")
+    task = Selected.of(env_of(house).task)
+    won = result_of(task, lived(env_of(house), list(house.plan)))
+    assert won is not None
+    assert (won.outcome, won.met, won.failure, won.repeated) == ("won", won.conditions, None, 0)
+    assert won.wording == task.wording == "template"
+    lost = result_of(task, lived(env_of(house), list(house.plan[:-1]), turns=len(house.plan) + 9))
+    assert lost is not None
+    assert lost.conditions == won.conditions
+    assert lost.met is not None
+    assert won.conditions is not None
+    assert 0 < lost.met < won.conditions
+    assert lost.failure is not None
+    assert 0 < lost.failure.turn <= lost.turns
+    assert lost.repeated == 9
+
+
+def test_an_episode_in_its_middle_comes_to_nothing_yet() -> None:
+    house = house_of("heat")
+    task = Selected.of(env_of(house).task)
+    assert result_of(task, ()) is None
+    assert result_of(task, lived(env_of(house), ["look"])[:-1]) is None
+
+
+def test_a_result_is_read_back_as_it_was_written() -> None:
+    house = house_of("heat")
+    result = result_of(Selected.of(env_of(house).task), lived(env_of(house), ["look", "look"]))
+    assert result is not None
+    assert Result.model_validate_json(result.model_dump_json(exclude_none=True)) == result
+
+
+def test_an_index_and_a_manifest_of_an_earlier_version_are_read(tmp_path: Path) -> None:
+    asyncio.run(run_batch(make_run_spec(configure({"world": "scripted", "agent": "expert", "max_steps": 4})), tmp_path / "run"))
+    run = RunFolder(tmp_path / "run")
+    now, written = read_results(run)
+    new = ("wording", "repeated", "met", "conditions", "failure")
+    old = [json.loads(line) for line in run.index_file.read_text().splitlines()]
+    old = [{key: value for key, value in line.items() if key not in new} for line in old]
+    run.index_file.write_text("".join(f"{json.dumps(line)}\n" for line in old))
+    manifest = json.loads(run.manifest_file.read_text())
+    for task in manifest["tasks"]:
+        del task["wording"]
+    run.manifest_file.write_text(json.dumps(manifest))
+    then, read = read_results(run)
+    assert [task.wording for task in then.tasks] == [None] * len(now.tasks)
+    assert read == written
+    assert all(result.repeated is not None and result.wording == "template" for result in read)
+
+
+@pytest.mark.parametrize("number", [-1, 10**400], ids=["negative", "huge"])
+def test_an_episode_of_impossible_numbers_is_named(number: int, tmp_path: Path) -> None:
+    """Whether it stands in the index or in the record."""
+    asyncio.run(run_batch(make_run_spec(configure({"world": "scripted", "agent": "expert"})), tmp_path / "run"))
+    run = RunFolder(tmp_path / "run")
+    for file in (run.index_file, run.episode(run.manifest().tasks[0])):
+        whole = file.read_text()
+        file.write_text(whole.replace('"steps":6', f'"steps":{number}'))
+        with pytest.raises(ConfigurationError) as caught:
+            read_results(run)
+        assert str(file) in str(caught.value)
+        assert "steps" in str(caught.value)
+        file.write_text(whole)
+        run.index_file.unlink(missing_ok=True)

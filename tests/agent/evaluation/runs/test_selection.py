@@ -1,0 +1,105 @@
+"""Which tasks a run selects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.evaluation.runs.selection import find_types, select
+from worlds.alfworld.data.tasks import TASK_TYPES
+from worlds.errors import ConfigurationError, TaskNotFound
+from worlds.registry import make_world
+
+
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("heat", "pick_heat_then_place_in_recep"),
+        ("Cool", "pick_cool_then_place_in_recep"),
+        ("clean", "pick_clean_then_place_in_recep"),
+        ("light", "look_at_obj_in_light"),
+        ("two", "pick_two_obj_and_place"),
+        ("simple", "pick_and_place_simple"),
+        ("pick_two_obj_and_place", "pick_two_obj_and_place"),
+    ],
+)
+def test_short_names_of_types(word: str, found: str) -> None:
+    assert find_types([word], TASK_TYPES) == (found,)
+
+
+@pytest.mark.parametrize("word", ["pick", "heating", "", "\x1b[31m", "x" * 10_000, "\udcff"])
+def test_a_word_that_names_no_single_type(word: str) -> None:
+    with pytest.raises(ConfigurationError, match="--type"):
+        find_types([word], TASK_TYPES)
+
+
+def test_the_limit_takes_the_first_and_the_sample_is_seeded() -> None:
+    world = make_world("scripted")
+    assert [task.number for task in select(world, "demo", limit=2).tasks] == [1, 2]
+    samples = {tuple(task.number for task in select(world, "demo", sample=2, seed=seed).tasks) for seed in range(20)}
+    assert samples == {(1, 2), (1, 3), (2, 3)}
+    assert select(world, "demo", sample=2, seed=7) == select(world, "demo", sample=2, seed=7)
+    assert str(select(world, "demo", limit=2)) == "2 of the split's 3"
+    assert select(world, "demo", limit=2).warning is None
+
+
+def test_limit_and_sample_exclude_each_other() -> None:
+    with pytest.raises(ConfigurationError, match="--limit and --sample"):
+        select(make_world("scripted"), "demo", limit=1, sample=1)
+
+
+def test_an_unknown_split() -> None:
+    with pytest.raises(TaskNotFound):
+        select(make_world("scripted"), "nowhere")
+
+
+def test_a_published_split_that_is_not_whole_is_warned_of(tmp_path: Path) -> None:
+    trial = tmp_path / "json_2.1.1" / "valid_seen" / "pick_and_place_simple-Mug-None-Shelf-1" / "trial_1"
+    trial.mkdir(parents=True)
+    (trial / "traj_data.json").write_text("{}")
+    house = Path(__file__).parents[3] / "worlds" / "alfworld" / "golden" / "houses" / "numbering.json"
+    (trial / "game.tw-pddl").write_bytes(house.read_bytes())
+    world = make_world("alfworld", data=tmp_path)
+    selection = select(world, "valid_seen")
+    assert (selection.here, selection.of) == (1, 140)
+    assert str(selection) == "1 of the split's 140"
+    assert "140" in (selection.warning or "")
+
+
+def test_of_a_split_without_end_the_first_are_taken_or_some_drawn() -> None:
+    world = make_world("alfworld")
+    first = select(world, "generated", limit=3)
+    assert [task.number for task in first.tasks] == [0, 1, 2]
+    assert str(first) == "3 of a split without end"
+    assert first.warning is None
+    drawn = [select(world, "generated", sample=4, seed=seed) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    numbers = [task.number for task in drawn[0].tasks]
+    assert numbers == sorted(set(numbers))
+    heating = select(world, "generated", ["heat", "light"], limit=5)
+    assert {task.type for task in heating.tasks} == {"pick_heat_then_place_in_recep", "look_at_obj_in_light"}
+    assert len(select(world, "generated", ["two"], sample=2).tasks) == 2
+
+
+@pytest.mark.parametrize(
+    ("limit", "sample", "reason"),
+    [
+        (None, None, "no end; say how many to play with --limit N or --sample N"),
+        (0, None, "give 1 to"),
+        (None, 10**12, "give 1 to"),
+        (1_000_000, None, "1,000,000 tasks .* each is made before the first is played; give 1 to 10,000"),
+    ],
+)
+def test_a_split_without_end_is_not_gone_through(limit: int | None, sample: int | None, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=reason):
+        select(make_world("alfworld"), "generated", limit=limit, sample=sample)
+
+
+@pytest.mark.games
+def test_the_published_split_is_whole(alfworld_games: Path) -> None:
+    world = make_world("alfworld", data=alfworld_games)
+    selection = select(world, "valid_seen", ["heat"], limit=5)
+    assert str(selection) == "5 of the split's 140"
+    assert selection.warning is None
+    assert {task.type for task in selection.tasks} == {"pick_heat_then_place_in_recep"}

@@ -1,0 +1,199 @@
+"""Sweeps: read, refused with the nearest known word, planned, and their arms beside each other."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent.config import Prices
+from agent.evaluation.analysis.standings import as_json, as_text, read_standings
+from agent.evaluation.analysis.statistics import wilson
+from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.sweep import SweepFolder, Trial, plan_sweep, read_sweep
+from worlds.errors import ConfigurationError, HousequestError
+
+EXAMPLES = sorted((Path(__file__).parents[4] / "examples" / "sweeps").glob("*.yaml"))
+
+TWO = """
+common:
+  world: scripted
+  max_steps: 9
+arms:
+  all of it:
+    agent: expert
+  lamps, after rules:
+    agent: expert
+    type: light
+    rules: rules.yaml
+seeds: [0, 3]
+"""
+
+TOLD = """
+common: {world: scripted, agent: react, model: openai:NAME}
+arms: {a: {rules: null}, b: {rules: none}, takes none: {agent: expert}, d: {}}
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "rules.yaml").write_text("- The key opens the box.\n")
+    (folder / "two.yaml").write_text(text)
+    return folder / "two.yaml"
+
+
+def planned(file: Path, **flags: object) -> list[Trial]:
+    return list(plan_sweep(read_sweep(file), flags, file.parent))
+
+
+def test_each_arm_is_played_with_each_seed(tmp_path: Path) -> None:
+    trials = planned(written(tmp_path, TWO))
+    assert [(trial.arm, trial.seed, trial.folder) for trial in trials] == [
+        ("all of it", 0, "all-of-it-seed0"),
+        ("all of it", 3, "all-of-it-seed3"),
+        ("lamps, after rules", 0, "lamps-after-rules-seed0"),
+        ("lamps, after rules", 3, "lamps-after-rules-seed3"),
+    ]
+    configs = [trial.plan.config for trial in trials]
+    assert [config.seed for config in configs] == [0, 3, 0, 3]
+    assert [len(trial.plan.selection.tasks) for trial in trials] == [3, 3, 1, 1]
+    assert {config.max_turns for config in configs} == {9}
+    # The expert takes no rules.
+    assert [config.rules for config in configs] == [None] * 4
+
+
+def test_an_arm_can_have_no_rules_whatever_is_configured(tmp_path: Path) -> None:
+    file = written(tmp_path, TOLD)
+    (tmp_path / "housequest.toml").write_text('rules = "rules.yaml"\n')
+    rules = [trial.plan.config.rules for trial in planned(file)]
+    assert [each and each.statements for each in rules] == [None, None, None, ("The key opens the box.",)]
+
+
+def test_settings_of_an_agent_are_joined_and_flags_fill_what_is_left_open(tmp_path: Path) -> None:
+    text = """
+    common: {world: scripted, agent: reasoner-actor, set: {stuck_after: 2, on_hint: off}}
+    arms:
+      a: {set: {stuck_after: 5}, model: "scripted:b.yaml"}
+      b: {model: "scripted:b.yaml"}
+    """
+    (tmp_path / "b.yaml").write_text("default: look\n")
+    file = written(tmp_path, text.replace("scripted:b.yaml", f"scripted:{tmp_path / 'b.yaml'}"))
+    with pytest.raises(ConfigurationError, match=r"--model is given, and the arm 'a' of .*two.yaml says it"):
+        planned(file, model="openai:x")
+    with pytest.raises(ConfigurationError, match="--seed is given, and seeds of"):
+        planned(file, seed=4)
+    first, second = planned(file, limit=2)
+    assert (first.plan.config.settings["stuck_after"], second.plan.config.settings["stuck_after"]) == (5, 2)
+    assert (first.plan.config.settings["on_hint"], first.seed, first.plan.config.limit) == (False, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "no table of settings"),
+        ("- a", "no table of settings"),
+        ("arm: {a: {agent: expert}}", "Did you mean 'arms'"),
+        ("common: {agent: expert}", "has no arms"),
+        ("arms: []", "has no arms"),
+        ("arms: {a: {agnet: expert}}", "Did you mean 'agent'"),
+        ("arms: {a: {workers: 3}}", "'workers', which is unknown"),
+        ("arms: {a: {agent: }}", "agent has no value"),
+        ("arms: {a: {set: 3}}", "set is no table"),
+        ("arms: {a: {agent: expert}, A b: {agent: expert}, A-b: {agent: expert}}", "share its folder"),
+        ("arms: {'': {agent: expert}}", "cannot name an arm"),
+        ("arms: {a: {agent: expert}}\nseeds: 3", "no list of seeds"),
+        ("arms: {a: {agent: expert}}\nseeds: [1, 1]", "no list of seeds"),
+        ("arms: {a: {agent: expert}}\nseeds: [-1]", "no list of seeds"),
+        ("arms: {a: {agent: expert}}\nseeds: [true]", "no list of seeds"),
+        ("arms: &x {a: {agent: expert}}\ncommon: *x", "anchors and aliases"),
+        ("arms: {a: {agent: expert}}\narms: {}", "not YAML"),
+        ("{", "not YAML"),
+        ("\x00", "not YAML"),
+        ("a: " + "[" * 1_200, "not YAML"),
+        ("x" * 300_000, "larger than"),
+    ],
+    ids=range(21),
+)
+def test_what_is_no_sweep_is_named(text: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_sweep(written(tmp_path, text))
+    assert "two.yaml" in str(caught.value)
+    assert told in str(caught.value)
+
+
+def test_a_value_that_cannot_be_used_names_its_arm(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"max_steps in the arm 'a' of .*two.yaml"):
+        planned(written(tmp_path, "arms: {a: {world: scripted, agent: expert, max_steps: none}}"))
+    with pytest.raises(ConfigurationError, match="nobody"):
+        planned(written(tmp_path, "arms: {a: {world: scripted, agent: nobody}}"))
+    with pytest.raises(ConfigurationError, match="There is no sweep's file"):
+        read_sweep(tmp_path / "gone.yaml")
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.binary(max_size=80)
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda each: st.lists(each, max_size=3)
+    ).map(lambda value: f"arms: {{a: {value!r}}}\nseeds: {value!r}".encode("utf-8", "replace"))
+)
+def test_any_file_is_a_sweep_or_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "any.yaml").write_bytes(content)
+    try:
+        planned(tmp_path / "any.yaml")
+    except HousequestError as error:
+        assert str(error)
+
+
+def test_arms_stand_beside_each_other(tmp_path: Path) -> None:
+    trials = planned(written(tmp_path, TWO))
+    folder = SweepFolder(tmp_path / "sweep")
+    folder.begin(tuple(trials))
+    with pytest.raises(ConfigurationError, match="has begun"):
+        read_standings(folder, lambda name: None)
+    for trial in trials[:3]:
+        asyncio.run(run_batch(trial.plan, folder.path / trial.folder))
+    standings = read_standings(folder, lambda name: Prices(input=1, output=1))
+    both, lamps = standings
+    assert (both.arm, both.seeds, both.tasks, both.success, both.cost) == ("all of it", 2, 3, 1.0, None)
+    assert (lamps.seeds, lamps.tasks, lamps.interval) == (1, 1, wilson(1, 1))
+    text = as_text(standings)
+    assert "mean over the seeds, with Student's interval" in text
+    assert "Of a single seed the interval is Wilson's" in text
+    arms = as_json(standings)["arms"]
+    assert isinstance(arms, list)
+    assert arms[0]["success"] == 1.0
+
+
+def test_seeds_that_drew_tasks_of_their_own_are_told_of(tmp_path: Path) -> None:
+    text = "arms: {drawn: {agent: expert, split: generated, sample: 2}, first: {agent: expert, split: generated, limit: 2}}"
+    trials = tuple(planned(written(tmp_path, f"{text}\nseeds: [0, 1]\n")))
+    folder = SweepFolder(tmp_path / "sweep")
+    folder.begin(trials)
+    for trial in trials:
+        asyncio.run(run_batch(trial.plan, folder.path / trial.folder))
+    drawn, first = read_standings(folder, lambda name: None)
+    assert (drawn.same_tasks, first.same_tasks) == (False, True)
+    assert "drawn: each seed drew tasks of its own" in as_text((drawn, first))
+    assert "tasks of its own" not in as_text((first,))
+
+
+def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").write_text("do not touch")
+    with pytest.raises(ConfigurationError, match="holds no sweep"):
+        SweepFolder(tmp_path / "out").begin(())
+    (tmp_path / "out" / "sweep.json").write_text('{"runs": [{"arm": "a", "seed": 0, "folder": "../elsewhere"}]}')
+    with pytest.raises(ConfigurationError, match=r"sweep\.json is damaged"):
+        SweepFolder(tmp_path / "out").contents()
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=[file.name for file in EXAMPLES])
+def test_the_sweeps_that_ship_can_be_planned(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "script.yaml").write_text("default: 'Thought: let me see\\nAction: look'\n")
+    sweep = read_sweep(file)
+    flags = {"split": "example"} if "split" not in {key for arm in sweep.arms for key in arm.values} else {}
+    trials = list(plan_sweep(sweep, {**flags, "model": f"scripted:{tmp_path / 'script.yaml'}"}, tmp_path))
+    assert len(trials) == len(sweep.arms) * len(sweep.seeds)

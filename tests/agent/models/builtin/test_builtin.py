@@ -1,0 +1,149 @@
+"""The built-in model's runtime, driven by a tiny random network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
+
+from agent.models.base import Message
+from agent.models.builtin.file import read_builtin, write_builtin
+from agent.models.builtin.model import BuiltinModel, load_builtin
+from agent.models.builtin.network import Cache, Network
+from agent.models.builtin.vocabulary import Vocabulary
+from tests.agent.models.builtin.tiny import SHAPE, vocabulary, weights, write_tiny
+from worlds.errors import ConfigurationError, ModelError, Unsupported
+
+PROMPT = "Plan:\n1. find a mug\nHere: cabinet 1, mug 2, mug 3"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> BuiltinModel:
+    return load_builtin(write_tiny(tmp_path))
+
+
+def asked(text: str = PROMPT) -> tuple[Message, ...]:
+    return (Message("user", text),)
+
+
+def test_tokens_one_by_one_give_the_logits_of_all_at_once() -> None:
+    network = Network(SHAPE, weights(SHAPE, len(vocabulary())))
+    tokens = list(range(40))
+    together = network.read(tokens, Cache(SHAPE), every=True)
+    cache = Cache(SHAPE)
+    apart = np.array([network.read([token], cache) for token in tokens])
+    assert np.abs(together - apart).max() < 1e-3
+
+
+@pytest.mark.anyio
+async def test_a_reply_is_the_same_whatever_was_read_before(model: BuiltinModel) -> None:
+    prompts = [f"Plan:\n{'find a mug ' * 20}\nHere: cabinet {number}" for number in range(1, 6)]
+    fresh = [(await model.complete(asked(prompt), max_tokens=20)) for prompt in prompts]
+    again = await asyncio.gather(*(model.complete(asked(prompt), max_tokens=20) for prompt in reversed(prompts)))
+    assert [one.text for one in reversed(again)] == [one.text for one in fresh]
+    assert (await model.complete(asked(prompts[0]), max_tokens=20)).timing.cached == 64
+
+
+@pytest.mark.anyio
+async def test_a_reply_ends_where_it_is_told_to(model: BuiltinModel) -> None:
+    long = await model.complete(asked(), max_tokens=12)
+    assert (long.finish, long.usage.completion) == ("length", 12)
+    word = long.text.split()[3]
+    cut = await model.complete(asked(), max_tokens=12, stop=(word,))
+    assert cut.finish == "stop"
+    assert long.text.startswith(cut.text)
+    assert word not in cut.text
+
+
+@pytest.mark.anyio
+async def test_a_choice_is_the_likeliest_of_those_given(model: BuiltinModel) -> None:
+    choices = ("go to cabinet 1", "take mug 2 from cabinet 1", "look")
+    chosen = await model.complete(asked(), choices=choices)
+    assert chosen.text in choices
+    assert (await model.complete(asked(), choices=("look",))).text == "look"
+    with pytest.raises(ModelError, match="nothing to choose from"):
+        await model.complete(asked(), choices=())
+
+
+@pytest.mark.anyio
+async def test_scores_are_sums_of_the_log_probabilities_of_a_reply(model: BuiltinModel) -> None:
+    reply = await model.complete(asked(), max_tokens=1, top_logprobs=2)
+    (choice,) = reply.tokens
+    assert choice.logprob == choice.alternatives[0][1] > choice.alternatives[1][1]
+    together = (await model.score(asked(), ("go to", "go to cabinet 1", ""))).logprobs
+    apart = [(await model.score(asked(), (text,))).logprobs[0] for text in ("go to", "go to cabinet 1", "")]
+    assert np.abs(np.array(together) - np.array(apart)).max() < 1e-3
+    assert together[1] < together[0] < together[2] == 0
+
+
+@pytest.mark.anyio
+async def test_sampling_goes_by_its_seed(model: BuiltinModel) -> None:
+    def sampled(seed: int) -> Sequence[str]:
+        return asyncio.run(model.complete(asked(), temperature=1.0, seed=seed, max_tokens=20)).text.split()
+
+    one, other, once_more = [await asyncio.to_thread(sampled, seed) for seed in (1, 2, 1)]
+    assert one == once_more != other
+
+
+@pytest.mark.anyio
+async def test_what_it_was_not_trained_on_is_refused(model: BuiltinModel) -> None:
+    with pytest.raises(Unsupported, match="reasoner-actor"):
+        await model.complete(asked("You act in a household."))
+    with pytest.raises(Unsupported, match="schema"):
+        await model.complete(asked(), schema={})
+    with pytest.raises(ModelError, match="too long"):
+        await model.complete(asked("Plan: " + "mug " * 2000))
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_call_ends(model: BuiltinModel) -> None:
+    call = asyncio.create_task(model.complete(asked(), max_tokens=200))
+    await asyncio.sleep(0)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert (await model.complete(asked(), max_tokens=3)).usage.completion == 3
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.binary(max_size=200), st.integers(0, 20_000), st.integers(0, 255))
+def test_a_damaged_file_is_no_model(tmp_path_factory: pytest.TempPathFactory, junk: bytes, at: int, byte: int) -> None:
+    file = tmp_path_factory.mktemp("models") / "model.weights"
+    file.write_bytes(junk)
+    with pytest.raises(ConfigurationError, match="no built-in model"):
+        read_builtin(file)
+    content = bytearray(write_tiny(file.parent).read_bytes())
+    content[at % len(content)] = byte
+    file.write_bytes(content)
+    try:
+        read_builtin(file)
+    except ConfigurationError as error:
+        assert "no built-in model" in str(error)
+
+
+@pytest.mark.parametrize(("word", "weight", "why"), [("m\ud800g", 0.1, "cannot be shown"), ("mug", np.nan, "no numbers")])
+def test_what_could_neither_be_shown_nor_computed_is_no_model(tmp_path: Path, word: str, weight: float, why: str) -> None:
+    known = Vocabulary([word])
+    values = weights(SHAPE, len(known))
+    values["norm"][0] = weight
+    file = tmp_path / "odd.weights"
+    write_builtin(file, SHAPE, known, values)
+    with pytest.raises(ConfigurationError, match=why):
+        read_builtin(file)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"nowhere\.weights"):
+        load_builtin(tmp_path / "nowhere.weights")
+
+
+@pytest.mark.anyio
+async def test_matrices_are_not_shared_out_among_threads(model: BuiltinModel) -> None:
+    await model.complete(asked(), max_tokens=1)
+    assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} <= {1}

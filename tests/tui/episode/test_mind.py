@@ -1,0 +1,102 @@
+"""The Mind on the screen: plan, rules, and what thinking came to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agent.config import Prices
+from agent.episodes import events
+from agent.episodes.events import CallTiming, Event
+from tests.tui.episode.pane import Alone, after, started, text
+from tui.episode.mind import MindPane
+from tui.episode.state import Effort, State, apply
+
+pytestmark = pytest.mark.anyio
+
+
+STARTED = started(agent="reasoner-actor", model="openai:small")
+STEPS = ("find an egg", "take it", "heat it in the microwave", "put it on a countertop")
+PLANNED = events.Planned(role="reasoner", steps=STEPS, revision=1, reason="stuck")
+RULES = ("eggs are on countertops", "open a receptacle before you look for anything inside of it")
+
+
+def called(state: State) -> State:
+    body = events.ModelCall(role="actor", kept=0, added=(), reply="", finish="stop", prompt_tokens=4_120, completion_tokens=380)
+    assert state.last is not None
+    state = apply(state, Event(id=state.last + 1, parent=state.last, body=body))
+    assert state.last is not None
+    return apply(state, CallTiming(of=state.last, seconds=1.84, cached=3_955))
+
+
+async def read(state: State, size: tuple[int, int], prices: Prices | None = None, focus: bool = False) -> str:
+    pane = MindPane(prices)
+    async with Alone(pane).run_test(size=size) as pilot:
+        if not focus:
+            pane.screen.set_focus(None)
+        pane.show(state)
+        await pilot.pause()
+        return text(pane)
+
+
+async def test_plan_rules_and_effort() -> None:
+    state = called(after(STARTED, events.RulesShown(rules=RULES), PLANNED, events.Progressed(role="actor", step=1)))
+    assert await read(state, (34, 22), Prices(input=1, cached=0.1, output=4)) == "\n".join(
+        (
+            "Plan                revised 1×",
+            "✓ find an egg",
+            "▸ take it",
+            "· heat it in the microwave",
+            "· put it on a countertop",
+            "",
+            "Rules",
+            "· eggs are on countertops",
+            "· open a receptacle before you",
+            "  look for anything inside of",
+            "  it",
+            "",
+            "1 call · 1.8 s",
+            "4.1k in · 96% cached",
+            "380 out",
+            "cost 0.00208",
+        )
+    )
+
+
+async def test_rules_give_way_to_the_figures_until_they_are_asked_for() -> None:
+    state = called(after(STARTED, events.RulesShown(rules=RULES * 5), PLANNED))
+    shown = await read(state, (34, 17))
+    assert "+7 more" in shown
+    assert "380 out" in shown
+    assert "more" not in await read(state, (34, 17), focus=True)
+
+
+async def test_it_says_why_there_is_nothing() -> None:
+    assert "stand here" in await read(State(), (40, 10))
+    shown = await read(after(started()), (60, 10))
+    assert shown == "Plan\nexpert goes from turn to turn, without a plan\n\nexpert: no model is called"
+    shown = await read(after(STARTED), (40, 10))
+    assert shown == "Plan\nno plan so far\n\nno call so far"
+
+
+async def test_what_is_not_known_is_not_told() -> None:
+    state = replace(after(STARTED), effort=Effort(calls=2, seconds=700))
+    assert "2 calls · 12 min\ntokens not counted" in await read(state, (40, 12), Prices(input=1, output=1))
+    state = replace(state, effort=Effort(calls=2, prompt_tokens=100, completion_tokens=5))
+    shown = await read(state, (40, 12))
+    assert "cached" not in shown
+    assert "cost" not in shown
+    other = replace(called(state), models=("openai:small", "openai:large"))
+    assert "cost unknown: several models" in await read(other, (40, 12), Prices(input=1, output=1))
+
+
+@pytest.mark.parametrize("width", [24, 40, 80])
+async def test_wild_texts_stay_texts(width: int) -> None:
+    wild = "\x1b[31m[bold]\u202e$goal[/]\n" + "鸡蛋" * 40 + "x" * 5_000
+    planned = events.Planned(role="reasoner", steps=(wild, "", "  "), revision=7, reason=wild)
+    state = called(after(STARTED, events.RulesShown(rules=(wild,)), planned, events.Progressed(role="actor", step=99)))
+    shown = await read(state, (width, 30), focus=True)
+    assert "\\x1b[31m[bold]" in shown
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown

@@ -1,0 +1,495 @@
+"""Home, used by keyboard and mouse: what is chosen there, and what it says that Enter does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from agent.config import Settings
+from tests.tui.screen import SIZES, screen_text, showing, until, write_in
+from tui import theme
+from tui.home.games import Games
+from tui.home.places import Places
+from tui.home.recent import Recent, files, keep, recall
+from tui.home.screen import HomeScreen
+from tui.home.task_list import TaskList
+from tui.home.who import Who
+from tui.play.game import GameConfig, play_game
+from worlds.paths import state_folder
+from worlds.registry import make_world
+
+
+class House(App[None]):
+    """Home alone; keeps what it is told."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        theme.register(self)
+        self.animation_level = "none"
+        self.settings = settings
+        self.chosen: list[HomeScreen.Chosen] = []
+        self.replays: list[Path] = []
+        self.runs = 0
+
+    def on_mount(self) -> None:
+        self.push_screen(HomeScreen(self.settings, speed=7.0))
+
+    def on_home_screen_chosen(self, message: HomeScreen.Chosen) -> None:
+        self.chosen.append(message)
+
+    def on_home_screen_open_replay(self, message: HomeScreen.OpenReplay) -> None:
+        self.replays.append(message.path)
+
+    def on_home_screen_open_runs(self) -> None:
+        self.runs += 1
+
+    @property
+    def last(self) -> HomeScreen.Chosen:
+        return self.chosen[-1]
+
+    @property
+    def games(self) -> Games:
+        return self.screen.query_one(Games)
+
+    @property
+    def listed(self) -> list[str]:
+        return [row.key for row in self.screen.query_one(TaskList).rows]
+
+    @property
+    def said(self) -> str:
+        """The two lines that say what Enter does, and what is wrong."""
+        lines = self.screen.query_one("#enter")
+        return "\n".join(lines.render_line(y).text.strip() for y in range(2))
+
+
+Test = Callable[[House, Pilot[None]], Awaitable[None]]
+
+
+def at_home(test: Test, size: tuple[int, int] = (80, 24), **settings: Any) -> None:
+    async def run() -> None:
+        app = House(Settings.model_validate(settings))
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, HomeScreen) and not app.games.busy)
+            await test(app, pilot)
+
+    asyncio.run(run())
+
+
+async def opened(app: House, pilot: Pilot[None], split: str) -> None:
+    """Go to a split by the arrow keys."""
+    await pilot.press("left", "home")
+    for _ in range(20):
+        if app.games.place.split == split and not app.games.busy:
+            break
+        await pilot.press("down")
+    await pilot.press("right")
+    await until(pilot, lambda: not app.games.busy)
+    assert app.games.place.split == split
+
+
+@pytest.fixture(autouse=True)
+def no_games(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path / "no games"))
+
+
+def play(task: str = "demo:1", agent: str = "expert", **more: object) -> None:
+    world = make_world("scripted" if task.startswith("demo:") else "alfworld")
+    play_game(
+        GameConfig(world, world.task(task), agent, Settings.model_validate({"agent": agent, "world": world.name, **more}))
+    )
+
+
+def broken_off(lines: int = 6) -> Path:
+    whole = files(unfinished=False)[0]
+    part = whole.with_name(f"{whole.name}.part")
+    part.write_text("".join(whole.read_text("utf-8").splitlines(keepends=True)[:lines]), "utf-8")
+    whole.unlink()
+    return part
+
+
+def test_without_games_enter_shows_the_model_that_ships_at_work() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        assert app.said.startswith("enter reasoner-actor plays generated:690 and you watch: put a hot egg")
+        text = screen_text(app)
+        assert text.count("not here") == 4
+        assert "housequest data download" in text
+        assert "k rules" in text, "80 columns have room for the way to the rules"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chosen)
+        game = app.last.game
+        assert (game.task.reference, game.agent, app.last.mode, app.last.resume) == (
+            "generated:690",
+            "reasoner-actor",
+            "watch",
+            None,
+        )
+        assert game.model == "builtin"
+        assert (game.record, game.speed) == (True, 7.0)
+
+    at_home(test)
+
+
+def test_the_splits_that_are_not_here_say_how_to_get_them() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await opened(app, pilot, "valid_seen")
+        assert "The games of valid_seen are not on this machine" in screen_text(app)
+        assert "does nothing" in app.said
+        await pilot.press("enter")
+        assert app.chosen == []
+
+    at_home(test)
+
+
+def test_each_mode_has_a_key() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        for key, mode, said in (
+            ("s", "step", "expert"),
+            ("R", "race", "you and expert"),
+            ("y", "you", "you"),
+            ("w", "watch", "expert"),
+        ):
+            await pilot.press(key)
+            assert app.said.startswith(f"enter {said} ")
+            await pilot.press("enter")
+            await until(pilot, lambda: app.chosen)
+            assert app.chosen.pop().mode == mode
+
+    at_home(test, world="scripted")
+
+
+def test_words_and_types_narrow_the_list() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await pilot.press("slash")
+        await write_in(pilot, "hot mug")
+        assert app.listed
+        assert all("mug" in row.text for row in app.screen.query_one(TaskList).rows)
+        assert app.said.startswith(f"enter reasoner-actor plays {app.listed[0]}")
+        await pilot.press("down")
+        assert app.said.startswith(f"enter reasoner-actor plays {app.listed[1]}")
+        await pilot.press("escape", "escape", "t")
+        assert len(app.listed) > 20
+        assert {row.kind for row in app.screen.query_one(TaskList).rows} == {"place"}
+        await pilot.press("slash")
+        await write_in(pilot, "xyz")
+        assert "No game here answers to that" in screen_text(app)
+        await pilot.press("enter")
+        assert app.chosen == []
+
+    at_home(test)
+
+
+def test_any_made_up_house_is_found_by_its_seed() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await pilot.press("slash")
+        await write_in(pilot, "4321")
+        await until(pilot, lambda: app.listed == ["generated:4321"])
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chosen)
+        assert app.last.game.task.number == 4321
+
+    at_home(test)
+
+
+def test_a_seed_that_no_house_has_is_an_error_line() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        app.screen.query_one("#search", Input).value = "9" * 19
+        await until(pilot, lambda: "!" in app.said)
+        assert "made-up house" in app.said
+
+    at_home(test)
+
+
+def test_a_random_game() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        before = len(app.listed)
+        await pilot.press("slash")
+        await write_in(pilot, "egg")
+        await pilot.press("escape", "r")
+        await until(pilot, lambda: len(app.listed) > before or app.listed[0] != "generated:690")
+        assert app.games.row is not None
+        assert app.games.row.key == app.listed[0]
+        await opened(app, pilot, "demo")
+        await pilot.press("r")
+        assert app.games.row in app.screen.query_one(TaskList).rows
+
+    at_home(test)
+
+
+def test_an_agent_that_needs_a_model_says_so_and_takes_one() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await pilot.press("m")
+        assert "expert plays without a language model" in app.said
+        await pilot.press("a")
+        assert "react needs a language model" in app.said
+        await pilot.press("enter")
+        await until(pilot, lambda: "!" in app.said)
+        assert app.chosen == []
+        await pilot.press("m")
+        await write_in(pilot, "x")
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: "no kind of model 'x'" in app.said)
+        await pilot.press("m", "ctrl+u")
+        await write_in(pilot, "scripted:/no")
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: "/no" in app.said)
+        await pilot.press("m", "ctrl+u")
+        await write_in(pilot, "openai:x")
+        await pilot.press("enter")
+        assert app.said.startswith("enter react plays")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chosen)
+        assert app.last.game.settings.model == "openai:x"
+        assert app.last.game.agent == "react"
+
+    at_home(test, world="scripted")
+
+
+def test_rules_and_grants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rules, there = Path("r.yaml"), Path("rules.yaml")
+    there.write_text("- eggs are kept cold\n")
+
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await pilot.press("b")
+        await write_in(pilot, str(rules))
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: "rulebook r.yaml cannot be read" in app.said)
+        await asyncio.to_thread(there.rename, rules)
+        await pilot.press("g", "right", "space", "right", "space", "left", "space", "enter")
+        await until(pilot, lambda: app.chosen)
+        assert app.last.game.settings.rules == str(rules)
+        assert app.last.game.settings.grant == ("type",)
+
+    at_home(test, world="scripted")
+
+
+def test_letters_typed_into_a_line_do_nothing_else() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await pilot.press("slash", *"qwsyRtrcpu/")
+        assert app.screen.query_one("#search", Input).value == "qwsyRtrcpu/"
+        assert app.screen.query_one(Who).mode == "watch"
+        assert app.runs == 0
+        await pilot.press("escape", "u")
+        assert app.runs == 1
+
+    at_home(test, world="scripted")
+
+
+def test_choices_are_kept_and_preselected() -> None:
+    async def choose(app: House, pilot: Pilot[None]) -> None:
+        await opened(app, pilot, "demo")
+        await pilot.press("down", "s", *"aaaaaaaa", "m")
+        await write_in(pilot, "openai:y")
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: app.chosen)
+
+    async def see(app: House, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: app.games.row)
+        assert app.said.startswith("enter react plays demo:2 and you decide on each command")
+        await pilot.press("m")
+        assert app.screen.query_one("#model", Input).value == "openai:y"
+
+    at_home(choose)
+    assert recall().recent == Recent("scripted", "demo", "demo:2", "react", "step", models=("openai:y",))
+    at_home(see)
+
+
+def test_what_is_configured_goes_before_what_was_chosen() -> None:
+    keep(Recent("alfworld", "generated", "generated:7", "react", "race", models=("openai:y",)))
+
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: app.games.row)
+        assert app.said.startswith("enter you and reasoner-actor race at demo:1")
+        await pilot.press("m")
+        assert app.screen.query_one("#model", Input).value == "openai:z"
+        await pilot.press("down")
+        assert app.screen.query_one("#model", Input).value == "openai:y"
+
+    at_home(test, model="openai:z", world="scripted")
+
+
+def test_a_made_up_house_that_was_chosen_is_preselected() -> None:
+    keep(Recent("alfworld", "generated", "generated:4711"))
+
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        assert "generated:4711" in app.said
+        assert len(app.listed) > 100
+
+    at_home(test)
+
+
+def test_choices_of_another_time_do_no_harm() -> None:
+    keep(Recent("moon", "dark", "dark:1", "nobody", "sleep", "/nowhere", ("all",), ("x",)))
+
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        assert app.said.startswith("enter reasoner-actor plays generated:690 and you watch")
+
+    at_home(test)
+
+
+def test_a_damaged_file_of_choices_is_told() -> None:
+    state_folder().mkdir(parents=True)
+    (state_folder() / "recent.json").write_text("junk")
+
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "! " in app.said)
+        assert "generated:690" in app.said
+
+    at_home(test, size=(200, 60))
+
+
+def test_a_game_that_broke_off_goes_on() -> None:
+    play()
+    part = broken_off()
+    play("generated:690", max_steps=2)
+    folder = state_folder() / "episodes"
+    (folder / "20200101-000000-old.jsonl.part").write_text("\x1b[31mjunk [bold]\n")
+
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        assert "unfinished" in screen_text(app)
+        await pilot.press("c")
+        await until(pilot, lambda: app.games.place.kind == "unfinished" and not app.games.busy)
+        assert app.listed == [part.name, "20200101-000000-old.jsonl.part"]
+        assert app.said.startswith("enter goes on with it: take the coin")
+        await pilot.press("R", "enter")
+        await until(pilot, lambda: app.chosen)
+        assert (app.last.resume, app.last.game.task.reference, app.last.mode) == (part, "demo:1", "watch")
+        await pilot.press("down")
+        assert "damaged" in app.said
+        await pilot.press("enter")
+        await until(pilot, lambda: "! " in app.said)
+        assert len(app.chosen) == 1
+
+    at_home(test, world="scripted")
+
+
+def test_a_played_game_is_seen_again() -> None:
+    play()
+
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await pilot.press("p")
+        await until(pilot, lambda: app.games.place.kind == "played" and not app.games.busy)
+        assert "won 6" in screen_text(app)
+        assert app.said.startswith("enter shows it again: take the coin")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.replays)
+        assert app.replays == files(unfinished=False)
+        await pilot.press("c")
+        await until(pilot, lambda: "!" in app.said)
+        assert "no game broke off" in app.said
+
+    at_home(test, world="scripted")
+
+
+def test_the_mouse_chooses_too() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await pilot.click(TaskList, offset=(10, 2))
+        assert app.said.startswith(f"enter reasoner-actor plays {app.listed[2]}")
+        await pilot.click("#modes", offset=(12, 0))
+        assert app.screen.query_one(Who).mode == "step"
+        await pilot.click("#types", offset=(8, 0))
+        assert {row.kind for row in app.screen.query_one(TaskList).rows} == {"place"}
+        await pilot.click(Places, offset=(6, 2))
+        await until(pilot, lambda: app.games.place.split == "example")
+        await until(pilot, lambda: not app.games.busy)
+        assert app.chosen == []
+        await pilot.click(TaskList, offset=(10, 1), times=2)
+        await until(pilot, lambda: app.chosen)
+        assert app.last.game.task.reference == "example:2"
+
+    at_home(test)
+
+
+def test_the_list_follows_the_cursor() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await pilot.press("end")
+        assert f" {app.listed[-1].partition(':')[2]} " in screen_text(app)
+        await pilot.press("pageup", "up", "home", "pagedown", "down")
+        assert app.games.row is not None
+        assert f" {app.games.row.number} " in screen_text(app)
+
+    at_home(test)
+
+
+@pytest.mark.games
+def test_thousands_of_games_are_listed_beside_the_typing(alfworld_games: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALFWORLD_DATA", str(alfworld_games))
+
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await pilot.press("left", "down", "down", "down")
+        assert app.games.place.split == "train"
+        await pilot.press("slash")
+        await write_in(pilot, "cl mug")
+        assert app.screen.query_one("#search", Input).value == "cl mug"
+        await until(pilot, lambda: not app.games.busy)
+        assert "3,553" in screen_text(app)
+        assert 10 < len(app.listed) < 1000
+        assert all("mug" in row.text for row in app.screen.query_one(TaskList).rows)
+
+    at_home(test, size=(120, 40))
+
+
+def test_no_window_is_too_small() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        for size in ((200, 60), (40, 12), (20, 6), (3, 2)):
+            await pilot.resize_terminal(*size)
+            await pilot.press("down", "tab")
+            assert screen_text(app).count("\n") == size[1] - 1
+
+    at_home(test)
+
+
+def test_what_a_game_says_is_no_markup_and_steers_no_terminal() -> None:
+    play()
+    (record,) = files(unfinished=False)
+    spoilt = record.read_text("utf-8").replace("take the coin out of the box.", "[red]take[/] \\u001b[2J \\u202e 家家 it")
+    record.write_text(spoilt, "utf-8")
+
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await pilot.press("p")
+        await until(pilot, lambda: app.games.place.kind == "played" and not app.games.busy)
+        text = screen_text(app)
+        assert "[red]take[/]" in text
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+
+    at_home(test, world="scripted")
+
+
+async def _settled(pilot: Pilot[Any]) -> None:
+    await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen) and not pilot.app.screen.query_one(Games).busy)
+
+
+@pytest.mark.parametrize(
+    ("look", "size"),
+    [*((theme.DARK, size) for size in SIZES), (theme.LIGHT, SIZES[1])],
+    ids=["dark-80x24", "dark-120x40", "dark-200x60", "light-120x40"],
+)
+def test_home_looks_as_it_did(look: str, size: tuple[int, int], snap_compare: Callable[..., bool]) -> None:
+    async def before(pilot: Pilot[Any]) -> None:
+        await _settled(pilot)
+        pilot.app.theme = look
+
+    assert snap_compare(showing(lambda: HomeScreen(Settings())), terminal_size=size, run_before=before)
+
+
+def test_a_whole_app_goes_from_home_into_a_game_and_back() -> None:
+    async def run() -> None:
+        app = showing(lambda: HomeScreen(Settings(), speed=1000.0))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await _settled(pilot)
+            await pilot.press("enter")
+            await until(pilot, lambda: not isinstance(app.screen, HomeScreen))
+            await until(pilot, lambda: "Won" in screen_text(app) or "won" in screen_text(app))
+            await pilot.press("q")
+            await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+            await until(pilot, lambda: "played" in screen_text(app))
+
+    asyncio.run(run())
