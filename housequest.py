@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent.agents.registry import agent_names, make_agent
     from agent.episodes.events import Event
-    from agent.episodes.loop import play, run_episode
+    from agent.episodes.loop import EpisodeConfig, play, run_episode
     from agent.episodes.record import EpisodeRecorder, read_episode
     from agent.models.registry import make_model
     from worlds.base import Env, Observation, Step, Task, World
