@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from knowledge.rules import Rule
 from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text.belief import Belief, kind
-from worlds.alfworld.text.goals import APPLIANCES, Goal, guess_goal, read_goal
+from worlds.alfworld.text.goals import guess_goal, read_goal
+from worlds.household.belief import Belief, kind
+from worlds.household.goals import APPLIANCES, Goal
 
 BYTES = 4
 """Bytes of UTF-8 that are taken for a token: near enough for English in any model's vocabulary."""

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text.belief import kind
 from worlds.alfworld.text.goals import guess_goal, read_goal
 from worlds.base import Observation, Task, Trajectory, Transition, World
 from worlds.errors import KnowledgeError, TaskNotFound, shown
+from worlds.household.belief import kind
 
 SHIPPED = "examples.jsonl"
 MAX_FILE = 20_000_000

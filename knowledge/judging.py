@@ -12,8 +12,9 @@ from functools import cached_property
 
 from knowledge.checks import ANYTHING, Check, Fact, Term, Verdict
 from knowledge.moments import Moment
-from worlds.alfworld.text.belief import Belief, Item, Receptacle, kind, refused
+from worlds.alfworld.text.reader import refused
 from worlds.base import Observation
+from worlds.household.belief import Belief, Item, Receptacle, kind
 
 Truth = bool | None
 """None: not known."""

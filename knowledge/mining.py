@@ -12,7 +12,7 @@ from knowledge.places import Location, Sights, tabled
 from knowledge.preconditions import Needs, Precondition
 from knowledge.rules import Evidence, Origin, Rule
 from knowledge.statistics import Interval
-from worlds.alfworld.data.counts import Counts
+from worlds.household.counts import Counts
 
 FEWEST = 10
 """Objects of a kind that must have been counted for a rule about where they lie."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from worlds.alfworld.text.belief import Belief, begin, update
+from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation, Trajectory
+from worlds.household.belief import Belief
 
 
 @dataclass(frozen=True, slots=True)

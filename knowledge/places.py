@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from knowledge.moments import Moment
 from knowledge.statistics import Interval, wilson
-from worlds.alfworld.data.counts import Counts
-from worlds.alfworld.text.belief import Belief, Receptacle, kind
+from worlds.household.belief import Belief, Receptacle, kind
+from worlds.household.counts import Counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from knowledge.judging import Pair, Reader, command_pattern, reader
 from knowledge.moments import Moment
 from knowledge.rules import WITNESSES
 from knowledge.statistics import Interval, wilson
-from worlds.alfworld.text.belief import kind
+from worlds.household.belief import kind
 
 FORMS = (
     "go to {receptacle}",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from knowledge.examples import Example, Subgoal
-from worlds.alfworld.text.goals import Goal, read_goal
+from worlds.alfworld.text.goals import read_goal
 from worlds.base import Observation, Trajectory, World
+from worlds.household.goals import Goal
 
 
 def subtasks(example: Example) -> tuple[str, ...]:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn
-from worlds.alfworld.text.belief import Belief, begin, update
+from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation, Policy
+from worlds.household.belief import Belief
 
 
 @dataclass(frozen=True, slots=True)

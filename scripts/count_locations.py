@@ -23,9 +23,9 @@ from typing import cast
 from worlds.alfworld.data.counts import TABLE
 from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
 from worlds.alfworld.engine.game import Game, load_game
-from worlds.alfworld.text.belief import kind
 from worlds.alfworld.text.goals import read_goal
 from worlds.errors import ConfigurationError, GameError, HousequestError, shown
+from worlds.household.belief import kind
 from worlds.paths import alfworld_data, atomic_write
 
 SPLIT = "train"

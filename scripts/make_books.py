@@ -38,8 +38,9 @@ from knowledge.renewal import renew
 from knowledge.rulebook import Rulebook, parse_book, read_book, save
 from scripts.clumsy import Clumsy
 from tui.desk.witness import Unseen, look_up
-from worlds.alfworld.data.counts import Counts, load_counts
+from worlds.alfworld.data.counts import load_counts
 from worlds.errors import HousequestError
+from worlds.household.counts import Counts
 
 SPLIT = "train"
 MOST = 80

@@ -10,7 +10,7 @@ from worlds.base import Observation, World
 from worlds.errors import ConfigurationError, nearest, shown
 
 if TYPE_CHECKING:
-    from worlds.alfworld.text.belief import Belief
+    from worlds.household.belief import Belief
 
 
 def _alfworld(habits: Path | None, **settings: Any) -> World:
@@ -83,6 +83,6 @@ def belief_reader(name: str) -> BeliefReader | None:
     """What reads the texts of the world ``name``; None where nothing does."""
     if name != "alfworld":
         return None
-    from worlds.alfworld.text import belief
+    from worlds.alfworld.text import reader as belief
 
     return belief

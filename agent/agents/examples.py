@@ -21,10 +21,10 @@ from agent.episodes.record import read_episode
 from agent.models.embeddings import Embedder, Vector, make_embedder
 from knowledge.examples import EACH, Example, from_world, load_examples, of_trajectory, shipped, type_of, written
 from knowledge.selection import at_random, best, cosines, nearest, of_type, stratified
-from worlds.alfworld.data.tasks import TASK_TYPES
 from worlds.base import Observation, Trajectory, Transition, World
 from worlds.errors import ConfigurationError, KnowledgeError, ModelError, shown
 from worlds.errors import nearest as nearest_word
+from worlds.household.goals import TASK_TYPES
 
 Strategy = Literal["random", "task-type", "stratified", "bm25", "embeddings"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)

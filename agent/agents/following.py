@@ -13,8 +13,8 @@ from agent.roles.subgoals import Subgoal
 from agent.skills.controller import Controller, Execute, Failed, Pursuit
 from agent.skills.naming import resolve
 from agent.skills.skill import Skill, Verb
-from worlds.alfworld.text.belief import Belief, kind
 from worlds.base import Observation, Transition
+from worlds.household.belief import Belief, kind
 
 MOST_COMPLETED = 200
 

@@ -13,7 +13,7 @@ from worlds.base import Env, Transition
 from worlds.errors import Unsupported, WorldError, shown
 
 if TYPE_CHECKING:
-    from worlds.alfworld.text.belief import Belief
+    from worlds.household.belief import Belief
 
 
 @dataclass(slots=True)

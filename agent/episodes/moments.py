@@ -15,10 +15,10 @@ from pathlib import Path
 from agent.episodes.events import Event, Started, Stepped
 from agent.episodes.record import read_episode
 from knowledge.moments import Moment
-from worlds.alfworld.text.belief import Belief, begin, update
-from worlds.alfworld.text.diagnosis import modern
+from worlds.alfworld.text.reader import begin, canonical, update
 from worlds.base import Observation
 from worlds.errors import ConfigurationError
+from worlds.household.belief import Belief
 
 PLAYED = "played"
 """The run that games played outside of one are said to be of."""
@@ -123,7 +123,7 @@ def moments(events: Iterable[Event], run: str, task: str) -> Iterator[Moment]:
             case Stepped() as step:
                 observation = Observation(step.observation, step.accepted, step.explanation)
                 # With the diagnosis granted, the older `put` is taken, and done as a `move`.
-                command = modern(step.command) if step.accepted else step.command
+                command = canonical(step.command) if step.accepted else step.command
                 after = update(before, command, observation)
                 yield Moment(f"{run}/{task}/{event.id}", house, before, command, observation, after)
             case _:

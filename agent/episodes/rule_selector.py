@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from knowledge.choosing import RuleBudget, concern
 from knowledge.rules import Rule
-from worlds.alfworld.text.belief import Belief
 from worlds.base import Observation
+from worlds.household.belief import Belief
 from worlds.registry import belief_reader
 
 

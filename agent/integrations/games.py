@@ -223,7 +223,7 @@ class GameHost:
             return ()
         if len(every) <= MANY:
             return find_types(self.offer.types, sorted({task.type for task in every}))
-        from worlds.alfworld.data.tasks import TASK_TYPES
+        from worlds.household.goals import TASK_TYPES
 
         return find_types(self.offer.types, TASK_TYPES)
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 from agent.roles.observer import observed
 from agent.roles.story import numbered
-from worlds.alfworld.text.belief import Belief, begin, update
+from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation, Transition
+from worlds.household.belief import Belief
 
 MOST_RULES = 4
 MOST_HINTS = 2

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from worlds.alfworld.text.belief import Belief, Item, Receptacle, kind
+from worlds.household.belief import Belief, Item, Receptacle, kind
 
 MOST_FOUND = 2
 MOST_PLACES = 2

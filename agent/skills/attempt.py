@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from agent.skills.naming import matches
 from agent.skills.search import Search
 from agent.skills.skill import Skill
-from worlds.alfworld.data.counts import Counts
-from worlds.alfworld.text.belief import Belief, Item, Receptacle, kind
-from worlds.alfworld.text.diagnosis import KNIVES
-from worlds.alfworld.text.goals import APPLIANCES, Treatment
+from worlds.household.belief import Belief, Item, Receptacle, kind
+from worlds.household.counts import Counts
+from worlds.household.goals import APPLIANCES, KNIVES, Treatment
 
 _TREATMENTS: dict[str, Treatment] = {"heat": "heat", "cool": "cool", "clean": "clean"}
 

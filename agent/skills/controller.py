@@ -20,10 +20,11 @@ from functools import cached_property
 from agent.skills.attempt import Attempt
 from agent.skills.naming import matches, resolve
 from agent.skills.skill import ALONE, AT_RECEPTACLE, Skill
-from worlds.alfworld.data.counts import Counts, load_counts
-from worlds.alfworld.text.belief import Belief
+from worlds.alfworld.data.counts import load_counts
 from worlds.base import Observation, Transition
 from worlds.errors import ConfigurationError, nearest, shown
+from worlds.household.belief import Belief
+from worlds.household.counts import Counts
 from worlds.registry import BeliefReader
 
 ORDERS = ("counts", "name")

@@ -5,7 +5,7 @@ In the papers this is what a detector saw; here it is what the text has told.
 
 from __future__ import annotations
 
-from worlds.alfworld.text.belief import Belief, Item, Receptacle
+from worlds.household.belief import Belief, Item, Receptacle
 
 MOST_THINGS = 120
 NOTHING = "nothing"

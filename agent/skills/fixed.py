@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.skills.skill import Skill, Verb
-from worlds.alfworld.data.counts import Counts
-from worlds.alfworld.text.belief import Belief
+from worlds.household.belief import Belief
+from worlds.household.counts import Counts
 
 _CAN: dict[Verb, str] = {
     "pick": "pickupable",

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from worlds.alfworld.text.belief import kind
-from worlds.alfworld.text.goals import SYNONYMS
+from worlds.household.belief import kind
+from worlds.household.goals import SYNONYMS
 
 LONGEST_NAME = 80
 

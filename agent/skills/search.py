@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from worlds.alfworld.data.counts import Counts
-from worlds.alfworld.text.belief import Belief, Receptacle, kind
+from worlds.household.belief import Belief, Receptacle, kind
+from worlds.household.counts import Counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,11 @@ from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.expert import make_expert
 from worlds.alfworld.houses.habits import Habits, counted
 from worlds.alfworld.houses.house import make_house
-from worlds.alfworld.text.goals import Goal, read_goal, sentences
+from worlds.alfworld.text.goals import read_goal, sentences
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Env, Task
 from worlds.errors import ConfigurationError
+from worlds.household.goals import Goal
 
 EVALUATION_SEEDS = 1_000_000
 """Made-up houses from this seed on are never trained on."""

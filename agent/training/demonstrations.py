@@ -9,9 +9,10 @@ from random import Random
 from agent.roles import brief
 from agent.training import wordings
 from agent.training.teacher import STUCK, Teacher, Told, plan_of, planned
-from worlds.alfworld.text.belief import Belief, begin
-from worlds.alfworld.text.goals import TYPES, Goal
+from worlds.alfworld.text.reader import begin
 from worlds.base import Env, Observation, Transition
+from worlds.household.belief import Belief
+from worlds.household.goals import TYPES, Goal
 
 MOST_STEPS = 50
 MISSTEPS = 0.12

@@ -14,7 +14,7 @@ from agent.training.corpus import EVALUATION_SEEDS
 from agent.training.held_out import HINTS
 from agent.training.playing import Given, as_expert, lines, play, play_all, summary
 from agent.training.rules import rules
-from worlds.alfworld.text.belief import begin
+from worlds.alfworld.text.reader import begin
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Task, World
 from worlds.registry import make_world

@@ -20,9 +20,9 @@ from agent.training.playing import Given, play, summary
 from worlds.alfworld.houses.generated import GeneratedTasks
 from worlds.alfworld.houses.habits import counted
 from worlds.alfworld.houses.house import House
-from worlds.alfworld.text.belief import kind
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Task
+from worlds.household.belief import kind
 
 HABITS: dict[str, dict[str, str]] = {
     "ordinary houses": {},

@@ -11,8 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from worlds.alfworld.expert import Expert, ExpertMemory
-from worlds.alfworld.text.belief import Belief, Item
-from worlds.alfworld.text.goals import APPLIANCES, Goal
+from worlds.household.belief import Belief, Item
+from worlds.household.goals import APPLIANCES, Goal
 
 STUCK = "stuck"
 _SOUGHT = re.compile(r"(?P<sought>.+) is likeliest found at the (?P<place>.+); look there")

@@ -14,14 +14,14 @@ from pathlib import Path
 from statistics import mean, median
 
 from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT, TASK_TYPES
+from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
 from worlds.alfworld.engine.game import Game, load_game
 from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.engine.planner import Plan, plan, wins
 from worlds.alfworld.expert import Expert, make_expert
 from worlds.alfworld.houses.house import House, make_house
-from worlds.alfworld.text.goals import TYPES
 from worlds.base import Task
+from worlds.household.goals import TASK_TYPES, TYPES
 
 HOUSES = 1_000
 LIMIT = 50

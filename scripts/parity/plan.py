@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.record_golden import GOLDEN, STRAYS, USEFUL, WEIGHTS
-from worlds.alfworld.data.tasks import EXAMPLE, GENERATED, PUBLISHED, TASK_TYPES
+from worlds.alfworld.data.tasks import EXAMPLE, GENERATED, PUBLISHED
 from worlds.alfworld.engine.game import Game
 from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Task
 from worlds.errors import ConfigurationError
+from worlds.household.goals import TASK_TYPES
 
 SEED = 1
 STEPS = 40

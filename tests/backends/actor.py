@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from worlds.alfworld.text.belief import Belief, Receptacle, begin, kind, update
+from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation, Transition
+from worlds.household.belief import Belief, Receptacle, kind
 
 _FIND = re.compile(r"find (?P<which>a|another) (?P<thing>\w+): look in or on (?P<places>.+)")
 _TAKE = re.compile(r"take (?P<which>the|another) (?P<thing>\w+)")

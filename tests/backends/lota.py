@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from tests.backends.prompts import said_by
 from tests.backends.server import Messages
-from worlds.alfworld.text.goals import APPLIANCES, Goal, read_goal
+from worlds.alfworld.text.goals import read_goal
+from worlds.household.goals import APPLIANCES, Goal
 
 _ASKED = re.compile(r"^Human: (.+)$", re.MULTILINE)
 _NUMBER = re.compile(r"(\n\n|^| )\d+\.$")

@@ -9,7 +9,8 @@ import re
 
 from tests.backends import prompts
 from tests.backends.server import Messages
-from worlds.alfworld.text.goals import APPLIANCES, read_goal
+from worlds.alfworld.text.goals import read_goal
+from worlds.household.goals import APPLIANCES
 
 _TASK = re.compile(r"^Task: (?P<goal>.+)$|for the task: (?P<again>.+)$", re.MULTILINE)
 _FIELD = re.compile(

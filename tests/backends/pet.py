@@ -11,8 +11,10 @@ from tests.backends import prompts
 from tests.backends.actor import follow
 from tests.backends.server import Messages
 from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text.belief import begin, kind
-from worlds.alfworld.text.goals import APPLIANCES, read_goal
+from worlds.alfworld.text.goals import read_goal
+from worlds.alfworld.text.reader import begin
+from worlds.household.belief import kind
+from worlds.household.goals import APPLIANCES
 
 _TAKE = re.compile(r"take an? (?P<thing>\w+)")
 _TREAT = re.compile(r"(?P<verb>heat|cool|clean) the (?P<thing>\w+)")

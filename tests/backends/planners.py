@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from tests.backends import prompts
 from tests.backends.server import Messages
-from worlds.alfworld.text.goals import APPLIANCES, Goal, read_goal
+from worlds.alfworld.text.goals import read_goal
+from worlds.household.goals import APPLIANCES, Goal
 
 _TASK = re.compile(r"^Task(?: description)?: (?P<goal>.+)$", re.MULTILINE)
 _PAIR = re.compile(r"(?P<action>\w+) (?P<object>\w+)")

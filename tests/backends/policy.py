@@ -19,8 +19,9 @@ from tests.backends.planners import Planners
 from tests.backends.server import Messages
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.expert import make_expert
-from worlds.alfworld.text.belief import begin
-from worlds.alfworld.text.goals import APPLIANCES, Goal, read_goal
+from worlds.alfworld.text.goals import read_goal
+from worlds.alfworld.text.reader import begin
+from worlds.household.goals import APPLIANCES, Goal
 
 
 @dataclass(frozen=True)

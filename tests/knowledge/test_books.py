@@ -15,7 +15,7 @@ from knowledge.rules import Rule
 from scripts.clumsy import Clumsy
 from scripts.make_books import MOST, main
 from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.data.tasks import TASK_TYPES
+from worlds.household.goals import TASK_TYPES
 from worlds.registry import make_world
 
 BOOKS = ("human", "learned")

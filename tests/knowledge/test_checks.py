@@ -10,7 +10,7 @@ from knowledge.checks import Verdict
 from knowledge.judging import judge
 from knowledge.language import LONGEST, parse_check
 from knowledge.moments import Moment
-from worlds.alfworld.text.belief import begin, update
+from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation
 from worlds.errors import KnowledgeError
 

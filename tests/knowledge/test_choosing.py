@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from knowledge.choosing import Concern, RuleBudget, concern, tokens
 from knowledge.rules import Rule
-from worlds.alfworld.text.belief import Belief, begin, update
+from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation
+from worlds.household.belief import Belief
 
 OPENING = "-= Welcome =-\n\nYou are in the middle of a room. Looking quickly around you, you see {}."
 KITCHEN = begin(Observation(OPENING.format("a cabinet 1, a fridge 1, a garbagecan 1, a microwave 1, and a sidetable 1")))

@@ -23,8 +23,8 @@ from knowledge.examples import (
     written,
 )
 from knowledge.selection import Bm25, at_random, best, cosines, nearest, of_type, stratified
-from worlds.alfworld.text.goals import TYPES
 from worlds.errors import KnowledgeError
+from worlds.household.goals import TYPES
 from worlds.registry import make_world
 
 

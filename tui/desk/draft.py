@@ -10,8 +10,8 @@ from typing import Literal
 from knowledge.language import parse_check
 from knowledge.reading import LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS
 from knowledge.rules import KINDS, Rule
-from worlds.alfworld.data.tasks import TASK_TYPES
 from worlds.errors import KnowledgeError, nearest, shown
+from worlds.household.goals import TASK_TYPES
 
 Field = Literal["statement", "kind", "types", "objects", "check", "book", "form"]
 """Where something is wrong; ``form``: in none of the fields alone."""

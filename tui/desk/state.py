@@ -14,8 +14,8 @@ from knowledge.evidence import Finding
 from knowledge.rulebook import Rulebook
 from knowledge.rules import Kind, Rule, Status, Verdict
 from tui.desk.rules import today
-from worlds.alfworld.data.tasks import TASK_TYPES
 from worlds.errors import ConfigurationError
+from worlds.household.goals import TASK_TYPES
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from tui.episode.state import Moment
 from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text.belief import Belief, Item, Receptacle, kind
 from worlds.alfworld.text.goals import guess_goal, read_goal
+from worlds.household.belief import Belief, Item, Receptacle, kind
 
 NOT_VISITED = "not visited"
 

@@ -31,8 +31,8 @@ from agent.episodes.events import (
     Thought,
     TurnSpent,
 )
-from worlds.alfworld.text.belief import Belief
 from worlds.base import Observation
+from worlds.household.belief import Belief
 from worlds.registry import belief_reader
 
 AsideKind = Literal["thought", "plan", "fault", "person"]

@@ -135,7 +135,7 @@ class Catalogue:
     @cached_property
     def _words(self) -> dict[str, str]:
         """A word for each task type that is more than one."""
-        from worlds.alfworld.text.goals import TYPES
+        from worlds.household.goals import TYPES
 
         return {type: form for form, type in TYPES.items()}
 

@@ -12,11 +12,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from worlds.alfworld.data.counts import Counts, load_counts
-from worlds.alfworld.text.belief import Belief, Item, Receptacle, begin, kind, refused, update
-from worlds.alfworld.text.goals import APPLIANCES, Goal, guess_goal, read_goal
+from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.text.goals import guess_goal, read_goal
+from worlds.alfworld.text.reader import begin, refused, update
 from worlds.base import Observation
 from worlds.errors import ConfigurationError, nearest, shown
+from worlds.household.belief import Belief, Item, Receptacle, kind
+from worlds.household.counts import Counts
+from worlds.household.goals import APPLIANCES, Goal
 
 ORDERS = ("counts", "name")
 MAX_FAILED = 200

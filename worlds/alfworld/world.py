@@ -26,9 +26,9 @@ from worlds.alfworld.data.tasks import (
     numbered,
 )
 from worlds.alfworld.engine.game import Game, house_source, load_game
-from worlds.alfworld.text.goals import TYPES
 from worlds.base import Env, Policy, Task
 from worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
+from worlds.household.goals import TYPES
 from worlds.paths import alfworld_data
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from agent.roles.shots import Shot, shot_of
 from agent.roles.story import additions, tell_rules
 from agent.roles.subgoals import PAIR_NAMES, as_pair
 from agent.skills.controller import Execute
-from worlds.alfworld.text.belief import Belief
 from worlds.base import Observation
+from worlds.household.belief import Belief
 
 
 @dataclass(frozen=True, slots=True)

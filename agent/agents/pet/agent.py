@@ -24,10 +24,10 @@ from agent.models.base import Message, Model, Timing
 from agent.roles.base import Answer, Role, Sampling, ask, load_prompt
 from agent.roles.story import additions, numbered, tell_rules
 from knowledge.subtasks import subtasks
-from worlds.alfworld.text.belief import Belief
-from worlds.alfworld.text.masking import masked, possible
 from worlds.base import Observation, Transition
 from worlds.errors import Unsupported
+from worlds.household.belief import Belief
+from worlds.household.masking import masked, possible
 from worlds.registry import BeliefReader
 
 T = TypeVar("T")

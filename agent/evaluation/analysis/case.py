@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agent.episodes.events import Ended, Event, Started, Stepped, TurnSpent
-from worlds.alfworld.text.belief import Belief, Item, kind
-from worlds.alfworld.text.goals import TYPES, Goal, Treatment, guess_goal, read_goal
+from worlds.alfworld.text.goals import guess_goal, read_goal
 from worlds.base import Observation
+from worlds.household.belief import Belief, Item, kind
+from worlds.household.goals import TYPES, Goal, Treatment
 from worlds.registry import belief_reader
 
 _BY_TYPE: dict[str, Treatment | None] = {name: Goal(name, "").treatment for name in TYPES.values()}

@@ -31,9 +31,9 @@ from typing import Literal
 
 from agent.episodes.events import Ended, Event, branch
 from agent.evaluation.analysis.case import Case, Thing
-from worlds.alfworld.text.belief import kind
-from worlds.alfworld.text.goals import Goal, Treatment
 from worlds.errors import shown
+from worlds.household.belief import kind
+from worlds.household.goals import Goal, Treatment
 
 FailureKind = Literal[
     "not_found",

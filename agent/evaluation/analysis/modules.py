@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from agent.episodes.events import Body, Judged, Planned, Progressed, Stepped
 from agent.evaluation.render.report import percent, table, wrapped
-from worlds.alfworld.text.masking import names
+from worlds.household.masking import names
 
 
 @dataclass(frozen=True, slots=True)

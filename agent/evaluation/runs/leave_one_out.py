@@ -21,7 +21,7 @@ from agent.roles.base import Sampling, ask
 from agent.roles.shots import shot_of
 from agent.roles.subgoals import same_plan
 from knowledge.examples import Example
-from worlds.alfworld.text.belief import begin
+from worlds.alfworld.text.reader import begin
 
 
 @dataclass(frozen=True, slots=True)

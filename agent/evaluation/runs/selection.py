@@ -128,6 +128,6 @@ def _drawn(every: Sequence[Task], seed: int) -> Iterator[Task]:
 
 
 def _known_types() -> tuple[str, ...]:
-    from worlds.alfworld.data.tasks import TASK_TYPES
+    from worlds.household.goals import TASK_TYPES
 
     return TASK_TYPES

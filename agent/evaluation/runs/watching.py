@@ -17,9 +17,9 @@ from agent.evaluation.analysis.modules import Seen, touched
 from agent.evaluation.runs.folder import RunFolder
 from agent.models.base import Timing
 from knowledge.examples import played
-from worlds.alfworld.text.masking import names
 from worlds.base import Observation, Transition, World
 from worlds.errors import ConfigurationError
+from worlds.household.masking import names
 
 Watcher = Callable[[int, int], None]
 """Told how many of how many episodes are done."""

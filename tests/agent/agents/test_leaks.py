@@ -22,9 +22,9 @@ from tests.agent.playing import EVERY, Played, in_turn, one_of_each_type, play
 from tests.backends.policy import Solver
 from tests.backends.server import Recorded, Server
 from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.data.tasks import TASK_TYPES
 from worlds.alfworld.engine.game import load_game
 from worlds.base import Observation, Task, World
+from worlds.household.goals import TASK_TYPES
 from worlds.registry import make_world
 
 HOUSES = ("example:1", "example:2", "example:3")

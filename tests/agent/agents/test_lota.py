@@ -37,7 +37,7 @@ from tests.backends import server as backend
 from tests.backends.lota import Lister
 from tests.backends.server import Server
 from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text.belief import begin
+from worlds.alfworld.text.reader import begin
 from worlds.base import World
 from worlds.errors import Unsupported
 from worlds.registry import make_world

@@ -15,8 +15,8 @@ from agent.episodes.events import Ended, Started, Stepped
 from agent.episodes.record import read_episode
 from agent.integrations.games import MOST_LISTED, GameHost, GameRequest, HostOptions
 from agent.integrations.messages import Opening
-from worlds.alfworld.data.tasks import TASK_TYPES
 from worlds.errors import ConfigurationError, GameError, TaskNotFound
+from worlds.household.goals import TASK_TYPES
 from worlds.registry import make_world
 
 T = TypeVar("T")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from agent.skills.controller import Controller, Done, Execute, Failed, Pursuit
 from agent.skills.skill import Skill
-from worlds.alfworld.text.goals import Goal
 from worlds.base import Env, Step, Transition
+from worlds.household.goals import Goal
 
 
 @dataclass

@@ -19,10 +19,10 @@ from agent.training.corpus import EVALUATION_SEEDS, Part, actor_samples, encoded
 from agent.training.demonstrations import Sample, wrong_goal  # noqa: E402
 from agent.training.held_out import HINTS  # noqa: E402
 from agent.training.teacher import STUCK, Told, plan_of  # noqa: E402
-from worlds.alfworld.text.belief import begin  # noqa: E402
-from worlds.alfworld.text.goals import Goal  # noqa: E402
+from worlds.alfworld.text.reader import begin  # noqa: E402
 from worlds.base import Observation  # noqa: E402
 from worlds.errors import ConfigurationError  # noqa: E402
+from worlds.household.goals import Goal  # noqa: E402
 
 
 def acted(houses: int = 8) -> list[Sample]:

@@ -16,10 +16,11 @@ from tests.worlds.alfworld.text.test_belief import ANY_TEXT, OPENING
 from worlds.alfworld.engine.game import Game
 from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.expert import Expert, ExpertMemory, make_expert
-from worlds.alfworld.text.belief import kind
-from worlds.alfworld.text.goals import APPLIANCES, read_goal
+from worlds.alfworld.text.goals import read_goal
 from worlds.base import Observation, Policy
 from worlds.errors import ConfigurationError, KnowledgeError
+from worlds.household.belief import kind
+from worlds.household.goals import APPLIANCES
 
 
 def tells_all(game: Game) -> bool:

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds.alfworld.reference.samples import HEAT, OLDER, PLACE, encoded, published, put, unpacked
-from worlds.alfworld.data.tasks import GAME_FILE, TASK_TYPES
+from worlds.alfworld.data.tasks import GAME_FILE
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, GameError, HousequestError, TaskNotFound
+from worlds.household.goals import TASK_TYPES
 from worlds.registry import make_world
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from worlds.alfworld.data.annotations import sentences_of
 from worlds.alfworld.data.index import Entry, Index
-from worlds.alfworld.data.tasks import PUBLISHED, TASK_TYPES, TRAJECTORY_FILE
+from worlds.alfworld.data.tasks import PUBLISHED, TRAJECTORY_FILE
+from worlds.household.goals import TASK_TYPES
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,19 +17,10 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from worlds.alfworld.data.tasks import (
-    EXAMPLE,
-    FILE,
-    GAME_FILE,
-    GENERATED,
-    GET_DATA,
-    LAYOUT,
-    TASK_TYPES,
-    in_order,
-    type_of,
-)
+from worlds.alfworld.data.tasks import EXAMPLE, FILE, GAME_FILE, GENERATED, GET_DATA, LAYOUT, in_order, type_of
 from worlds.alfworld.engine.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
 from worlds.errors import GameError, WorldError, shown
+from worlds.household.goals import TASK_TYPES
 from worlds.paths import atomic_write, cache_folder
 
 _VERSION = " ".join(("2", *DOMAINS, *GRAMMARS))

@@ -13,16 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-TASK_TYPES = (
-    "pick_and_place_simple",
-    "look_at_obj_in_light",
-    "pick_clean_then_place_in_recep",
-    "pick_heat_then_place_in_recep",
-    "pick_cool_then_place_in_recep",
-    "pick_two_obj_and_place",
-)
-"""The six task types, in ALFWorld's own order."""
-
 PUBLISHED = {"train": 3553, "valid_train": 200, "valid_seen": 140, "valid_unseen": 134}
 """How many games each published split has, in the order in which splits are shown."""
 
@@ -51,7 +41,7 @@ def in_order(splits: Iterable[str]) -> tuple[str, ...]:
 
 
 def type_of(trial: str) -> str:
-    """The task type that ``<task>/<trial>`` starts with, as far as the first hyphen; it may be none of ``TASK_TYPES``."""
+    """The task type that ``<task>/<trial>`` starts with, as far as the first hyphen; it may be none of the six."""
     return trial.partition("/")[0].partition("-")[0]
 
 

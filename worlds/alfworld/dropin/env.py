@@ -27,7 +27,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, SupportsIndex, cast
 
-from worlds.alfworld.data.tasks import FILE, GAME_FILE, GET_DATA, TASK_TYPES, TRAJECTORY_FILE
+from worlds.alfworld.data.tasks import FILE, GAME_FILE, GET_DATA, TRAJECTORY_FILE
 from worlds.alfworld.dropin.config import load_config, setting
 from worlds.alfworld.dropin.shuffling import renumbered, shuffled_cycle
 from worlds.alfworld.engine.game import Game, load_game
@@ -35,6 +35,7 @@ from worlds.alfworld.engine.native import REFUSED, NativeEnv
 from worlds.alfworld.expert import MAX_FAILED, Expert, ExpertMemory, make_expert
 from worlds.base import Observation, Step, Task
 from worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError, nearest, shown
+from worlds.household.goals import TASK_TYPES
 from worlds.paths import alfworld_data
 
 __all__ = ["AlfredTWEnv", "BatchEnv", "get_environment", "load_config"]

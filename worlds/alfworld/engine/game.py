@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from worlds.alfworld.engine.pddl import GoalForm, Problem, parse_problem
+from worlds.alfworld.engine.pddl import Problem, parse_problem
 from worlds.errors import GameError, shown
+from worlds.household.goals import GoalForm
 
 #: SHA-256 of the domains and of the grammars (task sentence taken out) that are known. The first of each is the one that every
 #: published game carries; the second is what alfworld 0.4.2 installs, and writes into games that are made with it. The grammars

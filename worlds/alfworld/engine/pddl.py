@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 from worlds.errors import GameError, nearest, shown
+from worlds.household.goals import GoalForm
 
 #: The domain's predicates and the kinds of thing each takes. Some steer nothing, but whatever they mention is numbered.
 PREDICATES: dict[str, tuple[str, ...]] = {
@@ -54,7 +54,6 @@ MAX_THINGS = 2_000
 MAX_FACTS = 20_000
 
 Fact = tuple[str, ...]
-GoalForm = Literal["place", "clean", "heat", "cool", "two", "light"]
 
 # The goals as the published problems write them, with the types that vary in capitals.
 _GOALS: dict[GoalForm, str] = {

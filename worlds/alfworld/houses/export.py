@@ -19,8 +19,8 @@ from worlds.alfworld.data.tasks import FILE, GAME_FILE, TRAJECTORY_FILE
 from worlds.alfworld.engine.game import Published, parse_game, read_published
 from worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
 from worlds.alfworld.engine.planner import Plan, Unsolvable, plan
-from worlds.alfworld.text.goals import TYPES
 from worlds.errors import ConfigurationError, GameError, shown
+from worlds.household.goals import TYPES
 from worlds.paths import atomic_write
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import cast, get_args
 
-from worlds.alfworld.data.counts import Counts, RoomCount, load_counts
+from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.engine.pddl import PREDICATES
-from worlds.alfworld.text.goals import Goal, TaskType
 from worlds.errors import ConfigurationError, nearest, shown
+from worlds.household.counts import Counts, RoomCount
+from worlds.household.goals import Goal, TaskType
 
 
 @dataclass(frozen=True, slots=True)

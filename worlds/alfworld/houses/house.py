@@ -14,11 +14,12 @@ from random import Random
 from typing import TypeVar
 
 from worlds.alfworld.engine.game import Game, parse_game
-from worlds.alfworld.engine.pddl import PREDICATES, Fact, GoalForm, Problem, problem_text
+from worlds.alfworld.engine.pddl import PREDICATES, Fact, Problem, problem_text
 from worlds.alfworld.engine.planner import Plan, plan
 from worlds.alfworld.houses.habits import Habits, Room, Share, counted
-from worlds.alfworld.text.goals import APPLIANCES, TYPES, Goal, TaskType, sentences
+from worlds.alfworld.text.goals import sentences
 from worlds.errors import ConfigurationError, GameError
+from worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
 
 _T = TypeVar("_T")
 

@@ -10,13 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from worlds.alfworld.text.belief import Belief, Receptacle, begin, kind, refused, update
-from worlds.alfworld.text.goals import APPLIANCES, Treatment
+from worlds.alfworld.text.reader import begin, canonical, refused, update
 from worlds.base import Env, Step
 from worlds.errors import OrderError, nearest, shown
+from worlds.household.belief import Belief, Receptacle, kind
+from worlds.household.goals import APPLIANCES, KNIVES, Treatment
 from worlds.wrappers import Wrapper
 
-KNIVES = ("knife", "butterknife")
 MAX_COMMAND = 1_000
 MAX_CHOICES = 6
 
@@ -40,7 +40,6 @@ _PARTS = re.compile(r"\b(OBJECT|RECEPTACLE|THING|TOOL)\b")
 _PATTERNS = {
     verb: re.compile(_PARTS.sub(lambda part: f"(?P<{part[0].lower()}>[^ ]+(?: [^ ]+)?)", form)) for verb, form in _FORMS.items()
 }
-_OLDER = re.compile(r"put (?P<object>[^ ]+ [0-9]+) (?:in/on|into|onto|in|on|to) (?P<receptacle>[^ ]+ [0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +53,12 @@ class _Command:
     tool: str = ""
 
 
-def modern(command: str) -> str:
-    """``put X in Y`` (also ``on``, ``in/on``), the form of older games, as ``move X to Y``; anything else as it is."""
-    found = _OLDER.fullmatch(command.strip()) if len(command) <= MAX_COMMAND else None
-    return f"move {found['object']} to {found['receptacle']}" if found else command
-
-
 def explain(belief: Belief, command: str) -> str | None:
     """Why ``command``, which was just refused, was refused; None where belief does not tell.
 
     ``belief`` is the one after the refusal. The explanation is one printable line of bounded length.
     """
-    bare = modern(command.strip())
+    bare = canonical(command.strip())
     if len(bare) > MAX_COMMAND:
         return f"A command has a few words, not {len(bare):,} characters."
     tidy = " ".join(bare.lower().split())
@@ -102,7 +95,7 @@ class Diagnosed(Wrapper):
         return step
 
     def step(self, command: str) -> Step:
-        executed = modern(command)
+        executed = canonical(command)
         step = self.env.step(executed)
         self._belief = update(self.belief, executed, step.observation)
         if refused(step.observation):

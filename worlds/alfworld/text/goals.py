@@ -10,60 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from worlds.alfworld.engine.pddl import GoalForm
-
-TaskType = Literal[
-    "pick_and_place_simple",
-    "look_at_obj_in_light",
-    "pick_clean_then_place_in_recep",
-    "pick_heat_then_place_in_recep",
-    "pick_cool_then_place_in_recep",
-    "pick_two_obj_and_place",
-]
-Treatment = Literal["clean", "heat", "cool"]
-
-TYPES: dict[GoalForm, TaskType] = {
-    "place": "pick_and_place_simple",
-    "light": "look_at_obj_in_light",
-    "clean": "pick_clean_then_place_in_recep",
-    "heat": "pick_heat_then_place_in_recep",
-    "cool": "pick_cool_then_place_in_recep",
-    "two": "pick_two_obj_and_place",
-}
-"""The task type of each form of goal."""
-
-_TREATMENTS: dict[TaskType, Treatment] = {
-    "pick_clean_then_place_in_recep": "clean",
-    "pick_heat_then_place_in_recep": "heat",
-    "pick_cool_then_place_in_recep": "cool",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """What a task asks: ``count`` objects of kind ``object``, put in one receptacle of kind ``receptacle`` or held in the light
-    of a ``lamp``. Kinds are names as the game writes them, without a number.
-    """
-
-    type: TaskType
-    object: str
-    receptacle: str | None = None
-    lamp: str | None = None
-    count: int = 1
-
-    @property
-    def treatment(self) -> Treatment | None:
-        """What must be done to the object before it is put down."""
-        return _TREATMENTS.get(self.type)
-
-    def __str__(self) -> str:
-        if self.lamp:
-            return f"look at the {self.object} under the {self.lamp}"
-        adjective = {"clean": "clean ", "heat": "hot ", "cool": "cool ", None: ""}[self.treatment]
-        return f"put {'two' if self.count == 2 else 'some'} {adjective}{self.object} in the {self.receptacle}"
-
+from worlds.household.goals import APPLIANCES, SYNONYMS, TREATMENTS, Goal, TaskType, Treatment
 
 _KIND = r"[A-Za-z][\w-]{0,59}"
 _OBJECT, _RECEPTACLE, _LAMP = (rf"(?P<{part}>{_KIND})" for part in ("object", "receptacle", "lamp"))
@@ -123,37 +71,11 @@ _DOING: dict[Treatment, frozenset[str]] = {
     "heat": frozenset(("cook", "cooked", "heat", "heated", "heating", "hot", "microwaved", "warm", "warmed")),
     "cool": frozenset(("chill", "chilled", "chilling", "cold", "cool", "cooled", "cooling", "refrigerated")),
 }
-APPLIANCES: dict[Treatment, str] = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
-"""The receptacle that does it."""
-_TYPES: dict[Treatment, TaskType] = {treatment: task_type for task_type, treatment in _TREATMENTS.items()}
+_TYPES: dict[Treatment, TaskType] = {treatment: task_type for task_type, treatment in TREATMENTS.items()}
 _BOTH = frozenset(("two", "2", "both", "pair"))
 _AWAY = frozenset(("from", "off", "of"))
 _ARTICLES = frozenset(("the", "a", "an"))
 _LAMPS = frozenset(("desklamp", "floorlamp"))
-SYNONYMS = {
-    "bathtub": "bathtubbasin",
-    "bin": "garbagecan",
-    "chair": "armchair",
-    "clock": "alarmclock",
-    "coffeemaker": "coffeemachine",
-    "couch": "sofa",
-    "counter": "countertop",
-    "cupboard": "cabinet",
-    "garbage": "garbagecan",
-    "keys": "keychain",
-    "lamp": "desklamp",
-    "lamplight": "desklamp",
-    "nightstand": "sidetable",
-    "phone": "cellphone",
-    "refrigerator": "fridge",
-    "remote": "remotecontrol",
-    "sink": "sinkbasin",
-    "sponge": "dishsponge",
-    "trash": "garbagecan",
-    "trashbin": "garbagecan",
-    "trashcan": "garbagecan",
-}
-"""What people call things, by the name that the game has for them."""
 
 
 @dataclass(frozen=True, slots=True)

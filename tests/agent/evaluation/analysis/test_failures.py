@@ -14,11 +14,11 @@ from agent.agents.base import Decision, GiveUp, Leave, ParseFailure
 from agent.episodes.events import Body, Ended, Event, Outcome, Started, Stepped, TurnSpent
 from agent.evaluation.analysis.failures import LABELS, PATIENCE, Failure, FailureKind, why
 from tests.agent.evaluation.runs.losing import env_of, house_of, lived
-from worlds.alfworld.engine.game import GoalForm
 from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.houses.house import House
 from worlds.base import Step
 from worlds.errors import Boundary, WorldError
+from worlds.household.goals import GoalForm
 from worlds.registry import make_world
 from worlds.wrappers import Wrapper
 

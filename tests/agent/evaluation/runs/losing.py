@@ -10,10 +10,10 @@ from functools import cache
 from agent.agents.base import Act, Decision, Emitter, Grants, Turn
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import EpisodeConfig, run_episode
-from worlds.alfworld.engine.game import GoalForm
 from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.houses.house import House, make_house
 from worlds.base import Env, Observation, Task
+from worlds.household.goals import GoalForm
 
 
 class Puppet:

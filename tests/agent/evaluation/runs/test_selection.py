@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent.evaluation.runs.selection import find_types, select
-from worlds.alfworld.data.tasks import TASK_TYPES
 from worlds.errors import ConfigurationError, TaskNotFound
+from worlds.household.goals import TASK_TYPES
 from worlds.registry import make_world
 
 

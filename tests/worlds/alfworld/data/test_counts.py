@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from scripts.count_locations import ROOMS, SPLIT, count, dump
 from tests.worlds.alfworld.play import BUNDLED, loaded, published
-from worlds.alfworld.data.counts import Placement, load_counts, parse_counts
-from worlds.alfworld.text.belief import kind
+from worlds.alfworld.data.counts import load_counts
 from worlds.errors import KnowledgeError
+from worlds.household.belief import kind
+from worlds.household.counts import Placement, parse_counts
 
 CONTENT = files("worlds.alfworld.data").joinpath("counts.json").read_bytes()
 

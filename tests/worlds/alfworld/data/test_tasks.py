@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worlds.alfworld.data.tasks import GAME_FILE, TASK_TYPES, Numbered, game_at, in_order, numbered, type_of
+from worlds.alfworld.data.tasks import GAME_FILE, Numbered, game_at, in_order, numbered, type_of
+from worlds.household.goals import TASK_TYPES
 
 
 def test_splits_come_in_their_own_order_and_others_by_name() -> None:

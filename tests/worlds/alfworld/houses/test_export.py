@@ -17,15 +17,14 @@ from hypothesis import strategies as st
 
 from tests.worlds.alfworld.engine.test_planner import crowd
 from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, name_of, published
-from worlds.alfworld.data.tasks import TASK_TYPES
 from worlds.alfworld.engine.game import load_game, parse_game, read_published
 from worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
 from worlds.alfworld.engine.planner import Plan, Unknown, plan, wins
 from worlds.alfworld.houses.export import Exported, Logic, export, export_task, installed_logic, write
 from worlds.alfworld.houses.house import make_house
-from worlds.alfworld.text.goals import TYPES
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, GameError, HousequestError
+from worlds.household.goals import TASK_TYPES, TYPES
 
 if TYPE_CHECKING:
     from worlds.alfworld.reference.packages import Reference

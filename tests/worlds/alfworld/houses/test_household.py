@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 
 from tests.worlds.alfworld.play import env_of
 from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.data.tasks import TASK_TYPES
 from worlds.alfworld.engine.native import won
 from worlds.alfworld.engine.planner import Plan, plan, wins
 from worlds.alfworld.houses.generated import GeneratedTasks
 from worlds.alfworld.houses.habits import Habits, counted, habits_of
 from worlds.alfworld.houses.house import SEEDS, House, make_house
-from worlds.alfworld.text.belief import kind
-from worlds.alfworld.text.goals import TYPES, read_goal, sentences
+from worlds.alfworld.text.goals import read_goal, sentences
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, TaskNotFound
+from worlds.household.belief import kind
+from worlds.household.goals import TASK_TYPES, TYPES
 
 DIGESTS = {
     0: "a07b4c7ef0d7d053",

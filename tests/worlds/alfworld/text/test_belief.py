@@ -12,18 +12,9 @@ from hypothesis import strategies as st
 from tests.worlds.alfworld.play import HOUSES, any_commands, env_of, loaded, name_of, published
 from worlds.alfworld.engine.game import Game
 from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.text.belief import (
-    Belief,
-    Item,
-    Receptacle,
-    begin,
-    describe,
-    kind,
-    news,
-    refused,
-    update,
-)
+from worlds.alfworld.text.reader import begin, refused, update
 from worlds.base import Observation
+from worlds.household.belief import Belief, Item, Receptacle, describe, kind, news
 
 OPENING = Observation(
     "-= Welcome to TextWorld, ALFRED! =-\n\nYou are in the middle of a room. Looking quickly around you, you see a bed 1, "

@@ -13,10 +13,11 @@ from tests.worlds.alfworld.play import BUNDLED, HOUSES, any_commands, env_of, lo
 from tests.worlds.alfworld.text.test_belief import ANY_TEXT, OPENING
 from worlds.alfworld.engine.game import Game
 from worlds.alfworld.engine.native import REFUSED, NativeEnv
-from worlds.alfworld.text.belief import Belief, begin, kind, update
-from worlds.alfworld.text.diagnosis import Diagnosed, explain, modern
+from worlds.alfworld.text.diagnosis import Diagnosed, explain
+from worlds.alfworld.text.reader import begin, canonical, update
 from worlds.base import Env, Observation
 from worlds.errors import OrderError
+from worlds.household.belief import Belief, kind
 from worlds.wrappers import OrderChecked, StepLimit
 
 
@@ -140,7 +141,7 @@ def check(game: Game, seed: int, steps: int) -> int:
     explained = 0
     for command in any_commands(inner, seed, steps):
         step = env.step(command)
-        assert step.observation.text == plain.step(modern(command)).observation.text
+        assert step.observation.text == plain.step(canonical(command)).observation.text
         explanation = step.observation.explanation
         assert step.observation.accepted or explanation, f"{command!r} is refused without a reason"
         if explanation and not step.observation.accepted:
@@ -201,7 +202,7 @@ def test_the_older_put_is_executed_as_move_and_said_to_be() -> None:
 
 @pytest.mark.parametrize("word", ["in/on", "in", "on", "into", "onto", "to"])
 def test_older_forms(word: str) -> None:
-    assert modern(f" put mug 1 {word} desk 2 ") == "move mug 1 to desk 2"
+    assert canonical(f" put mug 1 {word} desk 2 ") == "move mug 1 to desk 2"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,7 @@ def test_older_forms(word: str) -> None:
     ],
 )
 def test_anything_else_is_left_as_it_is(command: str) -> None:
-    assert modern(command) == command
+    assert canonical(command) == command
 
 
 def test_the_wrapper_is_an_env_and_its_copy_is_independent() -> None:

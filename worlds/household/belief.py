@@ -1,0 +1,195 @@
+"""What a player knows of a house, as values.
+
+A belief holds what observations said and what follows from the rules of the game, nothing else. A world's own reader makes and
+changes it; everything here is independent of how a world words its texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+Openness = Literal["surface", "open", "closed"]
+
+
+Heat = Literal["hot", "cool", "neither"]
+
+
+@dataclass(frozen=True, slots=True)
+class Receptacle:
+    """A fixed piece of furniture that holds objects.
+
+    ``place`` is equal for receptacles that are known to share a location. ``openness`` is None until the text tells, and
+    ``surface`` for what cannot be opened. ``contents`` are the objects in it, None until it was seen inside; those of a
+    closed receptacle are the ones it had when it was shut.
+    """
+
+    name: str
+    place: str
+    visited: bool = False
+    openness: Openness | None = None
+    contents: tuple[str, ...] | None = None
+
+    @property
+    def kind(self) -> str:
+        """The name without its number."""
+        return kind(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An object, with where it was last seen (None while it is held) and what is known of its state (None: not told).
+
+    ``heat`` is what the text calls it: a game may start with something hot that is also cool, and calls it hot. ``inside`` are
+    the objects in it, for a movable receptacle that was examined.
+    """
+
+    name: str
+    where: str | None = None
+    clean: bool | None = None
+    heat: Heat | None = None
+    sliced: bool | None = None
+    lit: bool | None = None
+    inside: tuple[str, ...] | None = None
+
+    @property
+    def kind(self) -> str:
+        """The name without its number."""
+        return kind(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """All that is known: receptacles in the order of the opening, items in the order they were first seen.
+
+    ``at`` is the receptacle the agent went to last, None in the middle of the room; ``beside`` is what the last look at this
+    location listed as lying next to it. ``apart`` are the pairs of receptacles, both ways round, that are known not to share a
+    location; it is how this was found out that differs, so it is left out where beliefs are compared.
+    """
+
+    receptacles: tuple[Receptacle, ...] = ()
+    items: tuple[Item, ...] = ()
+    at: str | None = None
+    held: str | None = None
+    beside: tuple[str, ...] = ()
+    apart: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
+
+    def receptacle(self, name: str | None) -> Receptacle | None:
+        """The receptacle of this name, None where there is none."""
+        return next((one for one in self.receptacles if one.name == name), None)
+
+    def item(self, name: str | None) -> Item | None:
+        """The object of this name, None where none was seen."""
+        return next((one for one in self.items if one.name == name), None)
+
+    def here(self) -> tuple[Receptacle, ...]:
+        """The receptacles known to be at the agent's location."""
+        standing = self.receptacle(self.at)
+        return tuple(one for one in self.receptacles if standing and one.place == standing.place)
+
+    def is_here(self, name: str) -> bool:
+        """Whether the receptacle of this name is known to be at the agent's location."""
+        return any(one.name == name for one in self.here())
+
+    def is_elsewhere(self, name: str) -> bool:
+        """Whether the receptacle of this name is known not to be at the agent's location."""
+        if self.at is None:
+            return self.receptacle(name) is not None
+        there = self.receptacle(name)
+        if there is None:
+            return False
+        here = [one.name for one in self.here()]
+        beside = [one.name for one in self.receptacles if one.place == there.place]
+        return name not in here and any((one, other) in self.apart for one in beside for other in here)
+
+    def inside(self, receptacle: Receptacle) -> tuple[str, ...]:
+        """The objects known to be in a receptacle, also those put into one that was never seen inside."""
+        if receptacle.contents is not None:
+            return receptacle.contents
+        return tuple(item.name for item in self.items if item.where == receptacle.name)
+
+    def holders(self, name: str) -> tuple[Receptacle, ...]:
+        """The receptacles known to hold the object of this name."""
+        return tuple(one for one in self.receptacles if name in self.inside(one))
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What one belief knows that an earlier one did not: names, in the order of the belief."""
+
+    receptacles: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+    moved: bool = False
+    held: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.receptacles or self.objects or self.moved or self.held)
+
+
+def kind(name: str) -> str:
+    """The type part of a name: "drawer" of "drawer 2"."""
+    return name.rpartition(" ")[0] or name
+
+
+def news(before: Belief, after: Belief) -> News:
+    """What ``after`` knows that ``before`` did not."""
+    old = {one.name: one for one in before.receptacles}
+    seen = {one.name for one in before.items}
+    return News(
+        receptacles=tuple(one.name for one in after.receptacles if old.get(one.name) != one),
+        objects=tuple(one.name for one in after.items if one.name not in seen),
+        moved=before.at != after.at,
+        held=before.held != after.held,
+    )
+
+
+def describe(belief: Belief) -> str:
+    """The belief in a few lines of English for prompts and the plain-text house view: the agent, what it holds, then a line
+    for each kind of receptacle, in the order of the opening. Equal beliefs give equal text.
+    """
+    shared = [one.name for one in belief.here() if one.name != belief.at]
+    where = f"at {belief.at}" if belief.at else "in the middle of the room"
+    also = f" (also here: {', '.join(shared)})" if shared else ""
+    held = belief.item(belief.held)
+    holding = _item_words(held) if held else "nothing"
+    lines = [f"You are {where}{also}, holding {holding}."]
+    groups: dict[str, list[Receptacle]] = {}
+    for one in belief.receptacles:
+        groups.setdefault(one.kind, []).append(one)
+    items = {one.name: one for one in belief.items}
+    for group, members in groups.items():
+        lines.append(f"{group}: {'; '.join(_group_words(members, items))}")
+    return "\n".join(lines)
+
+
+def _group_words(members: list[Receptacle], items: dict[str, Item]) -> Iterator[str]:
+    for one in members:
+        if one.contents is None and one.openness is None:
+            continue
+        state = f" ({one.openness})" if one.openness in {"open", "closed"} else ""
+        if one.contents is None:
+            held = ""
+        elif one.contents:
+            held = f" {', '.join(_item_words(items.get(name) or Item(name)) for name in one.contents)}"
+        else:
+            held = " empty"
+        yield f"{one.name.rpartition(' ')[2]}{state}{held}"
+    unknown = [one.name.rpartition(" ")[2] for one in members if one.contents is None and one.openness is None]
+    if unknown:
+        yield f"{', '.join(unknown)} not seen yet"
+
+
+def _item_words(item: Item) -> str:
+    told = [
+        word
+        for word, true in (
+            ("hot", item.heat == "hot"),
+            ("cool", item.heat == "cool"),
+            ("clean", item.clean),
+            ("sliced", item.sliced),
+            ("on", item.lit),
+        )
+        if true
+    ]
+    return f"{item.name} ({', '.join(told)})" if told else item.name

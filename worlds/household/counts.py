@@ -1,0 +1,253 @@
+"""What lies where at the start of a game, counted over a training split: one table for the expert, made-up houses and mining.
+
+Kinds are names as the game writes them, without a number. Each kind of room (kitchen, living room, bedroom, bathroom) is
+counted separately.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from worlds.errors import KnowledgeError, shown
+
+_T = TypeVar("_T")
+
+MAX_FILE = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Objects of one kind in receptacles of another: ``instances`` objects lay in ``holding`` of the ``available``
+    receptacles, over the games that have such an object.
+    """
+
+    instances: int
+    holding: int
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCount:
+    """One kind of object: in how many games, how many altogether, and in which kinds of receptacle.
+
+    ``lying`` says in how many games so many of them lie in some receptacle; others, such as windows, are just there.
+    """
+
+    games: int
+    number: int
+    places: Mapping[str, Placement]
+    lying: Mapping[int, int] = field(default_factory=dict[int, int])
+
+
+@dataclass(frozen=True, slots=True)
+class ReceptacleCount:
+    """One kind of receptacle: in how many games, how many altogether, how many of them can be opened, and the fewest and most
+    that a game has. ``each`` says in how many games there are so many.
+    """
+
+    games: int
+    number: int
+    openable: int
+    fewest: int
+    most: int
+    each: Mapping[int, int] = field(default_factory=dict[int, int])
+
+
+@dataclass(frozen=True, slots=True)
+class FridgeCount:
+    """Objects that can be cooled and lie in a fridge at the start: how many, and how many of them are cool."""
+
+    number: int
+    cool: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoomCount:
+    """One kind of room: how many games and floor plans, and what stands and lies in them.
+
+    ``goals`` counts games by task type, object, and receptacle or lamp; ``together`` the places that have these receptacles
+    (their kinds joined by ``+``); ``nested`` the objects in a movable receptacle, by its kind and theirs; ``fridge`` is by task
+    type.
+    """
+
+    games: int
+    scenes: int
+    receptacles: Mapping[str, ReceptacleCount]
+    objects: Mapping[str, ObjectCount]
+    goals: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict[str, dict[str, dict[str, int]]])
+    together: Mapping[str, int] = field(default_factory=dict[str, int])
+    nested: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    fridge: Mapping[str, FridgeCount] = field(default_factory=dict[str, FridgeCount])
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The whole table: where it comes from, and the rooms by name.
+
+    ``can`` are the predicates that hold for a kind of object, ``accepts`` the kinds of object that a kind of receptacle takes.
+    """
+
+    split: str
+    games: int
+    script: str
+    rooms: Mapping[str, RoomCount]
+    can: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    accepts: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    def objects(self) -> tuple[str, ...]:
+        """The kinds of object, sorted."""
+        return tuple(sorted({thing for room in self.rooms.values() for thing in room.objects}))
+
+    def room_of(self, receptacles: Iterable[str]) -> str:
+        """The kind of room that most likely has these kinds of receptacle.
+
+        Only what is there speaks (naive Bayes): a small made-up house lacks much that every published kitchen has.
+        """
+        there = sorted(set(receptacles))
+
+        def likelihood(name: str) -> float:
+            room = self.rooms[name]
+            found = (room.receptacles[kind].games if kind in room.receptacles else 0 for kind in there)
+            return sum(math.log((games + 0.5) / (room.games + 1)) for games in found)
+
+        return max(sorted(self.rooms), key=likelihood)
+
+    def chance(self, thing: str, receptacle: str, room: str) -> float:
+        """The probability that one receptacle of a kind holds some object of kind ``thing``, given that the house has one.
+
+        Never 0: a pair that was not seen is merely unlikely, the more so the more often it could have been.
+        """
+        found = self.rooms[room].objects.get(thing)
+        if found is None:
+            return self._anywhere(thing, receptacle)
+        placement = found.places.get(receptacle)
+        if placement is None:
+            return 0.1 / (found.games + 1)
+        return (placement.holding + 0.1) / (placement.available + 1)
+
+    def openable(self, receptacle: str) -> float:
+        """The share of receptacles of this kind that can be opened, over all rooms; 0 for a kind that was never seen."""
+        found = [room.receptacles[receptacle] for room in self.rooms.values() if receptacle in room.receptacles]
+        return sum(one.openable for one in found) / max(1, sum(one.number for one in found))
+
+    def _anywhere(self, thing: str, receptacle: str) -> float:
+        places = [room.objects[thing].places.get(receptacle) for room in self.rooms.values() if thing in room.objects]
+        found = [place for place in places if place]
+        return (sum(place.holding for place in found) + 0.1) / (sum(place.available for place in found) + 100)
+
+
+def read_counts(path: Path) -> Counts:
+    """The table at ``path``. Raises ``KnowledgeError`` naming the file."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE + 1)
+    except (OSError, ValueError) as error:
+        raise KnowledgeError(f"{shown(str(path))}: the table of counts cannot be read: {error}") from error
+    return parse_counts(content, str(path))
+
+
+def parse_counts(content: bytes, origin: str) -> Counts:
+    """Read a table; ``origin`` names it in errors. Raises ``KnowledgeError``."""
+    if len(content) > MAX_FILE:
+        raise KnowledgeError(f"{shown(origin)}: {len(content):,} bytes are no table of counts; it has at most {MAX_FILE:,}.")
+    try:
+        return _counts(_table(json.loads(content), "the file"))
+    except (ValueError, RecursionError) as error:
+        way_out = "Make it again with scripts/count_locations.py."
+        raise KnowledgeError(f"{shown(origin)}: this is no table of counts: {error} {way_out}") from error
+
+
+def _counts(table: dict[str, Any]) -> Counts:
+    source = _table(table.get("source"), "source")
+    rooms = _each(table.get("rooms"), "rooms", _room)
+    if not rooms:
+        raise ValueError("it counts no room.")
+    return Counts(
+        split=_word(source, "split"),
+        games=_number(source, "games"),
+        script=_word(source, "script"),
+        rooms=rooms,
+        can=_lists(table, "can"),
+        accepts=_lists(table, "accepts"),
+    )
+
+
+def _room(table: dict[str, Any]) -> RoomCount:
+    return RoomCount(
+        games=_number(table, "games"),
+        scenes=_number(table, "scenes"),
+        receptacles=_each(table.get("receptacles"), "receptacles", _receptacle),
+        objects=_each(table.get("objects"), "objects", _object),
+        goals=_each(table.get("goals", {}), "goals", _pairs),
+        together=_numbers(_table(table.get("together", {}), "together")),
+        nested=_pairs(_table(table.get("nested", {}), "nested")),
+        fridge=_each(table.get("fridge", {}), "fridge", lambda one: FridgeCount(_number(one, "number"), _number(one, "cool"))),
+    )
+
+
+def _receptacle(table: dict[str, Any]) -> ReceptacleCount:
+    numbers = (_number(table, key) for key in ("games", "number", "openable", "fewest", "most"))
+    return ReceptacleCount(*numbers, each=_histogram(table, "each"))
+
+
+def _object(table: dict[str, Any]) -> ObjectCount:
+    places = _each(table.get("in"), "in", _placement)
+    return ObjectCount(_number(table, "games"), _number(table, "number"), places, _histogram(table, "lying"))
+
+
+def _placement(table: dict[str, Any]) -> Placement:
+    return Placement(*(_number(table, key) for key in ("instances", "holding", "available")))
+
+
+def _each(value: object, name: str, read: Callable[[dict[str, Any]], _T]) -> dict[str, _T]:
+    return {key: read(_table(entry, key)) for key, entry in _table(value, name).items()}
+
+
+def _pairs(table: dict[str, Any]) -> dict[str, dict[str, int]]:
+    return {key: _numbers(_table(entry, key)) for key, entry in table.items()}
+
+
+def _numbers(table: dict[str, Any]) -> dict[str, int]:
+    return {key: _number(table, key) for key in table}
+
+
+def _histogram(table: dict[str, Any], key: str) -> dict[int, int]:
+    found = _numbers(_table(table.get(key, {}), key))
+    if not all(number.isascii() and number.isdecimal() and len(number) < 4 for number in found):
+        raise ValueError(f"{shown(key)} counts something else than numbers of things.")
+    return {int(number): games for number, games in found.items()}
+
+
+def _lists(table: dict[str, Any], key: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in _table(table.get(key, {}), key).items():
+        words = cast("list[object]", value) if isinstance(value, list) else [None]
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError(f"{shown(name)} has no list of words under {key!r}.")
+        found[name] = tuple(cast("list[str]", words))
+    return found
+
+
+def _table(value: object, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{shown(name)} is no table.")
+    return cast("dict[str, Any]", value)
+
+
+def _number(table: dict[str, Any], key: str) -> int:
+    value: object = table.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 10**9:
+        raise ValueError(f"{shown(key)} is {shown(value)}, not a count.")
+    return value
+
+
+def _word(table: dict[str, Any], key: str) -> str:
+    value: object = table.get(key)
+    if not isinstance(value, str) or not value.isprintable() or len(value) > 200:
+        raise ValueError(f"{shown(key)} is {shown(value)}, not a word.")
+    return value

@@ -1,0 +1,88 @@
+"""What household tasks ask for, as values: ALFRED's and ALFWorld's six task types, and what each needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+GoalForm = Literal["place", "clean", "heat", "cool", "two", "light"]
+TaskType = Literal[
+    "pick_and_place_simple",
+    "look_at_obj_in_light",
+    "pick_clean_then_place_in_recep",
+    "pick_heat_then_place_in_recep",
+    "pick_cool_then_place_in_recep",
+    "pick_two_obj_and_place",
+]
+Treatment = Literal["clean", "heat", "cool"]
+TYPES: dict[GoalForm, TaskType] = {
+    "place": "pick_and_place_simple",
+    "light": "look_at_obj_in_light",
+    "clean": "pick_clean_then_place_in_recep",
+    "heat": "pick_heat_then_place_in_recep",
+    "cool": "pick_cool_then_place_in_recep",
+    "two": "pick_two_obj_and_place",
+}
+"""The task type of each form of goal."""
+TASK_TYPES: tuple[TaskType, ...] = tuple(TYPES.values())
+"""The six task types, in ALFWorld's order."""
+TREATMENTS: dict[TaskType, Treatment] = {
+    "pick_clean_then_place_in_recep": "clean",
+    "pick_heat_then_place_in_recep": "heat",
+    "pick_cool_then_place_in_recep": "cool",
+}
+"""What must be done to the object, for the task types that ask for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a task asks: ``count`` objects of kind ``object``, put in one receptacle of kind ``receptacle`` or held in the light
+    of a ``lamp``. Kinds are names as the game writes them, without a number.
+    """
+
+    type: TaskType
+    object: str
+    receptacle: str | None = None
+    lamp: str | None = None
+    count: int = 1
+
+    @property
+    def treatment(self) -> Treatment | None:
+        """What must be done to the object before it is put down."""
+        return TREATMENTS.get(self.type)
+
+    def __str__(self) -> str:
+        if self.lamp:
+            return f"look at the {self.object} under the {self.lamp}"
+        adjective = {"clean": "clean ", "heat": "hot ", "cool": "cool ", None: ""}[self.treatment]
+        return f"put {'two' if self.count == 2 else 'some'} {adjective}{self.object} in the {self.receptacle}"
+
+
+APPLIANCES: dict[Treatment, str] = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
+"""The receptacle that does it."""
+SYNONYMS = {
+    "bathtub": "bathtubbasin",
+    "bin": "garbagecan",
+    "chair": "armchair",
+    "clock": "alarmclock",
+    "coffeemaker": "coffeemachine",
+    "couch": "sofa",
+    "counter": "countertop",
+    "cupboard": "cabinet",
+    "garbage": "garbagecan",
+    "keys": "keychain",
+    "lamp": "desklamp",
+    "lamplight": "desklamp",
+    "nightstand": "sidetable",
+    "phone": "cellphone",
+    "refrigerator": "fridge",
+    "remote": "remotecontrol",
+    "sink": "sinkbasin",
+    "sponge": "dishsponge",
+    "trash": "garbagecan",
+    "trashbin": "garbagecan",
+    "trashcan": "garbagecan",
+}
+"""What people call things, by the name that the game has for them."""
+KNIVES = ("knife", "butterknife")
+"""What slices."""
