@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from worlds.errors import ConfigurationError, nearest, shown
-from worlds.paths import config_folder
+from worlds.paths import config_folder, given_path
 
 if TYPE_CHECKING:
     from worlds.base import World
@@ -335,14 +335,6 @@ def _listed(key: str, value: str, variable: str) -> object:
     if key == "set":
         return pairs(parts, variable)
     return parts if key in {"type", "grant"} else value
-
-
-def given_path(text: str) -> Path:
-    """The path that a person wrote, ``~`` read as a home. Raises ``ConfigurationError`` where there is no such home."""
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:
-        raise ConfigurationError(f"{shown(text)} begins with a home that is not known; write the whole path.") from None
 
 
 def world_of(settings: Settings) -> World:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn
+from agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
 from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation, Policy
 from worlds.household.belief import Belief

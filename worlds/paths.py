@@ -85,3 +85,11 @@ def atomic_write(path: Path, content: bytes) -> None:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def given_path(text: str) -> Path:
+    """The path that a person wrote, ``~`` read as a home. Raises ``ConfigurationError`` where there is no such home."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ConfigurationError(f"{shown(text)} begins with a home that is not known; write the whole path.") from None

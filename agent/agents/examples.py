@@ -141,7 +141,7 @@ def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]
         return shipped()
     if name == TRAIN:
         return _of_train(world, seed, each)
-    from agent.config import given_path
+    from worlds.paths import given_path
 
     path = given_path(name)
     if path.is_dir():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Turn
+from agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
 from agent.episodes import events
 from worlds.base import Observation, Policy
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from agent.agents.base import Act, Decision, Emitter, Grants, Leave, Turn
+from agent.base import Act, Decision, Emitter, Grants, Leave, Turn
 from agent.roles.base import clean
 from agent.roles.story import tell_rules
 from worlds.base import Observation

@@ -11,11 +11,11 @@ from worlds.errors import ConfigurationError, nearest, shown
 from worlds.registry import belief_reader
 
 if TYPE_CHECKING:
-    from agent.agents.base import Agent
     from agent.agents.examples import Chooser
     from agent.agents.following import Follower
     from agent.agents.human import Question
     from agent.agents.lota.agent import Way
+    from agent.base import Agent
     from agent.models.base import Model
     from agent.skills.controller import Controller
     from knowledge.examples import Example

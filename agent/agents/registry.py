@@ -13,8 +13,8 @@ from worlds.errors import ConfigurationError, nearest, shown
 from worlds.registry import belief_reader
 
 if TYPE_CHECKING:
-    from agent.agents.base import Agent
     from agent.agents.human import Question
+    from agent.base import Agent
     from agent.models.base import Model
 
 DEFAULT_AGENT = "reasoner-actor"

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent.agents.base import Memory
+from agent.base import Memory
 from worlds.base import Env, Transition
 from worlds.errors import Unsupported, WorldError, shown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from agent.agents.base import AgentEvent, Emitter
+from agent.base import AgentEvent, Emitter
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
 from agent.models.base import Timing

@@ -13,7 +13,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from agent.agents.base import Act, Agent, Decision, GiveUp, Grants, Idle, Leave, Memory, ParseFailure, Turn
+from agent.base import (
+    Act,
+    Agent,
+    Decision,
+    GiveUp,
+    Grants,
+    Idle,
+    Leave,
+    Memory,
+    ParseFailure,
+    Turn,
+)
 from agent.episodes import curiosity as whim
 from agent.episodes import events
 from agent.episodes.attribution import EpisodeOver, attributed

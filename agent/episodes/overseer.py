@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.agents.base import Agent
+from agent.base import Agent
 from agent.episodes.events import Ended
 
 

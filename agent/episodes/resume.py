@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from agent.agents.base import Agent, Turn
 from agent.agents.human import Question
+from agent.base import Agent, Turn
 from agent.episodes import events
 from agent.episodes.attribution import EpisodeOver
 from agent.episodes.emitter import EventListener

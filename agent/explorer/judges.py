@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from agent.agents.base import AgentEvent
+from agent.base import AgentEvent
 from agent.evaluation.runs.budget import BudgetTracker
 from agent.explorer.candidates import Candidate
 from agent.explorer.chunks import Step

@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from agent.agents.base import Act, GiveUp, Leave
+from agent.base import Act, GiveUp, Leave
 from agent.episodes.loop import EpisodeConfig
 from agent.evaluation.runs.selection import MANY, find_types, select
 from agent.evaluation.runs.spec import slug

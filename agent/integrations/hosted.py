@@ -8,7 +8,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from agent.agents.base import Decision, Emitter, Grants, Turn
+from agent.base import Decision, Emitter, Grants, Turn
 from agent.episodes.events import CallTiming, Ended, Event, Outcome, Started, Stepped
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.record import EpisodeRecorder

@@ -119,7 +119,7 @@ class LocalEmbedder:
         return [tuple(map(float, vector)) for vector in found]
 
     def _load(self) -> Any:
-        from agent.config import given_path
+        from worlds.paths import given_path
 
         try:
             from model2vec import StaticModel  # pyright: ignore[reportMissingImports, reportUnknownVariableType]

@@ -85,18 +85,18 @@ def make_model(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0,
     if retries < 0 or not (math.isfinite(wait) and wait >= 0):
         raise ConfigurationError(f"{retries} retries and pauses of {wait} times their length cannot be; give 0 or more.")
     if parsed.kind == "llama":
-        from agent.config import given_path
         from agent.models.llama.model import LlamaModel
+        from worlds.paths import given_path
 
         return LlamaModel(given_path(parsed.name), parsed.options, name=str(parsed), timeout=timeout)
     if parsed.kind == "builtin":
-        from agent.config import given_path
         from agent.models.builtin.model import load_builtin
+        from worlds.paths import given_path
 
         return load_builtin(given_path(parsed.name) if parsed.name else None, name=str(parsed))
     if parsed.endpoint is None:
-        from agent.config import given_path
         from agent.models.scripted import load_script
+        from worlds.paths import given_path
 
         return load_script(given_path(parsed.name), name=str(parsed))
     from agent.models.openai.model import OpenAIModel

@@ -16,7 +16,7 @@ from importlib import resources
 from string import Template
 from typing import Generic, TypeVar
 
-from agent.agents.base import Emitter
+from agent.base import Emitter
 from agent.episodes import events
 from agent.models.base import Completion, Message, Model
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.agents.base import Emitter, Grants, Turn
+from agent.base import Emitter, Grants, Turn
 from agent.episodes.events import RulesShown
 from agent.roles.base import load_prompt
 from worlds.base import Transition

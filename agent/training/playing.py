@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from agent.agents.base import Agent
 from agent.agents.registry import make_agent
+from agent.base import Agent
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Ended, Event
 from agent.episodes.loop import EpisodeConfig, run_episode

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from agent.agents.base import Agent
 from agent.agents.registry import agent_names, make_agent, needs_model
+from agent.base import Agent
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.registry import make_model
 from scripts.bench.prompts import counter

@@ -23,7 +23,7 @@ def compare(
     """Compare two runs task by task: who won what, and whether the difference is more than chance."""
     import json
 
-    from agent.config import configure, given_path
+    from agent.config import configure
     from agent.evaluation.analysis.compare import compare as paired
     from agent.evaluation.analysis.compare import read_for_comparison
     from agent.evaluation.analysis.contrast import as_json as figures
@@ -33,6 +33,7 @@ def compare(
     from tui.commands.page import page_file, write_page
     from tui.text import printable
     from worlds.errors import ConfigurationError
+    from worlds.paths import given_path
 
     if len(runs) != 2:
         raise ConfigurationError(f"compare takes two runs, and was given {len(runs)}; compare them two by two.")

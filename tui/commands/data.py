@@ -125,12 +125,13 @@ def export(
     force: Force = False,
 ) -> None:
     """Write a task as a game.tw-pddl that alfworld plays, with a shortest walkthrough. Needs alfworld installed."""
-    from agent.config import check_habits, given_path
+    from agent.config import check_habits
     from tui import terminal
     from tui.text import printable
     from worlds.alfworld.houses.export import export_task, write
     from worlds.alfworld.houses.own_habits import read_habits
     from worlds.alfworld.world import AlfworldWorld
+    from worlds.paths import given_path
 
     world = AlfworldWorld(habits=None if habits is None else read_habits(given_path(habits)))
     check_habits(habits, world.task(task).split)

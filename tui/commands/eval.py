@@ -45,11 +45,12 @@ def evaluate(
     as_json: options.AsJson = False,
 ) -> None:
     """Play many tasks with one agent and print a report. Interrupted, the same command goes on."""
-    from agent.config import configure, given_path
+    from agent.config import configure
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
     from agent.evaluation.runs.spec import make_run_spec
     from tui import terminal
     from tui.commands.running import Round, check_budget, play_round, remarks, unheard
+    from worlds.paths import given_path
     from worlds.registry import PLANS
 
     flags = options.settings(locals())

@@ -55,7 +55,7 @@ def explore(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
     """Play, learn rules from what happened, check them, and put them into a book. Interrupted, the same command goes on."""
-    from agent.config import configure, given_path
+    from agent.config import configure
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
     from agent.explorer.chunks import Size
     from agent.explorer.explore import Aim
@@ -63,6 +63,7 @@ def explore(
     from tui import terminal
     from tui.commands.exploring import check_prices, play_exploration
     from tui.commands.running import about_rules, remarks, unheard
+    from worlds.paths import given_path
 
     flags = options.settings(locals())
     again = options.retries(retry)

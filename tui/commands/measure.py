@@ -47,13 +47,14 @@ def measure(
 
     Both are told the other accepted rules of the book, unless --alone is given. Interrupted, the same command goes on.
     """
-    from agent.config import configure, given_path
+    from agent.config import configure
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
     from agent.evaluation.runs.sweep import SweepFolder
     from agent.evaluation.runs.worth import plan_measurement, worth
     from tui import terminal
     from tui.commands.running import Round, check_budget, play_round, remarks
     from worlds.errors import ConfigurationError
+    from worlds.paths import given_path
 
     flags = options.settings(locals())
     again = options.retries(retry)

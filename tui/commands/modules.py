@@ -34,7 +34,7 @@ def modules(
 
     Without --model, what pet recorded is read. With it, pet looks on along the episodes of any run, and plays nothing.
     """
-    from agent.config import configure, given_path
+    from agent.config import configure
     from agent.evaluation.analysis.modules import as_json as figures
     from agent.evaluation.analysis.modules import as_text, modules_of
     from agent.evaluation.runs.folder import RunFolder
@@ -42,6 +42,7 @@ def modules(
     from tui import terminal
     from tui.text import printable
     from worlds.errors import ConfigurationError
+    from worlds.paths import given_path
     from worlds.registry import make_world
 
     folder = RunFolder(given_path(run))

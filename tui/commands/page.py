@@ -13,8 +13,8 @@ def page_file(given: str | None) -> Path | None:
     """The file of ``--html``. Raises ``ConfigurationError`` unless it is named like a page: nothing else is written over."""
     if given is None:
         return None
-    from agent.config import given_path
     from worlds.errors import ConfigurationError, shown
+    from worlds.paths import given_path
 
     path = given_path(given)
     if path.suffix.lower() not in {".html", ".htm"} or path.is_dir():

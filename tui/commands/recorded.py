@@ -31,9 +31,9 @@ def recorded(paths: Iterable[str] | None) -> list[Path]:
     """
     from pathlib import Path
 
-    from agent.config import given_path
     from tui.runs.data import played
     from worlds.errors import ConfigurationError
+    from worlds.paths import given_path
 
     found = [given_path(path) for path in paths] if paths else played(Path("runs"))
     if not found:

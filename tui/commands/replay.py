@@ -19,9 +19,9 @@ def replay(
 
     Where there is no terminal, and with --plain or --step, it is told in plain text.
     """
-    from agent.config import given_path
     from tui import terminal
     from tui.play.game import pause
+    from worlds.paths import given_path
 
     seconds = pause(speed) if speed is not None else 0
     path = _episode(given_path(file), task)

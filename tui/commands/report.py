@@ -38,7 +38,7 @@ def report(
     ] = None,
 ) -> None:
     """Show a run: success by task type with 95 % intervals, goal conditions, paths, tokens, cost, and why tasks were lost."""
-    from agent.config import configure, given_path
+    from agent.config import configure
     from agent.evaluation.runs.folder import RunFolder
     from agent.evaluation.runs.sweep import SweepFolder
     from agent.plans.work import begun
@@ -46,6 +46,7 @@ def report(
     from tui.commands.page import page_file, write_run
     from tui.commands.sweep import show_standings
     from worlds.errors import ConfigurationError, shown
+    from worlds.paths import given_path
 
     if against not in (None, "published"):
         raise ConfigurationError(f"--against: {shown(against)} is not known; give --against published.")

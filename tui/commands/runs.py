@@ -20,9 +20,9 @@ def runs(
 
     Where there is no terminal, and with --plain, the runs are listed.
     """
-    from agent.config import given_path
     from tui import terminal
     from worlds.errors import ConfigurationError
+    from worlds.paths import given_path
 
     path = given_path(folder or "runs")
     if folder is not None and not path.is_dir():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from itertools import groupby
 
-from agent.agents.base import Turn
+from agent.base import Turn
 from tui import terminal
 from tui.text import Look
 from worlds.base import Env, World

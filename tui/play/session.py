@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent.agents.base import Agent, Turn
+from agent.base import Agent, Turn
 from agent.episodes.emitter import EventListener
 from agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
 from agent.episodes.interruption import wait_for_end

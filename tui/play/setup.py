@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.agents.base import Agent
 from agent.agents.human import Question
 from agent.agents.registry import make_agent, needs_model, resolve_settings
+from agent.base import Agent
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import EpisodeConfig
 from agent.episodes.record import EpisodeRecorder, read_played

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
 from agent.agents.examples import Chooser
 from agent.agents.following import Course, Ended, Follower, Stuck, seen_kinds
 from agent.agents.llm_planner.role import LLM_PLANNER, Wording, request_text, system_text, written
+from agent.base import Act, Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
 from agent.episodes import events
 from agent.models.base import Message, Model
 from agent.roles.base import Sampling, ask

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.agents.examples import Chooser
 from agent.agents.lota.selector import DONE, NAME, Constrained, Prompted, Scored, Selector, numbered_skills
+from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.episodes import events
 from agent.models.base import Capabilities, Message, Model
 from agent.roles.base import Conversation, Sampling, load_prompt

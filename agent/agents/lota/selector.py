@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
-from agent.agents.base import Emitter
+from agent.base import Emitter
 from agent.episodes import events
 from agent.models.base import Completion, Message, Model, Scores
 from agent.roles.base import Answer, Conversation, ReplyError, Role, Sampling, ask, called, clean, spoken

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.agents.examples import Chooser
 from agent.agents.opex.executor import EXECUTOR, SKILLS, Order, library
 from agent.agents.opex.observer import OBSERVER
 from agent.agents.opex.planner import KINDS, PLANNER
+from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.episodes import events
 from agent.models.base import Message, Model
 from agent.roles.base import Conversation, Sampling, ask, load_prompt

@@ -15,10 +15,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from agent.agents.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
 from agent.agents.examples import Chooser
 from agent.agents.pet import eliminator, tracker, verdict
 from agent.agents.pet.subtasks import SUBTASKS, Shot, bare, question
+from agent.base import (
+    Agent,
+    AgentEvent,
+    Decision,
+    Emitter,
+    Grants,
+    Memory,
+    ParseFailure,
+    Turn,
+)
 from agent.episodes import events
 from agent.models.base import Message, Model, Timing
 from agent.roles.base import Answer, Role, Sampling, ask, load_prompt

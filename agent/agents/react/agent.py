@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from agent.agents.base import Act, Decision, Emitter, Grants, ParseFailure, Turn
 from agent.agents.react.role import REACT
+from agent.base import Act, Decision, Emitter, Grants, ParseFailure, Turn
 from agent.episodes import events
 from agent.models.base import Message, Model
 from agent.roles.base import Conversation, Sampling, ask, load_prompt

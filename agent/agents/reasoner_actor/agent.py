@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from agent.agents.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from agent.agents.reasoner_actor.actor import ACTOR, Grounding
 from agent.agents.reasoner_actor.reasoner import REASONER
 from agent.agents.reasoner_actor.talk import Brief, Chat, Minds, PlanMemory, Talk
+from agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from agent.episodes import events
 from agent.models.base import Message, Model
 from agent.roles.base import Sampling, load_prompt

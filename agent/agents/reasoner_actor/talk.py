@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agent.agents.base import Emitter, Grants, Turn
 from agent.agents.reasoner_actor.actor import ACTOR, Grounding
 from agent.agents.reasoner_actor.reasoner import REASONER, Plan
+from agent.base import Emitter, Grants, Turn
 from agent.episodes import events
 from agent.models.base import Message, Model
 from agent.roles import brief

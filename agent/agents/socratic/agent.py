@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from agent.agents.base import Act, Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
 from agent.agents.examples import Chooser
 from agent.agents.following import Course, Ended, Follower, Stuck, seen_kinds, was_seen
 from agent.agents.socratic.advisor import CAUSE, VALIDITY
@@ -24,6 +23,7 @@ from agent.agents.socratic.decomposer import DECOMPOSER
 from agent.agents.socratic.planner import SOCRATIC_PLANNER, system_text, written
 from agent.agents.socratic.questioner import QUESTIONER
 from agent.agents.socratic.questioner import written as told_dialogue
+from agent.base import Act, Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
 from agent.episodes import events
 from agent.models.base import Message, Model
 from agent.roles.base import Conversation, Sampling, ask, load_prompt

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from agent.agents.base import Agent, RequiresCapabilities
+from agent.base import Agent, RequiresCapabilities
 from agent.config import Prices
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import EpisodeConfig, run_episode

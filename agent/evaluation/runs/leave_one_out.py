@@ -11,9 +11,9 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.agents.base import AgentEvent
 from agent.agents.examples import Chooser
 from agent.agents.llm_planner.role import LLM_PLANNER, Wording, request_text, system_text
+from agent.base import AgentEvent
 from agent.episodes.events import ModelCall
 from agent.evaluation.analysis.statistics import Interval, wilson
 from agent.models.base import Message, Model, Timing

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from agent.config import RULES_BUDGET, Configuration, Grant, Scalar, check_habits, given_path, world_of
+from agent.config import RULES_BUDGET, Configuration, Grant, Scalar, check_habits, world_of
 from agent.episodes.loop import EpisodeConfig
 from agent.evaluation.runs.result import Selected
 from agent.evaluation.runs.selection import Selection, select
 from knowledge.rules import Kind
 from worlds.base import World
 from worlds.errors import ConfigurationError
+from worlds.paths import given_path
 
 if TYPE_CHECKING:
     from knowledge.choosing import RuleBudget

@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent.agents.base import Grants, Turn
 from agent.agents.pet.agent import Pet, PetMemory
+from agent.base import Grants, Turn
 from agent.episodes.events import Body, Event, Started, Stepped, branch
 from agent.episodes.record import read_episode
 from agent.evaluation.analysis.modules import Seen, touched

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.base import Agent
 from agent.agents.lota.selector import DONE, MOST_CANDIDATES, reader_of, said
 from agent.agents.registry import make_agent
+from agent.base import Agent
 from agent.config import configure
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Event

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.base import RequiresCapabilities
 from agent.agents.pet import eliminator, verdict
 from agent.agents.pet.subtasks import MOST_SUBTASKS, SUBTASKS, bare
 from agent.agents.registry import make_agent
+from agent.base import RequiresCapabilities
 from agent.episodes import events
 from agent.episodes.events import Event
 from agent.episodes.loop import EpisodeConfig, run_episode

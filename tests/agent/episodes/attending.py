@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.agents.base import Agent
+from agent.base import Agent
 from agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, TurnSpent
 from agent.episodes.overseer import (
     Accept,

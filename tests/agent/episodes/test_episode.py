@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent.agents.base import Act, Agent, Decision, Emitter, Grants, ParseFailure, Turn
 from agent.agents.registry import make_agent
+from agent.base import Act, Agent, Decision, Emitter, Grants, ParseFailure, Turn
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import EpisodeConfig, play, run_episode

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.base import Act, Agent, Turn
 from agent.agents.human import Question
 from agent.agents.registry import make_agent
+from agent.base import Act, Agent, Turn
 from agent.episodes.events import (
     CallTiming,
     Ended,

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from agent.agents.base import Act, Agent, Decision, Emitter, GiveUp, Turn
 from agent.agents.registry import make_agent
+from agent.base import Act, Agent, Decision, Emitter, GiveUp, Turn
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Ended, Event, Intervened, Stepped, branch
 from agent.episodes.loop import EpisodeConfig, run_episode

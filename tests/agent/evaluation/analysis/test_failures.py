@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.agents.base import Decision, GiveUp, Leave, ParseFailure
+from agent.base import Decision, GiveUp, Leave, ParseFailure
 from agent.episodes.events import Body, Ended, Event, Outcome, Started, Stepped, TurnSpent
 from agent.evaluation.analysis.failures import LABELS, PATIENCE, Failure, FailureKind, why
 from tests.agent.evaluation.runs.losing import env_of, house_of, lived

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from agent.agents.base import Act, Decision, Emitter, Grants, Turn
+from agent.base import Act, Decision, Emitter, Grants, Turn
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import EpisodeConfig, run_episode
 from worlds.alfworld.engine.native import NativeEnv
