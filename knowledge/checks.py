@@ -19,13 +19,17 @@ The first part is a pattern of commands; a word in braces is a variable that sta
     THING is a KIND or KIND ...             (receptacle and object are kinds too)
 
 with ``not`` before it for its contrary. A THING is a variable, a name ("fridge 1"), or ``a KIND or KIND`` for any of its kind.
-`knowledge.language` reads this and `knowledge.judging` decides it; nothing in it is ever run as code.
+`knowledge.checks` reads this and `knowledge.judging` decides it; nothing in it is ever run as code.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast, get_args
+
+from worlds.errors import KnowledgeError, nearest, shown
 
 Shape = Literal["variable", "name", "kinds", "nothing"]
 Relation = Literal["holding", "at", "in", "state", "kind", "refused", "says"]
@@ -105,3 +109,150 @@ class Check:
     def verb(self) -> str:
         """The first word of its commands, by which checks are looked up."""
         return self.command.partition(" ")[0]
+
+
+LONGEST = 600
+MOST_VARIABLES = 4
+MOST_FACTS = 8
+MOST_KINDS = 40
+MOST_GAPS = 8
+
+_VARIABLE = re.compile(r"\{([a-z][a-z_]{0,19})\}", re.ASCII)
+_WORD = re.compile(r"[A-Za-z][\w-]{0,59}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z][\w-]{0,59} [0-9]{1,6}", re.ASCII)
+_VERB = re.compile(r"[a-z]{1,20}", re.ASCII)
+_ARTICLES = ("a", "an")
+_EXAMPLE = "for example: take {object} from {receptacle}; when holding something; then refused"
+
+
+def parse_check(text: str) -> Check:
+    """The check that ``text`` writes down. Raises ``KnowledgeError`` saying what cannot be read, and what could."""
+    if len(text) > LONGEST:
+        raise KnowledgeError(f"a check has at most {LONGEST} characters, not {len(text)}.")
+    if not text.replace("\n", " ").isprintable():
+        raise KnowledgeError(f"a check is written in printable characters, which {shown(text)} is not.")
+    parts = [part.strip() for part in _split(text, ";")]
+    if len(parts) not in {2, 3}:
+        raise KnowledgeError(f"a check is COMMAND; when FACTS; then FACTS; {_EXAMPLE}.")
+    command = " ".join(parts[0].split())
+    variables = _variables(command)
+    before = _facts(parts[1], "when", variables) if len(parts) == 3 else ()
+    wrong = next((fact for fact in before if fact.relation in {"refused", "says"}), None)
+    if wrong is not None:
+        raise KnowledgeError(f"{str(wrong)!r} is no fact before the command; write it after `then`.")
+    return Check(command, before, _facts(parts[-1], "then", variables))
+
+
+def _variables(command: str) -> tuple[str, ...]:
+    words = command.split(" ")
+    if not _VERB.fullmatch(words[0]):
+        raise KnowledgeError(f"a command begins with its verb, in lower case, not with {shown(words[0])}; {_EXAMPLE}.")
+    for word in words:
+        if not (_VARIABLE.fullmatch(word) or re.fullmatch(r"[A-Za-z0-9_/-]+", word)):
+            raise KnowledgeError(f"{shown(word)} in the command is neither a word nor a variable such as {{object}}.")
+    found = tuple(dict.fromkeys(cast("list[str]", _VARIABLE.findall(command))))
+    if len(found) > MOST_VARIABLES:
+        raise KnowledgeError(f"a command has at most {MOST_VARIABLES} variables.")
+    return found
+
+
+def _facts(part: str, word: str, variables: tuple[str, ...]) -> tuple[Fact, ...]:
+    head, _, rest = part.partition(" ")
+    if head != word:
+        raise KnowledgeError(f"{shown(part)} should begin with `{word}`; {_EXAMPLE}.")
+    texts = [text.strip() for text in _split(rest, " and ")]
+    if len(texts) > MOST_FACTS:
+        raise KnowledgeError(f"there are at most {MOST_FACTS} facts after `{word}`.")
+    return tuple(_fact(" ".join(text.split()) if '"' not in text else text, variables) for text in texts)
+
+
+def _fact(text: str, variables: tuple[str, ...]) -> Fact:
+    head, _, rest = text.partition(" ")
+    match head:
+        case "not" if rest:
+            fact = _fact(rest, variables)
+            return Fact(fact.relation, fact.subject, fact.other, fact.text, not fact.negated)
+        case "refused" | "accepted" if not rest:
+            return Fact("refused", negated=head == "accepted")
+        case "says":
+            return Fact("says", text=_pattern(rest.strip(), variables))
+        case "holding" if rest in {"nothing", "something"}:
+            return Fact("holding", Term("nothing"), negated=rest == "something")
+        case "at" if rest == "nothing":
+            return Fact("at", Term("nothing"))
+        case "holding":
+            return Fact("holding", _term(rest, variables))
+        case "at":
+            return Fact("at", _term(rest, variables))
+        case _:
+            return _described(text, variables)
+
+
+def _described(text: str, variables: tuple[str, ...]) -> Fact:
+    subject, verb, rest = text.partition(" is ")
+    if not verb:
+        raise KnowledgeError(
+            f"{shown(text)} is no fact; write `holding THING`, `at THING`, `THING is ...`, `refused` or `says`."
+        )
+    if rest.startswith("not "):
+        fact = _described(f"{subject} is {rest.removeprefix('not ')}", variables)
+        return Fact(fact.relation, fact.subject, fact.other, fact.text, not fact.negated)
+    term = _term(subject, variables)
+    if rest.startswith("in "):
+        return Fact("in", term, _term(rest.removeprefix("in ").strip(), variables))
+    if rest.partition(" ")[0] in _ARTICLES:
+        return Fact("kind", term, _term(rest, variables))
+    if rest not in STATES:
+        raise KnowledgeError(f"{shown(rest)} is nothing that a thing can be.{nearest(rest, STATES)} It can be {_listed()}.")
+    return Fact("state", term, text=rest)
+
+
+def _listed() -> str:
+    return f"{', '.join(get_args(State))}, in THING, or a KIND"
+
+
+def _term(text: str, variables: tuple[str, ...]) -> Term:
+    if found := _VARIABLE.fullmatch(text):
+        if found[1] not in variables:
+            raise KnowledgeError(f"{text} is no variable of the command.{nearest(found[1], variables)}")
+        return Term("variable", (found[1],))
+    if _NAME.fullmatch(text):
+        return Term("name", (text,))
+    article, _, rest = text.partition(" ")
+    kinds = tuple(rest.split(" or ")) if article in _ARTICLES else ()
+    # "a knife or a butterknife" is what people write.
+    kinds = tuple(kind.removeprefix("a ").removeprefix("an ") for kind in kinds)
+    if not kinds or len(kinds) > MOST_KINDS or not all(_WORD.fullmatch(kind) for kind in kinds):
+        raise KnowledgeError(
+            f"{shown(text)} names no thing; write {{variable}}, a name such as `fridge 1`, or `a fridge or safe`."
+        )
+    return Term("kinds", kinds)
+
+
+def _pattern(text: str, variables: tuple[str, ...]) -> str:
+    if len(text) < 3 or text[0] != '"' or text[-1] != '"' or '"' in text[1:-1]:
+        raise KnowledgeError('what the game says is written in quotation marks: says "You arrive at {receptacle}. ..."')
+    pattern = text[1:-1]
+    unknown = next((name for name in cast("list[str]", _VARIABLE.findall(pattern)) if name not in variables), None)
+    if unknown is not None:
+        raise KnowledgeError(f"{{{unknown}}} is no variable of the command.{nearest(unknown, variables)}")
+    if pattern.count(ANYTHING) > MOST_GAPS:
+        raise KnowledgeError(f"what the game says has at most {MOST_GAPS} gaps ({ANYTHING}).")
+    return pattern
+
+
+def _split(text: str, mark: str) -> Iterator[str]:
+    """The parts of ``text`` between ``mark``, which does not count between quotation marks."""
+    text = text.replace("\n", " ")
+    pieces = text.split('"')
+    part = ""
+    for number, piece in enumerate(pieces):
+        if number % 2:
+            part += f'"{piece}"' if number < len(pieces) - 1 else f'"{piece}'
+            continue
+        first, *others = piece.split(mark)
+        part += first
+        for other in others:
+            yield part
+            part = other
+    yield part

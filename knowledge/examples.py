@@ -20,6 +20,7 @@ from worlds.alfworld.text.goals import guess_goal, read_goal
 from worlds.base import Observation, Task, Trajectory, Transition, World
 from worlds.errors import KnowledgeError, TaskNotFound, shown
 from worlds.household.belief import kind
+from worlds.household.goals import Goal
 
 SHIPPED = "examples.jsonl"
 MAX_FILE = 20_000_000
@@ -245,3 +246,52 @@ def _subgoals(transitions: Iterable[Transition]) -> Iterator[Subgoal]:
                 yield Subgoal("slice", kind(rest.partition(" with ")[0]))
             case _:
                 pass  # looking about: where something is differs from house to house
+
+
+def subtasks(example: Example) -> tuple[str, ...]:
+    """The sub-tasks of ``example``: those that its goal states, and where that is no published wording, what was done in it.
+
+    Going places, searching and opening are left out.
+    """
+    goal = read_goal(example.goal)
+    return tuple(_words(example.subgoals())) if goal is None else of_goal(goal)
+
+
+def of_goal(goal: Goal) -> tuple[str, ...]:
+    """The sub-tasks of a structured goal; two objects are one round after the other (section 4.5)."""
+    thing = goal.object
+    round: list[Subgoal] = [Subgoal("pick", thing)]
+    if goal.treatment:
+        round.append(Subgoal(goal.treatment, thing))
+    if goal.receptacle:
+        round.append(Subgoal("put", thing, goal.receptacle))
+    if goal.lamp:
+        round.append(Subgoal("use", goal.lamp))
+    return tuple(_words(round * goal.count))
+
+
+def tasks_of(world: World, split: str) -> tuple[Example, ...]:
+    """The tasks of ``split`` as examples without a trajectory, each wording once. Raises ``TaskNotFound``."""
+    first = {task.goal: task for task in reversed(world.tasks(split)) if read_goal(task.goal)}
+    return tuple(
+        Example(task.reference, task.type, Trajectory(goal, Observation(""), ())) for goal, task in reversed(first.items())
+    )
+
+
+def _words(subgoals: Iterable[Subgoal]) -> Iterator[str]:
+    for subgoal in subgoals:
+        match subgoal.action:
+            case "pick":
+                yield f"take {_article(subgoal.object or '')} {subgoal.object}"
+            case "put":
+                yield f"put the {subgoal.object} in or on the {subgoal.place}"
+            case "use":
+                yield f"turn on the {subgoal.object}"
+            case "heat" | "cool" | "clean" | "slice" as action:
+                yield f"{action} the {subgoal.object}"
+            case "find" | "go" | "open" | "close":
+                pass
+
+
+def _article(name: str) -> str:
+    return "an" if name[:1] in "aeiou" else "a"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from knowledge.judging import Scene, pair
 from knowledge.moments import Moment, distinct
-from knowledge.places import Location, Sights, tabled
 from knowledge.preconditions import Needs, Precondition
 from knowledge.rules import Evidence, Origin, Rule
-from knowledge.statistics import Interval
+from knowledge.statistics import Interval, wilson
+from worlds.household.belief import Belief, Receptacle, kind
 from worlds.household.counts import Counts
 
 FEWEST = 10
@@ -103,3 +104,112 @@ def need_rule(need: Precondition, origin: Origin) -> Rule:
 
 def _percent(interval: Interval) -> str:
     return f"{interval.low * 100:.0f}-{interval.high * 100:.0f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One kind of receptacle for one kind of object: how many were ``seen`` there, the ``share`` of all such objects that is
+    thought to lie there, in [0, 1], and its 95 % interval.
+    """
+
+    receptacle: str
+    seen: int
+    share: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where objects of one kind lie, the likeliest place first; ``number`` objects were counted."""
+
+    thing: str
+    number: int
+    places: tuple[Place, ...]
+
+
+@dataclass
+class Sights:
+    """Counts where objects lay when they were first seen.
+
+    An object counts once a house, where it was first seen, however often and in however many episodes it was seen again, and
+    wherever the player put it afterwards. Players look where they expect things, so what they saw is not how things lie.
+    That is why the receptacles that were looked into are counted too, once a house: the rate of objects per receptacle looked
+    into, times the receptacles of that kind that the houses have, is how many there are likely to be. That is right as long
+    as, among the receptacles of one kind, which ones a player looked into did not depend on what was in them.
+    """
+
+    _houses: dict[str, _House] = field(default_factory=dict[str, "_House"])
+
+    def add(self, moment: Moment) -> None:
+        """Count what ``moment`` was the first to show of its house."""
+        before, after = moment.before, moment.after
+        house = self._houses.setdefault(moment.house, _House())
+        for receptacle in after.receptacles:
+            house.standing[receptacle.name] = receptacle.kind
+        if before.receptacles is after.receptacles:
+            return
+        known = {item.name for item in before.items}
+        for receptacle in _revealed(before, after):
+            house.looked.add(receptacle.name)
+            for name in receptacle.contents or ():
+                if name not in known:
+                    house.found.setdefault(name, receptacle.kind)
+
+    def locations(self) -> tuple[Location, ...]:
+        """Where each kind of object lies, by name."""
+        standing: Counter[str] = Counter()
+        looked: Counter[str] = Counter()
+        found: dict[str, Counter[str]] = {}
+        for house in self._houses.values():
+            standing.update(house.standing.values())
+            looked.update(house.standing[name] for name in house.looked)
+            for name, receptacle in house.found.items():
+                found.setdefault(kind(name), Counter())[receptacle] += 1
+        return tuple(
+            _location(thing, seen, {place: seen[place] * standing[place] / looked[place] for place in seen})
+            for thing, seen in sorted(found.items())
+        )
+
+
+@dataclass
+class _House:
+    standing: dict[str, str] = field(default_factory=dict[str, str])
+    looked: set[str] = field(default_factory=set[str])
+    found: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def sights(moments: Iterable[Moment]) -> tuple[Location, ...]:
+    """Where the things in ``moments`` lay; see ``Sights`` for what is counted."""
+    seen = Sights()
+    for moment in moments:
+        seen.add(moment)
+    return seen.locations()
+
+
+def tabled(counts: Counts) -> tuple[Location, ...]:
+    """Where things lie by the table ``counts``, over all kinds of room: it has seen every receptacle of every game."""
+    found: dict[str, Counter[str]] = {}
+    for room in counts.rooms.values():
+        for thing, entry in room.objects.items():
+            for place, placement in entry.places.items():
+                found.setdefault(thing, Counter())[place] += placement.instances
+    return tuple(
+        _location(thing, seen, {place: float(number) for place, number in seen.items()})
+        for thing, seen in sorted(found.items())
+        if seen.total()
+    )
+
+
+def _location(thing: str, seen: Counter[str], likely: dict[str, float]) -> Location:
+    """Shares of what is ``likely`` there. Their intervals are those of as many independent objects as were seen."""
+    number, total = seen.total(), sum(likely.values())
+    shares = {place: amount / total for place, amount in likely.items()}
+    ranked = sorted(shares, key=lambda place: (-shares[place], place))
+    places = (Place(each, seen[each], shares[each], wilson(round(shares[each] * number), number)) for each in ranked)
+    return Location(thing, number, tuple(places))
+
+
+def _revealed(before: Belief, after: Belief) -> list[Receptacle]:
+    """The receptacles that were seen inside for the first time."""
+    seen = {one.name for one in before.receptacles if one.contents is not None}
+    return [one for one in after.receptacles if one.contents is not None and one.name not in seen]

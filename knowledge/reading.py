@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
 
-from knowledge.checks import Check
-from knowledge.language import parse_check
+from knowledge.checks import Check, parse_check
 from knowledge.rules import (
     DEEDS,
     EDITED,

@@ -101,7 +101,7 @@ def pet(parts: Parts) -> Agent:
 def _pet_examples(parts: Parts) -> Chooser:
     """Chooses among all tasks of train where that is asked for: the planner is shown no trajectory, so none is played."""
     from agent.agents.examples import TRAIN
-    from knowledge.subtasks import tasks_of
+    from knowledge.examples import tasks_of
 
     return _chooser(parts, tasks_of(parts.world, TRAIN) if parts.settings["examples"] == TRAIN else None)
 

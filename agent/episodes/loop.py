@@ -27,11 +27,10 @@ from agent.base import (
 )
 from agent.episodes import curiosity as whim
 from agent.episodes import events
-from agent.episodes.attribution import EpisodeOver, attributed
 from agent.episodes.checkpoints import Checkpoints, EpisodeState
 from agent.episodes.emitter import Consulting, EventEmitter, EventListener, ListenerError
+from agent.episodes.ending import EpisodeOver, attributed, unless, wait_for_end
 from agent.episodes.events import CallTiming, Event
-from agent.episodes.interruption import unless, wait_for_end
 from agent.episodes.overseer import (
     Accept,
     Again,

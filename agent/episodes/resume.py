@@ -15,8 +15,8 @@ from typing import Any
 from agent.agents.human import Question
 from agent.base import Agent, Turn
 from agent.episodes import events
-from agent.episodes.attribution import EpisodeOver
 from agent.episodes.emitter import EventListener
+from agent.episodes.ending import EpisodeOver
 from agent.episodes.events import CallTiming, Ended, Event
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import (

@@ -10,8 +10,7 @@ from hashlib import sha256
 from agent.explorer.chunks import Chunk
 from agent.explorer.distiller import LONGEST_STATEMENT, MOST_RULES, Proposal, Proposals
 from agent.explorer.report import BadCheck, Dropped
-from knowledge.checks import Check
-from knowledge.language import parse_check
+from knowledge.checks import Check, parse_check
 from knowledge.rules import KINDS, WITNESSES, Evidence, Origin, Rule
 from worlds.errors import KnowledgeError, shown
 

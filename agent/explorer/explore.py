@@ -7,7 +7,7 @@ reply. What follows from them is computed anew, so that going on after a kill re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,23 +18,22 @@ from agent.evaluation.runs.budget import BudgetTracker
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.metered import MeteredModel
 from agent.evaluation.runs.spec import slug
-from agent.explorer.book import judged, others, write
 from agent.explorer.candidates import Candidate, Gathered
 from agent.explorer.chunks import Chunk, chunks, lives
-from agent.explorer.crew import in_turn
 from agent.explorer.distiller import DISTILLER, MOST_RULES, Proposals
-from agent.explorer.judges import Asker, ModelJudges
+from agent.explorer.filtering import Kept, sift
+from agent.explorer.judges import Asker, ModelJudges, in_turn
 from agent.explorer.ledger import Ledger
 from agent.explorer.plan import Exploration, ExplorationFolder, refuse_kept
 from agent.explorer.report import Acceptance, Found, Lost, Played, Report
-from agent.explorer.sift import Kept, sift
 from agent.models.registry import make_model
 from agent.roles.base import load_prompt
 from knowledge.library import library
 from knowledge.mining import mine
 from knowledge.moments import Moment
+from knowledge.rulebook import Rulebook, save
 from knowledge.rules import Origin, Rule
-from worlds.errors import ConfigurationError
+from worlds.errors import ConfigurationError, KnowledgeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,3 +237,60 @@ def _note(kept: Kept, rule: Rule) -> str:
     if rule.standing == "contradicted" and rule.status != "rejected":
         return "the records contradict it"
     return ""
+
+
+ATTEMPTS = 3
+"""How often a book is read again that somebody else saved in the same instant."""
+
+
+def judged(kept: Kept, accept: Acceptance) -> Rule:
+    """The rule with the status that it is given: what is disputed stays a candidate whoever accepts.
+
+    A person's are candidates. The model's filter accepts what is left (OPEx-L). Evidence accepts what it supports, and rejects
+    what it contradicts.
+    """
+    rule = kept.rule
+    if kept.disputes or accept == "person":
+        return rule
+    if accept == "filter":
+        return rule.judged("accepted", "filter")
+    match rule.standing:
+        case "supported":
+            return rule.judged("accepted", "evidence")
+        case "contradicted":
+            return rule.judged("rejected", "evidence")
+        case "undecided":
+            return rule
+
+
+def others(book: Rulebook, origin: Origin) -> tuple[Rule, ...]:
+    """The rules of ``book`` that do not come from the exploration ``origin``."""
+    return tuple(rule for rule in book.rules if rule.origin != origin)
+
+
+def write(into: str, rules: Sequence[Rule], origin: Origin) -> Rulebook:
+    """Add ``rules``, which come from ``origin``, to the book ``into``, and return it as it then is.
+
+    Those that this exploration wrote before are judged anew where they are still candidates as they were written, and are
+    otherwise left. Raises ``KnowledgeError`` where the book cannot be saved.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        book = library().writable(into)
+        present = {rule.id: rule for rule in book.rules}
+        changed = [_again(present[rule.id], rule, origin) if rule.id in present else rule for rule in rules]
+        after = book.put(changed)
+        if after is book:
+            return book
+        try:
+            return save(after)
+        except KnowledgeError:
+            if attempt == ATTEMPTS:
+                raise
+    raise AssertionError("an attempt returns or raises")
+
+
+def _again(present: Rule, rule: Rule, origin: Origin) -> Rule:
+    """A rule that the book has already, on finding it once more."""
+    as_written = replace(rule, status=present.status, by=present.by, evidence=present.evidence, history=present.history)
+    untouched = present.origin == origin and present.status == "candidate" and present == as_written
+    return rule if untouched else present

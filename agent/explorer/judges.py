@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Literal, TypeVar, cast
 
 from agent.base import AgentEvent
-from agent.evaluation.runs.budget import BudgetTracker
+from agent.evaluation.runs.budget import BudgetTracker, RunHalted
 from agent.explorer.candidates import Candidate
 from agent.explorer.chunks import Step
-from agent.explorer.crew import in_turn
-from agent.explorer.judge import ARBITER, JUDGE, Judgement, Likeness, Right
 from agent.explorer.ledger import Ledger, RememberedModel
 from agent.explorer.report import Lost
 from agent.models.base import Message, Model, Timing
-from agent.roles.base import Answer, Role, Sampling, ask, clean, load_prompt
+from agent.roles.base import Answer, ReplyError, Role, Sampling, ask, clean, load_prompt
+from agent.roles.reading import json_fields
 from knowledge.rules import Evidence, Rule
 from worlds.errors import ModelError
 
@@ -123,3 +124,101 @@ def _found(evidence: Evidence) -> str:
 def _unheard(body: AgentEvent, timing: Timing | None = None) -> None:
     """The ledger keeps what was said; nobody else listens."""
     del body, timing
+
+
+Likeness = Literal["same", "contrary", "different"]
+Right = Literal["first", "second", "unsure"]
+
+_STRICT = re.compile(r"(?P<number>\d{1,4}): (?P<word>same|contrary|different)")
+_LENIENT = re.compile(
+    r"^[\W_]{0,6}(?:pair\s)?(?P<number>\d{1,4})\W{1,6}(?P<word>same|duplicate|contrary|contradict\w{0,5}|different)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WORDS: Mapping[str, Likeness] = {"same": "same", "dupl": "same", "cont": "contrary", "diff": "different"}
+_RIGHT: Mapping[str, Right] = {"a": "first", "b": "second", "unsure": "unsure"}
+_DECIDED = re.compile(r"Thought: ?(?P<thought>[^\n]*)\nRight: ?(?P<word>A|B|unsure)")
+_PERHAPS = re.compile(
+    r"^[\W_]{0,40}(?:(?:right|answer)[\W_]{0,40})?\b(?P<word>a|b|unsure)\b[\W_]{0,40}$", re.IGNORECASE | re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The word for each pair that the reply speaks of, by the pair's number from 1."""
+
+    pairs: Mapping[int, Likeness]
+
+
+def _strict(text: str) -> Judgement:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    matches = [_STRICT.fullmatch(line) for line in lines]
+    if not lines or not all(matches):
+        raise ReplyError('there are lines other than a number with "same", "contrary" or "different".')
+    return Judgement({int(match["number"]): cast("Likeness", match["word"]) for match in matches if match})
+
+
+def _lenient(text: str) -> Judgement:
+    found: dict[int, Likeness] = {
+        int(key): _WORDS[word.strip().lower()[:4]]
+        for key, word in json_fields(text).items()
+        if key.isascii() and key.isdecimal() and len(key) < 5 and word.strip().lower()[:4] in _WORDS
+    }
+    if not found:
+        found = {int(match["number"]): _WORDS[match["word"].lower()[:4]] for match in _LENIENT.finditer(text)}
+    if not found:
+        raise ReplyError("there is no line with a pair's number and its word.")
+    return Judgement(found)
+
+
+def _decided(text: str) -> Right:
+    match = _DECIDED.fullmatch(text)
+    if match is None:
+        raise ReplyError('there is no line "Thought: ..." followed by one line "Right: A, B or unsure".')
+    return _RIGHT[match["word"].lower()]
+
+
+def _perhaps(text: str) -> Right:
+    said = json_fields(text).get("right")
+    found = [said.strip().lower()] if said is not None else [match["word"].lower() for match in _PERHAPS.finditer(text)]
+    if not found or found[-1] not in _RIGHT:
+        raise ReplyError('there is no line that begins with "Right:".')
+    return _RIGHT[found[-1]]
+
+
+JUDGE: Role[Judgement] = Role("judge", _strict, _lenient)
+ARBITER: Role[Right] = Role("arbiter", _decided, _perhaps)
+
+
+T = TypeVar("T")
+
+
+async def in_turn(
+    jobs: Sequence[Callable[[], Awaitable[T]]], workers: int, purse: BudgetTracker, told: Callable[[int], None] | None = None
+) -> list[T]:
+    """What ``jobs`` come to, in their order, ``workers`` of them at once; ``told`` hears how many are done.
+
+    Calls that were sent are waited for when the purse is empty, since they are paid for. Raises then why it is.
+    """
+    results: dict[int, T] = {}
+    waiting = iter(enumerate(jobs))
+
+    async def work() -> None:
+        for number, job in waiting:
+            try:
+                results[number] = await job()
+            except RunHalted:
+                return
+            if told is not None:
+                told(len(results))
+
+    crew = [asyncio.create_task(work()) for _ in range(max(1, min(workers, len(jobs))))]
+    clock = asyncio.create_task(purse.ring())
+    try:
+        await asyncio.gather(*crew)
+    finally:
+        for task in (*crew, clock):
+            task.cancel()
+        await asyncio.gather(*crew, clock, return_exceptions=True)
+    if len(results) < len(jobs):
+        raise purse.ended()
+    return [results[number] for number in range(len(jobs))]

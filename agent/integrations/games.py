@@ -1,8 +1,8 @@
-"""Games that are played from outside, a command at a time, by whoever holds their ids.
+"""Games that clients outside the process play, one command at a time, by the game's id.
 
-Each is an ordinary episode, with the record of one; its agent is a `RemoteAgent`, who waits for what comes from outside. Whoever
-offers the games decides what is granted; a client may ask for less, never for more. Nothing that a client is told names a task
-by its id or path, says what is hidden, or tells that a game is won before it has ended.
+Each game is an ordinary episode with an ordinary record; its agent is a `RemoteAgent`, which waits for the client's commands.
+The host decides what is granted; a client may ask for less, never for more. No answer names a task by its id or path, shows
+hidden state, or says that a game is won before it has ended.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from agent.base import Act, GiveUp, Leave
 from agent.episodes.loop import EpisodeConfig
 from agent.evaluation.runs.selection import MANY, find_types, select
 from agent.evaluation.runs.spec import slug
-from agent.integrations.hosted import HostedGame, RemoteAgent
-from agent.integrations.messages import Answer, Listed, Listing, Opening, Possible
+from agent.integrations.hosted import Answer, HostedGame, Listed, Listing, Opening, Possible, RemoteAgent
 from agent.roles.base import clean
 from worlds.base import Task, World
 from worlds.errors import ConfigurationError, HousequestError, TaskNotFound, nearest, shown

@@ -8,11 +8,12 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict
+
 from agent.base import Decision, Emitter, Grants, Turn
 from agent.episodes.events import CallTiming, Ended, Event, Outcome, Started, Stepped
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.record import EpisodeRecorder
-from agent.integrations.messages import Answer
 from agent.roles.base import clean
 from worlds.base import Env, Observation
 from worlds.errors import ConfigurationError
@@ -137,3 +138,53 @@ class HostedGame:
         if self.ended is None or self.ended.outcome == "error":
             return "the game broke; whoever runs this server finds why in its log"
         return f"won in {self.ended.turns} turns" if self.ended.outcome == "won" else self.ended.reason
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Listed(_Told):
+    """One task: the name to play it by and its goal; its type where that is granted."""
+
+    task: str
+    goal: str
+    type: str | None = None
+
+
+class Listing(_Told):
+    """Some tasks of a split, and where to go on; ``next`` is None after the last one."""
+
+    split: str
+    splits: tuple[str, ...]
+    tasks: tuple[Listed, ...]
+    next: int | None
+
+
+class Opening(_Told):
+    """A game that has begun: what its player is told. ``type`` is None where it is not granted."""
+
+    game: str
+    goal: str
+    observation: str
+    turns_left: int
+    grants: tuple[str, ...]
+    type: str | None = None
+
+
+class Answer(_Told):
+    """What a command came to. ``outcome`` and ``reason`` are None until the game is over."""
+
+    observation: str
+    accepted: bool
+    explanation: str | None = None
+    turns_left: int
+    over: bool = False
+    outcome: Outcome | None = None
+    reason: str | None = None
+
+
+class Possible(_Told):
+    """The commands that would be accepted now."""
+
+    commands: tuple[str, ...]

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from agent.config import Grant, Seed
 from agent.integrations.games import LONGEST_COMMAND, MOST_LISTED, GameHost, GameRequest, HostOptions
-from agent.integrations.messages import Answer, Listing, Opening, Possible
+from agent.integrations.hosted import Answer, Listing, Opening, Possible
 from worlds.errors import ConfigurationError, HousequestError
 
 try:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from knowledge.subtasks import of_goal
+from knowledge.examples import of_goal
 from tests.backends import prompts
 from tests.backends.actor import follow
 from tests.backends.server import Messages

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.checks import Verdict
+from knowledge.checks import LONGEST, Verdict, parse_check
 from knowledge.judging import judge
-from knowledge.language import LONGEST, parse_check
 from knowledge.moments import Moment
 from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation

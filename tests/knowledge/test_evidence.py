@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from knowledge.checks import parse_check
 from knowledge.evidence import examine
-from knowledge.language import parse_check
 from knowledge.moments import Moment, relive
 from knowledge.rulebook import read_book
 from knowledge.rules import WITNESSES, Evidence, Rule

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from knowledge.evidence import examine
-from knowledge.mining import mine, mine_table
+from knowledge.mining import mine, mine_table, sights
 from knowledge.moments import Moment, relive
-from knowledge.places import sights
 from scripts.walks import walk
 from worlds.alfworld.data.counts import load_counts
 from worlds.base import Observation, Trajectory, Transition

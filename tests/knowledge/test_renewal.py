@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.language import parse_check
+from knowledge.checks import parse_check
 from knowledge.renewal import Renewal, is_counted, renew
 from knowledge.rulebook import Rulebook, parse_book
 from knowledge.rules import Evidence, Origin, Rule

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge.language import parse_check
+from knowledge.checks import parse_check
 from knowledge.rulebook import LARGEST_FILE, Rulebook, load_rules, parse_book, read_book
 from knowledge.rules import DEEDS, EDITED, JUDGES, KINDS, SOURCES, STATUSES, Edit, Evidence, Origin, Rule
 from worlds.errors import KnowledgeError

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from knowledge.language import parse_check
+from knowledge.checks import parse_check
 from knowledge.reading import LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS
 from knowledge.rules import KINDS, Rule
 from worlds.errors import KnowledgeError, nearest, shown

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.explorer.likeness import exclude
+from agent.explorer.filtering import exclude
 from knowledge.evidence import Finding
 from knowledge.rulebook import Rulebook
 from knowledge.rules import Kind, Rule, Status, Verdict

@@ -32,7 +32,7 @@ from agent.episodes import events
 from agent.models.base import Message, Model, Timing
 from agent.roles.base import Answer, Role, Sampling, ask, load_prompt
 from agent.roles.story import additions, numbered, tell_rules
-from knowledge.subtasks import subtasks
+from knowledge.examples import subtasks
 from worlds.base import Observation, Transition
 from worlds.errors import Unsupported
 from worlds.household.belief import Belief

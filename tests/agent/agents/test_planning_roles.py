@@ -22,7 +22,7 @@ from agent.agents.socratic.planner import SOCRATIC_PLANNER, Plan
 from agent.agents.socratic.planner import written as as_lines
 from agent.agents.socratic.questioner import QUESTIONER, Exchange
 from agent.agents.socratic.questioner import written as as_dialogue
-from agent.explorer.judge import ARBITER
+from agent.explorer.judges import ARBITER
 from agent.roles.base import LONGEST_REPLY, ReplyError, Role
 from agent.roles.shots import shot_of, without_navigation
 from agent.roles.subgoals import LONGEST_NAME, MOST_SUBGOALS, PAIR_NAMES, Subgoal, read_plan, same_plan

@@ -9,8 +9,8 @@ import pytest
 from agent.episodes.events import Body, Ended, Event, Intervened, Started, Stepped, Thought
 from agent.episodes.moments import lived, moments, records
 from agent.episodes.record import EpisodeRecorder, read_episode
+from knowledge.checks import parse_check
 from knowledge.evidence import examine
-from knowledge.language import parse_check
 from knowledge.rules import Rule
 from tests.tui.recorded import play
 from worlds.errors import ConfigurationError

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.explorer.distiller import DISTILLER, MOST_RULES, MOST_STEPS, Proposal
-from agent.explorer.judge import ARBITER, JUDGE
+from agent.explorer.judges import ARBITER, JUDGE
 from agent.roles.base import ReplyError, load_prompt
 from tests.backends.teacher import rule
 
@@ -98,7 +98,7 @@ def test_any_reply_is_read_or_refused(reply: str) -> None:
 
 
 def test_no_check_in_the_prompt_is_one_that_cannot_be_read() -> None:
-    from knowledge.language import parse_check
+    from knowledge.checks import parse_check
 
     shown = [
         line for line in load_prompt("distiller").sections["system"].splitlines() if "; then " in line and "FACTS" not in line

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.explorer.candidates import Candidate
-from agent.explorer.judge import Likeness, Right
-from agent.explorer.likeness import exclude, near_pairs, normal
-from agent.explorer.sift import Sifted, sift
-from knowledge.language import parse_check
+from agent.explorer.filtering import Sifted, exclude, near_pairs, normal, sift
+from agent.explorer.judges import Likeness, Right
+from knowledge.checks import parse_check
 from knowledge.moments import Moment, relive
 from knowledge.rules import Evidence, Origin, Rule
 from worlds.base import Observation, Trajectory, Transition

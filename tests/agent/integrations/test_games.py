@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agent.episodes.events import Ended, Started, Stepped
 from agent.episodes.record import read_episode
 from agent.integrations.games import MOST_LISTED, GameHost, GameRequest, HostOptions
-from agent.integrations.messages import Opening
+from agent.integrations.hosted import Opening
 from worlds.errors import ConfigurationError, GameError, TaskNotFound
 from worlds.household.goals import TASK_TYPES
 from worlds.registry import make_world

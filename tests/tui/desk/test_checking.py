@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent.episodes.moments import lived
+from knowledge.checks import parse_check
 from knowledge.evidence import examine
-from knowledge.language import parse_check
 from knowledge.rules import Rule
 from tests.tui.recorded import play, rewound, write
 from tui.desk.checking import Check, Progress

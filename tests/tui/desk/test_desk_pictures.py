@@ -11,8 +11,8 @@ import pytest
 from textual.pilot import Pilot
 
 from agent.episodes.moments import lived
+from knowledge.checks import parse_check
 from knowledge.evidence import examine
-from knowledge.language import parse_check
 from knowledge.rulebook import Rulebook, save
 from knowledge.rules import Evidence, Origin, Rule
 from tests.tui.recorded import play

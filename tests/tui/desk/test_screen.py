@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from knowledge.language import parse_check
+from knowledge.checks import parse_check
 from knowledge.library import Library
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import Evidence, Rule

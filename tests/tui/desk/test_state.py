@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knowledge.checks import parse_check
 from knowledge.evidence import Finding
-from knowledge.language import parse_check
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import KINDS, STATUSES, Evidence, Rule
 from tui.desk.state import Desk, Filter

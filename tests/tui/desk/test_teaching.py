@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.language import parse_check
+from knowledge.checks import parse_check
 from knowledge.library import library
 from knowledge.rulebook import read_book
 from tests.tui.recorded import rewound, write
