@@ -37,7 +37,7 @@ from knowledge.preconditions import Precondition
 from knowledge.renewal import renew
 from knowledge.rulebook import Rulebook, parse_book, read_book, save
 from scripts.clumsy import Clumsy
-from tui.desk.witness import Unseen, look_up
+from tui.desk.witnesses import MissingWitness, find_witnesses
 from worlds.alfworld.data.counts import load_counts
 from worlds.errors import HousequestError
 from worlds.household.counts import Counts
@@ -115,10 +115,10 @@ def human(runs: Sequence[Path]) -> Rulebook:
     return book.put(replace(each.rule, evidence=each.evidence) for each in findings if each.rule.check)
 
 
-def unseen(book: Rulebook, runs: Sequence[Path]) -> list[Unseen]:
+def unseen(book: Rulebook, runs: Sequence[Path]) -> list[MissingWitness]:
     """The witnesses that a person named for rules without a check, as far as the runs do not have them."""
     named = [witness for rule in book.rules if not rule.check for witness in rule.evidence.witnesses]
-    return [each for each in look_up(named, runs) if isinstance(each, Unseen)]
+    return [each for each in find_witnesses(named, runs) if isinstance(each, MissingWitness)]
 
 
 def learned(runs: Sequence[Path]) -> Rulebook:

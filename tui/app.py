@@ -20,7 +20,7 @@ from worlds.errors import HousequestError
 if TYPE_CHECKING:
     from tui.desk.books_screen import BooksScreen
     from tui.desk.screen import DeskScreen
-    from tui.desk.teaching import Lesson, Teach
+    from tui.desk.teaching import TaughtStep, Teach
     from tui.home.screen import HomeScreen
     from tui.play.game import GameConfig, Mode
     from tui.play.screen import PlayScreen
@@ -175,7 +175,7 @@ class HousequestApp(App[None]):
 
         self.push_screen(ReplayScreen(path, at=at))
 
-    async def _teach(self, lesson: Lesson) -> None:
+    async def _teach(self, lesson: TaughtStep) -> None:
         from tui.desk.teaching import dialog_for
 
         def told(saved: bool | None) -> None:

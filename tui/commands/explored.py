@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui.desk.rules import MARKS, STATEMENT, shortened, table
+from tui.desk.rule_text import STANDING_MARKS, STATEMENT, shortened, table
 from tui.text import printable
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _told(report: Report, folder: Path) -> Iterator[str]:
 
 def _row(found: Found) -> tuple[str, ...]:
     figures = f"{found.supports}/{found.contradicts}" if found.supports or found.contradicts else "-"
-    mark = MARKS[found.standing]
+    mark = STANDING_MARKS[found.standing]
     return (found.id, found.status, found.kind or "-", figures, mark, shortened(found.statement, STATEMENT))
 
 

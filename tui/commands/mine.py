@@ -135,7 +135,7 @@ def _named(records: Sequence[Record]) -> str:
 
 
 def _told(tally: _Tally, renewal: Renewal, rules: tuple[Rule, ...]) -> Iterator[str]:
-    from tui.desk.rules import listed
+    from tui.desk.rule_text import rule_table
 
     over = [f"{tally.games:,} games of train"] if tally.games else []
     over += [f"{tally.commands:,} commands of {tally.episodes:,} episodes"] if tally.episodes else []
@@ -157,17 +157,17 @@ def _told(tally: _Tally, renewal: Renewal, rules: tuple[Rule, ...]) -> Iterator[
             yield f"{name:<9} {len(ids)}{why}{listing}"
     if rules:
         yield ""
-        yield from listed([stands.get(rule.id, rule) for rule in rules])
+        yield from rule_table([stands.get(rule.id, rule) for rule in rules])
 
 
 def _print_json(tally: _Tally, renewal: Renewal, rules: tuple[Rule, ...]) -> None:
     import json
 
     from tui import terminal
-    from tui.desk.rules import as_json
+    from tui.desk.rule_text import rule_json
 
     stands = {rule.id: rule for rule in renewal.book.rules}
     fates = {name: getattr(renewal, name) for name in ("added", "renewed", "same", "left", "known")}
     counted = {"games": tally.games, "episodes": tally.episodes, "transitions": tally.commands}
-    found = [as_json(stands.get(rule.id, rule)) for rule in rules]
+    found = [rule_json(stands.get(rule.id, rule)) for rule in rules]
     terminal.show([json.dumps({**counted, **fates, "rules": found}, indent=2)])

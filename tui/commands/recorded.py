@@ -31,11 +31,11 @@ def recorded(paths: Iterable[str] | None) -> list[Path]:
     """
     from pathlib import Path
 
-    from tui.runs.data import played
+    from tui.runs.data import recorded_play
     from worlds.errors import ConfigurationError
     from worlds.paths import given_path
 
-    found = [given_path(path) for path in paths] if paths else played(Path("runs"))
+    found = [given_path(path) for path in paths] if paths else recorded_play(Path("runs"))
     if not found:
         raise ConfigurationError(
             "Nothing was recorded yet; name a run's folder, or play: `housequest play`, `housequest eval`."

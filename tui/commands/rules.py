@@ -49,11 +49,11 @@ def desk(
     if not terminal.has_screen():
         raise ConfigurationError("The desk needs a terminal; without one, see `housequest rules list` and `rules show`.")
     from tui.app import HousequestApp
+    from tui.desk.books import open_book
     from tui.desk.books_screen import BooksScreen
     from tui.desk.screen import DeskScreen
-    from tui.desk.shelf import opened
 
-    found = opened(book, new=False) if book is not None else None
+    found = open_book(book, new=False) if book is not None else None
     start = partial(DeskScreen, found.book, Path("runs"), shipped=found.shipped) if found else BooksScreen
     app = HousequestApp(start)
     app.run()
@@ -71,8 +71,7 @@ def list_rules(
     """List the rules of a book; without one, the rulebooks there are."""
     from knowledge.rules import KINDS, STATUSES
     from tui import terminal
-    from tui.desk.rules import as_json as rule_json
-    from tui.desk.rules import listed
+    from tui.desk.rule_text import rule_json, rule_table
 
     if book is None:
         _list_books(as_json)
@@ -83,7 +82,7 @@ def list_rules(
     if as_json:
         _print_json([rule_json(rule) for rule in chosen])
     elif chosen:
-        terminal.show(listed(chosen))
+        terminal.show(rule_table(chosen))
     else:
         terminal.note("There are no such rules in it.")
 
@@ -92,15 +91,14 @@ def list_rules(
 def show(book: Book, name: Name, as_json: Json = False) -> None:
     """Show one rule with its check, its evidence and its history."""
     from tui import terminal
-    from tui.desk.rules import as_json as rule_json
-    from tui.desk.rules import described
+    from tui.desk.rule_text import rule_json, rule_lines
     from tui.text import printable
 
     rule = _library().open(book).rule(name)
     if as_json:
         _print_json(rule_json(rule))
         return
-    terminal.show(printable(line) for line in described(rule))
+    terminal.show(printable(line) for line in rule_lines(rule))
 
 
 @rules_app.command()
@@ -118,7 +116,7 @@ def check(
     from knowledge.evidence import examine
     from tui import terminal
     from tui.commands.recorded import Counted, recorded
-    from tui.desk.rules import told
+    from tui.desk.rule_text import finding_lines
     from tui.text import printable
 
     places = recorded(paths)
@@ -130,7 +128,7 @@ def check(
     if as_json:
         _print_json({"episodes": episodes, "transitions": moments.number, "rules": [_found(each) for each in findings]})
     else:
-        terminal.show(printable(line) for line in told(findings))
+        terminal.show(printable(line) for line in finding_lines(findings))
         standings = Counter(each.standing for each in findings)
         told_of = ", ".join(f"{standings[each]} {each}" for each in ("supported", "contradicted", "undecided"))
         terminal.note(f"{told_of}; {moments.number:,} commands of {episodes:,} episodes.")
@@ -167,7 +165,7 @@ def edit(
     from knowledge.rules import KINDS
     from tui import terminal
     from tui.desk.draft import Draft
-    from tui.desk.rules import taken_back
+    from tui.desk.rule_text import taken_back
     from worlds.errors import ConfigurationError
 
     current = _library().editable(book)
@@ -199,7 +197,7 @@ def merge(
     """Merge rules into one. The others stay in the book as rejected, with the id of the one that says it."""
     from tui import terminal
     from tui.desk.draft import Draft
-    from tui.desk.rules import taken_back
+    from tui.desk.rule_text import taken_back
     from worlds.errors import ConfigurationError
 
     current = _library().editable(book)
@@ -224,7 +222,7 @@ def _judge(book: str, names: Sequence[str], status: Verdict) -> None:
 
 def _put(book: Rulebook, rules: Sequence[Rule]) -> Rulebook:
     """``book`` with what a person has made of ``rules`` today."""
-    from tui.desk.rules import today
+    from tui.desk.rule_text import today
 
     return book.put(rules, today())
 
@@ -269,14 +267,14 @@ def _one_of(flag: str, value: str | None, known: tuple[_T, ...]) -> _T | None:
 
 
 def _found(finding: Finding) -> dict[str, object]:
-    from tui.desk.rules import evidence_json
+    from tui.desk.rule_text import evidence_json
 
     return {"id": finding.rule.id, "standing": finding.standing, **evidence_json(finding.evidence)}
 
 
 def _list_books(as_json: bool) -> None:
     from tui import terminal
-    from tui.desk.rules import table
+    from tui.desk.rule_text import table
     from worlds.errors import KnowledgeError
 
     shelf = _library()

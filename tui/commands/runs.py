@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tui.runs.data import Run
+    from tui.runs.data import RunSnapshot
 
 
 def runs(
@@ -41,11 +41,11 @@ def runs(
 
 def _list(path: Path) -> None:
     from tui import terminal
-    from tui.runs.data import Run, read_run, run_folders
+    from tui.runs.data import RunSnapshot, read_run, run_folders
     from tui.text import printable
 
     found = [read_run(folder) for folder in run_folders(path)]
-    rows = [_row(run) for run in found if isinstance(run, Run)]
+    rows = [_row(run) for run in found if isinstance(run, RunSnapshot)]
     if rows:
         table = [("run", "agent", "model", "split", "done", "success", "95 %", "err"), *rows]
         widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
@@ -53,11 +53,11 @@ def _list(path: Path) -> None:
     else:
         terminal.note(f"No runs in {path}; `housequest eval` makes one.")
     for each in found:
-        if not isinstance(each, Run):
+        if not isinstance(each, RunSnapshot):
             terminal.note(f"{printable(each.path.name)} is left out: {each.reason}")
 
 
-def _row(run: Run) -> tuple[str, ...]:
+def _row(run: RunSnapshot) -> tuple[str, ...]:
     from tui.text import printable
 
     config, overall = run.manifest.configuration, run.summary.overall

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui.desk.shelf import FIRST, Book, Opened, opened, shelf
+from tui.desk.books import FIRST, BookSummary, OpenBook, list_books, open_book
 from tui.dialogs import Pick
 from tui.leaving import LeavingScreen
 from tui.widgets.keybar import KeyBar
@@ -63,17 +63,17 @@ class BooksScreen(LeavingScreen):
     class Chosen(Message):
         """This book is to be curated."""
 
-        def __init__(self, opened: Opened) -> None:
+        def __init__(self, opened: OpenBook) -> None:
             super().__init__()
             self.opened = opened
 
     class Left(Message):
         """The person is done here."""
 
-    def __init__(self, books: Callable[[], Sequence[Book]] = shelf) -> None:
+    def __init__(self, books: Callable[[], Sequence[BookSummary]] = list_books) -> None:
         super().__init__()
         self._there = books
-        self._books: tuple[Book, ...] = ()
+        self._books: tuple[BookSummary, ...] = ()
         self._opened = ""
 
     def compose(self) -> ComposeResult:
@@ -144,7 +144,7 @@ class BooksScreen(LeavingScreen):
 
     async def _read(self, name: str) -> None:
         try:
-            found = await self.aside(partial(opened, name))
+            found = await self.aside(partial(open_book, name))
         except HousequestError as error:
             self._say(str(error))
             return
@@ -160,7 +160,7 @@ class BooksScreen(LeavingScreen):
         self.post_message(self.Left())
 
 
-def _row(book: Book, width: int) -> Content:
+def _row(book: BookSummary, width: int) -> Content:
     name = f"{flat(book.name):<{width}}  "
     if book.fault:
         return Content.assemble((name, "bold"), ("! ", "$fault"), (flat(book.fault), "$fault"))

@@ -23,7 +23,7 @@ OFTEN = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CheckProgress:
     """How far a check is: of ``episodes``, how many are read, with how many commands; and which records were damaged."""
 
     episodes: int
@@ -36,11 +36,11 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckOutcome:
     """What a check came to; ``findings`` are in the order of the rules."""
 
     findings: tuple[Finding, ...]
-    progress: Progress
+    progress: CheckProgress
 
     def __str__(self) -> str:
         found = [finding.standing for finding in self.findings]
@@ -50,10 +50,12 @@ class Outcome:
         return f"{told}; {self.progress.commands:,} commands of {self.progress.episodes:,} episodes{left}"
 
 
-class Check:
+class RuleCheck:
     """One pass over all that is recorded under ``places`` for ``rules``. ``tell`` is called in the thread that runs it."""
 
-    def __init__(self, rules: Sequence[Rule], places: Callable[[], Sequence[Path]], tell: Callable[[Progress], None]) -> None:
+    def __init__(
+        self, rules: Sequence[Rule], places: Callable[[], Sequence[Path]], tell: Callable[[CheckProgress], None]
+    ) -> None:
         self._rules = tuple(rules)
         self._places = places
         self._tell = tell
@@ -66,7 +68,7 @@ class Check:
         """Have it end at the next command; its outcome is None then."""
         self._off.set()
 
-    def run(self) -> Outcome | None:
+    def run(self) -> CheckOutcome | None:
         """What is found; None where it was called off. Raises ``ConfigurationError`` where nothing is recorded.
 
         It reads files and takes its time: call it beside the event loop.
@@ -77,7 +79,7 @@ class Check:
                 "Nothing was recorded yet that rules could be checked against; play, or run `housequest eval`."
             )
         findings = examine(self._rules, self._moments(found))
-        return None if self._off.is_set() else Outcome(findings, self._progress(len(found)))
+        return None if self._off.is_set() else CheckOutcome(findings, self._progress(len(found)))
 
     def _moments(self, found: Sequence[Record]) -> Iterator[Moment]:
         told = 0.0
@@ -95,5 +97,5 @@ class Check:
                 self._damaged.append(str(error))
             self._read += 1
 
-    def _progress(self, episodes: int) -> Progress:
-        return Progress(episodes, self._read, self._commands, tuple(self._damaged))
+    def _progress(self, episodes: int) -> CheckProgress:
+        return CheckProgress(episodes, self._read, self._commands, tuple(self._damaged))

@@ -13,7 +13,7 @@ from tui.background import aside
 from tui.desk.state import Desk
 
 
-class Curation:
+class SavedDesk:
     """The ``desk`` as it stands in its file. What is looked at or marked may change at any moment, the book by ``do`` alone."""
 
     def __init__(self, desk: Desk) -> None:

@@ -13,7 +13,7 @@ from knowledge.rules import KINDS, Rule
 from worlds.errors import KnowledgeError, nearest, shown
 from worlds.household.goals import TASK_TYPES
 
-Field = Literal["statement", "kind", "types", "objects", "check", "book", "form"]
+FormField = Literal["statement", "kind", "types", "objects", "check", "book", "form"]
 """Where something is wrong; ``form``: in none of the fields alone."""
 
 NO_KIND = "none"
@@ -24,10 +24,10 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class DraftFault:
     """What is wrong in a field, with the way out."""
 
-    field: Field
+    field: FormField
     reason: str
 
 
@@ -48,29 +48,29 @@ class Draft:
         check = str(rule.check) if rule.check else ""
         return cls(rule.statement, rule.kind or NO_KIND, ", ".join(rule.types), ", ".join(rule.objects), check)
 
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[DraftFault, ...]:
         """What is wrong, field by field; nothing where the draft is a rule."""
         return tuple(self._faults())
 
-    def _faults(self) -> Iterator[Fault]:
+    def _faults(self) -> Iterator[DraftFault]:
         statement = _line(self.statement)
         if not statement:
-            yield Fault("statement", "Say what the rule is, in a sentence.")
+            yield DraftFault("statement", "Say what the rule is, in a sentence.")
         elif len(statement) > LONGEST_STATEMENT:
-            yield Fault("statement", f"A statement has at most {LONGEST_STATEMENT:,} characters, not {len(statement):,}.")
+            yield DraftFault("statement", f"A statement has at most {LONGEST_STATEMENT:,} characters, not {len(statement):,}.")
         elif not all(character.isprintable() or character in _JOINERS for character in statement):
-            yield Fault("statement", "This holds characters that cannot be printed; write them out.")
+            yield DraftFault("statement", "This holds characters that cannot be printed; write them out.")
         for name, text in (("types", self.types), ("objects", self.objects)):
             if reason := _words_fault(_words(text)):
-                yield Fault("types" if name == "types" else "objects", reason)
+                yield DraftFault("types" if name == "types" else "objects", reason)
         unknown = next((word for word in _words(self.types) if word not in TASK_TYPES and nearest(word, TASK_TYPES)), None)
         if unknown is not None:
-            yield Fault("types", f"{shown(unknown)} is no task type.{nearest(unknown, TASK_TYPES)}")
+            yield DraftFault("types", f"{shown(unknown)} is no task type.{nearest(unknown, TASK_TYPES)}")
         if self.check.strip():
             try:
                 parse_check(_line(self.check))
             except KnowledgeError as error:
-                yield Fault("check", str(error))
+                yield DraftFault("check", str(error))
 
     def rebased(self, since: Draft, theirs: Draft) -> Draft:
         """The draft over what somebody else made of the rule: ``theirs``, but for the fields that were changed ``since``."""

@@ -6,7 +6,7 @@ from textual.content import Content
 
 from knowledge.rules import USUAL, Evidence, Rule, Standing
 from knowledge.statistics import wilson
-from tui.desk.rules import MARKS, figures
+from tui.desk.rule_text import STANDING_MARKS, figures
 from tui.widgets.lines import hung
 
 FOR, AGAINST, LINE, MIDDLE = "━", "╌", "─", "┼"
@@ -27,7 +27,9 @@ def gauge(evidence: Evidence, width: int) -> Content:
 def glance(evidence: Evidence, standing: Standing, width: int) -> Content:
     """A mark for how a rule stands, a bar, and the figures in ``width`` columns."""
     numbers = f"{figures(evidence):>{width}}"
-    return Content.assemble((f"{MARKS[standing]} ", STYLES[standing]), gauge(evidence, 6), (f" {numbers}", STYLES[standing]))
+    return Content.assemble(
+        (f"{STANDING_MARKS[standing]} ", STYLES[standing]), gauge(evidence, 6), (f" {numbers}", STYLES[standing])
+    )
 
 
 def in_full(rule: Rule, width: int) -> list[Content]:
@@ -38,7 +40,7 @@ def in_full(rule: Rule, width: int) -> list[Content]:
         return hung(Content.styled(f"{'evidence':<{LABEL}}  ", "$quiet"), Content.styled(told, "$quiet"), width)
     cells = max(8, min(24, width - LABEL - 2))
     trials = evidence.supports + evidence.contradicts
-    verdict = Content.assemble((f"{MARKS[standing]} {standing}", f"bold {STYLES[standing]}"))
+    verdict = Content.assemble((f"{STANDING_MARKS[standing]} {standing}", f"bold {STYLES[standing]}"))
     counts = f"  {evidence.supports:,} for · {evidence.contradicts:,} against"
     lines = hung(Content.styled(f"{'evidence':<{LABEL}}  ", "$quiet"), verdict + Content(counts), width)
     bar = gauge(evidence, cells)

@@ -15,12 +15,12 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from knowledge.rules import KINDS, STATUSES
-from tui.desk.state import Filter
+from tui.desk.state import RuleFilter
 from tui.runs.matrix import short_type
 
 LONGEST = 200
 
-Narrowing = Literal["status", "kind", "type", "contradicted", "all"]
+FilterPart = Literal["status", "kind", "type", "contradicted", "all"]
 """What a key changes; ``all`` takes everything away."""
 
 _T = TypeVar("_T")
@@ -46,7 +46,7 @@ class FilterBar(Horizontal):
     class Changed(Message):
         """Other rules are to be looked at."""
 
-        def __init__(self, wanted: Filter) -> None:
+        def __init__(self, wanted: RuleFilter) -> None:
             super().__init__()
             self.wanted = wanted
 
@@ -55,7 +55,7 @@ class FilterBar(Horizontal):
 
     def __init__(self) -> None:
         super().__init__()
-        self._filter = Filter()
+        self._filter = RuleFilter()
         self._types: tuple[str, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -68,7 +68,7 @@ class FilterBar(Horizontal):
         """Keep the cursor still."""
         self._line.cursor_blink = False
 
-    def show(self, wanted: Filter, types: Sequence[str]) -> None:
+    def show(self, wanted: RuleFilter, types: Sequence[str]) -> None:
         """Show what is set; ``types`` are those that there are."""
         self._filter, self._types = wanted, tuple(types)
         told = [
@@ -87,7 +87,7 @@ class FilterBar(Horizontal):
         """Go to the line."""
         self._line.focus()
 
-    def narrow(self, what: Narrowing) -> None:
+    def narrow(self, what: FilterPart) -> None:
         """Go on to the next value of a part of the filter; after the last one comes any."""
         now = self._filter
         match what:
@@ -100,7 +100,7 @@ class FilterBar(Horizontal):
             case "contradicted":
                 wanted = replace(now, contradicted=not now.contradicted)
             case "all":
-                wanted = Filter()
+                wanted = RuleFilter()
         self.post_message(self.Changed(wanted))
 
     @on(Input.Changed)

@@ -14,15 +14,15 @@ from textual.messages import Prune
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tui.desk.draft import Draft, Fault
+from tui.desk.draft import Draft, DraftFault
 from tui.desk.rule_form import RuleForm
 from tui.text import cut, printable
 from worlds.errors import HousequestError
 
-Submit = Callable[[Draft, Draft], Awaitable[Fault | None]]
+SaveDraft = Callable[[Draft, Draft], Awaitable[DraftFault | None]]
 """Saves a draft that has no faults, given also what stood there at first; returns what stood in the way."""
 
-Reread = Callable[[], Awaitable[Draft]]
+ReloadDraft = Callable[[], Awaitable[Draft]]
 """The rule as somebody else has left it in its file. Raises ``HousequestError``."""
 
 LONGEST = 2_000
@@ -64,11 +64,11 @@ class RuleDialog(ModalScreen[bool]):
         self,
         title: str,
         draft: Draft,
-        submit: Submit,
+        submit: SaveDraft,
         *,
         about: str = "",
         books: Sequence[str] | None = None,
-        reread: Reread | None = None,
+        reread: ReloadDraft | None = None,
         check_like: str = "",
     ) -> None:
         super().__init__()
@@ -116,11 +116,11 @@ class RuleDialog(ModalScreen[bool]):
         if self._reread is not None:
             self.run_worker(self._read(self._reread), group="dialog")
 
-    async def _read(self, reread: Reread) -> None:
+    async def _read(self, reread: ReloadDraft) -> None:
         try:
             theirs = await reread()
         except HousequestError as error:
-            self._tell((Fault("form", str(error)),))
+            self._tell((DraftFault("form", str(error)),))
             return
         mine = self._form.draft
         changed = theirs != self._began
@@ -139,7 +139,7 @@ class RuleDialog(ModalScreen[bool]):
         self._warned = draft
         self._say("This is not saved: enter saves it, esc once more throws it away.")
 
-    def _tell(self, faults: Sequence[Fault]) -> None:
+    def _tell(self, faults: Sequence[DraftFault]) -> None:
         self._form.tell(faults)
         self._say(" ".join(fault.reason for fault in faults if fault.field == "form"))
 

@@ -15,13 +15,13 @@ from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
 from knowledge.rules import KINDS
-from tui.desk.draft import NO_KIND, Draft, Fault, Field
+from tui.desk.draft import NO_KIND, Draft, DraftFault, FormField
 from tui.text import cut, printable
 from tui.widgets.choice import Choice
 
 LONGEST = 4_000
 
-LABELS: dict[Field, str] = {
+LABELS: dict[FormField, str] = {
     "statement": "statement",
     "kind": "kind",
     "types": "tasks",
@@ -30,7 +30,7 @@ LABELS: dict[Field, str] = {
     "book": "book",
     "form": "",
 }
-HINTS: dict[Field, str] = {
+HINTS: dict[FormField, str] = {
     "types": "all; or task types, with commas between them",
     "objects": "all; or kinds of thing, with commas between them",
     "check": "none; or COMMAND; when FACTS; then FACTS",
@@ -94,7 +94,7 @@ class RuleForm(VerticalScroll, can_focus=False):
         if self._books is not None:
             yield from self._field("book", _Line(draft.book, HINTS["book"], id="field-book", known=self._books))
 
-    def _field(self, name: Field, widget: Widget) -> ComposeResult:
+    def _field(self, name: FormField, widget: Widget) -> ComposeResult:
         with Horizontal():
             yield Static(Content(LABELS[name]), classes="label")
             yield widget
@@ -127,9 +127,9 @@ class RuleForm(VerticalScroll, can_focus=False):
         self.query_one(Choice).offer((NO_KIND, *KINDS), draft.kind)
         self._line("types").value, self._line("objects").value = draft.types, draft.objects
 
-    def tell(self, faults: Sequence[Fault]) -> None:
+    def tell(self, faults: Sequence[DraftFault]) -> None:
         """Show each of ``faults`` below its field, and go to the first of those fields; none takes all away."""
-        for name in get_args(Field):
+        for name in get_args(FormField):
             told = [fault.reason for fault in faults if fault.field == name]
             for place in self.query(f"#fault-{name}").results(Static):
                 place.update(Content(printable(cut(" ".join(told), LONGEST))))

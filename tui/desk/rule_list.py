@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from knowledge.rules import Rule, Status
 from tui.desk.evidence import glance
-from tui.desk.rules import figures
+from tui.desk.rule_text import figures
 from tui.widgets.lines import flat
 
 GLYPHS: dict[Status, str] = {"accepted": "✓", "candidate": "·", "rejected": "×"}

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
 from knowledge.rules import Rule
-from tui.desk.rule_view import LookUp, RuleView
+from tui.desk.rule_view import FindWitnesses, RuleView
 
 
 class RulePair(Horizontal):
@@ -28,7 +28,7 @@ class RulePair(Horizontal):
     }
     """
 
-    def __init__(self, look_up: LookUp, *, id: str | None = None) -> None:
+    def __init__(self, look_up: FindWitnesses, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._sides = (RuleView(look_up), RuleView(look_up))
         self._at = 0

@@ -17,13 +17,13 @@ from textual.widgets.option_list import Option
 from knowledge.rules import Rule
 from tui.desk.evidence import LABEL, in_full
 from tui.desk.rule_list import GLYPHS
-from tui.desk.rules import done
-from tui.desk.witness import Seen, Witness
+from tui.desk.rule_text import edit_line
+from tui.desk.witnesses import FoundWitness, Witness
 from tui.text import printable
 from tui.widgets.lines import flat, hung
 from worlds.errors import HousequestError
 
-LookUp = Callable[[Sequence[str]], Awaitable[tuple[Witness, ...]]]
+FindWitnesses = Callable[[Sequence[str]], Awaitable[tuple[Witness, ...]]]
 """Finds witnesses by their origins."""
 
 
@@ -56,7 +56,7 @@ class RuleView(Vertical):
 
         witness: Witness
 
-    def __init__(self, look_up: LookUp, *, id: str | None = None) -> None:
+    def __init__(self, look_up: FindWitnesses, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._look_up = look_up
         self._rule: Rule | None = None
@@ -139,7 +139,7 @@ class RuleView(Vertical):
         message.stop()
         if message.option_index < len(self._witnesses):
             witness = self._witnesses[message.option_index]
-            does = "enter replays it" if isinstance(witness, Seen) else "enter says why"
+            does = "enter replays it" if isinstance(witness, FoundWitness) else "enter says why"
             self._list.border_subtitle = Content(f"{flat(witness.origin)} · {does}")
 
     @on(OptionList.OptionSelected)
@@ -174,7 +174,7 @@ def _lines(rule: Rule, contraries: Sequence[Rule], width: int) -> Iterator[Conte
     for other in contraries:
         yield Content.assemble(("⇄ contradicts  ", "$fault"), (f"{flat(other.id)}: ", "bold"), flat(other.statement))
     for edit in reversed(rule.history):
-        yield Content.styled(flat(done(edit)), "$quiet")
+        yield Content.styled(flat(edit_line(edit)), "$quiet")
 
 
 def _label(word: str) -> Content:
@@ -184,7 +184,7 @@ def _label(word: str) -> Content:
 def _witnessed(witness: Witness, supports: bool) -> Content:
     side = ("for      ", "$won") if supports else ("against  ", "$fault")
     match witness:
-        case Seen():
+        case FoundWitness():
             answer = (f"  {flat(witness.observation)}", "$quiet")
             return Content.assemble(side, "> ", (flat(witness.command), ""), answer)
         case _:

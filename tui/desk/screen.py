@@ -18,19 +18,19 @@ from textual.widgets import ContentSwitcher, Static
 
 from knowledge.rulebook import Rulebook
 from knowledge.rules import Rule, Verdict
-from tui.desk.checking import Check, Progress
-from tui.desk.curation import Curation
-from tui.desk.draft import Draft, Fault
-from tui.desk.filter_bar import FilterBar, Narrowing
+from tui.desk.checking import CheckProgress, RuleCheck
+from tui.desk.curation import SavedDesk
+from tui.desk.draft import Draft, DraftFault
+from tui.desk.filter_bar import FilterBar, FilterPart
 from tui.desk.rule_dialog import RuleDialog
 from tui.desk.rule_list import RuleList
 from tui.desk.rule_pair import RulePair
+from tui.desk.rule_text import taken_back
 from tui.desk.rule_view import RuleView
-from tui.desk.rules import taken_back
-from tui.desk.state import Desk, Filter
-from tui.desk.witness import Seen, Witness, look_up
+from tui.desk.state import Desk, RuleFilter
+from tui.desk.witnesses import FoundWitness, Witness, find_witnesses
 from tui.leaving import LeavingScreen
-from tui.runs.data import played
+from tui.runs.data import recorded_play
 from tui.widgets.keybar import KeyBar
 from tui.widgets.lines import ending, flat
 from worlds.errors import HousequestError
@@ -107,16 +107,16 @@ class DeskScreen(LeavingScreen):
     class Went(Message):
         """A check has gone on."""
 
-        def __init__(self, progress: Progress) -> None:
+        def __init__(self, progress: CheckProgress) -> None:
             super().__init__()
             self.progress = progress
 
     def __init__(self, book: Rulebook, runs: Path, *, shipped: bool = False) -> None:
         super().__init__()
-        self._at = Curation(Desk(book))
+        self._at = SavedDesk(Desk(book))
         self._runs = runs
         self._shipped = shipped
-        self._check: Check | None = None
+        self._check: RuleCheck | None = None
         self._paired = False
 
     @property
@@ -174,7 +174,7 @@ class DeskScreen(LeavingScreen):
         self.query_one("#desk-rule", RuleView).show(rule, self.desk.contraries(rule) if rule else (), nothing)
 
     async def _look_up(self, origins: Sequence[str]) -> tuple[Witness, ...]:
-        return await self.aside(lambda: look_up(origins, played(self._runs)))
+        return await self.aside(lambda: find_witnesses(origins, recorded_play(self._runs)))
 
     @on(RuleList.Looked)
     def _moved(self, message: RuleList.Looked) -> None:
@@ -188,7 +188,7 @@ class DeskScreen(LeavingScreen):
     @on(RuleView.Opened)
     def _opened(self, message: RuleView.Opened) -> None:
         match message.witness:
-            case Seen(path=path, event=event):
+            case FoundWitness(path=path, event=event):
                 self.post_message(self.OpenStep(path, event))
             case missing:
                 self._say(missing.reason)
@@ -242,7 +242,7 @@ class DeskScreen(LeavingScreen):
             return
         name = rule.id
 
-        async def submit(draft: Draft, since: Draft) -> Fault | None:
+        async def submit(draft: Draft, since: Draft) -> DraftFault | None:
             before = self.desk.book.rule(name)
             fault = await self._submit(
                 lambda desk: desk.put("edited", [draft.onto(desk.book.rule(name), since)]), f"{name} edited"
@@ -260,12 +260,12 @@ class DeskScreen(LeavingScreen):
     def action_new(self) -> None:
         """Write a rule; it is a candidate until it is accepted."""
 
-        async def submit(draft: Draft, since: Draft) -> Fault | None:
+        async def submit(draft: Draft, since: Draft) -> DraftFault | None:
             del since
 
             def added(desk: Desk) -> Desk:
                 rule = draft.new({rule.id for rule in desk.book.rules})
-                return replace(desk.put("written", [rule]), at=rule.id, filter=Filter())
+                return replace(desk.put("written", [rule]), at=rule.id, filter=RuleFilter())
 
             return await self._submit(added, "Written")
 
@@ -275,9 +275,9 @@ class DeskScreen(LeavingScreen):
 
         self.app.push_screen(RuleDialog("A new rule", Draft(), submit, reread=reread))  # pyright: ignore[reportUnknownMemberType]
 
-    async def _submit(self, deed: Callable[[Desk], Desk], done: str) -> Fault | None:
+    async def _submit(self, deed: Callable[[Desk], Desk], done: str) -> DraftFault | None:
         fault = await self._do(deed, done)
-        return Fault("form", f"{fault} ^r reads it again and keeps what you typed.") if fault else None
+        return DraftFault("form", f"{fault} ^r reads it again and keeps what you typed.") if fault else None
 
     def action_pair(self) -> None:
         """Put two rules side by side: the marked ones, or the one that is looked at and one that contradicts it."""
@@ -332,11 +332,11 @@ class DeskScreen(LeavingScreen):
         if not rules:
             self._say("None of these rules has a check that records could decide; e gives one to the rule that is looked at.")
             return
-        check = self._check = Check(rules, lambda: played(self._runs), lambda progress: self._heard(check, progress))
+        check = self._check = RuleCheck(rules, lambda: recorded_play(self._runs), lambda progress: self._heard(check, progress))
         self._say(f"Checking {_rules(len(rules))} …")
         self.run_worker(partial(self._run, check, len(rules)), group="check")
 
-    def _heard(self, check: Check, progress: Progress) -> None:
+    def _heard(self, check: RuleCheck, progress: CheckProgress) -> None:
         """Hand on, from the thread of a check, how far it is."""
         if check is self._check and self.is_running:
             self.post_message(self.Went(progress))
@@ -350,7 +350,7 @@ class DeskScreen(LeavingScreen):
             )
             self._say(f"Checking: {told}; esc calls it off.")
 
-    async def _run(self, check: Check, rules: int) -> None:
+    async def _run(self, check: RuleCheck, rules: int) -> None:
         try:
             outcome = await self.aside(check.run)
         except (HousequestError, OSError) as error:
@@ -381,7 +381,7 @@ class DeskScreen(LeavingScreen):
     def _found(self) -> None:
         self.query_one(RuleList).focus()
 
-    def action_narrow(self, what: Narrowing) -> None:
+    def action_narrow(self, what: FilterPart) -> None:
         """Look at other rules."""
         self.query_one(FilterBar).narrow(what)
 

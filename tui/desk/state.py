@@ -13,13 +13,13 @@ from agent.explorer.filtering import exclude
 from knowledge.evidence import Finding
 from knowledge.rulebook import Rulebook
 from knowledge.rules import Kind, Rule, Status, Verdict
-from tui.desk.rules import today
+from tui.desk.rule_text import today
 from worlds.errors import ConfigurationError
 from worlds.household.goals import TASK_TYPES
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class RuleFilter:
     """Which rules are looked at; a rule must fit all that is set.
 
     ``type`` is a task type: rules that name none concern it too. ``words`` are sought in a rule's id, statement, types and
@@ -33,7 +33,7 @@ class Filter:
     contradicted: bool = False
 
     def __bool__(self) -> bool:
-        return self != Filter()
+        return self != RuleFilter()
 
     def fits(self, rule: Rule) -> bool:
         """Whether ``rule`` is looked at."""
@@ -48,7 +48,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class DeskChange:
     """Something that was done at this sitting: its name for people, and the book before it."""
 
     name: str
@@ -60,10 +60,10 @@ class Desk:
     """A rulebook as it is curated. ``at`` is the id of the rule that is looked at, ``chosen`` those marked, in that order."""
 
     book: Rulebook
-    filter: Filter = Filter()
+    filter: RuleFilter = RuleFilter()
     at: str | None = None
     chosen: tuple[str, ...] = ()
-    done: tuple[Deed, ...] = field(default=(), repr=False)
+    done: tuple[DeskChange, ...] = field(default=(), repr=False)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -98,7 +98,7 @@ class Desk:
         by_id = {rule.id: rule for rule in self.book.rules}
         return tuple(by_id[name] for name in self.chosen if name in by_id)
 
-    def filtered(self, wanted: Filter) -> Desk:
+    def filtered(self, wanted: RuleFilter) -> Desk:
         """The desk with other rules looked at."""
         return replace(self, filter=wanted)
 
@@ -166,7 +166,7 @@ class Desk:
         Raises ``KnowledgeError`` for what a rulebook cannot hold.
         """
         book = self.book.put(rules, today())
-        return self if book is self.book else replace(self, book=book, done=(*self.done, Deed(name, self.book)))
+        return self if book is self.book else replace(self, book=book, done=(*self.done, DeskChange(name, self.book)))
 
     def undone(self) -> Desk:
         """The desk before its last deed, to be saved over what became of it. Raises ``ConfigurationError`` if there is none."""

@@ -13,12 +13,12 @@ from agent.episodes.moments import records
 from knowledge.rulebook import save
 from knowledge.rules import Evidence
 from tui.background import aside
-from tui.desk.draft import Draft, Fault
+from tui.desk.books import latest_book, list_books, open_book
+from tui.desk.draft import Draft, DraftFault
 from tui.desk.rule_dialog import RuleDialog
-from tui.desk.rules import shortened
-from tui.desk.shelf import last_changed, opened, shelf
+from tui.desk.rule_text import shortened
 from tui.episode.state import Moment
-from tui.runs.data import played
+from tui.runs.data import recorded_play
 from worlds.errors import HousequestError
 
 SHOWN = 150
@@ -28,7 +28,7 @@ _NAME = re.compile(r"([A-Za-z][\w-]*) ([0-9]+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class TaughtStep:
     """What is taught from: a command with its answer, the ``event`` that it is in the ``record`` (None: none is kept).
 
     ``receptacles`` are the names of furniture in the command, by which a check tells them from objects.
@@ -62,64 +62,64 @@ class Lesson:
 class Teach(Message):
     """A rule is to be made of a lesson."""
 
-    def __init__(self, lesson: Lesson) -> None:
+    def __init__(self, lesson: TaughtStep) -> None:
         super().__init__()
         self.lesson = lesson
 
 
-def lesson_of(moment: Moment, record: Path | None) -> Lesson | None:
+def taught_step(moment: Moment, record: Path | None) -> TaughtStep | None:
     """What can be taught from ``moment``: its last command; None before there is one."""
     for entry in reversed(moment.story):
         if entry.command is not None:
             there = moment.belief.receptacles if moment.belief else ()
             names = frozenset(receptacle.name for receptacle in there)
-            return Lesson(entry.command, entry.observation, entry.accepted, entry.id, record, names)
+            return TaughtStep(entry.command, entry.observation, entry.accepted, entry.id, record, names)
     return None
 
 
-async def dialog_for(lesson: Lesson, runs: Path) -> RuleDialog:
+async def dialog_for(lesson: TaughtStep, runs: Path) -> RuleDialog:
     """The dialog that makes a rule of ``lesson``, in a book that the person chooses. ``runs`` is where runs lie.
 
     Raises ``HousequestError`` and ``OSError`` where the record or the books cannot be read.
     """
-    witness = await aside(partial(witness_of, lesson, runs))
-    names = [book.name for book in await aside(shelf)]
-    draft = Draft(objects=", ".join(lesson.objects), book=await aside(last_changed))
+    witness = await aside(partial(witness_origin, lesson, runs))
+    names = [book.name for book in await aside(list_books)]
+    draft = Draft(objects=", ".join(lesson.objects), book=await aside(latest_book))
 
-    async def submit(draft: Draft, since: Draft) -> Fault | None:
+    async def submit(draft: Draft, since: Draft) -> DraftFault | None:
         del since
-        return await aside(partial(teach, draft, witness))
+        return await aside(partial(save_taught_rule, draft, witness))
 
     seen = f"witness {witness}" if witness else "No record of this game is kept, so the rule has no witness."
     about = f"> {lesson.command}\n{shortened(' '.join(lesson.observation.split()), SHOWN)}\n{seen}"
     return RuleDialog("Teach a rule", draft, submit, about=about, books=names, check_like=lesson.check)
 
 
-def witness_of(lesson: Lesson, runs: Path) -> str:
+def witness_origin(lesson: TaughtStep, runs: Path) -> str:
     """The origin of ``lesson``, run/task/event, as the desk will look it up; nothing where no record is kept."""
     record = lesson.record
     if record is None:
         return ""
     task = record.name.removesuffix(".part").removesuffix(".jsonl")
-    places = played(runs)
+    places = recorded_play(runs)
     # A game that ends meanwhile is recorded under another name in the same folder.
     here = [each for each in records(places) if each.task == task and each.path.parent.samefile(record.parent)]
     found = here or records([record])
     return f"{found[0].run}/{found[0].task}/{lesson.event}"
 
 
-def teach(draft: Draft, witness: str) -> Fault | None:
+def save_taught_rule(draft: Draft, witness: str) -> DraftFault | None:
     """Write ``draft`` into its book as a candidate; returns what stood in the way. It writes a file."""
     if not draft.book:
-        return Fault("book", "Name a book: one of yours, a new name, or a file.")
+        return DraftFault("book", "Name a book: one of yours, a new name, or a file.")
     try:
-        book = opened(draft.book).book
+        book = open_book(draft.book).book
     except HousequestError as error:
-        return Fault("book", str(error))
+        return DraftFault("book", str(error))
     rule = draft.new({rule.id for rule in book.rules})
     witnesses = Evidence(witnesses=(witness,)) if witness else Evidence()
     try:
         save(book.put([replace(rule, evidence=witnesses)]))
     except HousequestError as error:
-        return Fault("form", f"{error} enter tries again.")
+        return DraftFault("form", f"{error} enter tries again.")
     return None

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from agent.models.registry import FORMS
-from tui.desk.teaching import Teach, lesson_of
+from tui.desk.teaching import Teach, taught_step
 from tui.dialogs import Pick
 from tui.episode.stage import Pane, Stage
 from tui.episode.story import Story
@@ -253,7 +253,7 @@ class PlayScreen(Screen[None]):
 
     def action_teach(self) -> None:
         """Make a rule of the moment that is looked at."""
-        lesson = lesson_of(self._look.moment, self.session.record)
+        lesson = taught_step(self._look.moment, self.session.record)
         if lesson is None:
             self._say("No command was played by then; a rule is made of one.")
         else:

@@ -14,7 +14,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from agent.evaluation.analysis.failures import Failure
-from tui.desk.teaching import Teach, lesson_of
+from tui.desk.teaching import Teach, taught_step
 from tui.episode.stage import Pane, Stage
 from tui.episode.state import Moment
 from tui.episode.story import Story
@@ -278,7 +278,7 @@ class ReplayScreen(LeavingScreen):
     def action_teach(self) -> None:
         """Make a rule of the turn that is looked at."""
         moment = self._recording.state.moments[self.stops[self._place].id] if self._recording else Moment()
-        lesson = lesson_of(moment, self._path)
+        lesson = taught_step(moment, self._path)
         if lesson is None:
             self._say("No command was played by then; a rule is made of one.")
         else:

@@ -10,7 +10,7 @@ from textual import events
 from textual.color import Color
 from textual_plotext import PlotextPlot
 
-from tui.runs.data import Run
+from tui.runs.data import RunSnapshot
 from tui.runs.matrix import short_type
 
 Shade = tuple[int, int, int]
@@ -30,12 +30,12 @@ class Chart(PlotextPlot):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._run: Run | None = None
+        self._run: RunSnapshot | None = None
         self.border_title = self.TITLE
         # Without colours of plotext's own: what the theme says of this widget holds.
         self.theme = "clear"
 
-    def show(self, run: Run) -> None:
+    def show(self, run: RunSnapshot) -> None:
         """Draw ``run``."""
         self._run = run
         self._redraw()
@@ -54,7 +54,7 @@ class Chart(PlotextPlot):
         """A theme variable as plotext takes a colour."""
         return Color.parse(self.app.theme_variables[variable]).rgb  # pyright: ignore[reportUnknownMemberType]
 
-    def draw(self, run: Run) -> None:
+    def draw(self, run: RunSnapshot) -> None:
         """Put ``run`` into ``self.plt``, which is empty."""
         raise NotImplementedError
 
@@ -73,7 +73,7 @@ class SuccessChart(Chart):
 
     TITLE = "success by type, % with 95 % interval"
 
-    def draw(self, run: Run) -> None:
+    def draw(self, run: RunSnapshot) -> None:
         plt = self.plt
         counts = run.summary.by_type
         # Each type on a line of its own, evenly: plotext would round their heights this way and that.
@@ -95,7 +95,7 @@ class StepsChart(Chart):
 
     TITLE = "steps of won episodes"
 
-    def draw(self, run: Run) -> None:
+    def draw(self, run: RunSnapshot) -> None:
         plt = self.plt
         bars = histogram(run.steps_won, most=max(4, (self.size.width - 8) // 7))
         if not bars:

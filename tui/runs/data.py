@@ -23,9 +23,9 @@ from agent.evaluation.runs.spec import Manifest
 from worlds.errors import ConfigurationError
 from worlds.paths import state_folder
 
-Mark = Literal["won", "lost", "error", "assisted", "playing", "unfinished"]
+TaskMark = Literal["won", "lost", "error", "assisted", "playing", "unfinished"]
 
-MARKS: dict[Mark, str] = {"won": "■", "lost": "□", "error": "×", "assisted": "◇", "playing": "▸", "unfinished": "·"}
+MARKS: dict[TaskMark, str] = {"won": "■", "lost": "□", "error": "×", "assisted": "◇", "playing": "▸", "unfinished": "·"}
 """The character of each way that a task can stand in a run."""
 
 QUIET_AFTER = 120.0
@@ -37,23 +37,23 @@ PART = ".part"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class RunTask:
     """How a task stands in a run. ``record`` is its episode's file, whole or as far as it went; None where there is none."""
 
     task: Selected
-    mark: Mark
+    mark: TaskMark
     record: Path | None = None
     result: Result | None = None
     fault: str | None = None
 
 
 @dataclass(frozen=True)
-class Run:
+class RunSnapshot:
     """A run as far as it has got. ``touched``: when it last grew, in seconds since the epoch."""
 
     path: Path
     manifest: Manifest
-    cells: tuple[Cell, ...]
+    cells: tuple[RunTask, ...]
     summary: Summary
     touched: float
 
@@ -77,7 +77,7 @@ class Run:
         return not self.whole and now - self.touched < QUIET_AFTER
 
     @cached_property
-    def by_type(self) -> dict[str, tuple[Cell, ...]]:
+    def by_type(self) -> dict[str, tuple[RunTask, ...]]:
         """The cells of each task type, in the order of the tasks."""
         kinds = sorted({cell.task.type for cell in self.cells})
         return {kind: tuple(cell for cell in self.cells if cell.task.type == kind) for kind in kinds}
@@ -88,20 +88,20 @@ class Run:
         return tuple(cell.result.steps for cell in self.cells if cell.result is not None and cell.mark == "won")
 
     @cached_property
-    def marks(self) -> Counter[Mark]:
+    def marks(self) -> Counter[TaskMark]:
         """How many tasks stand how."""
         return Counter(cell.mark for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True)
-class NoRun:
+class UnreadableRun:
     """A folder that holds no run, or one that cannot be read."""
 
     path: Path
     reason: str
 
 
-Stamp = tuple[tuple[int, int], ...]
+FileStates = tuple[tuple[int, int], ...]
 """What differs once a run has grown: times of change in nanoseconds and sizes of its files."""
 
 
@@ -121,29 +121,29 @@ def run_folders(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(inside)[:MOST_FOLDERS])
 
 
-def played(folder: Path) -> list[Path]:
+def recorded_play(folder: Path) -> list[Path]:
     """Where recorded play lies: the runs in ``folder``, and the games that were played outside of one."""
     runs = [run for run in run_folders(folder) if (run / "episodes").is_dir() and any((run / "episodes").iterdir())]
     episodes = state_folder() / "episodes"
     return [*runs, *([episodes] if episodes.is_dir() and any(episodes.iterdir()) else [])]
 
 
-def read_run(path: Path) -> Run | NoRun:
+def read_run(path: Path) -> RunSnapshot | UnreadableRun:
     """The run in the folder ``path`` as far as it has got, or why there is none."""
     folder = RunFolder(path)
     try:
-        touched = max((nanoseconds for nanoseconds, _ in stamp(path)), default=0) / 1e9
+        touched = max((nanoseconds for nanoseconds, _ in file_states(path)), default=0) / 1e9
         manifest = folder.manifest()
         cells = _cells(folder, manifest.tasks)
     except ConfigurationError as error:
-        return NoRun(path, str(error))
+        return UnreadableRun(path, str(error))
     except OSError as error:
-        return NoRun(path, f"{path} cannot be read: {error.strerror}.")
+        return UnreadableRun(path, f"{path} cannot be read: {error.strerror}.")
     results = [cell.result for cell in cells if cell.result is not None]
-    return Run(path, manifest, cells, summarise(manifest.tasks, results), touched)
+    return RunSnapshot(path, manifest, cells, summarise(manifest.tasks, results), touched)
 
 
-def stamp(path: Path) -> Stamp:
+def file_states(path: Path) -> FileStates:
     """What to compare to know whether the run in ``path`` has grown; cheap enough to ask every second."""
     run = RunFolder(path)
     files = [run.manifest_file, run.index_file, *_parts(run.episodes)]
@@ -151,28 +151,28 @@ def stamp(path: Path) -> Stamp:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EpisodeDigest:
     """What a record itself tells of an episode: its goal, and why it was not won."""
 
     goal: str
     failure: Failure | None
 
 
-def tell(record: Path) -> Told | None:
+def read_digest(record: Path) -> EpisodeDigest | None:
     """Read a record; None where it does not begin as an episode does. Raises ``ConfigurationError``."""
     events = list(read_episode(record))
     if not events or not isinstance(events[0].body, Started):
         return None
-    return Told(events[0].body.goal, why(events))
+    return EpisodeDigest(events[0].body.goal, why(events))
 
 
-def _cells(folder: RunFolder, tasks: Sequence[Selected]) -> tuple[Cell, ...]:
+def _cells(folder: RunFolder, tasks: Sequence[Selected]) -> tuple[RunTask, ...]:
     results = {result.task: result for result in folder.results(tasks)}
     names = {path.name for path in folder.episodes.iterdir()} if folder.episodes.is_dir() else set[str]()
     return tuple(_cell(folder, task, results.get(task.id), names) for task in tasks)
 
 
-def _cell(folder: RunFolder, task: Selected, result: Result | None, names: set[str]) -> Cell:
+def _cell(folder: RunFolder, task: Selected, result: Result | None, names: set[str]) -> RunTask:
     record = folder.episode(task)
     fault = None
     if result is None and record.name in names:
@@ -181,14 +181,14 @@ def _cell(folder: RunFolder, task: Selected, result: Result | None, names: set[s
         except ConfigurationError as error:
             fault = str(error)
     if result is not None:
-        return Cell(task, _mark(result), record, result)
+        return RunTask(task, _mark(result), record, result)
     if record.name in names:
-        return Cell(task, "unfinished", record, fault=fault)
+        return RunTask(task, "unfinished", record, fault=fault)
     part = record.with_name(record.name + PART)
-    return Cell(task, "playing", part) if part.name in names else Cell(task, "unfinished")
+    return RunTask(task, "playing", part) if part.name in names else RunTask(task, "unfinished")
 
 
-def _mark(result: Result) -> Mark:
+def _mark(result: Result) -> TaskMark:
     if result.assisted:
         return "assisted"
     return "lost" if result.outcome == "stopped" else result.outcome
@@ -213,8 +213,8 @@ def _stamped(file: Path) -> tuple[int, int]:
 class Flip:
     """A task that one run won and the other did not."""
 
-    first: Cell
-    second: Cell
+    first: RunTask
+    second: RunTask
 
     @property
     def task(self) -> Selected:
@@ -223,7 +223,7 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class PairCounts:
     """The same tasks in two runs."""
 
     first: Count
@@ -231,21 +231,21 @@ class Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RunPair:
     """Two runs side by side, over the ``shared`` tasks that both have selected.
 
     ``flips`` are those that both have finished without a person's help, and that one of them won.
     """
 
-    first: Run
-    second: Run
+    first: RunSnapshot
+    second: RunSnapshot
     shared: int
-    overall: Sides
-    by_type: dict[str, Sides]
+    overall: PairCounts
+    by_type: dict[str, PairCounts]
     flips: tuple[Flip, ...]
 
 
-def pair(first: Run, second: Run) -> Pair:
+def pair_runs(first: RunSnapshot, second: RunSnapshot) -> RunPair:
     """Put two runs side by side."""
     others = {cell.task.id: cell for cell in second.cells}
     both = [(cell, others[cell.task.id]) for cell in first.cells if cell.task.id in others]
@@ -253,15 +253,15 @@ def pair(first: Run, second: Run) -> Pair:
     right = _summary(cell for _, cell in both)
     flips = [Flip(*cells) for cells in both if _flipped(*cells)]
     kinds = [*left.by_type, *(kind for kind in right.by_type if kind not in left.by_type)]
-    by_type = {kind: Sides(left.by_type.get(kind, Count()), right.by_type.get(kind, Count())) for kind in kinds}
-    return Pair(first, second, len(both), Sides(left.overall, right.overall), by_type, tuple(flips))
+    by_type = {kind: PairCounts(left.by_type.get(kind, Count()), right.by_type.get(kind, Count())) for kind in kinds}
+    return RunPair(first, second, len(both), PairCounts(left.overall, right.overall), by_type, tuple(flips))
 
 
-def _summary(cells: Iterable[Cell]) -> Summary:
+def _summary(cells: Iterable[RunTask]) -> Summary:
     chosen = tuple(cells)
     return summarise([cell.task for cell in chosen], [cell.result for cell in chosen if cell.result is not None])
 
 
-def _flipped(first: Cell, second: Cell) -> bool:
+def _flipped(first: RunTask, second: RunTask) -> bool:
     finished = {"won", "lost", "error"}
     return first.mark in finished and second.mark in finished and (first.mark == "won") != (second.mark == "won")

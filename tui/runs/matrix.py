@@ -16,7 +16,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.runs.data import MARKS, Cell, Run
+from tui.runs.data import MARKS, RunSnapshot, RunTask
 from tui.text import printable
 
 NAMES = 22
@@ -84,22 +84,22 @@ class Matrix(ScrollView, can_focus=True):
     class Moved(Message):
         """Another task is looked at."""
 
-        cell: Cell
+        cell: RunTask
 
     @dataclass
     class Opened(Message):
         """The replay of a task is asked for."""
 
-        cell: Cell
+        cell: RunTask
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._rows: tuple[tuple[str, tuple[Cell, ...]], ...] = ()
-        self._cells: tuple[Cell, ...] = ()
+        self._rows: tuple[tuple[str, tuple[RunTask, ...]], ...] = ()
+        self._cells: tuple[RunTask, ...] = ()
         self._lines: tuple[_Line, ...] = ()
         self._pitch = 1
 
-    def show(self, run: Run) -> None:
+    def show(self, run: RunSnapshot) -> None:
         """Show ``run``; the same task stays looked at if it is in it."""
         looked = self.cell.task.id if self.cell is not None else None
         self._rows = tuple(run.by_type.items())
@@ -109,7 +109,7 @@ class Matrix(ScrollView, can_focus=True):
         self.refresh()
 
     @property
-    def cell(self) -> Cell | None:
+    def cell(self) -> RunTask | None:
         """The task that is looked at."""
         return self._cells[self.cursor] if self.cursor < len(self._cells) else None
 
@@ -221,6 +221,6 @@ class Matrix(ScrollView, can_focus=True):
             self.post_message(self.Opened(self.cell))
 
 
-def legend(run: Run) -> Sequence[tuple[str, str, int]]:
+def legend(run: RunSnapshot) -> Sequence[tuple[str, str, int]]:
     """The marks that occur in ``run``: character, word and how many."""
     return [(MARKS[mark], mark, run.marks[mark]) for mark in MARKS if run.marks[mark]]

@@ -8,9 +8,9 @@ from textual.widgets import Static
 
 from agent.evaluation.analysis.metrics import Count
 from agent.evaluation.runs.selection import MANY
-from tui.runs.data import NoRun, Run
+from tui.runs.data import RunSnapshot, UnreadableRun
 from tui.runs.matrix import short_type
-from tui.runs.runlist import Found, percent
+from tui.runs.run_list import RunEntry, percent
 from tui.text import cut, printable
 
 BAR = 20
@@ -26,7 +26,7 @@ def bar(share: float, width: int = BAR) -> Content:
     return Content.assemble(("━" * full, "$won"), ("╌" * (width - full), "$frame"))
 
 
-def configuration(run: Run) -> Content:
+def configuration(run: RunSnapshot) -> Content:
     """Agent, model, tasks and what else the run was told, in a line or two."""
     config = run.manifest.configuration
     settings = " ".join(f"{key}={value}" for key, value in sorted(config.settings.items()))
@@ -45,7 +45,7 @@ def configuration(run: Run) -> Content:
     return Content(" · ".join(printable(cut(one, LONGEST)) for one in told if one))
 
 
-def _tasks(run: Run) -> str:
+def _tasks(run: RunSnapshot) -> str:
     split, of = run.manifest.configuration.split, run.manifest.of
     return f"{len(run.cells)} of {split}" if of > MANY else f"{len(run.cells)} of {split}'s {of}"
 
@@ -59,16 +59,16 @@ class RunCard(Static):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._found: Found | None = None
+        self._found: RunEntry | None = None
         self.border_title = "run"
 
-    def show(self, found: Found | None) -> None:
+    def show(self, found: RunEntry | None) -> None:
         """Show ``found``."""
         self._found = found
-        if isinstance(found, Run):
+        if isinstance(found, RunSnapshot):
             width = self.size.width or 76
             self.update(Content("\n").join([configuration(found).stylize("$quiet"), *_table(found, width)]))
-        elif isinstance(found, NoRun):
+        elif isinstance(found, UnreadableRun):
             self.update(Content.styled(printable(found.reason), "$fault"))
         else:
             self.update(Content.styled("reading …" if found else "", "$quiet"))
@@ -79,7 +79,7 @@ class RunCard(Static):
         self.show(self._found)
 
 
-def _table(run: Run, width: int) -> list[Content]:
+def _table(run: RunSnapshot, width: int) -> list[Content]:
     summary = run.summary
     rows = [_row(short_type(kind), count, width) for kind, count in summary.by_type.items()]
     return [*rows, _row("all", summary.overall, width).stylize("bold")]

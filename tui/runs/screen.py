@@ -19,11 +19,11 @@ from textual.widgets import ContentSwitcher, Static
 
 from tui.leaving import LeavingScreen
 from tui.runs.charts import Chart, StepsChart, SuccessChart
-from tui.runs.data import Cell, NoRun, Run, Stamp, pair, read_run, run_folders, stamp
-from tui.runs.pairview import PairView
+from tui.runs.data import FileStates, RunSnapshot, RunTask, UnreadableRun, file_states, pair_runs, read_run, run_folders
+from tui.runs.pair_view import PairView
+from tui.runs.run_list import RunEntry, RunList
+from tui.runs.run_view import RunView
 from tui.runs.runcard import RunCard
-from tui.runs.runlist import Found, RunList
-from tui.runs.runview import RunView
 from tui.text import printable
 from tui.widgets.keybar import KeyBar
 from worlds.errors import ConfigurationError
@@ -98,8 +98,8 @@ class RunsScreen(LeavingScreen):
         super().__init__()
         self._folder = folder
         self._poll = poll
-        self._found: dict[Path, Found] = {}
-        self._stamps: dict[Path, Stamp] = {}
+        self._found: dict[Path, RunEntry] = {}
+        self._stamps: dict[Path, FileStates] = {}
         self._open: tuple[Path, ...] = ()
         self._seen = False
         self._shown: tuple[tuple[Path, ...], frozenset[Path]] | None = None
@@ -141,7 +141,7 @@ class RunsScreen(LeavingScreen):
         """Look at the disk; nothing that takes time is done in the event loop."""
         try:
             folders = await self.aside(partial(run_folders, self._folder))
-            stamps = await self.aside(lambda: {path: stamp(path) for path in folders})
+            stamps = await self.aside(lambda: {path: file_states(path) for path in folders})
         except ConfigurationError as error:
             self._none(str(error))
             return
@@ -154,7 +154,7 @@ class RunsScreen(LeavingScreen):
         for path in changed:
             self._found[path] = await self.aside(partial(read_run, path))
             self._show()
-        if not self._seen and folders == (self._folder,) and isinstance(self._found[self._folder], Run):
+        if not self._seen and folders == (self._folder,) and isinstance(self._found[self._folder], RunSnapshot):
             self._turn_to(self._folder)
         self._seen = True
 
@@ -172,10 +172,10 @@ class RunsScreen(LeavingScreen):
         self._card(listed.looked_at)
         opened = [self._found.get(path) for path in self._open]
         match opened:
-            case [Run() as run]:
+            case [RunSnapshot() as run]:
                 self.query_one(RunView).show(run, run.path in alive)
-            case [Run() as first, Run() as second]:
-                self.query_one(PairView).show(pair(first, second))
+            case [RunSnapshot() as first, RunSnapshot() as second]:
+                self.query_one(PairView).show(pair_runs(first, second))
             case _:
                 pass
         self._title()
@@ -183,7 +183,7 @@ class RunsScreen(LeavingScreen):
     def _alive(self) -> frozenset[Path]:
         """The runs that are being played."""
         now = time.time()
-        return frozenset(path for path, found in self._found.items() if isinstance(found, Run) and found.alive(now))
+        return frozenset(path for path, found in self._found.items() if isinstance(found, RunSnapshot) and found.alive(now))
 
     def _none(self, fault: str | None) -> None:
         self.add_class("empty")
@@ -221,7 +221,7 @@ class RunsScreen(LeavingScreen):
 
     def _title(self) -> None:
         names = " and ".join(printable(path.name) for path in self._open)
-        runs = sum(not isinstance(found, NoRun) for found in self._found.values())
+        runs = sum(not isinstance(found, UnreadableRun) for found in self._found.values())
         where = names if names else f"{runs} in {printable(str(self._folder))}"
         told = Content.assemble(("Runs", "bold $foreground"), (f"  {'›' if names else '·'}  ", "$frame"), where)
         self.query_one("#runs-title", Static).update(told.truncate(max(8, self.size.width - 2), ellipsis=True))
@@ -230,11 +230,11 @@ class RunsScreen(LeavingScreen):
         listed = self.query_one(RunList)
         self.query_one("#runs-heading", Static).update(listed.heading(listed.size.width))
 
-    def _card(self, found: Found | None) -> None:
+    def _card(self, found: RunEntry | None) -> None:
         self.query_one(RunCard).show(found)
         charts = self.query_one("#runs-charts")
-        charts.visible = isinstance(found, Run)
-        if isinstance(found, Run):
+        charts.visible = isinstance(found, RunSnapshot)
+        if isinstance(found, RunSnapshot):
             for chart in charts.query(Chart):
                 chart.show(found)
 
@@ -264,7 +264,7 @@ class RunsScreen(LeavingScreen):
         """Ask for the replay of a task."""
         self._replay(event.cell)
 
-    def _replay(self, cell: Cell) -> None:
+    def _replay(self, cell: RunTask) -> None:
         if cell.record is not None:
             self.post_message(self.OpenEpisode(cell.record))
         else:

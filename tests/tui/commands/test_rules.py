@@ -11,7 +11,7 @@ import pytest
 from knowledge.rulebook import read_book
 from tests.test_imports import HEAVY, command, loaded
 from tests.tui.conftest import Run
-from tui.desk.rules import today
+from tui.desk.rule_text import today
 from worlds.paths import data_folder
 
 BOOK = """\

@@ -12,9 +12,9 @@ from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import Rule
 from tests.tui.recorded import rewound, write
 from tests.tui.screen import press, running_text, screen_text, showing, type_in, until, write_in
+from tui.desk.books import FIRST, latest_book, list_books, open_book
 from tui.desk.books_screen import BooksScreen
 from tui.desk.screen import DeskScreen
-from tui.desk.shelf import FIRST, last_changed, opened, shelf
 from tui.home.screen import HomeScreen
 from tui.replay.screen import ReplayScreen
 from tui.runs.screen import RunsScreen
@@ -33,16 +33,16 @@ def mine(*rules: Rule) -> Rulebook:
 
 
 def test_the_shelf_tells_books_apart_and_damaged_ones_do_not_hide_the_others() -> None:
-    assert last_changed() == FIRST
+    assert latest_book() == FIRST
     mine(Rule("a", "A."), Rule("b", "B.", status="candidate"))
     (library().own / "bad.yaml").write_text("- [")
-    own = {book.name: book for book in shelf() if not book.shipped}
+    own = {book.name: book for book in list_books() if not book.shipped}
     assert (own["mine"].accepted, own["mine"].candidates, own["mine"].fault) == (1, 1, "")
     assert "bad.yaml" in own["bad"].fault
-    assert opened("mine").book.rules == read_book(library().find("mine")).rules
-    assert opened("new").book.rules == ()
+    assert open_book("mine").book.rules == read_book(library().find("mine")).rules
+    assert open_book("new").book.rules == ()
     with pytest.raises(KnowledgeError, match="no rulebook"):
-        opened("mina", new=False)
+        open_book("mina", new=False)
 
 
 async def test_a_book_is_begun_and_opened_again(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ async def test_k_leads_to_the_rules_and_q_back(screen: str, tmp_path: Path) -> N
         await until(pilot, lambda: "k rules" in screen_text(app) or screen == "home")
         await press(pilot, "k")
         await until(pilot, lambda: "mine" in screen_text(app) and isinstance(app.screen, BooksScreen))
-        at = [book.name for book in shelf()].index("mine")
+        at = [book.name for book in list_books()].index("mine")
         await press(pilot, *["down"] * at, "enter")
         await until(pilot, lambda: "You can walk." in screen_text(app))
         await press(pilot, "q", "q")

@@ -11,7 +11,7 @@ from knowledge.checks import parse_check
 from knowledge.evidence import examine
 from knowledge.rules import Rule
 from tests.tui.recorded import play, rewound, write
-from tui.desk.checking import Check, Progress
+from tui.desk.checking import CheckProgress, RuleCheck
 from worlds.errors import ConfigurationError
 
 RULES = [
@@ -24,8 +24,8 @@ def test_a_check_finds_what_is_there(tmp_path: Path) -> None:
     run = play(tmp_path / "run", limit=2)
     lone = write(tmp_path / "lone" / "e.jsonl", rewound())
     lone.write_bytes(b"nonsense\n" + lone.read_bytes())
-    told: list[Progress] = []
-    outcome = Check(RULES, lambda: [run, lone], told.append).run()
+    told: list[CheckProgress] = []
+    outcome = RuleCheck(RULES, lambda: [run, lone], told.append).run()
     assert outcome is not None
     assert outcome.findings == examine(RULES, lived([run]))
     assert (outcome.progress.read, outcome.progress.episodes, len(outcome.progress.damaged)) == (3, 3, 1)
@@ -36,10 +36,10 @@ def test_a_check_finds_what_is_there(tmp_path: Path) -> None:
 
 def test_one_that_is_called_off_has_no_outcome(tmp_path: Path) -> None:
     run = play(tmp_path / "run", limit=2)
-    check = Check(RULES, lambda: [run], lambda _: check.call_off())
+    check = RuleCheck(RULES, lambda: [run], lambda _: check.call_off())
     assert check.run() is None
 
 
 def test_nothing_recorded_names_the_way_out() -> None:
     with pytest.raises(ConfigurationError, match="housequest eval"):
-        Check(RULES, list, print).run()
+        RuleCheck(RULES, list, print).run()

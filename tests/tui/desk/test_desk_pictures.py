@@ -17,9 +17,9 @@ from knowledge.rulebook import Rulebook, save
 from knowledge.rules import Evidence, Origin, Rule
 from tests.tui.recorded import play
 from tests.tui.screen import SIZES, screen_text, showing, until
+from tui.desk.books import BookSummary
 from tui.desk.books_screen import BooksScreen
 from tui.desk.screen import DeskScreen
-from tui.desk.shelf import Book
 from tui.replay.screen import ReplayScreen
 from tui.theme import DARK, LIGHT
 
@@ -139,10 +139,10 @@ def test_a_rule_that_is_taught(book: Rulebook, snap_compare: Compare) -> None:
 @pytest.mark.parametrize("size", SIZES[:2])
 def test_the_books(size: tuple[int, int], snap_compare: Compare) -> None:
     books = (
-        Book("human", Path("human.yaml"), shipped=True, accepted=24),
-        Book("learned", Path("learned.yaml"), shipped=True, accepted=118),
-        Book("mine", Path("mine.yaml"), shipped=False, accepted=2, candidates=4, rejected=1),
-        Book("spoilt", Path("spoilt.yaml"), shipped=False, fault="spoilt.yaml:1: this is not valid YAML."),
+        BookSummary("human", Path("human.yaml"), shipped=True, accepted=24),
+        BookSummary("learned", Path("learned.yaml"), shipped=True, accepted=118),
+        BookSummary("mine", Path("mine.yaml"), shipped=False, accepted=2, candidates=4, rejected=1),
+        BookSummary("spoilt", Path("spoilt.yaml"), shipped=False, fault="spoilt.yaml:1: this is not valid YAML."),
     )
     app = showing(lambda: BooksScreen(lambda: books))
     assert snap_compare(app, terminal_size=size, run_before=after((), "to judge"))

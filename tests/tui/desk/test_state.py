@@ -13,7 +13,7 @@ from knowledge.checks import parse_check
 from knowledge.evidence import Finding
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import KINDS, STATUSES, Evidence, Rule
-from tui.desk.state import Desk, Filter
+from tui.desk.state import Desk, RuleFilter
 from worlds.errors import ConfigurationError, KnowledgeError
 
 RULES = (
@@ -29,7 +29,7 @@ def desk(path: Path = Path("book.yaml")) -> Desk:
 
 
 filters = st.builds(
-    Filter,
+    RuleFilter,
     st.sampled_from((None, *STATUSES)),
     st.sampled_from((None, *KINDS)),
     st.sampled_from((None, "pick_two", "nothing")),
@@ -39,7 +39,7 @@ filters = st.builds(
 
 
 @given(filters)
-def test_a_filter_keeps_the_order_and_exactly_what_fits(wanted: Filter) -> None:
+def test_a_filter_keeps_the_order_and_exactly_what_fits(wanted: RuleFilter) -> None:
     shown = desk().filtered(wanted)
     assert shown.rules == tuple(rule for rule in shown.book.rules if wanted.fits(rule))
     assert shown.rule is None if not shown.rules else shown.rule in shown.rules
@@ -100,9 +100,9 @@ def test_a_file_changed_underneath_is_left_alone_and_read_again(tmp_path: Path) 
 
 
 def test_a_rule_without_types_concerns_them_all() -> None:
-    shown = desk().filtered(Filter(type="pick_two")).rules
+    shown = desk().filtered(RuleFilter(type="pick_two")).rules
     assert [rule.id for rule in shown] == ["open-first", "mugs", "one-hand", "mugs-too"]
-    assert [rule.id for rule in desk().filtered(Filter(type="other")).rules] == ["open-first", "mugs", "mugs-too"]
+    assert [rule.id for rule in desk().filtered(RuleFilter(type="other")).rules] == ["open-first", "mugs", "mugs-too"]
 
 
 def test_rules_that_exclude_each_other_are_found_from_either_side() -> None:
@@ -141,11 +141,11 @@ def test_what_was_found_goes_only_to_rules_that_still_have_that_check() -> None:
 
 
 def test_where_a_judged_rule_is_filtered_out_the_next_is_looked_at() -> None:
-    now = desk().filtered(Filter(status="candidate")).looking("open-first").judged("accepted")
+    now = desk().filtered(RuleFilter(status="candidate")).looking("open-first").judged("accepted")
     assert now.rule == RULES[3]
     now = now.looking("mugs-too").judged("rejected")
     assert now.rule is None
-    assert desk().filtered(Filter(kind="mechanic")).looking("mugs-too").rule == RULES[2]
+    assert desk().filtered(RuleFilter(kind="mechanic")).looking("mugs-too").rule == RULES[2]
 
 
 def test_merging_keeps_the_first_that_was_chosen() -> None:

@@ -12,12 +12,12 @@ from knowledge.rulebook import read_book
 from tests.tui.recorded import rewound, write
 from tests.tui.screen import game, press, screen_text, showing, type_in, until, waiting, write_in
 from tui.desk.rule_dialog import RuleDialog
-from tui.desk.teaching import Lesson, lesson_of
-from tui.desk.witness import Seen, look_up
+from tui.desk.teaching import TaughtStep, taught_step
+from tui.desk.witnesses import FoundWitness, find_witnesses
 from tui.episode.state import Moment
 from tui.play.screen import PlayScreen
 from tui.replay.screen import ReplayScreen
-from tui.runs.data import played
+from tui.runs.data import recorded_play
 
 pytestmark = pytest.mark.anyio
 
@@ -45,8 +45,8 @@ async def test_a_game_teaches(size: tuple[int, int]) -> None:
         await until(pilot, lambda: isinstance(app.screen, PlayScreen))
         (rule,) = read_book(library().find("mine")).rules
         assert (rule.status, rule.statement, rule.objects) == ("candidate", "Tables are seen at once.", ("diningtable",))
-        (witness,) = look_up(rule.evidence.witnesses, played(Path("runs")))
-        assert isinstance(witness, Seen)
+        (witness,) = find_witnesses(rule.evidence.witnesses, recorded_play(Path("runs")))
+        assert isinstance(witness, FoundWitness)
         assert witness.command == "go to diningtable 1"
         assert not rule.evidence  # a person named it; nothing was counted
 
@@ -89,10 +89,10 @@ async def test_a_replay_teaches_into_a_book_that_is_chosen(tmp_path: Path) -> No
     ],
 )
 def test_a_lesson_offers_a_check_that_can_be_read(command: str, check: str) -> None:
-    lesson = Lesson(command, "", True, 1, None, frozenset({"fridge 1"}))
+    lesson = TaughtStep(command, "", True, 1, None, frozenset({"fridge 1"}))
     assert lesson.check == check
     parse_check(lesson.check)
 
 
 def test_there_is_no_lesson_before_a_command() -> None:
-    assert lesson_of(Moment(), None) is None
+    assert taught_step(Moment(), None) is None

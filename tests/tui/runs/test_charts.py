@@ -13,7 +13,7 @@ from textual.app import App, ComposeResult
 from tests.tui.recorded import play
 from tui import theme
 from tui.runs.charts import WIDTHS, Chart, StepsChart, SuccessChart, histogram
-from tui.runs.data import Run, read_run
+from tui.runs.data import RunSnapshot, read_run
 
 pytestmark = pytest.mark.anyio
 
@@ -30,9 +30,9 @@ class Alone(App[None]):
         yield StepsChart()
 
 
-def run(folder: Path, max_steps: int) -> Run:
+def run(folder: Path, max_steps: int) -> RunSnapshot:
     found = read_run(play(folder, limit=12, max_steps=max_steps))
-    assert isinstance(found, Run)
+    assert isinstance(found, RunSnapshot)
     return found
 
 
@@ -40,7 +40,7 @@ def drawn(chart: Chart) -> str:
     return "\n".join(chart.render_line(y).text.rstrip() for y in range(chart.size.height))
 
 
-async def picture(run: Run, size: tuple[int, int], name: str) -> str:
+async def picture(run: RunSnapshot, size: tuple[int, int], name: str) -> str:
     app = Alone()
     app.theme = name
     async with app.run_test(size=size) as pilot:

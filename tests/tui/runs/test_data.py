@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from agent.evaluation.analysis.metrics import Result, Selected
 from agent.evaluation.runs.folder import RunFolder
 from tests.tui.recorded import play, rewound, write
-from tui.runs.data import QUIET_AFTER, NoRun, Run, pair, read_run, run_folders, stamp, tell
+from tui.runs.data import QUIET_AFTER, RunSnapshot, UnreadableRun, file_states, pair_runs, read_digest, read_run, run_folders
 from worlds.errors import ConfigurationError
 
 
-def read(path: Path) -> Run:
+def read(path: Path) -> RunSnapshot:
     """The run in ``path``, which is one."""
     run = read_run(path)
-    assert isinstance(run, Run), run
+    assert isinstance(run, RunSnapshot), run
     return run
 
 
@@ -63,26 +63,26 @@ def test_a_run_that_is_being_played(expert: Path) -> None:
 
 def test_a_stamp_changes_as_the_run_grows(expert: Path) -> None:
     folder = RunFolder(expert)
-    before = stamp(expert)
-    assert stamp(expert) == before
+    before = file_states(expert)
+    assert file_states(expert) == before
     part = folder.episodes / "x.jsonl.part"
     part.write_bytes(b"")
-    begun = stamp(expert)
+    begun = file_states(expert)
     part.write_bytes(b"more")
-    grown = stamp(expert)
+    grown = file_states(expert)
     folder.append(folder.results(folder.manifest().tasks)[0])
-    assert len({before, begun, grown, stamp(expert)}) == 4
-    assert stamp(expert / "nowhere") == ((0, -1), (0, -1))
+    assert len({before, begun, grown, file_states(expert)}) == 4
+    assert file_states(expert / "nowhere") == ((0, -1), (0, -1))
 
 
 def test_what_a_record_tells(tmp_path: Path) -> None:
-    told = tell(write(tmp_path / "e.jsonl", rewound()))
+    told = read_digest(write(tmp_path / "e.jsonl", rewound()))
     assert told is not None
     assert told.goal == "bring the coin to the study"
     assert told.failure is not None
-    assert tell(write(tmp_path / "none.jsonl", [])) is None
+    assert read_digest(write(tmp_path / "none.jsonl", [])) is None
     with pytest.raises(ConfigurationError):
-        tell(tmp_path / "gone.jsonl")
+        read_digest(tmp_path / "gone.jsonl")
 
 
 def test_an_episode_whose_file_is_damaged_is_unfinished_and_says_why(expert: Path) -> None:
@@ -114,15 +114,15 @@ def test_a_folder_that_is_no_run_or_a_damaged_one(name: str, content: bytes, exp
     (expert / name).write_bytes(content + b"\n" * bool(content))
     run = read_run(expert)
     if name == "index.jsonl" and not content:
-        assert isinstance(run, Run)
+        assert isinstance(run, RunSnapshot)
     else:
-        assert isinstance(run, NoRun)
+        assert isinstance(run, UnreadableRun)
         assert name in run.reason
 
 
 def test_a_folder_without_a_manifest(tmp_path: Path) -> None:
     run = read_run(tmp_path)
-    assert isinstance(run, NoRun)
+    assert isinstance(run, UnreadableRun)
     assert "no run's folder" in run.reason
 
 
@@ -138,14 +138,14 @@ def test_no_content_is_fatal(name: str, at: int, junk: bytes, tmp_path: Path) ->
         (path / one).write_bytes((path / kept).read_bytes())
     content = (path / name).read_bytes()
     (path / name).write_bytes(content[:at] + junk + content[at + 3 :])
-    assert isinstance(read_run(path), Run | NoRun)
+    assert isinstance(read_run(path), RunSnapshot | UnreadableRun)
 
 
 def test_two_runs_side_by_side(expert: Path, tmp_path: Path) -> None:
     other = play(tmp_path / "runs" / "other", limit=6)
     lose(expert, 0)
     lose(other, 1, 2)
-    both = pair(read(expert), read(other))
+    both = pair_runs(read(expert), read(other))
     assert both.shared == 6
     assert [(flip.task.number, flip.first.mark, flip.second.mark) for flip in both.flips] == [
         (0, "lost", "won"),
@@ -157,7 +157,7 @@ def test_two_runs_side_by_side(expert: Path, tmp_path: Path) -> None:
 
 
 def test_runs_of_different_tasks_share_nothing(expert: Path, tmp_path: Path) -> None:
-    both = pair(read(expert), read(play(tmp_path / "demo", limit=3, split="demo")))
+    both = pair_runs(read(expert), read(play(tmp_path / "demo", limit=3, split="demo")))
     assert (both.shared, both.by_type, both.flips) == (0, {}, ())
 
 

@@ -11,7 +11,7 @@ from agent.evaluation.analysis.metrics import Result, Selected, summarise
 from agent.evaluation.runs.folder import RunFolder
 from tests.tui.recorded import play
 from tests.tui.screen import until
-from tui.runs.data import MARKS, Cell, Mark, Run
+from tui.runs.data import MARKS, RunSnapshot, RunTask, TaskMark
 from tui.runs.matrix import Matrix, short_type
 from tui.theme import register
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 class Alone(App[None]):
     """A matrix and nothing else; keeps what it was told."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunSnapshot) -> None:
         super().__init__()
         register(self)
         self.run_shown = run
@@ -47,17 +47,17 @@ class Alone(App[None]):
         return self.query_one(Matrix).render_line(y).text.rstrip()
 
 
-def run(folder: Path, *rows: tuple[str, list[Mark]]) -> Run:
+def run(folder: Path, *rows: tuple[str, list[TaskMark]]) -> RunSnapshot:
     """A run whose tasks stand as they are given by type."""
     manifest = RunFolder(play(folder, limit=1, split="demo")).manifest()
     flat = [(kind, mark) for kind, marks in rows for mark in marks]
     tasks = [Selected(number=number, id=f"t/{number}", type=kind) for number, (kind, _) in enumerate(flat)]
     results = [_result(task, mark) for task, (_, mark) in zip(tasks, flat, strict=True)]
-    cells = tuple(Cell(task, mark, None, one) for task, (_, mark), one in zip(tasks, flat, results, strict=True))
-    return Run(folder, manifest, cells, summarise(tasks, [one for one in results if one is not None]), 0.0)
+    cells = tuple(RunTask(task, mark, None, one) for task, (_, mark), one in zip(tasks, flat, results, strict=True))
+    return RunSnapshot(folder, manifest, cells, summarise(tasks, [one for one in results if one is not None]), 0.0)
 
 
-def _result(task: Selected, mark: Mark) -> Result | None:
+def _result(task: Selected, mark: TaskMark) -> Result | None:
     if mark in {"playing", "unfinished", "assisted"}:
         return None
     ended = {"outcome": mark, "reason": "x", "turns": 1, "steps": 1, "refused": 0}

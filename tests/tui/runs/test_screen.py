@@ -14,7 +14,7 @@ from tests.tui.recorded import play
 from tests.tui.screen import SIZES, running_text, screen_text, showing, until
 from tui.app import HousequestApp
 from tui.replay.screen import ReplayScreen
-from tui.runs.data import Run, read_run
+from tui.runs.data import RunSnapshot, read_run
 from tui.runs.screen import RunsScreen
 
 pytestmark = pytest.mark.anyio
@@ -65,7 +65,7 @@ async def test_a_run_from_close_by(size: tuple[int, int], runs: Path) -> None:
         await opened(pilot)
         await pilot.press("enter")
         run = read_run(runs / "a-quick")
-        assert isinstance(run, Run)
+        assert isinstance(run, RunSnapshot)
         told = screen_text(app)
         assert f"■ won {run.marks['won']}" in told
         assert f"□ lost {run.marks['lost']}" in told
@@ -101,7 +101,7 @@ async def test_two_runs_side_by_side(runs: Path) -> None:
         await until(pilot, lambda: "Mark two runs" in screen_text(app))
         await pilot.press("space", "down", "space", "c")
         run = read_run(runs / "a-quick")
-        assert isinstance(run, Run)
+        assert isinstance(run, RunSnapshot)
         lost = run.marks["lost"]
         told = screen_text(app)
         assert f"{lost} tasks flipped · 0 won by 1 alone · {lost} by 2 alone" in told

@@ -13,7 +13,7 @@ from worlds.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FoundWitness:
     """A witness whose record is on disk: the file, the id of the event in it, and what happened there."""
 
     origin: str
@@ -25,17 +25,17 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class MissingWitness:
     """A witness that cannot be shown, with why, and the way out."""
 
     origin: str
     reason: str
 
 
-Witness = Seen | Unseen
+Witness = FoundWitness | MissingWitness
 
 
-def look_up(origins: Sequence[str], places: Iterable[Path]) -> tuple[Witness, ...]:
+def find_witnesses(origins: Sequence[str], places: Iterable[Path]) -> tuple[Witness, ...]:
     """Each of ``origins`` as it stands in the records under ``places``; each record is read once, and as far as needed.
 
     Raises ``ConfigurationError`` where a place holds no records. It reads files: call it beside the event loop.
@@ -76,15 +76,17 @@ def _witness(
 ) -> Witness:
     parsed = _parsed(origin)
     if parsed is None:
-        return Unseen(origin, "It does not read run/task/step; mend it in the rulebook, or check the rule again.")
+        return MissingWitness(origin, "It does not read run/task/step; mend it in the rulebook, or check the rule again.")
     run, task, event = parsed
     episode = (run, task)
     if episode not in known:
-        return Unseen(origin, f"Its record is not on disk: put the run {run} back, or check the rule against other runs.")
+        return MissingWitness(
+            origin, f"Its record is not on disk: put the run {run} back, or check the rule against other runs."
+        )
     steps = read[episode]
     if isinstance(steps, str):
-        return Unseen(origin, steps)
+        return MissingWitness(origin, steps)
     step = steps.get(event)
     if step is None:
-        return Unseen(origin, f"{known[episode].path} has no command at event {event}: check the rule again.")
-    return Seen(origin, known[episode].path, event, step.command, step.observation, step.accepted)
+        return MissingWitness(origin, f"{known[episode].path} has no command at event {event}: check the rule again.")
+    return FoundWitness(origin, known[episode].path, event, step.command, step.observation, step.accepted)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from knowledge.evidence import Finding
     from knowledge.rules import Edit, Evidence, Rule, Standing
 
-MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "undecided": "?"}
+STANDING_MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "undecided": "?"}
 """A character for each way that a rule can stand."""
 
 STATEMENT = 70
@@ -36,16 +36,23 @@ def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in safe]
 
 
-def listed(rules: Sequence[Rule]) -> list[str]:
+def rule_table(rules: Sequence[Rule]) -> list[str]:
     """Rules in a table."""
     rows = [
-        (rule.id, rule.status, rule.kind or "-", figures(rule.evidence), MARKS[rule.standing], shortened(rule.statement))
+        (
+            rule.id,
+            rule.status,
+            rule.kind or "-",
+            figures(rule.evidence),
+            STANDING_MARKS[rule.standing],
+            shortened(rule.statement),
+        )
         for rule in rules
     ]
     return table([("id", "status", "kind", "for/against", "", "statement"), *rows])
 
 
-def described(rule: Rule) -> Iterator[str]:
+def rule_lines(rule: Rule) -> Iterator[str]:
     """All that a rule says of itself, a line each."""
     yield f"{rule.id}: {rule.statement}"
     by = "" if rule.status == "candidate" else f" by {rule.by}"
@@ -62,10 +69,10 @@ def described(rule: Rule) -> Iterator[str]:
         yield "  evidence: none counted; somebody named"
     yield from (f"    for      {witness}" for witness in evidence.witnesses)
     yield from (f"    against  {witness}" for witness in evidence.against)
-    yield from (f"  {done(edit)}" for edit in rule.history)
+    yield from (f"  {edit_line(edit)}" for edit in rule.history)
 
 
-def done(edit: Edit) -> str:
+def edit_line(edit: Edit) -> str:
     """What was done to a rule, by whom and when, in words."""
     field = f" {edit.field}" if edit.field else ""
     day = f" on {edit.date}" if edit.date else ""
@@ -86,7 +93,7 @@ def taken_back(before: Rule, after: Rule) -> str:
     return f"{after.id} is a candidate again, for {judge} {before.status} it as it was before"
 
 
-def told(findings: Sequence[Finding]) -> Iterator[str]:
+def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
     """What was found for each rule: those that are contradicted first, and with the witnesses against them."""
     order: tuple[Standing, ...] = ("contradicted", "supported", "undecided")
     for standing in order:
@@ -99,7 +106,7 @@ def told(findings: Sequence[Finding]) -> Iterator[str]:
                 yield from (f"{'':<14}against {witness}" for witness in evidence.against)
 
 
-def as_json(rule: Rule) -> dict[str, object]:
+def rule_json(rule: Rule) -> dict[str, object]:
     """A rule as plain data."""
     return {
         "id": rule.id,

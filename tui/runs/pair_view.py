@@ -13,10 +13,10 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui.runs.data import MARKS, Cell, Flip, Pair, Sides
+from tui.runs.data import MARKS, Flip, PairCounts, RunPair, RunTask
 from tui.runs.matrix import short_type
+from tui.runs.run_list import percent
 from tui.runs.runcard import bar
-from tui.runs.runlist import percent
 from tui.text import printable
 
 BAR = 11
@@ -51,7 +51,7 @@ class PairView(Vertical):
     class Opened(Message):
         """The replay of a task in one of the runs is asked for."""
 
-        cell: Cell
+        cell: RunTask
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -64,7 +64,7 @@ class PairView(Vertical):
         with Vertical(id="pair-frame"):
             yield OptionList(id="pair-flips")
 
-    def show(self, pair: Pair) -> None:
+    def show(self, pair: RunPair) -> None:
         """Show ``pair``; the task that is looked at stays so while the runs grow."""
         self.query_one("#pair-head", Static).update(Content("\n").join([*_names(pair), *_table(pair)]))
         frame, flips = self.query_one("#pair-frame"), self.query_one(OptionList)
@@ -100,7 +100,7 @@ class PairView(Vertical):
             self.post_message(self.Opened(flip.first if side == 1 else flip.second))
 
 
-def _names(pair: Pair) -> list[Content]:
+def _names(pair: RunPair) -> list[Content]:
     lines: list[Content] = []
     for number, run in ((1, pair.first), (2, pair.second)):
         config = run.manifest.configuration
@@ -112,7 +112,7 @@ def _names(pair: Pair) -> list[Content]:
     return lines
 
 
-def _table(pair: Pair) -> list[Content]:
+def _table(pair: RunPair) -> list[Content]:
     head = Content.styled(f"\n{'':<22} {'tasks':>5}  {'1':<{BAR + 8}}  {'2':<{BAR + 8}}  {'won':>5}", "$quiet")
     if not pair.shared:
         return [Content.styled("\nThe two runs have no task in common; there is nothing to compare.", "$goal")]
@@ -120,7 +120,7 @@ def _table(pair: Pair) -> list[Content]:
     return [head, *rows, _row("all", pair.overall).stylize("bold")]
 
 
-def _row(name: str, sides: Sides) -> Content:
+def _row(name: str, sides: PairCounts) -> Content:
     more = sides.second.won - sides.first.won
     sign = "=" if more == 0 else f"{more:+d}"
     return Content.assemble(
@@ -143,6 +143,6 @@ def _flip(flip: Flip) -> Content:
     )
 
 
-def _side(number: int, cell: Cell) -> Content:
+def _side(number: int, cell: RunTask) -> Content:
     style = "$won" if cell.mark == "won" else "$fault" if cell.mark == "error" else "$foreground"
     return Content.assemble((f"{number} ", "$quiet"), (f"{MARKS[cell.mark]} {cell.mark:<5}", style))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent.episodes.moments import lived
 from tests.tui.recorded import play, rewound, write
-from tui.desk.witness import Seen, Unseen, look_up
+from tui.desk.witnesses import FoundWitness, MissingWitness, find_witnesses
 from tui.replay.recording import read_recording
 
 
@@ -17,29 +17,29 @@ def test_every_moment_is_found_again_where_its_replay_stops(tmp_path: Path) -> N
     run = play(tmp_path / "run", limit=2)
     lone = write(tmp_path / "lone" / "e.jsonl", rewound())
     moments = list(lived([run, lone]))
-    found = look_up([moment.origin for moment in moments], [run, lone])
+    found = find_witnesses([moment.origin for moment in moments], [run, lone])
     assert len(found) == len(moments) > 10
     for witness, moment in zip(found, moments, strict=True):
-        assert isinstance(witness, Seen)
+        assert isinstance(witness, FoundWitness)
         assert (witness.command, witness.observation) == (moment.command, moment.observation.text)
         assert read_recording(witness.path).spot(witness.event) is not None
 
 
 def test_one_whose_record_is_gone_or_has_no_such_step_names_the_way_out(tmp_path: Path) -> None:
     lone = write(tmp_path / "e.jsonl", rewound())
-    gone, no_step, no_event, odd = look_up(["run/t/3", "played/e/1", "played/e/99", "\x1b[31m"], [lone])
+    gone, no_step, no_event, odd = find_witnesses(["run/t/3", "played/e/1", "played/e/99", "\x1b[31m"], [lone])
     for witness, words in ((gone, "put the run run back"), (no_step, "no command"), (no_event, "no command"), (odd, "mend it")):
-        assert isinstance(witness, Unseen)
+        assert isinstance(witness, MissingWitness)
         assert words in witness.reason
 
 
 def test_a_damaged_record_still_gives_what_comes_before_the_damage(tmp_path: Path) -> None:
     lone = write(tmp_path / "e.jsonl", rewound())
     lone.write_bytes(lone.read_bytes() + b"\x00{")
-    assert all(isinstance(each, Seen) for each in look_up(["played/e/3", "played/e/4"], [lone]))
+    assert all(isinstance(each, FoundWitness) for each in find_witnesses(["played/e/3", "played/e/4"], [lone]))
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.text(max_size=30), max_size=4))
 def test_any_origin_is_answered(origins: list[str]) -> None:
-    assert [each.origin for each in look_up(origins, [])] == origins
+    assert [each.origin for each in find_witnesses(origins, [])] == origins

@@ -16,10 +16,10 @@ from textual.widgets import Static
 
 from tui.background import aside
 from tui.runs.charts import StepsChart, SuccessChart
-from tui.runs.data import MARKS, Cell, Run, Told, tell
+from tui.runs.data import MARKS, EpisodeDigest, RunSnapshot, RunTask, read_digest
 from tui.runs.matrix import Matrix, legend
+from tui.runs.run_list import interval, percent
 from tui.runs.runcard import bar, configuration
-from tui.runs.runlist import interval, percent
 from tui.text import cut, printable
 from worlds.errors import ConfigurationError
 
@@ -40,7 +40,7 @@ class TaskCard(Static):
     TaskCard { height: 6; border: round $frame; border-title-color: $quiet; border-subtitle-color: $quiet; padding: 0 1; }
     """
 
-    def show(self, cell: Cell, told: Told | None, fault: str = "") -> None:
+    def show(self, cell: RunTask, told: EpisodeDigest | None, fault: str = "") -> None:
         """Show ``cell``, with what its record tells as far as that is known by now, or what is wrong with the record."""
         self.border_title = f"task {cell.task.number}"
         self.border_subtitle = _way_on(cell)
@@ -58,7 +58,7 @@ def _flat(text: str) -> str:
     return " ".join(printable(cut(text, LONGEST)).split())
 
 
-def _why(told: Told | None) -> str:
+def _why(told: EpisodeDigest | None) -> str:
     failure = told.failure if told else None
     return f"{failure.label}, turn {failure.turn}: {_flat(failure.words)}" if failure else ""
 
@@ -73,7 +73,7 @@ _STYLES = {
 }
 
 
-def _ending(cell: Cell) -> str:
+def _ending(cell: RunTask) -> str:
     result = cell.result
     if result is None:
         return ""
@@ -83,13 +83,13 @@ def _ending(cell: Cell) -> str:
     return f"{_flat(why)} · {result.turns} turns, {result.steps} steps{refused}{calls}"
 
 
-def _way_on(cell: Cell) -> str:
+def _way_on(cell: RunTask) -> str:
     if cell.record is None:
         return "not played yet"
     return "enter replays it" if cell.result is not None else "enter replays it as far as it went"
 
 
-def _progress(run: Run) -> str:
+def _progress(run: RunSnapshot) -> str:
     """How far it is; until it has finished, also how it goes, for what is not finished counts as not won."""
     told = f"{run.done} of {len(run.cells)} done"
     return told if run.whole else f"{told}, {run.marks['won']} of these won"
@@ -122,7 +122,7 @@ class RunView(Vertical, can_focus=True):
     class Opened(Message):
         """The replay of a task is asked for."""
 
-        cell: Cell
+        cell: RunTask
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -139,7 +139,7 @@ class RunView(Vertical, can_focus=True):
             yield SuccessChart()
             yield StepsChart()
 
-    def show(self, run: Run, alive: bool) -> None:
+    def show(self, run: RunSnapshot, alive: bool) -> None:
         """Show ``run``, which is or is not being played."""
         overall = run.summary.overall
         state = "▸ being played" if alive else "finished" if run.whole else "… broken off; the same eval goes on with it"
@@ -200,12 +200,12 @@ class RunView(Vertical, can_focus=True):
             self.query_one(TaskCard).show(cell, None)
             self.run_worker(partial(self._tell, cell), group="tell", exclusive=True)
 
-    async def _tell(self, cell: Cell) -> None:
+    async def _tell(self, cell: RunTask) -> None:
         if cell.record is None:
             return
         told, fault = None, ""
         try:
-            told = await aside(partial(tell, cell.record))
+            told = await aside(partial(read_digest, cell.record))
         except ConfigurationError as error:
             fault = str(error)
         self.query_one(TaskCard).show(cell, told, fault)

@@ -14,10 +14,10 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from tui.runs.data import NoRun, Run
+from tui.runs.data import RunSnapshot, UnreadableRun
 from tui.text import printable
 
-Found = Run | NoRun | Path
+RunEntry = RunSnapshot | UnreadableRun | Path
 """What a line shows: a run, a folder without one, or a folder that has not been read yet."""
 
 GAP = 2
@@ -26,12 +26,12 @@ WIDEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RunColumn:
     """A column: its heading, its width (0 takes what is left), and what it says of a run that is or is not alive."""
 
     name: str
     width: int
-    text: Callable[[Run, bool], Content]
+    text: Callable[[RunSnapshot, bool], Content]
     right: bool = False
 
 
@@ -40,7 +40,7 @@ def percent(share: float) -> str:
     return f"{share * 100:.1f} %"
 
 
-def interval(run: Run) -> str:
+def interval(run: RunSnapshot) -> str:
     """The 95 % interval of a run's success."""
     ends = run.summary.overall.interval
     return f"{ends.low * 100:.0f}-{ends.high * 100:.0f} %"
@@ -50,40 +50,40 @@ def _plain(text: str) -> Content:
     return Content(printable(text))
 
 
-def _done(run: Run, alive: bool) -> Content:
+def _done(run: RunSnapshot, alive: bool) -> Content:
     total = len(run.cells)
     style = "$new" if alive else "" if run.whole else "$goal"
     sign = "▸ " if alive else "" if run.whole else "… "
     return Content.styled(f"{sign}{run.done}/{total}", style)
 
 
-def _errors(run: Run, _: bool) -> Content:
+def _errors(run: RunSnapshot, _: bool) -> Content:
     errors = run.summary.overall.errors
     return Content.styled(str(errors), "$fault" if errors else "$quiet")
 
 
-def _model(run: Run, _: bool) -> Content:
+def _model(run: RunSnapshot, _: bool) -> Content:
     model = run.manifest.configuration.model
     return _plain(model) if model else Content.styled("none", "$quiet")
 
 
-_RUN = Column("run", 0, lambda run, _: _plain(run.name))
-_AGENT = Column("agent", 14, lambda run, _: _plain(run.manifest.configuration.agent))
-_MODEL = Column("model", 22, _model)
-_SPLIT = Column("split", 12, lambda run, _: _plain(run.manifest.configuration.split))
-_DONE = Column("done", 11, _done, right=True)
-_SUCCESS = Column("success", 7, lambda run, _: Content(percent(run.summary.overall.success)), right=True)
-_INTERVAL = Column("95 %", 9, lambda run, _: Content.styled(interval(run), "$quiet"), right=True)
-_STEPS = Column("steps", 5, lambda run, _: Content(_mean(run)), right=True)
-_ERRORS = Column("err", 4, _errors, right=True)
+_RUN = RunColumn("run", 0, lambda run, _: _plain(run.name))
+_AGENT = RunColumn("agent", 14, lambda run, _: _plain(run.manifest.configuration.agent))
+_MODEL = RunColumn("model", 22, _model)
+_SPLIT = RunColumn("split", 12, lambda run, _: _plain(run.manifest.configuration.split))
+_DONE = RunColumn("done", 11, _done, right=True)
+_SUCCESS = RunColumn("success", 7, lambda run, _: Content(percent(run.summary.overall.success)), right=True)
+_INTERVAL = RunColumn("95 %", 9, lambda run, _: Content.styled(interval(run), "$quiet"), right=True)
+_STEPS = RunColumn("steps", 5, lambda run, _: Content(_mean(run)), right=True)
+_ERRORS = RunColumn("err", 4, _errors, right=True)
 
 
-def _mean(run: Run) -> str:
+def _mean(run: RunSnapshot) -> str:
     mean = run.summary.overall.mean_steps
     return "-" if mean is None else f"{mean:.1f}"
 
 
-def columns(width: int) -> tuple[Column, ...]:
+def columns(width: int) -> tuple[RunColumn, ...]:
     """The columns that ``width`` has room for."""
     if width < 100:
         return (_RUN, _AGENT, _DONE, _SUCCESS, _INTERVAL, _ERRORS)
@@ -93,7 +93,7 @@ def columns(width: int) -> tuple[Column, ...]:
 
 
 class RunList(OptionList):
-    """Shows ``Found`` things in the order given; a mark before a run says that it is one of the two to compare."""
+    """Shows ``RunEntry`` things in the order given; a mark before a run says that it is one of the two to compare."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select", "Open"),
@@ -117,31 +117,31 @@ class RunList(OptionList):
     class Chosen(Message):
         """A run is to be opened."""
 
-        run: Run
+        run: RunSnapshot
 
     @dataclass
     class Looked(Message):
         """Another line is looked at."""
 
-        found: Found | None
+        found: RunEntry | None
 
     @dataclass
     class Compare(Message):
         """The two marked runs are to be put side by side."""
 
-        first: Run
-        second: Run
+        first: RunSnapshot
+        second: RunSnapshot
 
     class NotTwo(Message):
         """A comparison is asked for, and there are not two runs to compare."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._found: tuple[Found, ...] = ()
+        self._found: tuple[RunEntry, ...] = ()
         self._alive: frozenset[Path] = frozenset()
         self._marked: tuple[Path, ...] = ()
 
-    def show(self, found: Sequence[Found], alive: frozenset[Path] = frozenset()) -> None:
+    def show(self, found: Sequence[RunEntry], alive: frozenset[Path] = frozenset()) -> None:
         """Show ``found``, of which the runs in ``alive`` are being played; the line that is looked at stays so."""
         before = self._paths
         self._found, self._alive = tuple(found), alive
@@ -160,7 +160,7 @@ class RunList(OptionList):
         return self._aligned([Content(column.name) for column in shown], shown, "  ").stylize("$quiet")
 
     @property
-    def looked_at(self) -> Found | None:
+    def looked_at(self) -> RunEntry | None:
         """What the highlighted line shows."""
         return None if self.highlighted is None else self._found[self.highlighted]
 
@@ -172,10 +172,10 @@ class RunList(OptionList):
         for index, found in enumerate(self._found):
             self.replace_option_prompt_at_index(index, self._line(found))
 
-    def _line(self, found: Found) -> Content:
+    def _line(self, found: RunEntry) -> Content:
         if isinstance(found, Path):
             return Content.styled(f"  {printable(found.name)}  reading …", "$quiet")
-        if isinstance(found, NoRun):
+        if isinstance(found, UnreadableRun):
             return Content.styled(f"  {printable(found.path.name)}  no run: {printable(found.reason)}", "$quiet").truncate(
                 max(1, self.size.width - 2), ellipsis=True
             )
@@ -184,7 +184,7 @@ class RunList(OptionList):
         lead = f"{self._marked.index(found.path) + 1} " if marked else "  "
         return self._aligned([column.text(found, alive) for column in shown], shown, lead)
 
-    def _aligned(self, cells: Sequence[Content], shown: Sequence[Column], lead: str) -> Content:
+    def _aligned(self, cells: Sequence[Content], shown: Sequence[RunColumn], lead: str) -> Content:
         width = self.size.width or 80
         fixed = sum(column.width for column in shown) + GAP * (len(shown) - 1)
         rest = min(WIDEST_NAME, max(8, width - 2 - len(lead) - fixed - 1))
@@ -211,13 +211,13 @@ class RunList(OptionList):
         """Open a run; there is nothing to open in what is none."""
         event.stop()
         found = self._found[event.option_index]
-        if isinstance(found, Run):
+        if isinstance(found, RunSnapshot):
             self.post_message(self.Chosen(found))
 
     def action_mark(self) -> None:
         """Mark a run for a comparison, or no longer; a third one takes the place of the first."""
         found = self.looked_at
-        if not isinstance(found, Run):
+        if not isinstance(found, RunSnapshot):
             return
         path = found.path
         rest = tuple(each for each in self._marked if each != path)
@@ -228,9 +228,9 @@ class RunList(OptionList):
         """Compare the marked runs, or the one marked with the one looked at."""
         looked = self.looked_at
         paths = self._marked
-        if len(paths) == 1 and isinstance(looked, Run) and looked.path not in paths:
+        if len(paths) == 1 and isinstance(looked, RunSnapshot) and looked.path not in paths:
             paths = (*paths, looked.path)
-        runs = {found.path: found for found in self._found if isinstance(found, Run)}
+        runs = {found.path: found for found in self._found if isinstance(found, RunSnapshot)}
         if len(paths) == 2:
             self.post_message(self.Compare(runs[paths[0]], runs[paths[1]]))
         else:

@@ -15,7 +15,7 @@ FIRST = "mine"
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class BookSummary:
     """A rulebook in the library: how many of its rules have which status, or why it cannot be read."""
 
     name: str
@@ -28,40 +28,40 @@ class Book:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenBook:
     """A book to be curated; ``shipped``: it is the copy, to be made by the first save, of one that ships."""
 
     book: Rulebook
     shipped: bool = False
 
 
-def shelf() -> tuple[Book, ...]:
+def list_books() -> tuple[BookSummary, ...]:
     """The books in the library, by name. It reads files: call it beside the event loop."""
     return tuple(_book(name) for name in library().names())
 
 
-def _book(name: str) -> Book:
+def _book(name: str) -> BookSummary:
     books = library()
     path = books.find(name)
     shipped = books.is_shipped(path)
     try:
         found = Counter(rule.status for rule in books.open(name).rules)
     except KnowledgeError as error:
-        return Book(name, path, shipped, fault=str(error).replace(str(path), path.name))
-    return Book(name, path, shipped, found["accepted"], found["candidate"], found["rejected"])
+        return BookSummary(name, path, shipped, fault=str(error).replace(str(path), path.name))
+    return BookSummary(name, path, shipped, found["accepted"], found["candidate"], found["rejected"])
 
 
-def opened(name: str, *, new: bool = True) -> Opened:
+def open_book(name: str, *, new: bool = True) -> OpenBook:
     """The book of this name or in this file, to be changed; where there is none, and it may be ``new``, an empty one.
 
     Raises ``KnowledgeError``.
     """
     books = library()
     book = books.writable(name) if new else books.editable(name)
-    return Opened(book, shipped=name in books.names() and books.is_shipped(books.find(name)))
+    return OpenBook(book, shipped=name in books.names() and books.is_shipped(books.find(name)))
 
 
-def last_changed() -> str:
+def latest_book() -> str:
     """The name of the person's book that was changed last; ``FIRST`` where they have none."""
     books = library()
     own = [path for name in books.names() if not books.is_shipped(path := books.find(name))]
