@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from agent.agents.human import Question
 from agent.base import Agent, Turn
@@ -33,7 +32,7 @@ from agent.episodes.overseer import (
     Unattended,
     Verdict,
 )
-from agent.models.base import Bias, Capabilities, Completion, Message, Model, Scores, TokenChoice, Usage
+from agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores, TokenChoice, Usage
 from worlds.base import Env, Step
 from worlds.errors import ConfigurationError, ModelError, shown
 from worlds.wrappers import Wrapper
@@ -181,50 +180,17 @@ def _difference(event: Event, recorded: Event) -> str:
     return f"{key} is {shown(getattr(now, key, None))} where {shown(getattr(then, key, None))} is recorded"
 
 
-class _RecordedModel:
+class _RecordedModel(ModelWrapper):
     """Answers with the recorded replies, then with the live model's."""
 
     def __init__(self, script: _Script, live: Model) -> None:
+        super().__init__(live)
         self._script = script
-        self._live = live
 
-    @property
-    def name(self) -> str:
-        return self._live.name
-
-    @property
-    def brief(self) -> bool:
-        return self._live.brief
-
-    async def capabilities(self) -> Capabilities:
-        return await self._live.capabilities()
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        stop: Sequence[str] = (),
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        top_logprobs: int = 0,
-        choices: Sequence[str] | None = None,
-        schema: Mapping[str, Any] | None = None,
-        bias: Bias | None = None,
-    ) -> Completion:
+    async def complete(self, request: Request) -> Completion:
         match self._script.next:
             case None:
-                return await self._live.complete(
-                    messages,
-                    stop=stop,
-                    max_tokens=max_tokens,
-                    temperature=temperature,
-                    seed=seed,
-                    top_logprobs=top_logprobs,
-                    choices=choices,
-                    schema=schema,
-                    bias=bias,
-                )
+                return await super().complete(request)
             case events.ModelCall() as called:
                 return _again(called)
             case _:
@@ -233,7 +199,7 @@ class _RecordedModel:
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         match self._script.next:
             case None:
-                return await self._live.score(messages, continuations)
+                return await super().score(messages, continuations)
             case events.ModelCall(candidates=tuple() as candidates) as called:
                 # What is not among the best was not selected, however it scored.
                 known = {candidate.text: candidate.logprob for candidate in candidates}
@@ -244,9 +210,6 @@ class _RecordedModel:
                 return Scores(logprobs, 0, Usage(0, 0))
             case _:
                 raise await self._script.missing("a call to the model")
-
-    async def aclose(self) -> None:
-        await self._live.aclose()
 
 
 def _again(called: events.ModelCall) -> Completion:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,7 +14,7 @@ from agent.episodes.record import cut_off_end
 from agent.evaluation.runs.budget import Spending
 from agent.evaluation.runs.cost import Tokens, cost
 from agent.evaluation.runs.folder import parsed, read
-from agent.models.base import Bias, Capabilities, Completion, Message, Model, Scores, Usage
+from agent.models.base import Completion, Model, ModelWrapper, Request, Usage
 from agent.roles.base import clean
 
 LARGEST = 1 << 30
@@ -76,56 +74,24 @@ class Ledger:
         return Spending(len(calls), tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
 
 
-class RememberedModel:
+class RememberedModel(ModelWrapper):
     """``model``, asked as ``role``, whose answers are kept in ``ledger`` and taken from it. ``name`` has no host in it."""
 
     def __init__(self, model: Model, name: str, role: str, ledger: Ledger) -> None:
-        self._model = model
+        super().__init__(model)
         self._name = name
         self._role = role
         self._ledger = ledger
 
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def brief(self) -> bool:
-        return self._model.brief
-
-    async def capabilities(self) -> Capabilities:
-        return await self._model.capabilities()
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        stop: Sequence[str] = (),
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        top_logprobs: int = 0,
-        choices: Sequence[str] | None = None,
-        schema: Mapping[str, Any] | None = None,
-        bias: Bias | None = None,
-    ) -> Completion:
-        said = tuple(Said(role=message.role, content=message.content) for message in messages)
-        asked = [self._name, [(each.role, each.content) for each in said], tuple(stop), max_tokens, temperature, seed]
+    async def complete(self, request: Request) -> Completion:
+        said = tuple(Said(role=message.role, content=message.content) for message in request.messages)
+        chat = [(each.role, each.content) for each in said]
+        asked = [self._name, chat, tuple(request.stop), request.max_tokens, request.temperature, request.seed]
         key = sha256(json.dumps(asked).encode()).hexdigest()
         found = self._ledger.find(key)
         if found is not None:
             return found.completion
-        completion = await self._model.complete(
-            messages,
-            stop=stop,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            seed=seed,
-            top_logprobs=top_logprobs,
-            choices=choices,
-            schema=schema,
-            bias=bias,
-        )
+        completion = await self.model.complete(request)
         call = Call(
             key=key,
             role=self._role,
@@ -137,9 +103,3 @@ class RememberedModel:
         )
         self._ledger.add(call)
         return call.completion
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        return await self._model.score(messages, continuations)
-
-    async def aclose(self) -> None:
-        await self._model.aclose()

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from worlds.errors import Unsupported
+
 Bias = Mapping[int | str, float]
 """What is added to logits, in nats: by the number of a token, or by a text for each of its tokens."""
 
@@ -113,47 +115,84 @@ class Capabilities:
     deterministic: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What ``Model.complete`` is asked: to continue the conversation ``messages`` with one reply.
+
+    The reply ends before the first of the texts in ``stop``, and after ``max_tokens`` tokens at the latest. ``seed`` fixes what
+    is sampled where ``temperature`` is above 0. The others need the capability of their name: ``top_logprobs`` alternatives for
+    each token, one of the texts in ``choices``, JSON by a ``schema``, a ``bias`` on tokens.
+    """
+
+    messages: Sequence[Message]
+    stop: Sequence[str] = ()
+    max_tokens: int = 512
+    temperature: float = 0.0
+    seed: int | None = None
+    top_logprobs: int = 0
+    choices: Sequence[str] | None = None
+    schema: Mapping[str, Any] | None = None
+    bias: Bias | None = None
+
+    def check(self, model: str, capabilities: Capabilities) -> None:
+        """Raise ``Unsupported`` where this asks ``model`` for what its ``capabilities`` deny."""
+        denied = {
+            "log-probabilities": self.top_logprobs > 0 and not capabilities.log_probabilities,
+            "a choice among given texts": self.choices is not None and not capabilities.choices,
+            "a reply by a schema": self.schema is not None and not capabilities.schema,
+            "a bias on tokens": self.bias is not None and not capabilities.bias,
+        }
+        for what, refused in denied.items():
+            if refused:
+                raise Unsupported(f"{model} does not offer {what}; use an agent that only needs replies.")
+
+
 class Model(Protocol):
     """A language model; safe for many calls at once.
 
-    Both calls raise ``ModelError`` when the model fails and ``Unsupported`` when an argument asks for what
-    ``capabilities`` denies. Cancelling the call ends it.
+    A subclass needs ``name`` and ``complete``. Both calls raise ``ModelError`` when the model fails and ``Unsupported`` when
+    they ask for what ``capabilities`` denies. Cancelling a call ends it.
     """
 
-    @property
-    def name(self) -> str:
-        """The model as a person named it, without any secret."""
-        ...
+    name: str
+    """The model as a person named it, without any secret."""
 
-    @property
-    def brief(self) -> bool:
-        """Whether it is no chat model, but reads the short prompts of ``agent.roles.brief``, and no others."""
-        ...
+    brief: bool = False
+    """Whether it is no chat model, but reads the short prompts of ``agent.roles.brief``, and no others."""
 
     async def capabilities(self) -> Capabilities:
         """What this model can do; found out once."""
+        return Capabilities()
+
+    async def complete(self, request: Request) -> Completion:
+        """One reply to ``request``."""
         ...
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        stop: Sequence[str] = (),
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        top_logprobs: int = 0,
-        choices: Sequence[str] | None = None,
-        schema: Mapping[str, Any] | None = None,
-        bias: Bias | None = None,
-    ) -> Completion:
-        """Continue the conversation ``messages`` with one reply of at most ``max_tokens`` tokens."""
-        ...
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:  # noqa: ARG002
         """log p of each continuation (nats) as the next assistant message, tokenised after the rendered prompt."""
-        ...
+        raise Unsupported(f"{self.name} does not score given texts; use an agent that only needs replies.")
 
     async def aclose(self) -> None:
         """Close connections; the model is not used again."""
-        ...
+        return
+
+
+class ModelWrapper(Model):
+    """``model`` with something changed: a subclass overrides what it changes, and the rest is passed on."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.name = model.name
+        self.brief = model.brief
+
+    async def capabilities(self) -> Capabilities:
+        return await self.model.capabilities()
+
+    async def complete(self, request: Request) -> Completion:
+        return await self.model.complete(request)
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+        return await self.model.score(messages, continuations)
+
+    async def aclose(self) -> None:
+        await self.model.aclose()

@@ -7,7 +7,7 @@ import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from agent.models.base import Capabilities, Completion, Message, Model
+from agent.models.base import Capabilities, Completion, Message, Model, Request
 from agent.models.llama.model import LlamaModel
 from agent.models.openai.probes import spelt_of
 from worlds.errors import HousequestError
@@ -48,8 +48,8 @@ class Proof:
 async def prove(model: Model) -> Proof:
     """Ask ``model`` for a reply, and for all that it offers. Raises what the plain call raises."""
     messages = [Message("user", _BRIEF if model.brief else _CHAT)]
-    reply = await model.complete(messages, max_tokens=64)
-    again = await model.complete(messages, max_tokens=64)
+    reply = await model.complete(Request(messages, max_tokens=64))
+    again = await model.complete(Request(messages, max_tokens=64))
     offered = await model.capabilities()
     findings = [
         _usage(reply),
@@ -100,7 +100,7 @@ def _sameness(offered: Capabilities, reply: Completion, again: Completion) -> Ca
 
 
 async def _log_probabilities(model: Model, messages: list[Message]) -> tuple[bool, str]:
-    tokens = (await model.complete(messages, max_tokens=4, top_logprobs=2)).tokens
+    tokens = (await model.complete(Request(messages, max_tokens=4, top_logprobs=2))).tokens
     if not tokens or not tokens[0].alternatives:
         return False, "no token came with alternatives"
     told = ", ".join(f"{text!r} {logprob:.2f}" for text, logprob in tokens[0].alternatives)
@@ -108,12 +108,12 @@ async def _log_probabilities(model: Model, messages: list[Message]) -> tuple[boo
 
 
 async def _choice(model: Model, messages: list[Message]) -> tuple[bool, str]:
-    text = (await model.complete(messages, choices=_CHOICES)).text
+    text = (await model.complete(Request(messages, choices=_CHOICES))).text
     return text in _CHOICES, f"it chose {text!r}"
 
 
 async def _schema(model: Model, messages: list[Message]) -> tuple[bool, str]:
-    text = (await model.complete(messages, schema=_SCHEMA, max_tokens=64)).text
+    text = (await model.complete(Request(messages, schema=_SCHEMA, max_tokens=64))).text
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError):
@@ -122,7 +122,7 @@ async def _schema(model: Model, messages: list[Message]) -> tuple[bool, str]:
 
 
 async def _bias(model: Model, messages: list[Message]) -> tuple[bool, str]:
-    text = (await model.complete(messages, bias={"axolotl": 100.0}, max_tokens=8)).text
+    text = (await model.complete(Request(messages, bias={"axolotl": 100.0}, max_tokens=8))).text
     return spelt_of(text, "axolotl"), f"pushed towards 'axolotl' it wrote {text[:40]!r}"
 
 

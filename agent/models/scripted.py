@@ -22,14 +22,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from agent.models.arguments import refuse_unsupported
-from agent.models.base import Bias, Capabilities, Completion, Message, Scores, Usage
-from worlds.errors import ConfigurationError, ModelError, Unsupported, nearest, shown
+from agent.models.base import Capabilities, Completion, Model, Request, Usage
+from worlds.errors import ConfigurationError, ModelError, nearest, shown
 
 LARGEST_FILE = 1 << 18
 
@@ -69,38 +68,19 @@ class Rule:
         return self.replies[place] if place < len(self.replies) else None
 
 
-class ScriptedModel:
+class ScriptedModel(Model):
     """A model whose replies are a pure function of the conversation. Words count as tokens."""
 
     def __init__(self, rules: Sequence[Rule], *, name: str) -> None:
         self._rules = tuple(rules)
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def brief(self) -> bool:
-        return False
+        self.name = name
 
     async def capabilities(self) -> Capabilities:
         return _CAPABILITIES
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        stop: Sequence[str] = (),
-        max_tokens: int = 512,
-        temperature: float = 0.0,  # noqa: ARG002
-        seed: int | None = None,  # noqa: ARG002
-        top_logprobs: int = 0,
-        choices: Sequence[str] | None = None,
-        schema: Mapping[str, Any] | None = None,
-        bias: Bias | None = None,
-    ) -> Completion:
-        refuse_unsupported(self._name, _CAPABILITIES, top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
+    async def complete(self, request: Request) -> Completion:
+        request.check(self.name, _CAPABILITIES)
+        messages, stop, max_tokens = request.messages, request.stop, request.max_tokens
         system = "\n".join(message.content for message in messages if message.role == "system")
         last = next((message.content for message in reversed(messages) if message.role == "user"), "")
         place = sum(message.role == "assistant" for message in messages)
@@ -108,7 +88,7 @@ class ScriptedModel:
         reply = next((reply for reply in found if reply is not None), None)
         if reply is None:
             raise ModelError(
-                f"{self._name} has no reply number {place + 1} for a message that begins {shown(last, 80)}; "
+                f"{self.name} has no reply number {place + 1} for a message that begins {shown(last, 80)}; "
                 "add one, or a default."
             )
         ends = [at for at in (reply.find(word) for word in stop if word) if at >= 0]
@@ -118,12 +98,6 @@ class ScriptedModel:
         text = text[: words[max_tokens].start()].rstrip() if cut else text
         prompt = sum(len(message.content.split()) for message in messages)
         return Completion(text, "length" if cut else "stop", Usage(prompt, min(len(words), max_tokens)))
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:  # noqa: ARG002
-        raise Unsupported(f"{self._name} does not score given texts; use an agent that only needs replies.")
-
-    async def aclose(self) -> None:
-        return None
 
 
 def read_script(file: Path) -> bytes:

@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 
 from agent.base import Emitter
 from agent.episodes import events
-from agent.models.base import Completion, Message, Model
+from agent.models.base import Completion, Message, Model, Request
 
 T = TypeVar("T")
 
@@ -165,13 +165,15 @@ async def ask(
     for final in (False, True):
         conversation = (*conversation, Message("user", clean(text)))
         completion = await model.complete(
-            conversation,
-            stop=role.stop,
-            max_tokens=sampling.max_tokens,
-            temperature=sampling.temperature,
-            seed=sampling.seed,
-            top_logprobs=alternatives,
-            bias=dict[int | str, float](sampling.bias) or None,
+            Request(
+                conversation,
+                stop=role.stop,
+                max_tokens=sampling.max_tokens,
+                temperature=sampling.temperature,
+                seed=sampling.seed,
+                top_logprobs=alternatives,
+                bias=dict[int | str, float](sampling.bias) or None,
+            )
         )
         call = called(role.name, conversation, completion)
         begun = beginnings(completion) if alternatives else ()

@@ -12,7 +12,7 @@ from random import Random
 
 from agent.agents.reasoner_actor.actor import ACTOR
 from agent.agents.reasoner_actor.reasoner import REASONER
-from agent.models.base import Message
+from agent.models.base import Message, Request
 from agent.models.builtin.model import BuiltinModel
 from agent.roles import brief
 from agent.roles.base import ReplyError
@@ -32,7 +32,7 @@ class Own:
     loop: asyncio.AbstractEventLoop
 
     def reply(self, prompt: str, *, temperature: float = 0.0, seed: int = 0) -> str:
-        call = self.model.complete((Message("user", prompt),), max_tokens=96, temperature=temperature, seed=seed)
+        call = self.model.complete(Request((Message("user", prompt),), max_tokens=96, temperature=temperature, seed=seed))
         return self.loop.run_until_complete(call).text
 
     def command(self, prompt: str) -> str:

@@ -14,14 +14,13 @@ import time
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from agent.agents.registry import make_agent
 from agent.config import configure
 from agent.episodes.loop import run_episode
 from agent.evaluation.runs.batch import RunOptions, run_batch
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.models.base import Capabilities, Completion, Message, Scores
+from agent.models.base import Completion, Message, Model, Request
 from agent.models.openai.keys import PLACEHOLDER, parse_endpoint
 from agent.models.openai.wire import chat
 from scripts.bench.endpoint import REPLY
@@ -50,7 +49,7 @@ def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
     print(json.dumps({"calls": calls, "wall": took, "cpu": busy, "imported": imported, "before": memory, "peak": peak}))
 
 
-class _Listening:
+class _Listening(Model):
     """A model that says the endpoint's reply, and keeps what it is asked."""
 
     name = "bench"
@@ -58,22 +57,9 @@ class _Listening:
     def __init__(self) -> None:
         self.asked: list[Sequence[Message]] = []
 
-    @property
-    def brief(self) -> bool:
-        return False
-
-    async def capabilities(self) -> Capabilities:
-        return Capabilities()
-
-    async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
-        self.asked.append(tuple(messages))
+    async def complete(self, request: Request) -> Completion:
+        self.asked.append(tuple(request.messages))
         return Completion(REPLY)
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        raise NotImplementedError(messages, continuations)
-
-    async def aclose(self) -> None:
-        return
 
 
 async def _conversations(plan: RunSpec) -> list[list[dict[str, str]]]:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from agent.agents.registry import make_agent
 from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.models.base import Capabilities, Completion, Message, Scores
+from agent.models.base import Completion, Message, Model, Request
 from agent.models.llama.model import LlamaModel, installed
 from agent.models.llama.options import parse_options
 from tests.agent.models.llama.tiny import write_tiny
@@ -29,28 +28,18 @@ REPLY = 24
 """Tokens that are decoded at each call, which is about what a command with its thought takes."""
 
 
-class _Listening:
+class _Listening(Model):
     """A model that plays by the policy, and keeps every conversation."""
 
     name = "bench"
-    brief = False
 
     def __init__(self) -> None:
         self.heard: list[list[Message]] = []
         self._policy = Solver()
 
-    async def capabilities(self) -> Capabilities:
-        return Capabilities()
-
-    async def complete(self, messages: Sequence[Message], **_: object) -> Completion:
-        self.heard.append(list(messages))
-        return Completion(self._policy([{"role": message.role, "content": message.content} for message in messages]))
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        raise NotImplementedError(messages, continuations)
-
-    async def aclose(self) -> None:
-        return
+    async def complete(self, request: Request) -> Completion:
+        self.heard.append(list(request.messages))
+        return Completion(self._policy([{"role": message.role, "content": message.content} for message in request.messages]))
 
 
 def run(data: Path | None) -> list[str]:
@@ -88,7 +77,7 @@ async def _reuse(file: Path, runtime: str, episodes: list[list[list[Message]]]) 
             await model.ready()
             began, read, kept = time.perf_counter(), 0, 0
             for conversation in (each for episode in episodes for each in episode):
-                reply = await model.complete(conversation, max_tokens=REPLY)
+                reply = await model.complete(Request(conversation, max_tokens=REPLY))
                 read, kept = read + (reply.usage.prompt or 0), kept + (reply.timing.cached or 0)
             took[cache] = time.perf_counter() - began, read, kept
         finally:
@@ -110,7 +99,7 @@ async def _crowd(file: Path, runtime: str, conversation: list[Message]) -> list[
 
         async def one(talk: list[Message], model: LlamaModel = model, gate: asyncio.Semaphore = gate) -> None:
             async with gate:
-                await model.complete(talk, max_tokens=REPLY)
+                await model.complete(Request(talk, max_tokens=REPLY))
 
         try:
             await model.ready()

@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from agent.agents.registry import make_agent
 from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.models.base import Capabilities, Completion, Message, Scores
+from agent.models.base import Capabilities, Completion, Model, Request
 from agent.models.llama.gguf import read_header
 from agent.models.llama.model import installed
 from agent.models.llama.options import parse_options
@@ -42,27 +41,20 @@ Prompt = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
-class _Listing:
+class _Listing(Model):
     """A model that says what the policy says, and keeps the prompts and the texts that it was held to."""
 
     prompts: list[Prompt] = field(default_factory=list[Prompt])
     texts: tuple[str, ...] = ()
-    brief: bool = False
     name: str = "bench"
 
     async def capabilities(self) -> Capabilities:
         return Capabilities(choices=True)
 
-    async def complete(self, messages: Sequence[Message], *, choices: Sequence[str] | None = None, **_: Any) -> Completion:
-        self.prompts.append(tuple((message.role, message.content) for message in messages))
-        self.texts = tuple(choices or ())
-        return Completion(Lister()([{"role": message.role, "content": message.content} for message in messages]))
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        raise NotImplementedError(messages, continuations)
-
-    async def aclose(self) -> None:
-        return
+    async def complete(self, request: Request) -> Completion:
+        self.prompts.append(tuple((message.role, message.content) for message in request.messages))
+        self.texts = tuple(request.choices or ())
+        return Completion(Lister()([{"role": message.role, "content": message.content} for message in request.messages]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ cache cannot serve. The tokenizer is Mistral's Tekken, whose vocabulary comes wi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -21,7 +21,7 @@ from agent.agents.registry import make_agent
 from agent.config import configure
 from agent.episodes.loop import run_episode
 from agent.evaluation.runs.spec import make_run_spec
-from agent.models.base import Capabilities, Completion, Message, Scores
+from agent.models.base import Completion, Model, Request
 from tests.backends.policy import Solver
 from worlds.alfworld.data.tasks import LAYOUT
 
@@ -37,27 +37,17 @@ Count = Callable[[str], int]
 
 
 @dataclass(slots=True)
-class _Heard:
+class _Heard(Model):
     """A model that plays by a policy, and keeps every prompt of the episode at hand, role by role (by their system message)."""
 
-    brief: bool = False
     name: str = "bench"
     prompts: dict[str, list[Conversation]] = field(default_factory=dict[str, list[Conversation]])
     policy: Solver = field(default_factory=lambda: Solver(wrong_first_plan=True))
 
-    async def capabilities(self) -> Capabilities:
-        return Capabilities()
-
-    async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
-        said = tuple((message.role, message.content) for message in messages)
-        self.prompts.setdefault(messages[0].content, []).append(said)
+    async def complete(self, request: Request) -> Completion:
+        said = tuple((message.role, message.content) for message in request.messages)
+        self.prompts.setdefault(request.messages[0].content, []).append(said)
         return Completion(self.policy([{"role": role, "content": content} for role, content in said]))
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        raise NotImplementedError(messages, continuations)
-
-    async def aclose(self) -> None:
-        return
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from agent.agents.registry import make_agent
 from agent.episodes.events import CallTiming, Ended, Event, ModelCall
 from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.models.base import Capabilities, Completion, Message, Scores
+from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from tests.backends.lota import Lister
 from tests.backends.policy import Solver
 from tests.backends.server import Policy
@@ -61,26 +60,22 @@ SCENES = (
 
 
 @dataclass
-class Answering:
+class Answering(Model):
     """A model in this process that answers by a policy."""
 
     policy: Policy
     can: Capabilities = field(default_factory=Capabilities)
     name: str = "answering"
-    brief: bool = False
 
     async def capabilities(self) -> Capabilities:
         return self.can
 
-    async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
-        return Completion(self.policy([{"role": message.role, "content": message.content} for message in messages]))
+    async def complete(self, request: Request) -> Completion:
+        return Completion(self.policy([{"role": message.role, "content": message.content} for message in request.messages]))
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        likeliest = (await self.complete(messages)).text
+        likeliest = (await self.complete(Request(messages))).text
         return Scores(tuple(0.0 if text == likeliest else -9.0 for text in continuations))
-
-    async def aclose(self) -> None:
-        return
 
 
 def conversation(scene: Scene) -> str:

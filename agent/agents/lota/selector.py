@@ -19,7 +19,7 @@ from typing import Protocol
 
 from agent.base import Emitter
 from agent.episodes import events
-from agent.models.base import Completion, Message, Model, Scores
+from agent.models.base import Completion, Message, Model, Request, Scores
 from agent.roles.base import Answer, Conversation, ReplyError, Role, Sampling, ask, called, clean, spoken
 from worlds.errors import ModelError, shown
 
@@ -78,11 +78,13 @@ class Constrained:
         texts = {said(skill): skill for skill, possible in skills.items() if possible}
         conversation = (*conversation, Message("user", clean(text)))
         completion = await self.model.complete(
-            conversation,
-            max_tokens=self.sampling.max_tokens,
-            temperature=self.sampling.temperature,
-            seed=self.sampling.seed,
-            choices=tuple(texts),
+            Request(
+                conversation,
+                max_tokens=self.sampling.max_tokens,
+                temperature=self.sampling.temperature,
+                seed=self.sampling.seed,
+                choices=tuple(texts),
+            )
         )
         call = called(NAME, conversation, completion)
         emit(call, completion.timing)

@@ -12,7 +12,7 @@ from agent.agents.reasoner_actor.actor import ACTOR, Grounding
 from agent.agents.reasoner_actor.reasoner import REASONER, Plan
 from agent.base import Emitter, Grants, Turn
 from agent.episodes import events
-from agent.models.base import Message, Model
+from agent.models.base import Message, Model, Request
 from agent.roles import brief
 from agent.roles.base import Answer, Conversation, Sampling, ask, clean, load_prompt
 from agent.roles.story import additions, numbered, rules_after, tell_rules, told
@@ -187,7 +187,7 @@ class Brief:
         begun = f"Thought: {said.thought}\nStep: {(said.step or 0) + 1}\nAction:"
         conversation = (*answer.conversation[:-1], Message("assistant", begun))
         completion = await self._model.complete(
-            conversation, choices=options, temperature=self._sampling.temperature, seed=self._sampling.seed
+            Request(conversation, choices=options, temperature=self._sampling.temperature, seed=self._sampling.seed)
         )
         reply = clean(completion.text)
         emit(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -21,8 +21,7 @@ from zlib import crc32
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from agent.models.arguments import refuse_unsupported
-from agent.models.base import Bias, Capabilities, Completion, Message, Scores, Timing, TokenChoice, Usage
+from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, Timing, TokenChoice, Usage
 from agent.models.builtin.file import SHIPPED, BuiltinFile, read_builtin
 from agent.models.builtin.network import Cache, Floats
 from agent.roles.brief import is_brief
@@ -34,93 +33,52 @@ _CACHES = 8
 _MOST_TOKENS = 512
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What one call of ``complete`` asks for."""
-
-    tokens: list[int]
-    stop: tuple[str, ...]
-    max_tokens: int
-    temperature: float
-    seed: int
-    top: int
-    choices: tuple[str, ...] | None
-    called_off: threading.Event
-
-
-class BuiltinModel:
+class BuiltinModel(Model):
     """Replies to the prompts of `agent.roles.brief`, on which it was trained, and to no others.
 
     A conversation that ends with an assistant's message has that message continued.
     """
 
+    brief = True
+
     def __init__(self, file: BuiltinFile, *, name: str = "builtin") -> None:
-        self._name = name
+        self.name = name
         self._vocabulary = file.vocabulary
         self._reader = _Reader(file)
         # Matrices as small as these are not worth sharing out: on busy cores threads wait for each other many times as long.
         self._thread = ThreadPoolExecutor(1, "builtin-model", threadpool_limits, (1, "blas"))
 
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def brief(self) -> bool:
-        return True
-
     async def capabilities(self) -> Capabilities:
         return _CAPABILITIES
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        stop: Sequence[str] = (),
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        top_logprobs: int = 0,
-        choices: Sequence[str] | None = None,
-        schema: Mapping[str, Any] | None = None,
-        bias: Bias | None = None,
-    ) -> Completion:
-        refuse_unsupported(self._name, _CAPABILITIES, schema=schema, bias=bias)
-        asked = _Asked(
-            self._tokens(messages),
-            tuple(stop),
-            min(max_tokens, _MOST_TOKENS),
-            temperature,
-            seed or 0,
-            top_logprobs,
-            None if choices is None else tuple(choices),
-            threading.Event(),
-        )
+    async def complete(self, request: Request) -> Completion:
+        request.check(self.name, _CAPABILITIES)
+        tokens, cancelled = self._tokens(request.messages), threading.Event()
         began = perf_counter()
-        completion, cached = await self._aside(asked.called_off, partial(self._complete, asked))
+        completion, cached = await self._aside(cancelled, partial(self._complete, request, tokens, cancelled))
         timing = Timing(perf_counter() - began, cached=cached)
         return Completion(completion.text, completion.finish, completion.usage, timing, completion.tokens)
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         tokens = self._tokens(messages)
-        called_off = threading.Event()
-        scores = partial(self._scores, tokens, tuple(continuations), called_off, ended=False)
-        return Scores(tuple(await self._aside(called_off, scores)))
+        cancelled = threading.Event()
+        scores = partial(self._scores, tokens, tuple(continuations), cancelled, ended=False)
+        return Scores(tuple(await self._aside(cancelled, scores)))
 
     async def aclose(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _aside(self, called_off: threading.Event, work: Any) -> Any:
+    async def _aside(self, cancelled: threading.Event, work: Any) -> Any:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
         finally:
-            called_off.set()
+            cancelled.set()
 
     def _tokens(self, messages: Sequence[Message]) -> list[int]:
         known = self._vocabulary
         if not any(message.role == "user" and is_brief(message.content) for message in messages):
             raise Unsupported(
-                f"The model {self._name} knows the prompts of the agent reasoner-actor alone; play with that agent, or name a "
+                f"The model {self.name} knows the prompts of the agent reasoner-actor alone; play with that agent, or name a "
                 "chat model, for example openai:NAME."
             )
         tokens: list[int] = []
@@ -133,41 +91,43 @@ class BuiltinModel:
             tokens.append(known.reply)
         return tokens
 
-    def _complete(self, asked: _Asked) -> tuple[Completion, int]:
+    def _complete(self, asked: Request, tokens: list[int], cancelled: threading.Event) -> tuple[Completion, int]:
         if asked.choices is not None:
-            return self._choose(asked)
+            return self._choose(asked, asked.choices, tokens, cancelled)
         known = self._vocabulary
-        cache, logits, cached = self._reader.read(asked.tokens, room=1)
-        random = np.random.default_rng([asked.seed, crc32(np.array(asked.tokens).tobytes())])
+        cache, logits, cached = self._reader.read(tokens, room=1)
+        random = np.random.default_rng([asked.seed or 0, crc32(np.array(tokens).tobytes())])
         said: list[int] = []
         choices: list[TokenChoice] = []
         text, finish = "", "length"
-        most = min(asked.max_tokens, self._reader.context - len(asked.tokens))
-        while len(said) < most and not asked.called_off.is_set():
+        most = min(asked.max_tokens, _MOST_TOKENS, self._reader.context - len(tokens))
+        while len(said) < most and not cancelled.is_set():
             token = _drawn(logits, asked.temperature, random)
             if token == known.end:
                 finish = "stop"
                 break
-            if asked.top:
-                choices.append(self._choice(logits, token, asked.top))
+            if asked.top_logprobs:
+                choices.append(self._choice(logits, token, asked.top_logprobs))
             said.append(token)
             text = known.decode(said)
             if ends := [at for at in (text.find(word) for word in asked.stop if word) if at >= 0]:
                 text, finish = text[: min(ends)], "stop"
                 break
             logits = self._reader.follow([token], cache)
-        return Completion(text, finish, Usage(len(asked.tokens), len(said)), tokens=tuple(choices)), cached
+        return Completion(text, finish, Usage(len(tokens), len(said)), tokens=tuple(choices)), cached
 
-    def _choose(self, asked: _Asked) -> tuple[Completion, int]:
-        if not asked.choices:
-            raise ModelError(f"{self._name} was given nothing to choose from; give at least one text.")
-        scores = np.array(self._scores(asked.tokens, asked.choices, asked.called_off, ended=True))
-        random = np.random.default_rng([asked.seed, crc32(np.array(asked.tokens).tobytes())])
-        text = asked.choices[_drawn(scores, asked.temperature, random)]
-        return Completion(text, "stop", Usage(len(asked.tokens), len(self._vocabulary.encode(text)))), 0
+    def _choose(
+        self, asked: Request, choices: Sequence[str], tokens: list[int], cancelled: threading.Event
+    ) -> tuple[Completion, int]:
+        if not choices:
+            raise ModelError(f"{self.name} was given nothing to choose from; give at least one text.")
+        scores = np.array(self._scores(tokens, choices, cancelled, ended=True))
+        random = np.random.default_rng([asked.seed or 0, crc32(np.array(tokens).tobytes())])
+        text = choices[_drawn(scores, asked.temperature, random)]
+        return Completion(text, "stop", Usage(len(tokens), len(self._vocabulary.encode(text)))), 0
 
     def _scores(
-        self, tokens: list[int], continuations: Sequence[str], called_off: threading.Event, *, ended: bool
+        self, tokens: list[int], continuations: Sequence[str], cancelled: threading.Event, *, ended: bool
     ) -> list[float]:
         """log p of each continuation; ``ended``: and that nothing follows it."""
         known = self._vocabulary
@@ -175,7 +135,7 @@ class BuiltinModel:
         cache, first, _ = self._reader.read(tokens, room=max((len(one) for one in each), default=0))
         length, found = cache.length, [0.0] * len(each)
         for at, one in enumerate(each):
-            if called_off.is_set():
+            if cancelled.is_set():
                 break
             cache.length = length
             if one:

@@ -8,10 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from agent.models.arguments import refuse_unsupported
-from agent.models.base import Bias, Capabilities, Completion, Message, Scores, Timing, TokenChoice, Usage
+from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, Timing, TokenChoice, Usage
 from agent.models.llama.gguf import Header, read_header
 from agent.models.llama.options import CONTEXT, LlamaOptions, RuntimeName
 from agent.models.llama.process import Died, ModelProcess
@@ -59,7 +57,7 @@ def capabilities_of(options: LlamaOptions) -> Capabilities:
     )
 
 
-class LlamaModel:
+class LlamaModel(Model):
     """A model in a GGUF file; nothing is read or started before the first call.
 
     ``timeout`` limits each call in seconds, from when a slot is free for it, and does not count loading. Raises
@@ -70,21 +68,13 @@ class LlamaModel:
         self._path = path
         self._runtime = chosen_runtime(options)
         self._options = replace(options, runtime=self._runtime)
-        self._name = name
+        self.name = name
         self._timeout = timeout
         self._process: ModelProcess | None = None
         self._lives = LIVES
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = asyncio.Lock()
         self._slots = asyncio.Semaphore(options.slots)
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def brief(self) -> bool:
-        return False
 
     async def capabilities(self) -> Capabilities:
         return capabilities_of(self._options)
@@ -99,7 +89,7 @@ class LlamaModel:
         header = await asyncio.to_thread(read_header, self._path)
         if header.template is None and self._options.template is None:
             raise ConfigurationError(
-                f"{self._name} comes without a chat template, so nobody knows how it is spoken to. Name one after the file: "
+                f"{self.name} comes without a chat template, so nobody knows how it is spoken to. Name one after the file: "
                 "?template=FILE, or ?template=chatml if it was trained with that."
             )
         return header
@@ -112,31 +102,18 @@ class LlamaModel:
         except (Refused, Died) as error:
             raise self._error(error) from None
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        stop: Sequence[str] = (),
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        top_logprobs: int = 0,
-        choices: Sequence[str] | None = None,
-        schema: Mapping[str, Any] | None = None,
-        bias: Bias | None = None,
-    ) -> Completion:
-        offered = await self.capabilities()
-        refuse_unsupported(self._name, offered, top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
+    async def complete(self, request: Request) -> Completion:
+        request.check(self.name, await self.capabilities())
         asked = Asked(
-            _conversation(messages),
-            tuple(encodable(word) for word in stop if word),
-            max_tokens,
-            temperature,
-            seed,
-            top_logprobs,
-            None if choices is None else tuple(encodable(choice) for choice in choices),
-            schema,
-            tuple((encodable(each) if isinstance(each, str) else each, by) for each, by in (bias or {}).items()),
+            _conversation(request.messages),
+            tuple(encodable(word) for word in request.stop if word),
+            request.max_tokens,
+            request.temperature,
+            request.seed,
+            request.top_logprobs,
+            None if request.choices is None else tuple(map(encodable, request.choices)),
+            request.schema,
+            tuple((encodable(each) if isinstance(each, str) else each, by) for each, by in (request.bias or {}).items()),
         )
         started = time.perf_counter()
         answered = await self._ask(asked)
@@ -151,7 +128,7 @@ class LlamaModel:
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         if not (await self.capabilities()).scoring:
             raise Unsupported(
-                f"{self._name} does not score given texts in {self._runtime}; install llama-cpp-python, or use an agent that "
+                f"{self.name} does not score given texts in {self._runtime}; install llama-cpp-python, or use an agent that "
                 "only needs replies."
             )
         started = time.perf_counter()
@@ -211,7 +188,7 @@ class LlamaModel:
 
     def _failure(self, what: str, way_out: str, *, fatal: bool = False) -> ModelError:
         told = printable(what, 400)
-        return ModelError(f"{self._name} {told}. {way_out}", recorded=f"The model {told}. {way_out}", fatal=fatal)
+        return ModelError(f"{self.name} {told}. {way_out}", recorded=f"The model {told}. {way_out}", fatal=fatal)
 
 
 def _conversation(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:

@@ -15,10 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from agent.models.arguments import refuse_unsupported
-from agent.models.base import Bias, Capabilities, Completion, Message, Scores
+from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from agent.models.openai.keys import PLACEHOLDER, Endpoint, KeyRing
-from agent.models.openai.probes import ENOUGH, QUESTION, chosen, gained, probed, scoring, wishes
+from agent.models.openai.probes import ENOUGH, QUESTION, chosen, extras, gained, probed, scoring
 from agent.models.openai.rate_limiter import RateLimiter, Verdict
 from agent.models.openai.wire import (
     Dialect,
@@ -96,13 +95,13 @@ def _held(completion: Completion, choices: Sequence[str]) -> Completion | _Failu
     return replace(completion, text=named)
 
 
-class OpenAIModel:
+class OpenAIModel(Model):
     """A model behind an OpenAI-compatible endpoint.
 
     ``timeout`` limits each attempt as a whole, in seconds; one that ran out of time is not repeated, since the next would
-    be as slow. ``retries`` counts the further attempts after 408, 409, 429, 5xx and dropped connections; a 429 that was due
-    to calls sent before a `RateLimiter` held them back is none of them. ``wait`` stretches the pauses between them: 1 in earnest, next
-    to nothing in a test. Raises ``ConfigurationError`` when the key that belongs to ``endpoint`` is missing.
+    be as slow. ``retries`` counts the further attempts after 408, 409, 429, 5xx and dropped connections; a 429 for a call
+    that was sent before the `RateLimiter` lowered its limit is not counted. ``wait`` multiplies the pauses between attempts: 1,
+    or next to nothing in a test. Raises ``ConfigurationError`` when the key that belongs to ``endpoint`` is missing.
     """
 
     def __init__(
@@ -118,7 +117,7 @@ class OpenAIModel:
     ) -> None:
         self._model = model
         self._endpoint = endpoint
-        self._name = name
+        self.name = name
         self._key = keys.key(endpoint)
         self._variable = keys.variable(endpoint)
         self._most = keys.concurrency(endpoint)
@@ -137,17 +136,9 @@ class OpenAIModel:
         self._offered: Capabilities | None = None
 
     @property
-    def name(self) -> str:
-        return self._name
-
-    @property
     def gate(self) -> RateLimiter:
         """Holds calls back where the endpoint says that they are too many."""
         return self._gate
-
-    @property
-    def brief(self) -> bool:
-        return False
 
     async def capabilities(self) -> Capabilities:
         """What this very server was found to do, by small calls when it is first asked; `agent.models.openai.probes`."""
@@ -157,47 +148,24 @@ class OpenAIModel:
                 self._offered = await probed(self._probe)
             return self._offered
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        stop: Sequence[str] = (),
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        top_logprobs: int = 0,
-        choices: Sequence[str] | None = None,
-        schema: Mapping[str, Any] | None = None,
-        bias: Bias | None = None,
-    ) -> Completion:
-        more = wishes(top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
+    async def complete(self, request: Request) -> Completion:
+        more = extras(request)
         if more:
-            offered = await self.capabilities()
-            refuse_unsupported(self._name, offered, top_logprobs=top_logprobs, choices=choices, schema=schema, bias=bias)
-        if choices:
+            request.check(self.name, await self.capabilities())
+        if request.choices:
             # Cut off, a choice would be none; its end is known.
-            max_tokens = max(max_tokens, _WRAPPED + max(len(encodable(choice).encode()) for choice in choices))
-        return await self._answered_to(
-            chat(messages), more, stop=stop, max_tokens=max_tokens, temperature=temperature, seed=seed, choices=choices
-        )
+            longest = _WRAPPED + max(len(encodable(choice).encode()) for choice in request.choices)
+            request = replace(request, max_tokens=max(request.max_tokens, longest))
+        return await self._answered_to(request, more)
 
-    async def _answered_to(
-        self,
-        conversation: list[dict[str, str]],
-        more: Mapping[str, Any],
-        *,
-        stop: Sequence[str] = (),
-        max_tokens: int,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        choices: Sequence[str] | None = None,
-    ) -> Completion:
-        """The answer to ``conversation`` with ``more`` parameters, by as many attempts as it takes. Raises ``ModelError``."""
+    async def _answered_to(self, request: Request, more: Mapping[str, Any]) -> Completion:
+        """The answer to ``request`` with ``more`` parameters, by as many attempts as it takes. Raises ``ModelError``."""
+        conversation, choices = chat(request.messages), request.choices
         client = await self._connected()
         started = time.perf_counter()
         attempts = failures = crowded = 0
         while True:
-            parameters = self._dialect.parameters(stop=stop, max_tokens=max_tokens, temperature=temperature, seed=seed)
+            parameters = self._dialect.parameters(request)
             attempts += 1
             outcome, early = await self._admitted(client, conversation, {**parameters, **more})
             if isinstance(outcome, Completion) and choices is not None:
@@ -208,7 +176,7 @@ class OpenAIModel:
             if outcome.refusal is not None:
                 refused = self._dialect.learn(parameters, outcome.refusal)
                 if refused is not None:
-                    _log.warning("%s does not take %s; it is left out or renamed from here on.", self._name, refused)
+                    _log.warning("%s does not take %s; it is left out or renamed from here on.", self.name, refused)
                     continue
             if early and crowded < MOST_CROWDED:
                 crowded += 1
@@ -223,9 +191,10 @@ class OpenAIModel:
 
     async def _probe(self, wanted: Mapping[str, Any], /, *, said: str = "", tokens: int = ENOUGH) -> Completion | None:
         """One attempt with ``wanted``; None where it was in vain. Raises ``ModelError`` where no other would fare better."""
-        client, conversation = await self._connected(), chat(_begun([Message("user", QUESTION)], said))
+        request = Request(_begun([Message("user", QUESTION)], said), max_tokens=tokens)
+        client, conversation = await self._connected(), chat(request.messages)
         for _ in range(_MOST_LEARNT):
-            parameters = self._dialect.parameters(stop=(), max_tokens=tokens, temperature=0.0, seed=None)
+            parameters = self._dialect.parameters(request)
             outcome, _early = await self._admitted(client, conversation, {**parameters, **wanted})
             if isinstance(outcome, Completion):
                 return outcome
@@ -241,7 +210,7 @@ class OpenAIModel:
         What a server's template leaves out of a message, such as spaces at its ends, is not scored.
         """
         if not (await self.capabilities()).scoring:
-            raise Unsupported(f"{self._name} does not score given texts; use an agent that only needs replies.")
+            raise Unsupported(f"{self.name} does not score given texts; use an agent that only needs replies.")
         started = time.perf_counter()
         alone = await self._read(messages, "")
         room = asyncio.Semaphore(SCORED_AT_ONCE)
@@ -266,7 +235,7 @@ class OpenAIModel:
 
     async def _read(self, messages: Sequence[Message], text: str) -> Completion:
         """An answer with the tokens of the prompt, at whose end stands ``text``. Raises ``ModelError``, also without them."""
-        completion = await self._answered_to(chat(_begun(messages, text)), scoring(text), max_tokens=1)
+        completion = await self._answered_to(Request(_begun(messages, text), max_tokens=1), scoring(text))
         if not completion.read:
             raise self._error(_UNTOLD, completion.timing.attempts, completion.timing.attempts)
         return completion
@@ -392,7 +361,7 @@ class OpenAIModel:
         tried = f", attempt {attempts} of at most {most}" if failure.again else ""
         told = failure.what if self._key == PLACEHOLDER else failure.what.replace(self._key, "[key]")
         what = printable(told, LONGEST_MESSAGE // 2)
-        head = printable(f"{self._name}: {self._endpoint.address}", LONGEST_MESSAGE // 3)
+        head = printable(f"{self.name}: {self._endpoint.address}", LONGEST_MESSAGE // 3)
         return ModelError(
             f"{head} {what}{tried}. {failure.way_out}",
             recorded=f"The model {what}. {failure.way_out}",

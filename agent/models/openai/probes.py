@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Protocol, cast
 
-from agent.models.base import Bias, Capabilities, Completion, ReadToken, TokenChoice
+from agent.models.base import Capabilities, Completion, ReadToken, Request, TokenChoice
 
 MOST_ALTERNATIVES = 20
 _MOST_TOKENS = 4_096
@@ -34,22 +34,16 @@ class Probe(Protocol):
     async def __call__(self, wanted: Mapping[str, Any], /, *, said: str = "", tokens: int = ENOUGH) -> Completion | None: ...
 
 
-def wishes(
-    *,
-    top_logprobs: int = 0,
-    choices: Sequence[str] | None = None,
-    schema: Mapping[str, Any] | None = None,
-    bias: Bias | None = None,
-) -> dict[str, Any]:
-    """The parameters of these arguments of ``complete``. One of given texts is asked for as JSON by a schema."""
+def extras(request: Request) -> dict[str, Any]:
+    """The parameters for what not every server takes. One of given texts is asked for as JSON by a schema."""
     found: dict[str, Any] = {}
-    if top_logprobs:
-        found |= {"logprobs": True, "top_logprobs": min(top_logprobs, MOST_ALTERNATIVES)}
-    wanted = _one_of(choices) if choices is not None else schema
+    if request.top_logprobs:
+        found |= {"logprobs": True, "top_logprobs": min(request.top_logprobs, MOST_ALTERNATIVES)}
+    wanted = _one_of(request.choices) if request.choices is not None else request.schema
     if wanted is not None:
         found["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": wanted}}
-    if bias:
-        found["logit_bias"] = [[token, value] for token, value in bias.items()]
+    if request.bias:
+        found["logit_bias"] = [[token, value] for token, value in request.bias.items()]
     return found
 
 
@@ -85,7 +79,7 @@ def gained(alone: Sequence[ReadToken], whole: Sequence[ReadToken]) -> float | No
 
 
 def chosen(text: str, choices: Sequence[str]) -> str | None:
-    """The one of ``choices`` that the reply to `wishes` names; None where it names none."""
+    """The one of ``choices`` that the reply to `extras` names; None where it names none."""
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError):
@@ -103,9 +97,9 @@ def token_choices(choice: Mapping[str, object]) -> tuple[TokenChoice, ...]:
 
 async def probed(ask: Probe) -> Capabilities:
     """What an endpoint does besides chatting, by four calls, and two more where it tells how likely a prompt is."""
-    likely = await ask(wishes(top_logprobs=2))
-    held = await ask(wishes(choices=_WORDS))
-    pushed = await ask(wishes(bias={_WORDS[0]: 100.0}))
+    likely = await ask(extras(Request((), top_logprobs=2)))
+    held = await ask(extras(Request((), choices=_WORDS)))
+    pushed = await ask(extras(Request((), bias={_WORDS[0]: 100.0})))
     scored = await _scores(ask)
     by_schema = held is not None and chosen(held.text, _WORDS) is not None
     return Capabilities(

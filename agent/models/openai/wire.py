@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
-from agent.models.base import Completion, Message, Timing, Usage
+from agent.models.base import Completion, Message, Request, Timing, Usage
 from agent.models.openai.probes import read_tokens, token_choices
 
 FIRST_WAIT = 0.5
@@ -86,13 +86,13 @@ class Dialect:
         self._limit = LIMITS[official]
         self._refused: set[str] = set()
 
-    def parameters(self, *, stop: Sequence[str], max_tokens: int, temperature: float, seed: int | None) -> dict[str, Any]:
-        """What to send for these arguments."""
-        wanted: dict[str, Any] = {self._limit: max_tokens, "temperature": temperature}
-        if stop:
-            wanted["stop"] = [encodable(word) for word in stop]
-        if seed is not None:
-            wanted["seed"] = seed
+    def parameters(self, request: Request) -> dict[str, Any]:
+        """What to send for what every model takes."""
+        wanted: dict[str, Any] = {self._limit: request.max_tokens, "temperature": request.temperature}
+        if request.stop:
+            wanted["stop"] = [encodable(word) for word in request.stop]
+        if request.seed is not None:
+            wanted["seed"] = request.seed
         return {name: value for name, value in wanted.items() if name not in self._refused}
 
     def learn(self, sent: Mapping[str, Any], refusal: Refusal) -> str | None:

@@ -16,14 +16,13 @@ from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Proceed, Unattended
-from agent.models.base import Capabilities, Completion, Message, Scores
+from agent.models.base import Capabilities, Completion, Model, Request
 from agent.models.builtin.model import load_builtin
 from agent.models.registry import make_model
 from agent.roles import brief
 from agent.roles.reading import LONGEST_THOUGHT
 from tests.agent.models.builtin.tiny import write_tiny
 from worlds.base import Observation, Transition
-from worlds.errors import Unsupported
 from worlds.registry import make_world
 
 OPENING = Observation(
@@ -38,7 +37,7 @@ def after(*told: tuple[str, str]) -> brief.Scene:
 
 
 @dataclass
-class Parrot:
+class Parrot(Model):
     """A model of few words, which replies as ``replies`` says to a prompt; to one it was given before, the same."""
 
     replies: Callable[[str], str]
@@ -46,25 +45,17 @@ class Parrot:
     asked: list[str] = field(default_factory=list[str])
     choices: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
 
-    @property
-    def brief(self) -> bool:
-        return True
+    brief = True
 
     async def capabilities(self) -> Capabilities:
         return Capabilities(choices=True)
 
-    async def complete(self, messages: Sequence[Message], *, choices: Sequence[str] | None = None, **_: Any) -> Completion:
-        if choices is not None:
-            self.choices.append(tuple(choices))
-            return Completion(choices[0])
-        self.asked.append(messages[-1].content)
-        return Completion(self.replies(messages[-1].content))
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        raise Unsupported("a parrot does not count")
-
-    async def aclose(self) -> None:
-        return None
+    async def complete(self, request: Request) -> Completion:
+        if request.choices is not None:
+            self.choices.append(tuple(request.choices))
+            return Completion(request.choices[0])
+        self.asked.append(request.messages[-1].content)
+        return Completion(self.replies(request.messages[-1].content))
 
 
 def planned(*steps: str) -> str:

@@ -25,7 +25,7 @@ from agent.episodes.resume import resume_episode
 from agent.evaluation.runs.batch import RunOptions, run_batch
 from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from agent.evaluation.runs.spec import make_run_spec
-from agent.models.base import Capabilities, Completion, Message, Model, Scores
+from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from agent.models.registry import make_model
 from agent.roles.base import ReplyError
 from agent.skills.fixed import fixed_skills
@@ -54,30 +54,26 @@ def world() -> World:
 
 
 @dataclass
-class Liking:
+class Liking(Model):
     """A model in this process that likes best what a policy says, next best ``second``, and nothing else."""
 
     policy: Callable[[list[dict[str, str]]], str] = field(default_factory=Lister)
     second: str = ""
     can: Capabilities = field(default_factory=lambda: Capabilities(scoring=True, choices=True, deterministic=True))
     name: str = "liking"
-    brief: bool = False
     calls: int = 0
 
     async def capabilities(self) -> Capabilities:
         return self.can
 
-    async def complete(self, messages: Sequence[Message], *, choices: Sequence[str], **_: Any) -> Completion:
-        scores = (await self.score(messages, choices)).logprobs
-        return Completion(choices[max(range(len(choices)), key=lambda place: scores[place])])
+    async def complete(self, request: Request) -> Completion:
+        scores = (await self.score(request.messages, request.choices)).logprobs
+        return Completion(request.choices[max(range(len(request.choices)), key=lambda place: scores[place])])
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         self.calls += 1
         best = self.policy([{"role": message.role, "content": message.content} for message in messages])
         return Scores(tuple({best: -0.5, said(self.second): -1.25}.get(text, float("-inf")) for text in continuations))
-
-    async def aclose(self) -> None:
-        return
 
 
 async def lived(

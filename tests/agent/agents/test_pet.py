@@ -23,7 +23,7 @@ from agent.episodes.events import Event
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.record import EpisodeRecorder, read_episode
 from agent.episodes.resume import resume_episode
-from agent.models.base import Capabilities, Completion, Message, Scores, TokenChoice
+from agent.models.base import Capabilities, Completion, Model, Request, TokenChoice
 from agent.models.registry import make_model
 from agent.roles.base import ReplyError
 from tests.agent.playing import play
@@ -261,7 +261,7 @@ def test_the_scripted_world_has_nothing_to_eliminate(tmp_path: Path) -> None:
 
 
 @dataclass
-class Sure:
+class Sure(Model):
     """A model that gives log-probabilities of yes and no, and plays by a policy."""
 
     able: Capabilities = field(default_factory=lambda: Capabilities(log_probabilities=True))
@@ -273,20 +273,14 @@ class Sure:
     async def capabilities(self) -> Capabilities:
         return self.able
 
-    async def complete(self, messages: Sequence[Message], *, top_logprobs: int = 0, **_: Any) -> Completion:
-        self.asked.append(top_logprobs)
-        reply = self.policy([{"role": message.role, "content": message.content} for message in messages])
-        if not top_logprobs:
+    async def complete(self, request: Request) -> Completion:
+        self.asked.append(request.top_logprobs)
+        reply = self.policy([{"role": message.role, "content": message.content} for message in request.messages])
+        if not request.top_logprobs:
             return Completion(reply)
         # What it says is the less likely word: probability counts, not the answer.
         other = "No" if reply == "Yes" else "Yes"
         return Completion(other, tokens=(TokenChoice(other, log(0.3), ((reply, log(0.6)), ("Perhaps", log(0.1)))),))
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        raise NotImplementedError(messages, continuations)
-
-    async def aclose(self) -> None:
-        return
 
 
 def test_probability_decides_where_the_model_gives_it_and_a_record_goes_on_with_it(world: World, tmp_path: Path) -> None:

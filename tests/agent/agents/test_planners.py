@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ from agent.episodes.events import Event
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Proceed, Unattended
 from agent.evaluation.analysis.failures import why
-from agent.models.base import Capabilities, Completion, Message
+from agent.models.base import Capabilities, Completion, Request
 from agent.models.registry import make_model
 from tests.agent.agents.test_agents import ended, plans, prompts, steps
 from tests.agent.golden import SCENES, Answering, Scene, conversation
@@ -228,9 +227,9 @@ class Biased(Answering):
     async def capabilities(self) -> Capabilities:
         return Capabilities(bias=True)
 
-    async def complete(self, messages: Sequence[Message], **given: Any) -> Completion:
-        self.biases.append(given["bias"])
-        return await super().complete(messages)
+    async def complete(self, request: Request) -> Completion:
+        self.biases.append(request.bias)
+        return await super().complete(request)
 
 
 @pytest.mark.parametrize(("settings", "favoured"), [({}, True), ({"replanning": "off"}, False)])

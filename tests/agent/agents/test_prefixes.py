@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 from agent.agents.registry import make_agent
 from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.models.base import Capabilities, Completion, Message, Scores
+from agent.models.base import Completion, Message, Model, Request
 from knowledge.choosing import RuleBudget
 from knowledge.rules import Rule
 from tests.backends.policy import Solver
@@ -23,30 +22,20 @@ HOUSES = tuple(f"generated:{seed}" for seed in range(20, 22))
 
 
 @dataclass
-class Heard:
+class Heard(Model):
     """A model that plays by a policy, says something that cannot be read every fifth time, and keeps what it is asked."""
 
-    brief: bool = False
     name: str = "heard"
     prompts: dict[str, list[Sequence[Message]]] = field(default_factory=dict[str, list[Sequence[Message]]])
     policy: Solver = field(default_factory=lambda: Solver(wrong_first_plan=True))
     calls: int = 0
 
-    async def capabilities(self) -> Capabilities:
-        return Capabilities()
-
-    async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
+    async def complete(self, request: Request) -> Completion:
         self.calls += 1
-        self.prompts.setdefault(messages[0].content, []).append(tuple(messages))
+        self.prompts.setdefault(request.messages[0].content, []).append(tuple(request.messages))
         if self.calls % 5 == 0:
             return Completion("")
-        return Completion(self.policy([{"role": message.role, "content": message.content} for message in messages]))
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        raise NotImplementedError(messages, continuations)
-
-    async def aclose(self) -> None:
-        return
+        return Completion(self.policy([{"role": message.role, "content": message.content} for message in request.messages]))
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from agent.episodes.overseer import (
     Stop,
     Verdict,
 )
-from agent.models.base import Capabilities, Completion, Message, Scores, Usage
+from agent.models.base import Completion, Message, Model, Request, Usage
 from worlds.errors import ModelError
 
 
@@ -118,7 +118,7 @@ class Person:
 
 
 @dataclass
-class Moody:
+class Moody(Model):
     """A model in this process that answers by a policy, and fails where so many events have been told.
 
     With ``never`` it does not answer at all from there on, until it is cancelled.
@@ -128,24 +128,14 @@ class Moody:
     fails_at: Sequence[int] = ()
     never_at: Sequence[int] = ()
     told: Callable[[], int] = lambda: 0
-    brief: bool = False
     name: str = "moody"
     prompts: list[tuple[Message, ...]] = field(default_factory=list[tuple[Message, ...]])
 
-    async def capabilities(self) -> Capabilities:
-        return Capabilities()
-
-    async def complete(self, messages: Sequence[Message], **_: Any) -> Completion:
-        self.prompts.append(tuple(messages))
+    async def complete(self, request: Request) -> Completion:
+        self.prompts.append(tuple(request.messages))
         if self.told() in self.never_at:
             await asyncio.Event().wait()
         if self.told() in self.fails_at:
             raise ModelError("http://secret: it is tired.", recorded="It is tired.")
-        reply = self.policy([{"role": message.role, "content": message.content} for message in messages])
-        return Completion(reply, usage=Usage(sum(len(message.content) for message in messages), len(reply)))
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        raise NotImplementedError
-
-    async def aclose(self) -> None:
-        return None
+        reply = self.policy([{"role": message.role, "content": message.content} for message in request.messages])
+        return Completion(reply, usage=Usage(sum(len(message.content) for message in request.messages), len(reply)))

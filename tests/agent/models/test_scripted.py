@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.base import Completion, Message, Usage
+from agent.models.base import Completion, Message, Request, Usage
 from agent.models.registry import make_model
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 
@@ -39,7 +39,7 @@ def conversation(system: str, *said: str) -> list[Message]:
 
 
 def complete(file: Path, messages: Sequence[Message], **arguments: object) -> Completion:
-    return asyncio.run(make_model(f"scripted:{file}").complete(messages, **arguments))  # type: ignore[arg-type]
+    return asyncio.run(make_model(f"scripted:{file}").complete(Request(messages, **arguments)))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -81,10 +81,10 @@ def test_many_calls_at_once_get_what_each_gets_alone(script: Path) -> None:
     conversations = [conversation("You act.", *["..."] * (1 + 2 * (number % 3))) for number in range(50)]
 
     async def at_once() -> list[Completion]:
-        return await asyncio.gather(*[model.complete(messages) for messages in conversations])
+        return await asyncio.gather(*[model.complete(Request(messages)) for messages in conversations])
 
     async def in_turn() -> list[Completion]:
-        return [await model.complete(messages) for messages in reversed(conversations)]
+        return [await model.complete(Request(messages)) for messages in reversed(conversations)]
 
     assert asyncio.run(at_once()) == asyncio.run(in_turn())[::-1]
 

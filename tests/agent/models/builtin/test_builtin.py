@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
-from agent.models.base import Message
+from agent.models.base import Message, Request
 from agent.models.builtin.file import read_builtin, write_builtin
 from agent.models.builtin.model import BuiltinModel, load_builtin
 from agent.models.builtin.network import Cache, Network
@@ -44,18 +44,18 @@ def test_tokens_one_by_one_give_the_logits_of_all_at_once() -> None:
 @pytest.mark.anyio
 async def test_a_reply_is_the_same_whatever_was_read_before(model: BuiltinModel) -> None:
     prompts = [f"Plan:\n{'find a mug ' * 20}\nHere: cabinet {number}" for number in range(1, 6)]
-    fresh = [(await model.complete(asked(prompt), max_tokens=20)) for prompt in prompts]
-    again = await asyncio.gather(*(model.complete(asked(prompt), max_tokens=20) for prompt in reversed(prompts)))
+    fresh = [(await model.complete(Request(asked(prompt), max_tokens=20))) for prompt in prompts]
+    again = await asyncio.gather(*(model.complete(Request(asked(prompt), max_tokens=20)) for prompt in reversed(prompts)))
     assert [one.text for one in reversed(again)] == [one.text for one in fresh]
-    assert (await model.complete(asked(prompts[0]), max_tokens=20)).timing.cached == 64
+    assert (await model.complete(Request(asked(prompts[0]), max_tokens=20))).timing.cached == 64
 
 
 @pytest.mark.anyio
 async def test_a_reply_ends_where_it_is_told_to(model: BuiltinModel) -> None:
-    long = await model.complete(asked(), max_tokens=12)
+    long = await model.complete(Request(asked(), max_tokens=12))
     assert (long.finish, long.usage.completion) == ("length", 12)
     word = long.text.split()[3]
-    cut = await model.complete(asked(), max_tokens=12, stop=(word,))
+    cut = await model.complete(Request(asked(), max_tokens=12, stop=(word,)))
     assert cut.finish == "stop"
     assert long.text.startswith(cut.text)
     assert word not in cut.text
@@ -64,16 +64,16 @@ async def test_a_reply_ends_where_it_is_told_to(model: BuiltinModel) -> None:
 @pytest.mark.anyio
 async def test_a_choice_is_the_likeliest_of_those_given(model: BuiltinModel) -> None:
     choices = ("go to cabinet 1", "take mug 2 from cabinet 1", "look")
-    chosen = await model.complete(asked(), choices=choices)
+    chosen = await model.complete(Request(asked(), choices=choices))
     assert chosen.text in choices
-    assert (await model.complete(asked(), choices=("look",))).text == "look"
+    assert (await model.complete(Request(asked(), choices=("look",)))).text == "look"
     with pytest.raises(ModelError, match="nothing to choose from"):
-        await model.complete(asked(), choices=())
+        await model.complete(Request(asked(), choices=()))
 
 
 @pytest.mark.anyio
 async def test_scores_are_sums_of_the_log_probabilities_of_a_reply(model: BuiltinModel) -> None:
-    reply = await model.complete(asked(), max_tokens=1, top_logprobs=2)
+    reply = await model.complete(Request(asked(), max_tokens=1, top_logprobs=2))
     (choice,) = reply.tokens
     assert choice.logprob == choice.alternatives[0][1] > choice.alternatives[1][1]
     together = (await model.score(asked(), ("go to", "go to cabinet 1", ""))).logprobs
@@ -85,7 +85,7 @@ async def test_scores_are_sums_of_the_log_probabilities_of_a_reply(model: Builti
 @pytest.mark.anyio
 async def test_sampling_goes_by_its_seed(model: BuiltinModel) -> None:
     def sampled(seed: int) -> Sequence[str]:
-        return asyncio.run(model.complete(asked(), temperature=1.0, seed=seed, max_tokens=20)).text.split()
+        return asyncio.run(model.complete(Request(asked(), temperature=1.0, seed=seed, max_tokens=20))).text.split()
 
     one, other, once_more = [await asyncio.to_thread(sampled, seed) for seed in (1, 2, 1)]
     assert one == once_more != other
@@ -94,21 +94,21 @@ async def test_sampling_goes_by_its_seed(model: BuiltinModel) -> None:
 @pytest.mark.anyio
 async def test_what_it_was_not_trained_on_is_refused(model: BuiltinModel) -> None:
     with pytest.raises(Unsupported, match="reasoner-actor"):
-        await model.complete(asked("You act in a household."))
+        await model.complete(Request(asked("You act in a household.")))
     with pytest.raises(Unsupported, match="schema"):
-        await model.complete(asked(), schema={})
+        await model.complete(Request(asked(), schema={}))
     with pytest.raises(ModelError, match="too long"):
-        await model.complete(asked("Plan: " + "mug " * 2000))
+        await model.complete(Request(asked("Plan: " + "mug " * 2000)))
 
 
 @pytest.mark.anyio
 async def test_a_cancelled_call_ends(model: BuiltinModel) -> None:
-    call = asyncio.create_task(model.complete(asked(), max_tokens=200))
+    call = asyncio.create_task(model.complete(Request(asked(), max_tokens=200)))
     await asyncio.sleep(0)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert (await model.complete(asked(), max_tokens=3)).usage.completion == 3
+    assert (await model.complete(Request(asked(), max_tokens=3))).usage.completion == 3
 
 
 @settings(max_examples=30, deadline=None)
@@ -145,5 +145,5 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_matrices_are_not_shared_out_among_threads(model: BuiltinModel) -> None:
-    await model.complete(asked(), max_tokens=1)
+    await model.complete(Request(asked(), max_tokens=1))
     assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} <= {1}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.models.base import Completion, Message
+from agent.models.base import Completion, Message, Request
 from agent.models.builtin.network import Cache, Network, Shape
 from agent.models.llama.model import LlamaModel, installed
 from agent.models.llama.options import parse_options
@@ -97,7 +97,7 @@ def test_logits_and_greedy_tokens_agree(tmp_path: Path, runtime: str, read: Call
         try:
             # Letters alone, each of which is one token; what is told of them is what they were before they were favoured.
             favoured: dict[int | str, float] = dict.fromkeys(letters.values(), 30.0)
-            return await model.complete([Message("user", PROMPT)], max_tokens=6, top_logprobs=2, bias=favoured)
+            return await model.complete(Request([Message("user", PROMPT)], max_tokens=6, top_logprobs=2, bias=favoured))
         finally:
             await model.aclose()
 

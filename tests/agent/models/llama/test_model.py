@@ -18,7 +18,7 @@ import pytest
 from agent.config import configure
 from agent.evaluation.runs.batch import RunOptions, run_batch
 from agent.evaluation.runs.spec import make_run_spec
-from agent.models.base import Message
+from agent.models.base import Message, Request
 from agent.models.checking import prove
 from agent.models.llama.model import LIVES, LlamaModel, installed
 from agent.models.llama.options import parse_options
@@ -58,30 +58,30 @@ def use(path: Path, options: str, test: Callable[[LlamaModel], Awaitable[R]], ti
 def test_a_reply_with_all_that_can_be_asked_of_it(tiny: Path, runtime: str) -> None:
     async def test(model: LlamaModel) -> None:
         assert (await model.ready()).runtime == runtime
-        plain = await model.complete(HELLO, max_tokens=12)
+        plain = await model.complete(Request(HELLO, max_tokens=12))
         assert (plain.finish, plain.usage.completion) == ("length", 12)
         assert plain.usage.prompt is not None
-        assert (await model.complete(HELLO, max_tokens=12)).text == plain.text
+        assert (await model.complete(Request(HELLO, max_tokens=12))).text == plain.text
 
-        stopped = await model.complete(HELLO, max_tokens=12, stop=[plain.text[3:5]])
+        stopped = await model.complete(Request(HELLO, max_tokens=12, stop=[plain.text[3:5]]))
         assert stopped.text == plain.text[:3]
         assert stopped.finish == "stop"
 
-        chosen = await model.complete(HELLO, max_tokens=40, choices=["go to fridge 1", 'say "ü" \\ to it'])
+        chosen = await model.complete(Request(HELLO, max_tokens=40, choices=["go to fridge 1", 'say "ü" \\ to it']))
         assert chosen.text in {"go to fridge 1", 'say "ü" \\ to it'}
         schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
-        assert isinstance(json.loads((await model.complete(HELLO, max_tokens=60, schema=schema)).text)["n"], int)
+        assert isinstance(json.loads((await model.complete(Request(HELLO, max_tokens=60, schema=schema))).text)["n"], int)
 
-        told = await model.complete(HELLO, max_tokens=4, top_logprobs=3)
+        told = await model.complete(Request(HELLO, max_tokens=4, top_logprobs=3))
         # Where bytes make no character yet, a runtime may tell of several tokens as one.
         assert 1 <= len(told.tokens) <= 4
         for token in told.tokens:
             assert len(token.alternatives) == 3
             assert sum(math.exp(logprob) for _, logprob in token.alternatives) < 1
-        assert (await model.complete(HELLO, max_tokens=3, bias={token_of("A"): 100.0})).text == "AAA"
-        assert (await model.complete(HELLO, max_tokens=3, bias={"B": 100.0, token_of("C"): 50.0})).text == "BBB"
+        assert (await model.complete(Request(HELLO, max_tokens=3, bias={token_of("A"): 100.0}))).text == "AAA"
+        assert (await model.complete(Request(HELLO, max_tokens=3, bias={"B": 100.0, token_of("C"): 50.0}))).text == "BBB"
 
-        warm = [await model.complete(HELLO, max_tokens=12, temperature=1.5, seed=seed) for seed in (1, 1, 2)]
+        warm = [await model.complete(Request(HELLO, max_tokens=12, temperature=1.5, seed=seed)) for seed in (1, 1, 2)]
         assert warm[0].text == warm[1].text != warm[2].text
 
     use(tiny, f"runtime={runtime}&{EXACT}", test)
@@ -97,7 +97,7 @@ def test_what_prompts_begin_with_alike_is_evaluated_once(tiny: Path, runtime: st
     async def test(model: LlamaModel) -> list[int | None]:
         talk, cached = list(HELLO), list[int | None]()
         for _ in range(3):
-            reply = await model.complete(talk, max_tokens=6)
+            reply = await model.complete(Request(talk, max_tokens=6))
             cached.append(reply.timing.cached)
             talk += [Message("assistant", reply.text), Message("user", "go on")]
         return cached
@@ -114,7 +114,7 @@ def test_many_at_once_say_what_each_says_alone(tiny: Path, runtime: str) -> None
     async def talk(model: LlamaModel, number: int) -> list[str]:
         said, replies = [Message("user", f"house {number}: what now?")], list[str]()
         for turn in range(3):
-            replies.append((await model.complete(said, max_tokens=12 + number)).text)
+            replies.append((await model.complete(Request(said, max_tokens=12 + number))).text)
             said += [Message("assistant", replies[-1]), Message("user", f"{turn}: nothing happens.")]
         return replies
 
@@ -142,7 +142,7 @@ def test_given_texts_are_scored_exactly_where_they_can_be(tiny: Path, runtime: s
         alone = [(await model.score(HELLO, [text])).logprobs[0] for text in texts[:5]]
         assert many == pytest.approx(alone * 20, abs=1e-3)
         assert many[2] == 0
-        told = (await model.complete(HELLO, max_tokens=1, top_logprobs=354)).tokens[0].alternatives
+        told = (await model.complete(Request(HELLO, max_tokens=1, top_logprobs=354))).tokens[0].alternatives
         # Two tokens stand for the letter: its own, and that of its byte.
         (scored,) = (await model.score(HELLO, ["A"])).logprobs
         assert any(scored == pytest.approx(logprob, abs=1e-3) for text, logprob in told if text == "A")
@@ -184,7 +184,7 @@ def test_a_template_that_says_nothing_is_an_error(tmp_path: Path, runtime: str) 
 
     async def test(model: LlamaModel) -> None:
         with pytest.raises(ModelError, match=r"makes nothing of this conversation.*template=FILE"):
-            await model.complete(HELLO, max_tokens=3)
+            await model.complete(Request(HELLO, max_tokens=3))
         if runtime == "llama-cpp-python":
             with pytest.raises(ModelError, match="makes nothing of this conversation"):
                 await model.score(HELLO, ["a"])
@@ -195,8 +195,8 @@ def test_a_template_that_says_nothing_is_an_error(tmp_path: Path, runtime: str) 
 def test_a_prompt_that_is_too_long_says_what_would_help(tiny: Path, runtime: str) -> None:
     async def test(model: LlamaModel) -> None:
         with pytest.raises(ModelError, match=r"context of 256 tokens, and the prompt has \d+.*context=TOKENS"):
-            await model.complete([Message("user", "x" * 400)])
-        assert (await model.complete([Message("user", "x")], max_tokens=3)).text
+            await model.complete(Request([Message("user", "x" * 400)]))
+        assert (await model.complete(Request([Message("user", "x")], max_tokens=3))).text
 
     use(tiny, f"runtime={runtime}&context=256&slots=1&threads=1", test)
 
@@ -205,15 +205,15 @@ def test_a_process_that_dies_is_an_error_and_then_another(tiny: Path, runtime: s
     async def test(model: LlamaModel) -> None:
         for life in range(LIVES):
             assert (await model.ready()).runtime == runtime
-            waiting = asyncio.create_task(model.complete(HELLO, max_tokens=400))
+            waiting = asyncio.create_task(model.complete(Request(HELLO, max_tokens=400)))
             await asyncio.sleep(0)
             _kill(model)
             with pytest.raises(ModelError, match="was killed") as caught:
                 await waiting
-                await model.complete(HELLO)
+                await model.complete(Request(HELLO))
             assert not caught.value.fatal, life
         with pytest.raises(ModelError, match="has died 3 times") as caught:
-            await model.complete(HELLO)
+            await model.complete(Request(HELLO))
         assert caught.value.fatal
 
     use(tiny, f"runtime={runtime}&threads=1", test)
@@ -228,18 +228,18 @@ def _kill(model: LlamaModel) -> None:
 def test_a_fault_reaches_all_who_wait_and_the_next_call_is_answered(tiny: Path, runtime: str) -> None:
     async def test(model: LlamaModel) -> None:
         await model.ready()
-        other = asyncio.create_task(model.complete(HELLO, max_tokens=15_000, bias={token_of("A"): 100.0}))
+        other = asyncio.create_task(model.complete(Request(HELLO, max_tokens=15_000, bias={token_of("A"): 100.0})))
         await asyncio.sleep(0)
         # Nobody checks what only a fault of our own could ask for; what decodes meets it in a thread of its own.
         with pytest.raises(ModelError, match=r"TypeError: .*'str'|type must be number") as caught:
-            await model.complete(HELLO, max_tokens=cast(Any, "many"))
+            await model.complete(Request(HELLO, max_tokens=cast(Any, "many")))
         assert caught.value.boundary == "model"
         assert not caught.value.fatal
         if runtime == "llama-cpp-python":
             with pytest.raises(ModelError, match=r"TypeError: .*'str'"):
                 await other
         other.cancel()
-        assert (await model.complete(HELLO, max_tokens=3)).usage.completion == 3
+        assert (await model.complete(Request(HELLO, max_tokens=3))).usage.completion == 3
 
     use(tiny, f"runtime={runtime}&slots=2&context=16384&threads=1", test, timeout=60.0)
 
@@ -250,12 +250,12 @@ def test_decoding_stops_where_a_call_is_called_off(tiny: Path, runtime: str) -> 
 
     async def decoded(model: LlamaModel, wait: float) -> int:
         said = [Message("user", f"wait {wait}")]
-        task = asyncio.create_task(model.complete(said, max_tokens=whole, bias={token_of("A"): 100.0}))
+        task = asyncio.create_task(model.complete(Request(said, max_tokens=whole, bias={token_of("A"): 100.0})))
         await asyncio.sleep(wait)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        reply = await model.complete([*said, Message("assistant", "A" * whole)], max_tokens=1)
+        reply = await model.complete(Request([*said, Message("assistant", "A" * whole)], max_tokens=1))
         assert reply.timing.cached is not None
         return reply.timing.cached - len(f"[user]wait {wait}\n[assistant]")
 
@@ -276,7 +276,7 @@ def test_a_call_that_takes_too_long_is_an_error(tiny: Path, runtime: str) -> Non
     async def test(model: LlamaModel) -> None:
         await model.ready()
         with pytest.raises(ModelError, match=r"did not answer within 0\.0001 seconds.*--timeout"):
-            await model.complete(HELLO, max_tokens=450)
+            await model.complete(Request(HELLO, max_tokens=450))
 
     use(tiny, f"runtime={runtime}&threads=1", test, timeout=0.0001)
 
@@ -287,7 +287,7 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, runtime: str) -> None:
     tiny = write_tiny(tmp_path / "tiny.gguf")
 
     async def ask(model: LlamaModel) -> str:
-        return (await model.complete(HELLO, max_tokens=3)).text
+        return (await model.complete(Request(HELLO, max_tokens=3))).text
 
     for path, options, why in (
         (tmp_path / "none.gguf", "", "No such file"),

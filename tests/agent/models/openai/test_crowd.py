@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from agent.models.base import Completion, Message
+from agent.models.base import Completion, Message, Request
 from agent.models.openai.keys import KeyRing
 from agent.models.registry import make_model
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, status
@@ -44,7 +44,7 @@ async def work(server: Server, workers: int, calls: int, keys: KeyRing | None = 
     model = make_model(server.model(), keys=keys or KeyRing(), timeout=30, retries=retries, wait=0.01)
 
     async def worker() -> list[Completion]:
-        return [await model.complete(PROMPT) for _ in range(calls)]
+        return [await model.complete(Request(PROMPT)) for _ in range(calls)]
 
     try:
         return [each for done in await asyncio.gather(*(worker() for _ in range(workers))) for each in done]
@@ -80,7 +80,7 @@ def test_a_server_that_is_always_too_busy_is_given_up(server: Server) -> None:
     async def crowd() -> list[Completion | BaseException]:
         model = make_model(server.model(), keys=KeyRing(), timeout=30, retries=2, wait=0.001)
         try:
-            return await asyncio.gather(*(model.complete(PROMPT) for _ in range(40)), return_exceptions=True)
+            return await asyncio.gather(*(model.complete(Request(PROMPT)) for _ in range(40)), return_exceptions=True)
         finally:
             await model.aclose()
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.models.base import Completion, Message, Model, Usage
+from agent.models.base import Completion, Message, Model, Request, Usage
 from agent.models.openai.keys import KeyRing
 from agent.models.openai.model import LONGEST_MESSAGE
 from agent.models.registry import make_model
@@ -31,7 +31,7 @@ def model_of(server: Server, *, keys: KeyRing | None = None, timeout: float = 5.
 
 async def ask(model: Model, **arguments: object) -> Completion:
     try:
-        return await model.complete(PROMPT, **arguments)  # type: ignore[arg-type]
+        return await model.complete(Request(PROMPT, **arguments))  # type: ignore[arg-type]
     finally:
         await model.aclose()
 
@@ -166,7 +166,7 @@ def test_a_parameter_that_the_model_does_not_take_is_left_out_from_then_on(
 
     async def twice() -> tuple[Completion, Completion]:
         try:
-            return await model.complete(PROMPT), await model.complete(PROMPT)
+            return await model.complete(Request(PROMPT)), await model.complete(Request(PROMPT))
         finally:
             await model.aclose()
 
@@ -183,7 +183,7 @@ def test_hundreds_of_calls_run_at_once(server: Server) -> None:
 
     async def together() -> list[Completion]:
         try:
-            return await asyncio.gather(*[model.complete(PROMPT) for _ in range(300)])
+            return await asyncio.gather(*[model.complete(Request(PROMPT)) for _ in range(300)])
         finally:
             await model.aclose()
 
@@ -195,7 +195,7 @@ def test_a_cancelled_call_ends_and_the_model_goes_on(server: Server) -> None:
     model = model_of(server)
 
     async def cancelled() -> Completion:
-        task = asyncio.create_task(model.complete(PROMPT))
+        task = asyncio.create_task(model.complete(Request(PROMPT)))
         while not server.requests:  # noqa: ASYNC110 - the server's thread has no loop of ours to signal
             await asyncio.sleep(0.01)
         task.cancel()
@@ -209,7 +209,7 @@ def test_a_cancelled_call_ends_and_the_model_goes_on(server: Server) -> None:
 def test_a_model_outlives_an_event_loop(server: Server) -> None:
     model = model_of(server)
     for _ in range(2):
-        assert asyncio.run(model.complete(PROMPT)).text == "Action: look"
+        assert asyncio.run(model.complete(Request(PROMPT))).text == "Action: look"
     asyncio.run(ask(model))
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import JSONResponse, Response
 
-from agent.models.base import Capabilities, Message
+from agent.models.base import Capabilities, Message, Request
 from agent.models.openai.model import OpenAIModel
 from agent.models.openai.probes import chosen, spelt_of, token_choices
 from agent.models.registry import make_model
@@ -64,12 +64,12 @@ def test_a_server_that_does_more_is_found_out_once_and_used(server: Server) -> N
         both = await asyncio.gather(asked.capabilities(), asked.capabilities())
         assert set(both) == {Capabilities(log_probabilities=True, choices=True, schema=True, bias=True)}
         assert (len(server.probes), len(server.requests)) == (4, 0)
-        likely = await asked.complete(HELLO, top_logprobs=2)
+        likely = await asked.complete(Request(HELLO, top_logprobs=2))
         assert likely.tokens[0].alternatives == (("ready", -0.1), ("no", -2.5))
-        assert (await asked.complete(HELLO, choices=["go to fridge 1", "look"])).text == "look"
+        assert (await asked.complete(Request(HELLO, choices=["go to fridge 1", "look"]))).text == "look"
         form = {"type": "object", "properties": {"n": {"enum": [3]}}}
-        assert json.loads((await asked.complete(HELLO, schema=form)).text) == {"n": 3}
-        assert "mug" in (await asked.complete(HELLO, bias={"mug": 2.0})).text
+        assert json.loads((await asked.complete(Request(HELLO, schema=form))).text) == {"n": 3}
+        assert "mug" in (await asked.complete(Request(HELLO, bias={"mug": 2.0}))).text
         assert (len(server.probes), len(server.requests)) == (4, 4)
         await asked.aclose()
 
@@ -88,7 +88,7 @@ def test_a_server_that_only_chats_is_promised_nothing(server: Server, otherwise:
         asked = model(server)
         assert await asked.capabilities() == Capabilities()
         with pytest.raises(Unsupported, match="a choice among given texts"):
-            await asked.complete(HELLO, choices=["a"])
+            await asked.complete(Request(HELLO, choices=["a"]))
         assert (len(server.probes), len(server.requests)) == (4, 0)
         await asked.aclose()
 
@@ -98,7 +98,7 @@ def test_a_server_that_only_chats_is_promised_nothing(server: Server, otherwise:
 def test_chatting_probes_nothing(server: Server) -> None:
     async def run() -> None:
         asked = model(server)
-        await asked.complete(HELLO)
+        await asked.complete(Request(HELLO))
         assert (len(server.probes), len(server.requests)) == (0, 1)
         await asked.aclose()
 
@@ -124,7 +124,7 @@ def test_a_choice_that_was_not_given_is_an_error(server: Server) -> None:
     async def run() -> None:
         asked = model(server)
         with pytest.raises(ModelError, match="answered with none of them"):
-            await asked.complete(HELLO, choices=["look"])
+            await asked.complete(Request(HELLO, choices=["look"]))
         await asked.aclose()
 
     asyncio.run(run())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.models.base import Completion, Usage
+from agent.models.base import Completion, Request, Usage
 from agent.models.openai.wire import (
     LONGEST_BACKOFF,
     LONGEST_FINISH,
@@ -23,6 +23,8 @@ from agent.models.openai.wire import (
     read_refusal,
     retry_after,
 )
+
+ASKED = Request((), stop=("x",), max_tokens=5, seed=3)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -153,13 +155,13 @@ def test_pauses_double_up_to_a_bound() -> None:
 
 
 def parameters(dialect: Dialect) -> set[str]:
-    return set(dialect.parameters(stop=("x",), max_tokens=5, temperature=0.0, seed=3))
+    return set(dialect.parameters(ASKED))
 
 
 def test_a_dialect_begins_with_what_the_host_is_known_for() -> None:
     assert parameters(Dialect(official=True)) == {"max_completion_tokens", "temperature", "stop", "seed"}
     assert parameters(Dialect(official=False)) == {"max_tokens", "temperature", "stop", "seed"}
-    assert set(Dialect(official=False).parameters(stop=(), max_tokens=5, temperature=0.0, seed=None)) == {
+    assert set(Dialect(official=False).parameters(Request(()))) == {
         "max_tokens",
         "temperature",
     }
@@ -179,7 +181,7 @@ def test_a_dialect_begins_with_what_the_host_is_known_for() -> None:
 )
 def test_a_refused_parameter_is_left_out_or_renamed_from_then_on(refusal: Refusal, left: set[str]) -> None:
     dialect = Dialect(official=False)
-    sent = dialect.parameters(stop=("x",), max_tokens=5, temperature=0.0, seed=3)
+    sent = dialect.parameters(ASKED)
     assert dialect.learn(sent, refusal)
     assert parameters(dialect) == left
 
@@ -196,7 +198,7 @@ def test_a_refused_parameter_is_left_out_or_renamed_from_then_on(refusal: Refusa
 )
 def test_another_refusal_changes_nothing(refusal: Refusal) -> None:
     dialect = Dialect(official=False)
-    sent = dialect.parameters(stop=("x",), max_tokens=5, temperature=0.0, seed=3)
+    sent = dialect.parameters(ASKED)
     assert dialect.learn(sent, refusal) is None
     assert parameters(dialect) == set(sent)
 
@@ -206,7 +208,7 @@ def test_a_dialect_never_runs_out_of_its_limit(refusals: list[Refusal]) -> None:
     dialect = Dialect(official=False)
     learnt = 0
     for refusal in refusals:
-        sent = dialect.parameters(stop=("x",), max_tokens=5, temperature=0.0, seed=3)
+        sent = dialect.parameters(ASKED)
         named = Refusal(refusal.message, refusal.parameter, "unsupported_parameter")
         learnt += dialect.learn(sent, named) is not None
         assert len(parameters(dialect) & {"max_tokens", "max_completion_tokens"}) == 1
