@@ -94,16 +94,16 @@ async def played(folder: Path) -> tuple[Path, ...]:
 
 async def _stumble(plan: RunSpec, folder: Path) -> None:
     """Play ``plan`` with the clumsy expert, which is no agent that a run could name otherwise."""
-    run, agent = RunFolder(folder), Clumsy(plan.world.expert())
+    run, agent = RunFolder(folder), Clumsy(plan.setup.world.expert())
     configuration = plan.config.model_copy(update={"agent": agent.name})
     run.begin(plan.manifest.model_copy(update={"configuration": configuration}))
     for task in plan.selection.tasks:
         selected = Selected.of(task)
         if run.episode(selected).exists():
             continue
-        env = plan.world.open(task)
+        env = plan.setup.world.open(task)
         with EpisodeRecorder(run.episode(selected)) as recorder:
-            await run_episode(env, agent, plan.config.terms(plan.world), recorder)
+            await run_episode(env, agent, plan.setup.episode, recorder)
         env.close()
     run.rewrite(run.recovered([Selected.of(task) for task in plan.selection.tasks]))
 

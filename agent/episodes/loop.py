@@ -79,6 +79,10 @@ class EpisodeConfig:
     inline: bool = True
     curiosity: float | None = None
 
+    def open(self, world: World, task: Task) -> Env:
+        """A new env over ``task``, with the diagnosis where that is granted. Raises ``GameError`` and ``Unsupported``."""
+        return world.open(task, diagnosis="diagnosis" in self.grants)
+
 
 async def run_episode(
     env: Env, agent: Agent, terms: EpisodeConfig, listener: EventListener, overseer: Overseer | None = None
@@ -107,8 +111,8 @@ async def play(
         if isinstance(event, Event):
             queue.put_nowait(event)
 
-    env = world.open(task, diagnosis="diagnosis" in grants)
     terms = EpisodeConfig(world.engine, grants, max_turns, rule_statements=rules, inline=world.inline)
+    env = terms.open(world, task)
     episode = asyncio.create_task(run_episode(env, agent, terms, listen, overseer))
     episode.add_done_callback(lambda _: queue.put_nowait(None))
     try:

@@ -124,7 +124,7 @@ class _Learning:
         )
         if self._exploration.model is None:
             return await self._counted(played)
-        model = make_model(self._exploration.model, timeout=self._sitting.time_limit)
+        model = make_model(self._exploration.model, timeout=self._exploration.run.setup.timeout)
         try:
             ledger = Ledger(self._place.calls_file)
             self._purse.add(ledger.used(self._exploration.prices))
@@ -185,7 +185,7 @@ class _Learning:
     async def _gathered(self, parts: Sequence[Chunk], asker: Asker, origin: Origin) -> Gathered:
         """What the distiller proposes on reading each chunk."""
         prompt = load_prompt("distiller")
-        world = self._exploration.run.world
+        world = self._exploration.run.setup.world
         system = prompt.render("system", manual=world.manual, most=str(MOST_RULES))
 
         async def read(part: Chunk) -> Proposals | Lost:

@@ -11,11 +11,12 @@ from pydantic import BaseModel, ConfigDict
 from agent.agents.registry import BUILTIN
 from agent.config import Configuration, Prices, Settings, world_of
 from agent.evaluation.runs.folder import RunFolder, parsed, read
-from agent.evaluation.runs.spec import RunSpec, default_split, file_digest, make_run_spec, portable_name
+from agent.evaluation.runs.spec import RunSpec, default_split, make_run_spec
 from agent.explorer.chunks import Size
 from agent.explorer.report import Report
 from agent.models.registry import parse_model
 from agent.roles.base import prompt_hashes
+from agent.setup import file_digest, portable_name
 from worlds.errors import ConfigurationError, shown
 from worlds.paths import atomic_write
 

@@ -161,8 +161,8 @@ class GameHost:
             seed = self._dice.randrange(1 << 32) if wish.seed is None else wish.seed
             task = await asyncio.to_thread(self._task, wish, seed)
             world = self.offer.world
-            env = await asyncio.to_thread(world.open, task, diagnosis="diagnosis" in grants)
             terms = EpisodeConfig(world.engine, grants, self.offer.max_turns, seed, inline=world.inline)
+            env = await asyncio.to_thread(terms.open, world, task)
             id = secrets.token_hex(6)
             game = self._games[id] = HostedGame(id, env, terms, self._record(task, id))
         await game.begun()

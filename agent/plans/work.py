@@ -25,6 +25,7 @@ from agent.evaluation.runs.folder import LARGEST_INDEX, LARGEST_MANIFEST, RunFol
 from agent.evaluation.runs.metered import MeteredModel
 from agent.explorer.ledger import Ledger, RememberedModel
 from agent.models.base import Model
+from agent.models.registry import make_model
 from agent.plans.planners import InContextPlanner, NearestPlanner, Planner, Proposal
 from agent.plans.run import WORLD, Frozen, PlanManifest, PlanRun, PlanTask
 from agent.roles.base import Sampling
@@ -98,7 +99,7 @@ async def carry_out(
     sitting, purse = sitting or PlanRunOptions(), purse or BudgetTracker()
     with RunFolder(folder).locked():
         _begin(run.manifest, folder)
-        model = _make_model(run.model, sitting.time_limit)
+        model = make_model(run.model, timeout=sitting.time_limit) if run.model else None
         rows: dict[str, Row] = {}
         try:
             await _Work(run, _planner(run, folder, model, purse, sitting), sitting, purse, rows).done()
@@ -123,14 +124,6 @@ def _begin(manifest: PlanManifest, folder: Path) -> None:
             f"{folder} holds a run of another configuration:\n{listed}\n"
             "Run the same command as before to go on with it, or give --out a new folder."
         )
-
-
-def _make_model(name: str | None, timeout: float) -> Model | None:
-    if name is None:
-        return None
-    from agent.models.registry import make_model
-
-    return make_model(name, timeout=timeout)
 
 
 def _planner(run: PlanRun, folder: Path, model: Model | None, purse: BudgetTracker, sitting: PlanRunOptions) -> Planner:

@@ -13,8 +13,8 @@ from statistics import fmean
 from time import perf_counter
 from typing import Any
 
-from agent.evaluation.runs.spec import read_rules
 from agent.models.base import Model
+from agent.setup import read_rules
 from agent.training.corpus import EVALUATION_SEEDS
 from agent.training.playing import Given, play, summary
 from worlds.alfworld.houses.generated import GeneratedTasks

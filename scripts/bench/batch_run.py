@@ -65,9 +65,9 @@ class _Listening(Model):
 async def _conversations(plan: RunSpec) -> list[list[dict[str, str]]]:
     """What the agent sends in one episode."""
     model = _Listening()
-    task = plan.world.task(plan.manifest.tasks[0].id)
-    agent = make_agent("react", world=plan.world, model=model)
-    await run_episode(plan.world.open(task), agent, plan.config.terms(plan.world), _unheard)
+    task = plan.setup.world.task(plan.manifest.tasks[0].id)
+    agent = make_agent("react", world=plan.setup.world, model=model)
+    await run_episode(plan.setup.world.open(task), agent, plan.setup.episode, _unheard)
     return [chat(messages) for messages in model.asked]
 
 

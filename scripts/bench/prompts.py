@@ -94,9 +94,9 @@ async def _play(agent: str, split: str, limit: int | None, count: Count) -> list
     found: list[_Episode] = []
     for selected in plan.manifest.tasks:
         model = _Heard()
-        task = plan.world.task(selected.id)
-        player = make_agent(agent, world=plan.world, model=model)
-        ended = await run_episode(plan.world.open(task), player, plan.config.terms(plan.world), _unheard)
+        task = plan.setup.world.task(selected.id)
+        player = make_agent(agent, world=plan.setup.world, model=model)
+        ended = await run_episode(plan.setup.world.open(task), player, plan.setup.episode, _unheard)
         # A role whose system message changed would pass for another, whose first prompt needs no prefix.
         assert len(model.prompts) == AGENTS[agent], f"{agent} has other roles than are told apart here"
         found.append(_measured(ended.outcome == "won", model.prompts, count))

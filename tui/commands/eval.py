@@ -68,7 +68,7 @@ def evaluate(
         evaluate_plans(configuration, place, limits, dry_run=dry_run, as_json=as_json)
         return
     plan = make_run_spec(configuration)
-    check_budget(limits, configuration.settings, plan)
+    check_budget(limits, plan)
     folder = place or plan.default_folder
     for line in (*remarks(plan), *unheard(configuration.settings, plan)):
         terminal.note(line)
@@ -92,7 +92,7 @@ def _dry_run(configuration: Configuration, plan: RunSpec, folder: Path, as_json:
     set_by = [(key, configuration.origin(key)) for key in sorted(configuration.origins)]
     lines = [
         f"Would play {plan.selection} ({plan.config.split}) into {folder}",
-        _about_cost(configuration, plan, folder),
+        _about_cost(plan, folder),
         *about_rules(plan),
         "",
         json.dumps(plan.config.model_dump(mode="json"), indent=2),
@@ -104,12 +104,12 @@ def _dry_run(configuration: Configuration, plan: RunSpec, folder: Path, as_json:
     terminal.show(printable(line) for line in lines)
 
 
-def _about_cost(configuration: Configuration, plan: RunSpec, folder: Path) -> str:
+def _about_cost(plan: RunSpec, folder: Path) -> str:
     from agent.evaluation.runs.estimate import estimate
 
-    if plan.model is None:
+    if plan.setup.model is None:
         return "It calls no model."
-    about = estimate(plan, folder, configuration.settings.prices_of(plan.model))
+    about = estimate(plan, folder)
     return str(
         about or f"What it would cost cannot be told: no finished episode of {plan.config.agent} lies here or below runs."
     )

@@ -72,7 +72,7 @@ def explore(
     configuration = configure(flags)
     wish = Wish(episodes, curiosity, distiller, Size(chunk_steps, chunk_tokens), reply_tokens)
     exploration = plan_exploration(configuration, wish)
-    check_prices(limits, configuration.settings, exploration)
+    check_prices(limits, exploration)
     folder = place or exploration.default_folder
     for line in (*remarks(exploration.run), *unheard(configuration.settings, exploration.run)):
         terminal.note(line)

@@ -15,9 +15,9 @@ from tui.commands.running import carry_out, check_budget
 from worlds.errors import ConfigurationError, shown
 
 
-def check_prices(budget: Budget, settings: Settings, exploration: Exploration) -> None:
+def check_prices(budget: Budget, exploration: Exploration) -> None:
     """Raises ``ConfigurationError`` for a budget of money where the price of a model is not known."""
-    check_budget(budget, settings, exploration.run)
+    check_budget(budget, exploration.run)
     if budget.money is not None and exploration.model is not None and exploration.prices is None:
         name = exploration.learning.distiller
         raise ConfigurationError(
@@ -39,8 +39,6 @@ def play_exploration(
     sitting = RunOptions(
         workers=settings.workers,
         retry_errors=retry_errors,
-        time_limit=settings.timeout,
-        prices=settings.prices_of(exploration.run.model) if exploration.run.model else None,
         watcher=playing,
         beat=playing.beat,
         say=say,

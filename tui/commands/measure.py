@@ -66,7 +66,7 @@ def measure(
     measurement = plan_measurement(configuration, book, ids or (), alone=alone)
     folder = SweepFolder(place or measurement.default_folder)
     for trial in measurement.trials:
-        check_budget(limits, settings, trial.plan)
+        check_budget(limits, trial.plan)
     for line in remarks(measurement.trials[0].plan):
         terminal.note(line)
     if dry_run:
@@ -94,10 +94,10 @@ def _dry_run(measurement: Measurement, folder: SweepFolder, as_json: bool) -> No
         return
     lines = [f"Would play two runs into {folder.path}, which differ in {_measured(measurement)} alone."]
     for trial in measurement.trials:
-        plan, prices = trial.plan, trial.configuration.settings.prices_of(trial.plan.model or "")
+        plan = trial.plan
         lines += ["", f"{trial.arm}: {plan.selection} ({plan.config.split}) with {plan.config.agent}, {plan.config.model}"]
         lines += about_rules(plan) or ["Rules: none."]
-        lines.append(str(estimate(plan, folder.path / trial.folder, prices) or "What it would cost cannot be told yet."))
+        lines.append(str(estimate(plan, folder.path / trial.folder) or "What it would cost cannot be told yet."))
     terminal.show(printable(line) for line in lines)
 
 

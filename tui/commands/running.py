@@ -79,9 +79,9 @@ def _spread(numbers: Iterable[int]) -> str:
     return f"{ends[0]:,}" if ends[0] == ends[-1] else f"{ends[0]:,} to {ends[-1]:,}"
 
 
-def check_budget(budget: Budget, settings: Settings, plan: RunSpec) -> None:
+def check_budget(budget: Budget, plan: RunSpec) -> None:
     """Raises ``ConfigurationError`` for a budget of money where no price is known."""
-    if budget.money is not None and plan.model is not None and settings.prices_of(plan.model) is None:
+    if budget.money is not None and plan.setup.model is not None and plan.setup.prices is None:
         name = plan.config.model or ""
         raise ConfigurationError(
             f"--budget money: no price of {shown(name)} is known; write [prices.{_quoted(name)}] with input and output, each "
@@ -96,8 +96,6 @@ def play_round(round: Round, purse: BudgetTracker, told: Callable[[ProgressLine]
     sitting = RunOptions(
         workers=settings.workers,
         retry_errors=round.retry_errors,
-        time_limit=settings.timeout,
-        prices=settings.prices_of(plan.model) if plan.model else None,
         watcher=line,
         beat=line.beat,
         say=line.say,

@@ -26,7 +26,7 @@ def play_sweep(
     folder = SweepFolder(out if out is not None else sweep.default_folder)
     trials = tuple(plan_sweep(sweep, flags))
     for trial in trials:
-        check_budget(budget, trial.configuration.settings, trial.plan)
+        check_budget(budget, trial.plan)
     for remark in dict.fromkeys(remark for trial in trials for remark in remarks(trial.plan)):
         terminal.note(remark)
     if dry_run:
@@ -60,10 +60,9 @@ def _dry_run(folder: SweepFolder, trials: tuple[Trial, ...], *, as_json: bool) -
         return
     lines = [f"Would play {len(trials)} runs into {folder.path}", ""]
     for trial in trials:
-        config, settings = trial.plan.config, trial.configuration.settings
+        config, model = trial.plan.config, trial.plan.setup.model
         lines.append(f"{trial.arm}, seed {trial.seed}: {trial.plan.selection} ({config.split}) with {config.agent}")
         lines += [f"  {line}" for line in about_rules(trial.plan)]
-        prices = settings.prices_of(trial.plan.model) if trial.plan.model else None
-        about = estimate(trial.plan, folder.path / trial.folder, prices) if trial.plan.model else None
-        lines.append(f"  {about or ('What it would cost cannot be told yet.' if trial.plan.model else 'No calls of a model.')}")
+        about = estimate(trial.plan, folder.path / trial.folder) if model else None
+        lines.append(f"  {about or ('What it would cost cannot be told yet.' if model else 'No calls of a model.')}")
     terminal.show(printable(line) for line in lines)

@@ -71,13 +71,12 @@ def _checked(catalogue: Catalogue, task: Task, settings: Settings) -> GameConfig
 def check(game: GameConfig) -> None:
     """Raises a ``HousequestError`` where ``game`` could not begin. Nobody is called, and nothing stays open."""
     from agent.models.registry import parse_model
-    from tui.play.game import model_of, terms_of
 
-    terms = terms_of(game)
-    if game.model is not None:
-        if parse_model(game.model).kind in {"builtin", "scripted"}:
-            model_of(game)
+    setup = game.setup()
+    if setup.model is not None:
+        if parse_model(setup.model).kind in {"builtin", "scripted"}:
+            setup.make_model()
     elif game.agent == "expert":
-        game.world.expert(**terms.settings)
+        game.world.expert(**setup.episode.settings)
     if game.world.inline:
-        game.world.open(game.task, diagnosis="diagnosis" in terms.grants).close()
+        setup.open(game.task).close()

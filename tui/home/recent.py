@@ -207,7 +207,7 @@ def settings_for(started: Started, settings: Settings, recent: Recent) -> Settin
 
 def _model(started: Started, settings: Settings, recent: Recent) -> str | None:
     from agent.agents.registry import BUILTIN
-    from agent.evaluation.runs.spec import portable_name
+    from agent.setup import portable_name
 
     if started.model is None:
         return None
@@ -221,7 +221,7 @@ def _model(started: Started, settings: Settings, recent: Recent) -> str | None:
 
 
 def _rules(started: Started, settings: Settings, recent: Recent) -> str | None:
-    from agent.evaluation.runs.spec import read_rules
+    from agent.setup import read_rules
     from knowledge.library import SUFFIX
 
     if started.rules is None:

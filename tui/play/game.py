@@ -11,23 +11,20 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Literal
 
-from agent.agents.registry import make_agent, model_for, needs_model, resolve_settings, takes_rules
+from agent.agents.registry import model_for
 from agent.config import Settings
 from agent.episodes.events import CallTiming, Ended, Event
-from agent.episodes.loop import EpisodeConfig, EventListener, run_episode
+from agent.episodes.loop import EventListener, run_episode
 from agent.episodes.overseer import Proceed, Unattended
 from agent.episodes.record import EpisodeRecorder
-from agent.evaluation.runs.spec import habits_label, portable_name, read_rules, slug
-from agent.models.base import Model
-from agent.models.registry import make_model
+from agent.evaluation.runs.spec import slug
+from agent.setup import HUMAN, Setup, set_up
 from tui import terminal
 from tui.play.person import Person
 from tui.play.plain import Narrator
 from worlds.base import Task, World
 from worlds.errors import ConfigurationError, shown
 from worlds.paths import state_folder
-
-HUMAN = "human"
 
 MOST_LOOKED_AT = 10_000
 """Tasks of a split among which another of the same type is looked for."""
@@ -52,6 +49,10 @@ class GameConfig:
         """The model that the agent plays with; None where it needs none. Raises ``ConfigurationError`` where there is none."""
         return model_for(self.agent, self.settings.model, self.world.name)
 
+    def setup(self) -> Setup:
+        """How it is played, with every choice made. Raises ``ConfigurationError`` and ``KnowledgeError``."""
+        return set_up(self.settings, self.world, self.agent)
+
 
 class Paced(Unattended):
     """An overseer that only takes its time, so that a person can follow."""
@@ -75,17 +76,17 @@ def pause(speed: float) -> float:
 
 def play_game(game: GameConfig) -> Ended:
     """Play ``game`` to its end. Raises what the world, the model and the configuration raise before it begins."""
-    terms = terms_of(game)
-    if game.settings.rules and terms.choice is None:
+    setup = game.setup()
+    if game.settings.rules and setup.rules is None:
         terminal.note(f"The agent {game.agent!r} takes no rules; it plays without {shown(game.settings.rules)}.\n")
     path = record_file(game.task, game.agent) if game.record else None
     try:
         if game.agent != HUMAN:
-            return asyncio.run(_play(game, terms, path))
+            return asyncio.run(_play(game, setup, path))
         # A person is waited for in the loop itself: asyncio.run would take Ctrl-C for a wish to cancel, and go on waiting.
         loop = asyncio.new_event_loop()
         try:
-            return loop.run_until_complete(_play(game, terms, path))
+            return loop.run_until_complete(_play(game, setup, path))
         finally:
             loop.close()
     finally:
@@ -93,15 +94,13 @@ def play_game(game: GameConfig) -> Ended:
             _tell_record(path)
 
 
-async def _play(game: GameConfig, terms: EpisodeConfig, path: Path | None) -> Ended:
+async def _play(game: GameConfig, setup: Setup, path: Path | None) -> Ended:
     look = terminal.look()
-    env = game.world.open(game.task, diagnosis="diagnosis" in terms.grants)
-    model = model_of(game)
+    env = setup.open(game.task)
+    model = setup.make_model()
     try:
         person = Person(game.world, env, look)
-        agent = make_agent(
-            game.agent, world=game.world, model=model, settings=terms.settings, seed=terms.seed, question=person.ask
-        )
+        agent = setup.make_agent(model, person.ask)
         narrator = Narrator(look, typed=game.agent == HUMAN and terminal.interactive())
         overseer = Paced(game.speed) if game.speed is not None else None
         with _recorder(path) as record:
@@ -111,7 +110,7 @@ async def _play(game: GameConfig, terms: EpisodeConfig, path: Path | None) -> En
                 if isinstance(event, Event):
                     terminal.show(narrator.lines(event))
 
-            return await run_episode(env, agent, terms, listen, overseer)
+            return await run_episode(env, agent, setup.episode, listen, overseer)
     finally:
         env.close()
         if model is not None:
@@ -159,35 +158,6 @@ def _tell_record(path: Path) -> None:
         terminal.note(f"\nRecorded in {path}")
     elif part.exists():
         terminal.note(f"\nRecorded as far as it went in {part}")
-
-
-def terms_of(game: GameConfig) -> EpisodeConfig:
-    """On what terms ``game`` is played. Raises ``ConfigurationError`` and ``KnowledgeError``."""
-    settings = game.settings
-    rules = read_rules(settings.rules, settings.rules_budget) if settings.rules else None
-    if not (takes_rules(game.agent) or game.agent == HUMAN):
-        rules = None
-    model = game.model
-    return EpisodeConfig(
-        engine=game.world.engine,
-        grants=frozenset(settings.grant),
-        max_turns=settings.max_steps,
-        seed=settings.seed or 0,
-        model=portable_name(model) if model else None,
-        rules=rules.label if rules else None,
-        habits=habits_label(settings.habits, game.world),
-        choice=rules.choice if rules else None,
-        settings=resolve_settings(game.agent, settings.settings_of(game.agent)),
-        inline=game.world.inline,
-    )
-
-
-def model_of(game: GameConfig, name: str | None = None) -> Model | None:
-    """The model named ``name``, else the configured one; None where the agent needs none. Raises ``ConfigurationError``."""
-    if not needs_model(game.agent):
-        return None
-    name = model_for(game.agent, name or game.settings.model, game.world.name)
-    return make_model(name, timeout=game.settings.timeout) if name else None
 
 
 def another(game: GameConfig) -> GameConfig:

@@ -33,11 +33,10 @@ from agent.episodes.overseer import (
     Verdict,
 )
 from agent.episodes.resume import resume_episode
-from agent.evaluation.runs.spec import portable_name
 from agent.models.base import Model
 from tui.background import aside
-from tui.play.game import HUMAN, GameConfig, model_of
-from tui.play.setup import Table, agent_of, lay, recorder
+from tui.play.game import HUMAN, GameConfig
+from tui.play.setup import Table, lay, recorder
 from tui.play.status import CALM, PACES, Seat, Status, Waiting
 from worlds.errors import HousequestError
 
@@ -179,10 +178,10 @@ class Session:
 
         Raises ``ConfigurationError`` for what is no model.
         """
-        agent = await aside(partial(self._other_agent, name))
+        agent, model = await aside(partial(self._other_agent, name))
         if self.status.playing:
-            self._change = Change(agent, portable_name(name))
-            self._set(model=self._change.model)
+            self._change = Change(agent, model)
+            self._set(model=model)
             if self.status.waiting == "deciding":
                 self._interrupted.set()
             self._stirred.set()
@@ -343,17 +342,18 @@ class Session:
             opening.add_done_callback(_put_away)
             raise
         self._use(table.model)
-        self._set(model=table.terms.model)
+        self._set(model=table.setup.episode.model)
         _settle()
         return table
 
     def _use(self, model: Model | None) -> None:
         self._models += [model] if model is not None else []
 
-    def _other_agent(self, model_name: str) -> Agent:
-        model = model_of(self.game, model_name)
+    def _other_agent(self, model_name: str) -> tuple[Agent, str]:
+        setup = self.game.setup().with_model(model_name)
+        model = setup.make_model()
         self._use(model)
-        return agent_of(self.game, model, self._ask)
+        return setup.make_agent(model, self._ask), setup.episode.model or model_name
 
     async def _play(self, table: Table) -> None:
         with ExitStack() as files:
@@ -363,12 +363,12 @@ class Session:
                 self._tell(told)
             recorded = [told for told in table.recorded if isinstance(told, Event)]
             if not recorded:
-                await run_episode(table.env, table.agent, table.terms, self._hear, self)
+                await run_episode(table.env, table.agent, table.setup.episode, self._hear, self)
                 return
             await resume_episode(
                 table.env,
-                partial(agent_of, self.game),
-                table.terms,
+                table.setup.make_agent,
+                table.setup.episode,
                 recorded,
                 self._hear,
                 self,

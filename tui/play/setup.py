@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.agents.human import Question
-from agent.agents.registry import make_agent, needs_model, resolve_settings
+from agent.agents.registry import needs_model
 from agent.base import Agent
 from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig
 from agent.episodes.record import EpisodeRecorder, read_played
 from agent.models.base import Model
-from tui.play.game import GameConfig, clock_file, model_of, record_file, terms_of
+from agent.setup import Setup
+from tui.play.game import GameConfig, clock_file, record_file
 from worlds.base import Env
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A house, a player and the terms. ``recorded`` is what was played of it before, with the clocks."""
+    """What a game is played with. ``recorded`` is what was played of it before, with the clocks."""
 
+    setup: Setup
     env: Env
     agent: Agent
     model: Model | None
-    terms: EpisodeConfig
     recorded: tuple[Event | CallTiming, ...] = ()
 
 
@@ -33,18 +33,11 @@ def lay(game: GameConfig, question: Question, resume: Path | None = None) -> Tab
 
     Raises what the world, the model, the record and the configuration raise.
     """
-    terms = terms_of(game)
+    setup = game.setup()
     recorded = tuple(read_played(resume, clock_file(resume))) if resume else ()
-    model = model_of(game)
-    agent = agent_of(game, model, question)
-    return Table(game.world.open(game.task, diagnosis="diagnosis" in terms.grants), agent, model, terms, recorded)
-
-
-def agent_of(game: GameConfig, model: Model | None, question: Question | None) -> Agent:
-    """The agent of ``game``, thinking with ``model``. Raises ``ConfigurationError``."""
-    settings = game.settings
-    given = resolve_settings(game.agent, settings.settings_of(game.agent))
-    return make_agent(game.agent, world=game.world, model=model, settings=given, seed=settings.seed or 0, question=question)
+    model = setup.make_model()
+    agent = setup.make_agent(model, question)
+    return Table(setup, setup.open(game.task), agent, model, recorded)
 
 
 def recorder(game: GameConfig, resume: Path | None, files: ExitStack) -> EpisodeRecorder:

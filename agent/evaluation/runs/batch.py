@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from agent.base import Agent, RequiresCapabilities
-from agent.config import Prices
+from agent.base import RequiresCapabilities
 from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.episodes.loop import run_episode
 from agent.episodes.record import EpisodeRecorder, cut_off_end, read_episode
 from agent.episodes.resume import resume_episode
 from agent.evaluation.analysis.metrics import Summary, summarise
@@ -24,7 +23,8 @@ from agent.evaluation.runs.metered import MeteredModel
 from agent.evaluation.runs.result import Result, Selected, Tally
 from agent.evaluation.runs.spec import RunSpec
 from agent.models.base import Model
-from worlds.base import Step, Task, World
+from agent.setup import Setup
+from worlds.base import Step, Task
 from worlds.errors import ConfigurationError
 from worlds.wrappers import Wrapper
 
@@ -57,17 +57,14 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 class RunOptions:
     """How a run is played this time; nothing of it is part of what the run is.
 
-    ``workers`` episodes are in flight. With ``retry_errors``, episodes that errored are played again. ``time_limit`` is a
-    model's, for one attempt at a call, in seconds. ``model`` stands in for the one that the plan names, and stays the
-    caller's to close. ``prices`` are those of the model's tokens. ``watcher`` is told of every finished episode, and
-    every ``beat`` seconds besides; ``say`` is told what a person should know.
+    ``workers`` episodes are in flight. With ``retry_errors``, episodes that errored are played again. ``model`` replaces
+    the one that the spec names, and the caller closes it. ``watcher`` hears of every finished episode, and every ``beat``
+    seconds besides; ``say`` shows a person a message.
     """
 
     workers: int = 1
     retry_errors: bool = False
-    time_limit: float = 60.0
     model: Model | None = None
-    prices: Prices | None = None
     watcher: Watcher | None = None
     beat: float | None = None
     say: Callable[[str], None] | None = None
@@ -85,16 +82,16 @@ async def run_batch(
     sitting, purse = sitting or RunOptions(), purse or BudgetTracker()
     run = RunFolder(folder)
     tasks = plan.manifest.tasks
-    model = sitting.model or _make_model(plan.model, sitting.time_limit)
+    model = sitting.model or plan.setup.make_model()
     try:
-        metered = None if model is None else MeteredModel(model, purse, sitting.prices)
+        metered = None if model is None else MeteredModel(model, purse, plan.setup.prices)
         batch = _Batch(run, plan, metered, sitting, purse)
         if isinstance(batch.agent, RequiresCapabilities):
             await batch.agent.check()
         with run.locked():
             run.begin(plan.manifest)
             standing = _standing(run, tasks)
-            purse.add(used_before(run, tasks, standing, sitting.prices))
+            purse.add(used_before(run, tasks, standing, plan.setup.prices))
             results = [result for result in standing if not (sitting.retry_errors and result.outcome == "error")]
             run.rewrite(results)
             await batch.play(results)
@@ -110,21 +107,6 @@ async def run_batch(
     finally:
         if model is not None and sitting.model is None:
             await model.aclose()
-
-
-def _make_model(name: str | None, timeout: float) -> Model | None:
-    if name is None:
-        return None
-    from agent.models.registry import make_model
-
-    return make_model(name, timeout=timeout)
-
-
-def _make_agent(plan: RunSpec, model: Model | None) -> Agent:
-    from agent.agents.registry import make_agent
-
-    config = plan.config
-    return make_agent(config.agent, world=plan.world, model=model, settings=config.settings, seed=config.seed)
 
 
 def _standing(run: RunFolder, tasks: tuple[Selected, ...]) -> list[Result]:
@@ -143,9 +125,8 @@ class _Batch:
         self._run = run
         self._plan = plan
         self._model = model
-        self.agent = _make_agent(plan, model)
-        self._world = plan.world
-        self._terms = plan.config.terms(plan.world)
+        self.agent = plan.setup.make_agent(model)
+        self._setup = plan.setup
         self._sitting = sitting
         self._purse = purse
         self._results: list[Result] = []
@@ -206,7 +187,7 @@ class _Batch:
             self._run.clock(selected, 0.0)
         for event in recorded:
             tally(event)
-        env = _Opening(self._world, task, self._terms)
+        env = _Opening(self._setup, task)
         path = self._run.episode(selected)
         with EpisodeRecorder(path, clock=clock, label=episode_name(selected), resume=bool(recorded)) as recorder:
 
@@ -216,11 +197,9 @@ class _Batch:
 
             try:
                 if recorded:
-                    await resume_episode(
-                        env, lambda model, _: _make_agent(self._plan, model), self._terms, recorded, listen, model=self._model
-                    )
+                    await resume_episode(env, self._setup.make_agent, self._setup.episode, recorded, listen, model=self._model)
                 else:
-                    await run_episode(env, self.agent, self._terms, listen)
+                    await run_episode(env, self.agent, self._setup.episode, listen)
             finally:
                 env.close()
                 self._run.clock(selected, time.monotonic() - begun, resumed=bool(recorded))
@@ -259,10 +238,9 @@ class _Batch:
 class _Opening(Wrapper):
     """An env that is opened by its reset, so that a game that cannot be opened is an episode that errored."""
 
-    def __init__(self, world: World, task: Task, terms: EpisodeConfig) -> None:
-        self._world = world
+    def __init__(self, setup: Setup, task: Task) -> None:
+        self._setup = setup
         self._task = task
-        self._diagnosis = "diagnosis" in terms.grants
         self._open = False
 
     @property
@@ -270,7 +248,7 @@ class _Opening(Wrapper):
         return self._task
 
     def reset(self) -> Step:
-        self.env = self._world.open(self._task, diagnosis=self._diagnosis)
+        self.env = self._setup.open(self._task)
         self._open = True
         return self.env.reset()
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from agent.config import Prices
 from agent.evaluation.runs.cost import Tokens, cost, money
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result
@@ -43,7 +42,7 @@ class Estimate:
         )
 
 
-def estimate(plan: RunSpec, folder: Path, prices: Prices | None, runs: Path = Path("runs")) -> Estimate | None:
+def estimate(plan: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate | None:
     """What is left of ``plan`` in ``folder`` would cost; None where no run there or below ``runs`` says anything of it.
 
     The run that is most alike counts: this one, else one of the same agent, settings and model, of the same agent and model, of
@@ -74,6 +73,7 @@ def estimate(plan: RunSpec, folder: Path, prices: Prices | None, runs: Path = Pa
         _scaled([result.prompt_tokens or 0 for result in told], left),
         _scaled([result.completion_tokens or 0 for result in told], left),
     )
+    prices = plan.setup.prices
     priced = cost(tokens, prices) if prices is not None else None
     return Estimate(left, source, episodes, _scaled([result.calls for result in told], left), tokens, priced)
 

@@ -7,28 +7,20 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict
 
-from agent.config import RULES_BUDGET, Configuration, Grant, Scalar, check_habits, world_of
-from agent.episodes.loop import EpisodeConfig
+from agent.config import Configuration, Grant, Scalar, check_habits
 from agent.evaluation.runs.result import Selected
 from agent.evaluation.runs.selection import Selection, select
-from knowledge.rules import Kind
+from agent.setup import HUMAN, FrozenRules, Setup, file_digest, set_up
 from worlds.base import World
 from worlds.errors import ConfigurationError
 from worlds.paths import given_path
-
-if TYPE_CHECKING:
-    from knowledge.choosing import RuleBudget
-    from knowledge.rulebook import Rulebook
-    from knowledge.rules import Rule
 
 SCHEMA = 1
 
@@ -37,59 +29,6 @@ _OTHER = re.compile(r"[^A-Za-z0-9_.-]+")
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class FrozenRule(_Frozen):
-    """A rule that may be told, and by what it is chosen."""
-
-    id: str
-    statement: str
-    kind: Kind | None = None
-    types: tuple[str, ...] = ()
-    objects: tuple[str, ...] = ()
-
-
-class FrozenRules(_Frozen):
-    """The rules that the agent may be told: the book's name and digest, its accepted rules, and how many tokens an episode has
-    for them. ``part`` says in a few words where others of its rules are meant. A run from before there was a ``budget`` has
-    None, and was told all at once.
-    """
-
-    file: str
-    sha256: str
-    part: str = ""
-    budget: int | None = None
-    rules: tuple[FrozenRule, ...]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _earlier(cls, value: object) -> object:
-        """A manifest from before rules were chosen has their statements alone."""
-        if not isinstance(value, dict) or "statements" not in value:
-            return cast("object", value)
-        fields = cast("dict[str, object]", value)
-        statements = cast("list[object]", fields["statements"]) if isinstance(fields["statements"], list) else []
-        rules = [{"id": f"rule-{number}", "statement": each} for number, each in enumerate(statements, 1)]
-        return {**{key: fields[key] for key in fields if key != "statements"}, "rules": rules}
-
-    @property
-    def label(self) -> str:
-        """The rulebook in a word, for an episode's record."""
-        return f"{self.file}@{self.sha256[:12]} {self.part}".rstrip()
-
-    @property
-    def statements(self) -> tuple[str, ...]:
-        """What the rules say."""
-        return tuple(rule.statement for rule in self.rules)
-
-    @property
-    def choice(self) -> RuleBudget:
-        """The same as what is chosen from."""
-        from knowledge.choosing import RuleBudget
-        from knowledge.rules import Rule
-
-        chosen = (Rule(each.id, each.statement, each.kind, each.types, each.objects) for each in self.rules)
-        return RuleBudget(tuple(chosen), self.budget or RULES_BUDGET)
 
 
 class RunConfig(_Frozen):
@@ -115,22 +54,6 @@ class RunConfig(_Frozen):
     grants: tuple[Grant, ...]
     max_turns: int
     curiosity: float | None = None
-
-    def terms(self, world: World) -> EpisodeConfig:
-        """On what terms each episode of the run is played."""
-        return EpisodeConfig(
-            engine=world.engine,
-            grants=frozenset(self.grants),
-            max_turns=self.max_turns,
-            seed=self.seed,
-            model=self.model,
-            rules=self.rules.label if self.rules else None,
-            choice=self.rules.choice if self.rules else None,
-            habits=habits_label(self.habits, world),
-            settings=self.settings,
-            inline=world.inline,
-            curiosity=self.curiosity,
-        )
 
 
 class Versions(_Frozen):
@@ -160,12 +83,11 @@ class Manifest(_Frozen):
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """A run that can begin: its manifest, and the world, tasks and model that it is played with."""
+    """A run that can begin: its manifest, its tasks, and how they are played."""
 
     manifest: Manifest
-    world: World
+    setup: Setup
     selection: Selection
-    model: str | None
 
     @property
     def config(self) -> RunConfig:
@@ -182,27 +104,21 @@ class RunSpec:
 
 
 def make_run_spec(configuration: Configuration, *, curiosity: float | None = None, rules: FrozenRules | None = None) -> RunSpec:
-    """Make every choice that ``configuration`` leaves open; ``curiosity`` is an exploration's, and ``rules`` come before those
-    that are configured.
+    """Make every choice that ``configuration`` leaves open; ``curiosity`` and ``rules`` are those of `agent.setup.set_up`.
 
     Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
     from agent.agents.examples import store_digests
-    from agent.agents.registry import DEFAULT_AGENT, model_for, resolve_settings, takes_rules
     from agent.roles.base import prompt_hashes
 
     settings = configuration.settings
-    agent = settings.agent or DEFAULT_AGENT
-    if agent == "human":
+    if settings.agent == HUMAN:
         raise ConfigurationError("The agent 'human' is nobody without a terminal; use `housequest play --agent human`.")
-    model = model_for(agent, settings.model, settings.world)
-    world = world_of(settings)
+    setup = set_up(settings, rules=rules, curiosity=curiosity)
+    world, episode = setup.world, setup.episode
     split = settings.split or default_split(world)
     check_habits(settings.habits, split)
-    seed = settings.seed or 0
-    selection = select(world, split, settings.type, settings.limit, settings.sample, seed)
-    if rules is None and settings.rules:
-        rules = read_rules(settings.rules, settings.rules_budget)
+    selection = select(world, split, settings.type, settings.limit, settings.sample, episode.seed)
     config = RunConfig(
         world=settings.world,
         engine=settings.engine,
@@ -212,91 +128,32 @@ def make_run_spec(configuration: Configuration, *, curiosity: float | None = Non
         sample=settings.sample,
         goals=settings.goals,
         habits=given_path(settings.habits).name if settings.habits else None,
-        seed=seed,
-        agent=agent,
-        settings=resolve_settings(agent, settings.settings_of(agent)),
-        model=portable_name(model) if model else None,
-        script_sha256=file_digest(model) if model else None,
-        rules=rules if takes_rules(agent) else None,
+        seed=episode.seed,
+        agent=setup.agent,
+        settings=dict(episode.settings),
+        model=episode.model,
+        script_sha256=file_digest(setup.model) if setup.model else None,
+        rules=setup.rules,
         grants=tuple(sorted(set(settings.grant))),
-        max_turns=settings.max_steps,
+        max_turns=episode.max_turns,
         curiosity=curiosity,
     )
     manifest = Manifest(
-        housequest=_version("housequest") or "0",
+        housequest=installed_version("housequest") or "0",
         configuration=config,
         engine=world.engine,
         data=world.fingerprint(split),
         prompts=prompt_hashes() | store_digests(world, config.settings),
         of=selection.of,
         tasks=tuple(Selected.of(task) for task in selection.tasks),
-        versions=Versions(python=platform.python_version(), openai=_version("openai")),
+        versions=Versions(python=platform.python_version(), openai=installed_version("openai")),
     )
-    return RunSpec(manifest, world, selection, model)
+    return RunSpec(manifest, setup, selection)
 
 
 def default_split(world: World) -> str:
     """The split that is evaluated unless told otherwise: valid_seen where the world has it, else its first."""
     return "valid_seen" if world.name == "alfworld" else world.splits()[0]
-
-
-def read_rules(name: str, budget: int = RULES_BUDGET) -> FrozenRules:
-    """The accepted rules of the rulebook ``name``, one of the library's or a file. Raises ``KnowledgeError``."""
-    from knowledge.library import library
-    from knowledge.rules import accepted
-
-    book = library().open(name)
-    return frozen_rules(book, accepted(book.rules), budget)
-
-
-def frozen_rules(book: Rulebook, rules: Iterable[Rule], budget: int, part: str = "") -> FrozenRules:
-    """``rules`` of a ``book`` that was read, as a run keeps them."""
-    listed = (
-        FrozenRule(id=one.id, statement=one.statement, kind=one.kind, types=one.types, objects=one.objects) for one in rules
-    )
-    return FrozenRules(file=book.path.name, sha256=book.read or "", part=part, budget=budget, rules=tuple(listed))
-
-
-def habits_label(file: str | None, world: World) -> str | None:
-    """The habits of ``file`` that ``world`` was made with, in a word, for an episode's record."""
-    return None if file is None else f"{Path(file).name}@{world.fingerprint('generated')[:12]}"
-
-
-def portable_name(model: str) -> str:
-    """A model's name without the host or the folder where it happens to be; of a llama: model, with the runtime that plays it,
-    since another one may reply otherwise. Raises ``ConfigurationError``, also where no runtime is installed."""
-    from agent.models.llama.model import chosen_runtime
-    from agent.models.llama.options import written
-    from agent.models.registry import parse_model
-
-    parsed = parse_model(model)
-    if not parsed.name:
-        return parsed.kind
-    if parsed.kind == "llama":
-        settled = replace(parsed.options, runtime=chosen_runtime(parsed.options))
-        return f"llama:{Path(parsed.name).name}?{written(settled, placeless=True)}"
-    return f"{parsed.kind}:{parsed.name if parsed.kind == 'openai' else Path(parsed.name).name}"
-
-
-def file_digest(model: str) -> str | None:
-    """What tells a model's file from another: the sha256 of a script or of the built-in model's file, `fingerprint` of a GGUF
-    file's weights; None of other models."""
-    from agent.models.registry import parse_model
-
-    parsed = parse_model(model)
-    if parsed.kind == "builtin":
-        from agent.models.builtin.file import SHIPPED, digest
-
-        return digest(given_path(parsed.name) if parsed.name else SHIPPED)
-    if parsed.kind == "llama":
-        from agent.models.llama.gguf import fingerprint
-
-        return fingerprint(given_path(parsed.name))
-    if parsed.kind == "scripted":
-        from agent.models.scripted import read_script
-
-        return sha256(read_script(given_path(parsed.name))).hexdigest()
-    return None
 
 
 def slug(text: str, longest: int = 120) -> str:
@@ -305,7 +162,8 @@ def slug(text: str, longest: int = 120) -> str:
     return kept.strip("-.")[:longest].rstrip("-.") or "x"
 
 
-def _version(distribution: str) -> str | None:
+def installed_version(distribution: str) -> str | None:
+    """The version of an installed distribution; None where it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -13,8 +13,9 @@ from agent.episodes.events import RulesShown
 from agent.episodes.record import read_episode
 from agent.evaluation.analysis.compare import Comparison, compare, read_for_comparison
 from agent.evaluation.render.report import PriceList
-from agent.evaluation.runs.spec import frozen_rules, make_run_spec, slug
+from agent.evaluation.runs.spec import make_run_spec, slug
 from agent.evaluation.runs.sweep import SweepFolder, Trial
+from agent.setup import frozen_rules
 from knowledge.library import library
 from knowledge.rules import Rule, accepted
 from worlds.errors import ConfigurationError, shown

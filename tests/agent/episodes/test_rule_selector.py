@@ -15,10 +15,11 @@ from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.record import read_episode
 from agent.episodes.resume import resume_episode
 from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.spec import Manifest, RunSpec, make_run_spec, read_rules
+from agent.evaluation.runs.spec import Manifest, RunSpec, make_run_spec
 from agent.models.registry import make_model
 from agent.models.scripted import load_script
 from agent.roles.brief import LONGEST_LINE
+from agent.setup import read_rules
 from tests.agent.episodes.attending import Moody
 from tests.backends.policy import Solver
 from worlds.base import Env, Task, World

@@ -39,12 +39,13 @@ def server(running: Server) -> Server:
 
 def plan(folder: Path, server: Server | None, **flags: object) -> RunSpec:
     agent = {"agent": "react", "model": server.model()} if server else {"agent": "expert"}
-    return make_run_spec(configure({"split": "generated", "limit": 6, "max_steps": 5, **agent, **flags}, folder))
+    spec = make_run_spec(configure({"split": "generated", "limit": 6, "max_steps": 5, **agent, **flags}, folder))
+    return replace(spec, setup=replace(spec.setup, prices=PRICES))
 
 
 def play(planned: RunSpec, folder: Path, budget: Budget, **sitting: object) -> Summary:
     purse = BudgetTracker(budget)
-    settings = RunOptions(workers=3, prices=PRICES)
+    settings = RunOptions(workers=3)
     return asyncio.run(run_batch(planned, folder, replace(settings, **sitting), purse))  # pyright: ignore[reportArgumentType]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,19 +38,21 @@ def plan(folder: Path, server: Server, **flags: object) -> RunSpec:
 
 def test_nothing_is_known_of_an_agent_that_never_played(tmp_path: Path, server: Server) -> None:
     runs = tmp_path / "runs"
-    assert estimate(plan(tmp_path, server), runs / "a", None, runs) is None
+    assert estimate(plan(tmp_path, server), runs / "a", runs) is None
     asyncio.run(run_batch(plan(tmp_path, server, agent="expert"), runs / "expert"))
-    assert estimate(plan(tmp_path, server), runs / "a", None, runs) is None
+    assert estimate(plan(tmp_path, server), runs / "a", runs) is None
     (runs / "broken").mkdir()
     (runs / "broken" / "run.json").write_text("{")
-    assert estimate(plan(tmp_path, server), runs / "a", None, runs) is None
+    assert estimate(plan(tmp_path, server), runs / "a", runs) is None
 
 
 def test_another_run_of_the_agent_tells_of_all_tasks(tmp_path: Path, server: Server) -> None:
     runs = tmp_path / "runs"
     asyncio.run(run_batch(plan(tmp_path, server, limit=1), runs / "one"))
     prompt = sum(len(request.text.split()) for request in server.requests)
-    found = estimate(plan(tmp_path, server), runs / "all", Prices(input=1_000_000, output=0), runs)
+    spec = plan(tmp_path, server)
+    priced = replace(spec, setup=replace(spec.setup, prices=Prices(input=1_000_000, output=0)))
+    found = estimate(priced, runs / "all", runs)
     assert found is not None
     assert (found.left, found.episodes, found.calls, found.source) == (3, 1, 12, runs / "one")
     assert found.tokens == Tokens(3 * prompt, 3 * 4 * 6)
@@ -62,6 +65,6 @@ def test_the_run_itself_comes_first_and_what_is_done_costs_nothing_more(tmp_path
     asyncio.run(run_batch(plan(tmp_path, server, model=server.model("other")), runs / "other"))
     with pytest.raises(Stopped):
         asyncio.run(run_batch(planned, runs / "mine", None, BudgetTracker(Budget(calls=6))))
-    found = estimate(planned, runs / "mine", None, runs)
+    found = estimate(planned, runs / "mine", runs)
     assert found is not None
     assert (found.source, found.episodes, found.left, found.calls, found.cost) == (runs / "mine", 1, 2, 8, None)

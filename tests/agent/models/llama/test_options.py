@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.runs.spec import portable_name
 from agent.models.llama.model import chosen_runtime
 from agent.models.llama.options import LlamaOptions, parse_options, split_name, written
 from agent.models.registry import parse_model
+from agent.setup import portable_name
 from worlds.errors import ConfigurationError
 
 FILES = st.none() | st.text(st.characters(exclude_categories=["C"]), min_size=1, max_size=20)

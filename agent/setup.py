@@ -1,0 +1,226 @@
+"""How a world is played: agent, model, rules and settings resolved once, for play, eval, explore and measure alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from agent.config import RULES_BUDGET, Prices, Settings, world_of
+from agent.episodes.loop import EpisodeConfig
+from knowledge.rules import Kind
+from worlds.base import Env, Task, World
+from worlds.paths import given_path
+
+if TYPE_CHECKING:
+    from agent.agents.human import Question
+    from agent.base import Agent
+    from agent.models.base import Model
+    from knowledge.choosing import RuleBudget
+    from knowledge.rulebook import Rulebook
+    from knowledge.rules import Rule
+
+HUMAN = "human"
+
+
+class FrozenRule(BaseModel):
+    """A rule that the agent may be shown, and by what it is chosen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    statement: str
+    kind: Kind | None = None
+    types: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+
+
+class FrozenRules(BaseModel):
+    """The rules that the agent may be shown, as a run's record keeps them.
+
+    ``file`` and ``sha256`` name the book, ``part`` says which of its rules where it is not all accepted ones, ``budget`` is in
+    tokens an episode. A run from before rules were chosen has a budget of None and showed all at once.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str
+    sha256: str
+    part: str = ""
+    budget: int | None = None
+    rules: tuple[FrozenRule, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _earlier(cls, value: object) -> object:
+        """A manifest from before rules were chosen has their statements alone."""
+        if not isinstance(value, dict) or "statements" not in value:
+            return cast("object", value)
+        fields = cast("dict[str, object]", value)
+        statements = cast("list[object]", fields["statements"]) if isinstance(fields["statements"], list) else []
+        rules = [{"id": f"rule-{number}", "statement": each} for number, each in enumerate(statements, 1)]
+        return {**{key: fields[key] for key in fields if key != "statements"}, "rules": rules}
+
+    @property
+    def label(self) -> str:
+        """The rulebook in a word, for an episode's record."""
+        return f"{self.file}@{self.sha256[:12]} {self.part}".rstrip()
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """What the rules say."""
+        return tuple(rule.statement for rule in self.rules)
+
+    @property
+    def choice(self) -> RuleBudget:
+        """The rules with their budget, to choose from."""
+        from knowledge.choosing import RuleBudget
+        from knowledge.rules import Rule
+
+        rules = (Rule(each.id, each.statement, each.kind, each.types, each.objects) for each in self.rules)
+        return RuleBudget(tuple(rules), self.budget or RULES_BUDGET)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Who plays ``world`` and how, with every choice made.
+
+    ``model`` is its whole name, with its address; None where the agent needs none. ``timeout`` limits one attempt at a call of
+    it, in seconds; ``prices`` are those of its tokens. ``episode`` is what each episode is played and recorded with.
+    """
+
+    world: World
+    agent: str
+    model: str | None
+    rules: FrozenRules | None
+    episode: EpisodeConfig
+    timeout: float = 60.0
+    prices: Prices | None = None
+
+    def make_model(self) -> Model | None:
+        """Make the model; close it when done. None where the agent needs none. Raises ``ConfigurationError``."""
+        if self.model is None:
+            return None
+        from agent.models.registry import make_model
+
+        return make_model(self.model, timeout=self.timeout)
+
+    def make_agent(self, model: Model | None, question: Question | None = None) -> Agent:
+        """Make the agent; ``question`` asks a person. Raises ``ConfigurationError``."""
+        from agent.agents.registry import make_agent
+
+        settings, seed = self.episode.settings, self.episode.seed
+        return make_agent(self.agent, world=self.world, model=model, settings=settings, seed=seed, question=question)
+
+    def open(self, task: Task) -> Env:
+        """A new env over ``task``. Raises ``GameError`` and ``Unsupported``."""
+        return self.episode.open(self.world, task)
+
+    def with_model(self, name: str) -> Setup:
+        """The same with another model, from now on. Raises ``ConfigurationError`` where the agent cannot use it."""
+        from agent.agents.registry import model_for
+
+        model = model_for(self.agent, name, self.world.name)
+        return replace(self, model=model, episode=replace(self.episode, model=portable_name(model) if model else None))
+
+
+def set_up(
+    settings: Settings,
+    world: World | None = None,
+    agent: str | None = None,
+    *,
+    rules: FrozenRules | None = None,
+    curiosity: float | None = None,
+) -> Setup:
+    """Make every choice that ``settings`` leave open about how a world is played.
+
+    ``world`` and ``agent`` are made from ``settings`` unless given; ``rules`` replace the configured rulebook, ``curiosity`` is
+    the probability that chance plays a turn. Raises ``ConfigurationError`` and ``KnowledgeError``.
+    """
+    from agent.agents.registry import DEFAULT_AGENT, model_for, resolve_settings, takes_rules
+
+    agent = agent or settings.agent or DEFAULT_AGENT
+    model = model_for(agent, settings.model, world.name if world else settings.world)
+    world = world or world_of(settings)
+    if rules is None and settings.rules:
+        rules = read_rules(settings.rules, settings.rules_budget)
+    if not takes_rules(agent) and agent != HUMAN:
+        rules = None
+    episode = EpisodeConfig(
+        engine=world.engine,
+        grants=frozenset(settings.grant),
+        max_turns=settings.max_steps,
+        seed=settings.seed or 0,
+        model=portable_name(model) if model else None,
+        rules=rules.label if rules else None,
+        choice=rules.choice if rules else None,
+        habits=habits_label(settings.habits, world),
+        settings=resolve_settings(agent, settings.settings_of(agent)),
+        inline=world.inline,
+        curiosity=curiosity,
+    )
+    prices = settings.prices_of(model) if model else None
+    return Setup(world, agent, model, rules, episode, settings.timeout, prices)
+
+
+def read_rules(name: str, budget: int = RULES_BUDGET) -> FrozenRules:
+    """The accepted rules of the rulebook ``name``, one of the library's or a file. Raises ``KnowledgeError``."""
+    from knowledge.library import library
+    from knowledge.rules import accepted
+
+    book = library().open(name)
+    return frozen_rules(book, accepted(book.rules), budget)
+
+
+def frozen_rules(book: Rulebook, rules: Iterable[Rule], budget: int, part: str = "") -> FrozenRules:
+    """``rules`` of a ``book`` that was read, as a run keeps them."""
+    listed = (
+        FrozenRule(id=one.id, statement=one.statement, kind=one.kind, types=one.types, objects=one.objects) for one in rules
+    )
+    return FrozenRules(file=book.path.name, sha256=book.read or "", part=part, budget=budget, rules=tuple(listed))
+
+
+def habits_label(file: str | None, world: World) -> str | None:
+    """The habits of ``file`` that ``world`` was made with, in a word, for an episode's record."""
+    return None if file is None else f"{Path(file).name}@{world.fingerprint('generated')[:12]}"
+
+
+def portable_name(model: str) -> str:
+    """A model's name without the host or folder, which are the machine's. That of a llama: model names the runtime too, since
+    another one may reply otherwise. Raises ``ConfigurationError``, also where no runtime is installed."""
+    from agent.models.llama.model import chosen_runtime
+    from agent.models.llama.options import written
+    from agent.models.registry import parse_model
+
+    parsed = parse_model(model)
+    if not parsed.name:
+        return parsed.kind
+    if parsed.kind == "llama":
+        settled = replace(parsed.options, runtime=chosen_runtime(parsed.options))
+        return f"llama:{Path(parsed.name).name}?{written(settled, placeless=True)}"
+    return f"{parsed.kind}:{parsed.name if parsed.kind == 'openai' else Path(parsed.name).name}"
+
+
+def file_digest(model: str) -> str | None:
+    """What tells a model's file from another: the sha256 of a script or of the built-in model's file, `fingerprint` of a GGUF
+    file's weights; None of other models."""
+    from agent.models.registry import parse_model
+
+    parsed = parse_model(model)
+    if parsed.kind == "builtin":
+        from agent.models.builtin.file import SHIPPED, digest
+
+        return digest(given_path(parsed.name) if parsed.name else SHIPPED)
+    if parsed.kind == "llama":
+        from agent.models.llama.gguf import fingerprint
+
+        return fingerprint(given_path(parsed.name))
+    if parsed.kind == "scripted":
+        from agent.models.scripted import read_script
+
+        return sha256(read_script(given_path(parsed.name))).hexdigest()
+    return None
