@@ -1,4 +1,4 @@
-"""A run in two charts: success by task type with its 95 % intervals, and how many steps the won episodes took."""
+"""Two charts of a run: success by task type with 95 % intervals, and the steps of its won episodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import events
 from textual.color import Color
 from textual_plotext import PlotextPlot
 
@@ -20,7 +19,7 @@ WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 
 
 class Chart(PlotextPlot):
-    """A chart that is drawn anew for its size and theme."""
+    """A chart that is redrawn when its size or the theme changes."""
 
     TITLE: ClassVar[str] = ""
 
@@ -32,22 +31,18 @@ class Chart(PlotextPlot):
         super().__init__(id=id)
         self._run: RunSnapshot | None = None
         self.border_title = self.TITLE
-        # Without colours of plotext's own: what the theme says of this widget holds.
+        # No colours of plotext's own: the app's theme decides.
         self.theme = "clear"
 
     def show(self, run: RunSnapshot) -> None:
-        """Draw ``run``."""
         self._run = run
         self._redraw()
 
     def on_mount(self) -> None:
-        """Draw in the colours of the theme, also once it changes."""
         super().on_mount()
         self.app.theme_changed_signal.subscribe(self, lambda _: self._redraw())  # pyright: ignore[reportUnknownMemberType]
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Draw for the new size."""
-        del event
+    def on_resize(self) -> None:
         self._redraw()
 
     def shade(self, variable: str) -> Shade:
@@ -55,7 +50,7 @@ class Chart(PlotextPlot):
         return Color.parse(self.app.theme_variables[variable]).rgb  # pyright: ignore[reportUnknownMemberType]
 
     def draw(self, run: RunSnapshot) -> None:
-        """Put ``run`` into ``self.plt``, which is empty."""
+        """Plot ``run`` on ``self.plt``, which is empty."""
         raise NotImplementedError
 
     def _redraw(self) -> None:
@@ -76,7 +71,7 @@ class SuccessChart(Chart):
     def draw(self, run: RunSnapshot) -> None:
         plt = self.plt
         counts = run.summary.by_type
-        # Each type on a line of its own, evenly: plotext would round their heights this way and that.
+        # One line for each type, evenly spaced: plotext would round their heights unevenly.
         lines = max(2, self.size.height - 1)
         every = max(1, lines // max(1, len(counts)))
         heights = [lines - 1 - every * place - (every - 1) // 2 for place in range(len(counts))]
@@ -121,7 +116,7 @@ class StepsChart(Chart):
 
 
 def histogram(values: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """How many ``values`` lie in each of at most ``most`` bins of one width: the bin's first value and the count."""
+    """Bins of equal width, at most ``most``: the first value of each bin and how many ``values`` it holds."""
     if not values:
         return []
     low, high = min(values), max(values)

@@ -1,7 +1,6 @@
-"""Runs on disk as the screen shows them: read, never written, and none of them fatal.
+"""Runs on disk as the screen shows them. Nothing is written, and a folder that cannot be read is listed with the reason.
 
-A folder that cannot be read as a run is told as such beside the others. Everything here takes its time on the disk, so the
-screen calls it in a thread.
+Everything here reads files: call it in a thread.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ PART = ".part"
 
 @dataclass(frozen=True, slots=True)
 class RunTask:
-    """How a task stands in a run. ``record`` is its episode's file, whole or as far as it went; None where there is none."""
+    """A task of a run and how it stands; ``record`` is its episode's file, finished or not, None where there is none."""
 
     task: Selected
     mark: TaskMark
@@ -59,7 +58,6 @@ class RunSnapshot:
 
     @property
     def name(self) -> str:
-        """The folder's name."""
         return self.path.name
 
     @property
@@ -69,27 +67,24 @@ class RunSnapshot:
 
     @property
     def whole(self) -> bool:
-        """Whether every task has finished."""
         return self.done == len(self.cells)
 
     def alive(self, now: float) -> bool:
-        """Whether the run is likely still being played at ``now``, in seconds since the epoch."""
+        """Whether the run is probably still being played at ``now``, in seconds since the epoch."""
         return not self.whole and now - self.touched < QUIET_AFTER
 
     @cached_property
     def by_type(self) -> dict[str, tuple[RunTask, ...]]:
-        """The cells of each task type, in the order of the tasks."""
         kinds = sorted({cell.task.type for cell in self.cells})
         return {kind: tuple(cell for cell in self.cells if cell.task.type == kind) for kind in kinds}
 
     @cached_property
     def steps_won(self) -> tuple[int, ...]:
-        """The executed commands of each won episode, without those that a person touched."""
+        """The executed commands of each won episode, without episodes that a person helped with."""
         return tuple(cell.result.steps for cell in self.cells if cell.result is not None and cell.mark == "won")
 
     @cached_property
     def marks(self) -> Counter[TaskMark]:
-        """How many tasks stand how."""
         return Counter(cell.mark for cell in self.cells)
 
 
@@ -122,14 +117,14 @@ def run_folders(folder: Path) -> tuple[Path, ...]:
 
 
 def recorded_play(folder: Path) -> list[Path]:
-    """Where recorded play lies: the runs in ``folder``, and the games that were played outside of one."""
+    """Where records lie: the runs in ``folder``, and the games played on the screen or in the terminal."""
     runs = [run for run in run_folders(folder) if (run / "episodes").is_dir() and any((run / "episodes").iterdir())]
     episodes = state_folder() / "episodes"
     return [*runs, *([episodes] if episodes.is_dir() and any(episodes.iterdir()) else [])]
 
 
 def read_run(path: Path) -> RunSnapshot | UnreadableRun:
-    """The run in the folder ``path`` as far as it has got, or why there is none."""
+    """The run in the folder ``path`` as far as it has got, or why it cannot be read."""
     folder = RunFolder(path)
     try:
         touched = max((nanoseconds for nanoseconds, _ in file_states(path)), default=0) / 1e9
@@ -144,7 +139,7 @@ def read_run(path: Path) -> RunSnapshot | UnreadableRun:
 
 
 def file_states(path: Path) -> FileStates:
-    """What to compare to know whether the run in ``path`` has grown; cheap enough to ask every second."""
+    """What changes when the run in ``path`` grows; cheap enough to ask for every second."""
     run = RunFolder(path)
     files = [run.manifest_file, run.index_file, *_parts(run.episodes)]
     return tuple(_stamped(file) for file in files)
@@ -152,14 +147,14 @@ def file_states(path: Path) -> FileStates:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeDigest:
-    """What a record itself tells of an episode: its goal, and why it was not won."""
+    """An episode's goal, and why it was not won."""
 
     goal: str
     failure: Failure | None
 
 
 def read_digest(record: Path) -> EpisodeDigest | None:
-    """Read a record; None where it does not begin as an episode does. Raises ``ConfigurationError``."""
+    """The digest of a record; None where it does not begin like an episode. Raises ``ConfigurationError``."""
     events = list(read_episode(record))
     if not events or not isinstance(events[0].body, Started):
         return None
@@ -218,13 +213,12 @@ class Flip:
 
     @property
     def task(self) -> Selected:
-        """The task."""
         return self.first.task
 
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
-    """The same tasks in two runs."""
+    """How two runs did on the same tasks."""
 
     first: Count
     second: Count
@@ -232,9 +226,9 @@ class PairCounts:
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
-    """Two runs side by side, over the ``shared`` tasks that both have selected.
+    """Two runs side by side, over the ``shared`` tasks that both selected.
 
-    ``flips`` are those that both have finished without a person's help, and that one of them won.
+    ``flips``: tasks that both finished without a person's help and that one of them won.
     """
 
     first: RunSnapshot
@@ -246,7 +240,6 @@ class RunPair:
 
 
 def pair_runs(first: RunSnapshot, second: RunSnapshot) -> RunPair:
-    """Put two runs side by side."""
     others = {cell.task.id: cell for cell in second.cells}
     both = [(cell, others[cell.task.id]) for cell in first.cells if cell.task.id in others]
     left = _summary(cell for cell, _ in both)

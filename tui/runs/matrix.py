@@ -1,4 +1,4 @@
-"""Tasks by outcome: a row for each task type, a character for each task; told by the character first, by colour second."""
+"""The tasks of a run by outcome: a row for each task type, a character for each task. The character alone tells the outcome."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def short_type(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line on the screen: cells from ``first`` up to ``end``. Name and count stand in the first line of a type alone."""
+    """Tasks ``first`` to ``end`` on one line; only the first line of a type has its name and count."""
 
     name: str
     count: str
@@ -82,13 +82,13 @@ class Matrix(ScrollView, can_focus=True):
 
     @dataclass
     class Moved(Message):
-        """Another task is looked at."""
+        """The cursor is on another task."""
 
         cell: RunTask
 
     @dataclass
     class Opened(Message):
-        """The replay of a task is asked for."""
+        """A task's replay was asked for."""
 
         cell: RunTask
 
@@ -100,7 +100,7 @@ class Matrix(ScrollView, can_focus=True):
         self._pitch = 1
 
     def show(self, run: RunSnapshot) -> None:
-        """Show ``run``; the same task stays looked at if it is in it."""
+        """Show ``run``; the cursor stays on the same task if the run has it."""
         looked = self.cell.task.id if self.cell is not None else None
         self._rows = tuple(run.by_type.items())
         self._cells = tuple(cell for _, cells in self._rows for cell in cells)
@@ -110,7 +110,7 @@ class Matrix(ScrollView, can_focus=True):
 
     @property
     def cell(self) -> RunTask | None:
-        """The task that is looked at."""
+        """The task under the cursor."""
         return self._cells[self.cursor] if self.cursor < len(self._cells) else None
 
     def _lay_out(self) -> None:
@@ -131,7 +131,7 @@ class Matrix(ScrollView, can_focus=True):
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As many lines as there are, where the height is left to the matrix."""
+        """The number of lines, where the style sheet leaves the height to the matrix."""
         del container, viewport, width
         return max(1, len(self._lines))
 
@@ -143,7 +143,6 @@ class Matrix(ScrollView, can_focus=True):
         return next(place for place, line in enumerate(self._lines) if cursor < line.end)
 
     def render_line(self, y: int) -> Strip:
-        """One line of the matrix."""
         number = y + self.scroll_offset.y
         base = self.rich_style
         if number >= len(self._lines):
@@ -169,7 +168,6 @@ class Matrix(ScrollView, can_focus=True):
         return Style(reverse=True, bold=True) if self.has_focus else Style(underline=True)
 
     def watch_cursor(self) -> None:
-        """Keep the task in sight, and say that it is looked at."""
         if self.cell is None:
             return
         self.refresh()
@@ -180,14 +178,13 @@ class Matrix(ScrollView, can_focus=True):
         if self.cell is not None:
             self.scroll_to_region(Region(0, self._line_of(self.cursor), 1, 1), animate=False, force=True)
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Break the rows anew; the task that is looked at stays in sight, on whichever line it comes to lie."""
-        del event
+    def on_resize(self) -> None:
+        """Lay the rows out again; the cursor stays visible."""
         self._lay_out()
         self.call_after_refresh(self._reveal)
 
     def on_click(self, event: events.Click) -> None:
-        """Look at the task under the mouse; twice opens it."""
+        """Move the cursor to the task that was clicked; a double click opens it."""
         offset = event.get_content_offset(self)
         if offset is None:
             return
@@ -198,11 +195,10 @@ class Matrix(ScrollView, can_focus=True):
                 self.action_open()
 
     def action_move(self, by: int) -> None:
-        """Go ``by`` tasks on or back."""
         self.cursor = min(max(0, self.cursor + by), max(0, len(self._cells) - 1))
 
     def action_line(self, by: int) -> None:
-        """Go ``by`` lines down or up, staying in the column where that is possible."""
+        """Move ``by`` lines, in the same column where possible."""
         if not self._cells:
             return
         here = self._line_of(self.cursor)
@@ -211,12 +207,11 @@ class Matrix(ScrollView, can_focus=True):
         self.cursor = min(there.first + column, there.end - 1)
 
     def action_next_failure(self, by: int) -> None:
-        """Go to the next task that was finished and not won, or the one before."""
+        """Move to the next (or previous) task that finished without being won."""
         places = range(self.cursor + by, len(self._cells) if by > 0 else -1, by)
         self.cursor = next((place for place in places if self._cells[place].mark in {"lost", "error"}), self.cursor)
 
     def action_open(self) -> None:
-        """Ask for the replay of the task that is looked at."""
         if self.cell is not None:
             self.post_message(self.Opened(self.cell))
 

@@ -1,4 +1,4 @@
-"""Two runs side by side over the tasks that both have: success by type, and the tasks that only one of them won."""
+"""Two runs side by side over the tasks they share: success by type, and the tasks that only one of them won."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from textual.widgets.option_list import Option
 
 from tui.runs.data import MARKS, Flip, PairCounts, RunPair, RunTask
 from tui.runs.matrix import short_type
-from tui.runs.run_list import percent
-from tui.runs.runcard import bar
+from tui.runs.run_list import bar, percent
 from tui.text import printable
 
 BAR = 11
 
 
 class PairView(Vertical):
-    """Shows a pair; each task that flipped can be opened in either run."""
+    """Shows two runs; each task with different outcomes can be replayed from either."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("1", "open(1)", "Replay in 1"),
@@ -49,7 +48,7 @@ class PairView(Vertical):
 
     @dataclass
     class Opened(Message):
-        """The replay of a task in one of the runs is asked for."""
+        """The replay of a task was asked for."""
 
         cell: RunTask
 
@@ -59,13 +58,12 @@ class PairView(Vertical):
         self._paths: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
-        """A table, and the list of flips."""
         yield Static(id="pair-head")
         with Vertical(id="pair-frame"):
             yield OptionList(id="pair-flips")
 
     def show(self, pair: RunPair) -> None:
-        """Show ``pair``; the task that is looked at stays so while the runs grow."""
+        """Show ``pair``; the highlighted task stays the same while the runs grow."""
         self.query_one("#pair-head", Static).update(Content("\n").join([*_names(pair), *_table(pair)]))
         frame, flips = self.query_one("#pair-frame"), self.query_one(OptionList)
         only = [sum(flip.first.mark == "won" for flip in pair.flips), sum(flip.second.mark == "won" for flip in pair.flips)]
@@ -83,17 +81,15 @@ class PairView(Vertical):
             flips.add_option(Option(Content.styled("No task was won by one of them alone.", "$quiet"), disabled=True))
 
     def focus_first(self) -> None:
-        """Give the keys to the list."""
         self.query_one(OptionList).focus()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Open the replay in the run that did not win."""
+        """Replay the task in the run that did not win it."""
         event.stop()
         flip = self._flips[event.option_index]
         self.post_message(self.Opened(flip.second if flip.first.mark == "won" else flip.first))
 
     def action_open(self, side: int) -> None:
-        """Open the replay in the first or the second run."""
         place = self.query_one(OptionList).highlighted
         if place is not None and place < len(self._flips):
             flip = self._flips[place]

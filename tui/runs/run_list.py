@@ -1,4 +1,4 @@
-"""The runs of a folder, a line each, and what can be done with them: open one, mark two, compare them."""
+"""The runs of a folder, one on each line, to open or to compare; and a card that sums up the highlighted one."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import OptionList
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from agent.evaluation.analysis.metrics import Count
+from agent.evaluation.runs.selection import MANY
 from tui.runs.data import RunSnapshot, UnreadableRun
-from tui.text import printable
+from tui.runs.matrix import short_type
+from tui.text import cut, printable
 
 RunEntry = RunSnapshot | UnreadableRun | Path
-"""What a line shows: a run, a folder without one, or a folder that has not been read yet."""
+"""What a line shows: a run, a folder that cannot be read as one, or a folder that has not been read yet."""
 
 GAP = 2
 
@@ -27,7 +29,7 @@ WIDEST_NAME = 60
 
 @dataclass(frozen=True, slots=True)
 class RunColumn:
-    """A column: its heading, its width (0 takes what is left), and what it says of a run that is or is not alive."""
+    """A column: its heading, its width (0: what is left), and its text for a run that is, or is not, being played."""
 
     name: str
     width: int
@@ -36,13 +38,13 @@ class RunColumn:
 
 
 def percent(share: float) -> str:
-    """A share in [0, 1] in words."""
+    """A share in [0, 1] as text."""
     return f"{share * 100:.1f} %"
 
 
-def interval(run: RunSnapshot) -> str:
-    """The 95 % interval of a run's success."""
-    ends = run.summary.overall.interval
+def interval(count: Count) -> str:
+    """The 95 % interval of a success rate."""
+    ends = count.interval
     return f"{ends.low * 100:.0f}-{ends.high * 100:.0f} %"
 
 
@@ -73,7 +75,7 @@ _MODEL = RunColumn("model", 22, _model)
 _SPLIT = RunColumn("split", 12, lambda run, _: _plain(run.manifest.configuration.split))
 _DONE = RunColumn("done", 11, _done, right=True)
 _SUCCESS = RunColumn("success", 7, lambda run, _: Content(percent(run.summary.overall.success)), right=True)
-_INTERVAL = RunColumn("95 %", 9, lambda run, _: Content.styled(interval(run), "$quiet"), right=True)
+_INTERVAL = RunColumn("95 %", 9, lambda run, _: Content.styled(interval(run.summary.overall), "$quiet"), right=True)
 _STEPS = RunColumn("steps", 5, lambda run, _: Content(_mean(run)), right=True)
 _ERRORS = RunColumn("err", 4, _errors, right=True)
 
@@ -84,7 +86,7 @@ def _mean(run: RunSnapshot) -> str:
 
 
 def columns(width: int) -> tuple[RunColumn, ...]:
-    """The columns that ``width`` has room for."""
+    """The columns that fit into ``width``."""
     if width < 100:
         return (_RUN, _AGENT, _DONE, _SUCCESS, _INTERVAL, _ERRORS)
     if width < 130:
@@ -93,7 +95,7 @@ def columns(width: int) -> tuple[RunColumn, ...]:
 
 
 class RunList(OptionList):
-    """Shows ``RunEntry`` things in the order given; a mark before a run says that it is one of the two to compare."""
+    """Lists runs in the order given; a number before a run marks it as one of the two to compare."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select", "Open"),
@@ -115,25 +117,25 @@ class RunList(OptionList):
 
     @dataclass
     class Chosen(Message):
-        """A run is to be opened."""
+        """A run was opened."""
 
         run: RunSnapshot
 
     @dataclass
     class Looked(Message):
-        """Another line is looked at."""
+        """Another line is highlighted."""
 
         found: RunEntry | None
 
     @dataclass
     class Compare(Message):
-        """The two marked runs are to be put side by side."""
+        """Two runs are to be compared."""
 
         first: RunSnapshot
         second: RunSnapshot
 
     class NotTwo(Message):
-        """A comparison is asked for, and there are not two runs to compare."""
+        """A comparison was asked for without two marked runs."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -142,7 +144,7 @@ class RunList(OptionList):
         self._marked: tuple[Path, ...] = ()
 
     def show(self, found: Sequence[RunEntry], alive: frozenset[Path] = frozenset()) -> None:
-        """Show ``found``, of which the runs in ``alive`` are being played; the line that is looked at stays so."""
+        """Show ``found``; those in ``alive`` are being played. The highlighted run stays the same."""
         before = self._paths
         self._found, self._alive = tuple(found), alive
         self._marked = tuple(path for path in self._marked if path in self._paths)
@@ -155,13 +157,13 @@ class RunList(OptionList):
             self.highlighted = self._paths.index(looked) if looked in self._paths else 0
 
     def heading(self, width: int) -> Content:
-        """The names of the columns, for a line above the list."""
+        """The column names, for a line above the list."""
         shown = columns(width)
         return self._aligned([Content(column.name) for column in shown], shown, "  ").stylize("$quiet")
 
     @property
     def looked_at(self) -> RunEntry | None:
-        """What the highlighted line shows."""
+        """The highlighted entry."""
         return None if self.highlighted is None else self._found[self.highlighted]
 
     @property
@@ -197,25 +199,21 @@ class RunList(OptionList):
             parts += [fitted, Content(" " * GAP if place < len(shown) - 1 else "")]
         return Content("").join(parts)
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Fit the columns anew."""
-        del event
+    def on_resize(self) -> None:
         self._redraw()
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        """Say what is looked at."""
         event.stop()
         self.post_message(self.Looked(self.looked_at))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Open a run; there is nothing to open in what is none."""
         event.stop()
         found = self._found[event.option_index]
         if isinstance(found, RunSnapshot):
             self.post_message(self.Chosen(found))
 
     def action_mark(self) -> None:
-        """Mark a run for a comparison, or no longer; a third one takes the place of the first."""
+        """Mark or unmark a run for a comparison; a third mark replaces the first."""
         found = self.looked_at
         if not isinstance(found, RunSnapshot):
             return
@@ -225,7 +223,7 @@ class RunList(OptionList):
         self._redraw()
 
     def action_compare(self) -> None:
-        """Compare the marked runs, or the one marked with the one looked at."""
+        """Compare the marked runs, or the marked one with the highlighted one."""
         looked = self.looked_at
         paths = self._marked
         if len(paths) == 1 and isinstance(looked, RunSnapshot) and looked.path not in paths:
@@ -235,3 +233,84 @@ class RunList(OptionList):
             self.post_message(self.Compare(runs[paths[0]], runs[paths[1]]))
         else:
             self.post_message(self.NotTwo())
+
+
+BAR = 20
+LONGEST = 200
+"""Characters of one setting that are shown."""
+NAME = 22
+FIGURES = 43
+"""Columns of what follows a bar."""
+
+
+def bar(share: float, width: int = BAR) -> Content:
+    """A share in [0, 1] as a bar. Only 0 shows an empty bar, and only 1 a full one."""
+    full = round(share * width)
+    full = max(1, full) if share > 0 else 0
+    full = min(width - 1, full) if share < 1 else width
+    return Content.assemble(("━" * full, "$won"), ("╌" * (width - full), "$frame"))
+
+
+def configuration(run: RunSnapshot) -> Content:
+    """Agent, model, tasks and the other settings of a run, in a line or two."""
+    config = run.manifest.configuration
+    settings = " ".join(f"{key}={value}" for key, value in sorted(config.settings.items()))
+    parts = [
+        config.agent,
+        config.model or "no model",
+        _tasks(run),
+        f"at most {config.max_turns} turns",
+        f"seed {config.seed}",
+        settings,
+        f"rules {config.rules.label}" if config.rules else "",
+        f"granted {', '.join(config.grants)}" if config.grants else "",
+        f"curiosity {config.curiosity:g}" if config.curiosity else "",
+        f"goals {config.goals}" if config.goals != "template" else "",
+    ]
+    return Content(" · ".join(printable(cut(one, LONGEST)) for one in parts if one))
+
+
+def _tasks(run: RunSnapshot) -> str:
+    split, of = run.manifest.configuration.split, run.manifest.of
+    return f"{len(run.cells)} of {split}" if of > MANY else f"{len(run.cells)} of {split}'s {of}"
+
+
+class RunCard(Static):
+    """Shows the run, or why there is none."""
+
+    DEFAULT_CSS = """
+    RunCard { height: auto; border: round $frame; border-title-color: $quiet; padding: 0 1; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._found: RunEntry | None = None
+        self.border_title = "run"
+
+    def show(self, found: RunEntry | None) -> None:
+        self._found = found
+        if isinstance(found, RunSnapshot):
+            width, summary = self.size.width or 76, found.summary
+            rows = [_row(short_type(kind), count, width) for kind, count in summary.by_type.items()]
+            total = _row("all", summary.overall, width).stylize("bold")
+            self.update(Content("\n").join([configuration(found).stylize("$quiet"), *rows, total]))
+        elif isinstance(found, UnreadableRun):
+            self.update(Content.styled(printable(found.reason), "$fault"))
+        else:
+            self.update(Content.styled("reading …" if found else "", "$quiet"))
+
+    def on_resize(self) -> None:
+        self.show(self._found)
+
+
+def _row(name: str, count: Count, width: int) -> Content:
+    won = f"{count.won}/{count.episodes}"
+    steps = "" if count.mean_steps_won is None else f"{count.mean_steps_won:.1f} steps"
+    return Content.assemble(
+        f"{name[:NAME]:<{NAME}} ",
+        bar(count.success, min(40, max(4, width - NAME - 1 - FIGURES))),
+        f" {percent(count.success):>7}",
+        (f" {interval(count):>9}", "$quiet"),
+        f" {won:>9}",
+        (f" {steps:>11}", "$quiet"),
+    )

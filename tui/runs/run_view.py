@@ -1,4 +1,4 @@
-"""One run from close by: every task by its outcome, the one that is looked at, and the charts."""
+"""One run in detail: every task by outcome, the task under the cursor, and charts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from tui.background import aside
 from tui.runs.charts import StepsChart, SuccessChart
 from tui.runs.data import MARKS, EpisodeDigest, RunSnapshot, RunTask, read_digest
 from tui.runs.matrix import Matrix, legend
-from tui.runs.run_list import interval, percent
-from tui.runs.runcard import bar, configuration
+from tui.runs.run_list import bar, configuration, interval, percent
 from tui.text import cut, printable
 from worlds.errors import ConfigurationError
 
@@ -34,14 +33,14 @@ LONGEST = 600
 
 
 class TaskCard(Static):
-    """The task that is looked at: its goal, how it ended and why."""
+    """The task under the cursor: its goal, how it ended, and why."""
 
     DEFAULT_CSS = """
     TaskCard { height: 6; border: round $frame; border-title-color: $quiet; border-subtitle-color: $quiet; padding: 0 1; }
     """
 
     def show(self, cell: RunTask, told: EpisodeDigest | None, fault: str = "") -> None:
-        """Show ``cell``, with what its record tells as far as that is known by now, or what is wrong with the record."""
+        """Show ``cell``, with the digest of its record once that is read, or why the record cannot be read."""
         self.border_title = f"task {cell.task.number}"
         self.border_subtitle = _way_on(cell)
         lines = [
@@ -90,13 +89,13 @@ def _way_on(cell: RunTask) -> str:
 
 
 def _progress(run: RunSnapshot) -> str:
-    """How far it is; until it has finished, also how it goes, for what is not finished counts as not won."""
+    """How many tasks finished and, while some are left, how many of those were won."""
     told = f"{run.done} of {len(run.cells)} done"
     return told if run.whole else f"{told}, {run.marks['won']} of these won"
 
 
 class RunView(Vertical, can_focus=True):
-    """Shows a run; the task that is looked at stays so while the run grows."""
+    """Shows a run; the cursor stays on the same task while the run grows."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("g", "charts", "Charts")]
 
@@ -120,7 +119,7 @@ class RunView(Vertical, can_focus=True):
 
     @dataclass
     class Opened(Message):
-        """The replay of a task is asked for."""
+        """A task's replay was asked for."""
 
         cell: RunTask
 
@@ -129,7 +128,6 @@ class RunView(Vertical, can_focus=True):
         self.tall = False
 
     def compose(self) -> ComposeResult:
-        """A head, the matrix over the task that is looked at, and the charts."""
         yield Static(id="run-head")
         with Vertical(id="run-frame") as frame:
             frame.border_title = "tasks by outcome"
@@ -140,13 +138,13 @@ class RunView(Vertical, can_focus=True):
             yield StepsChart()
 
     def show(self, run: RunSnapshot, alive: bool) -> None:
-        """Show ``run``, which is or is not being played."""
+        """Show ``run``; ``alive``: it is being played."""
         overall = run.summary.overall
         state = "▸ being played" if alive else "finished" if run.whole else "… broken off; the same eval goes on with it"
         head = Content.assemble(
             bar(overall.success, 16),
             (f"  {percent(overall.success)}", "bold"),
-            (f"  {interval(run)}", "$quiet"),
+            (f"  {interval(run.summary.overall)}", "$quiet"),
             f"  {_progress(run)}",
             (f"  {state}", "$new" if alive else "$quiet"),
             *([(f"  {overall.errors} with errors", "$fault")] if overall.errors else []),
@@ -160,22 +158,19 @@ class RunView(Vertical, can_focus=True):
         self._look()
 
     def focus_first(self) -> None:
-        """Give the keys to the matrix."""
         self.query_one(Matrix).focus()
 
     def action_charts(self) -> None:
-        """Show the charts in the place of the tasks, or the tasks again."""
+        """Switch between tasks and charts."""
         self.toggle_class("charts")
         # What is not shown holds no keys.
         (self if self.has_class("charts") else self.query_one(Matrix)).focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Where there is room for both, there is nothing to choose."""
         del parameters
         return not (action == "charts" and self.tall)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show tasks and charts together, or one of them."""
         self.tall = event.size.height >= TALL
         self.set_class(self.tall, "-tall")
         self.set_class(event.size.width < WIDE, "-narrow")
@@ -185,12 +180,10 @@ class RunView(Vertical, can_focus=True):
         self._look()
 
     def on_matrix_moved(self, event: Matrix.Moved) -> None:
-        """Show the task that is looked at."""
         event.stop()
         self._look()
 
     def on_matrix_opened(self, event: Matrix.Opened) -> None:
-        """Hand on the wish for a replay."""
         event.stop()
         self.post_message(self.Opened(event.cell))
 

@@ -1,4 +1,4 @@
-"""The runs on disk: a list, one of them from close by, or two side by side; one still being played is followed as it grows."""
+"""Runs on disk: a list, one of them in detail, or two side by side. A run that is being played is followed as it grows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from tui.leaving import LeavingScreen
 from tui.runs.charts import Chart, StepsChart, SuccessChart
 from tui.runs.data import FileStates, RunSnapshot, RunTask, UnreadableRun, file_states, pair_runs, read_run, run_folders
 from tui.runs.pair_view import PairView
-from tui.runs.run_list import RunEntry, RunList
+from tui.runs.run_list import RunCard, RunEntry, RunList
 from tui.runs.run_view import RunView
-from tui.runs.runcard import RunCard
 from tui.text import printable
 from tui.widgets.keybar import KeyBar
 from worlds.errors import ConfigurationError
@@ -54,9 +53,9 @@ KEYS = (
 
 
 class RunsScreen(LeavingScreen):
-    """Shows the runs in ``folder``, or the run that it is.
+    """Shows the runs in ``folder``, or the run that ``folder`` is.
 
-    With ``poll`` None it looks at the disk once, and again when it is told to.
+    ``poll`` is the number of seconds between two looks at the disk; None: only when asked.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -84,15 +83,15 @@ class RunsScreen(LeavingScreen):
 
     @dataclass
     class OpenEpisode(Message):
-        """The replay of this record is asked for."""
+        """The replay of this record was asked for."""
 
         path: Path
 
     class OpenRules(Message):
-        """The rulebooks are to be looked at."""
+        """The rulebooks were asked for."""
 
     class Left(Message):
-        """The person is done here."""
+        """The person leaves this screen."""
 
     def __init__(self, folder: Path, *, poll: float | None = POLL) -> None:
         super().__init__()
@@ -105,7 +104,6 @@ class RunsScreen(LeavingScreen):
         self._shown: tuple[tuple[Path, ...], frozenset[Path]] | None = None
 
     def compose(self) -> ComposeResult:
-        """A title, the three views of which one is shown, and the keys."""
         yield Static(id="runs-title")
         with ContentSwitcher(initial="list"):
             with Vertical(id="list"):
@@ -121,12 +119,10 @@ class RunsScreen(LeavingScreen):
         yield KeyBar(KEYS, last=("app.command_palette", "back"))
 
     def on_mount(self) -> None:
-        """Begin to look at the disk."""
         self._title()
         self.run_worker(self._follow, group="follow")
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show charts where there is room, and fit the heading to the list's columns."""
         self.set_class(event.size.height >= TALL, "-tall")
         self.call_after_refresh(self._heading)
 
@@ -138,7 +134,7 @@ class RunsScreen(LeavingScreen):
             await asyncio.sleep(self._poll)
 
     async def _look(self) -> None:
-        """Look at the disk; nothing that takes time is done in the event loop."""
+        """Read what changed on disk, in a thread."""
         try:
             folders = await self.aside(partial(run_folders, self._folder))
             stamps = await self.aside(lambda: {path: file_states(path) for path in folders})
@@ -181,7 +177,6 @@ class RunsScreen(LeavingScreen):
         self._title()
 
     def _alive(self) -> frozenset[Path]:
-        """The runs that are being played."""
         now = time.time()
         return frozenset(path for path, found in self._found.items() if isinstance(found, RunSnapshot) and found.alive(now))
 
@@ -239,29 +234,24 @@ class RunsScreen(LeavingScreen):
                 chart.show(found)
 
     def on_run_list_looked(self, event: RunList.Looked) -> None:
-        """Tell about the run that is looked at by now, which may have been read since."""
+        """Show the highlighted run, which may have been read since the message was sent."""
         event.stop()
         self._card(self.query_one(RunList).looked_at)
         self._title()
 
     def on_run_list_chosen(self, event: RunList.Chosen) -> None:
-        """Show a run from close by."""
         self._turn_to(event.run.path)
 
     def on_run_list_compare(self, event: RunList.Compare) -> None:
-        """Show two runs side by side."""
         self._turn_to(event.first.path, event.second.path)
 
     def on_run_list_not_two(self) -> None:
-        """Say how two runs are compared."""
         self._say("Mark two runs with space, then press c.")
 
     def on_run_view_opened(self, event: RunView.Opened) -> None:
-        """Ask for the replay of a task."""
         self._replay(event.cell)
 
     def on_pair_view_opened(self, event: PairView.Opened) -> None:
-        """Ask for the replay of a task."""
         self._replay(event.cell)
 
     def _replay(self, cell: RunTask) -> None:
@@ -271,11 +261,11 @@ class RunsScreen(LeavingScreen):
             self._say("This task has not been played yet: there is nothing to replay.")
 
     def _say(self, text: str) -> None:
-        """Answer a key that leads nowhere, until one does something else."""
+        """Show ``text`` in place of the title, until a key does something else."""
         self.query_one("#runs-title", Static).update(Content.styled(text, "$new"))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether a key is one of the view that is shown."""
+        """Hide keys of views that are not shown."""
         del parameters
         view, _, what = action.partition("_")
         if view in {"list", "run", "pair"} and what:
@@ -283,15 +273,12 @@ class RunsScreen(LeavingScreen):
         return True
 
     def action_look(self) -> None:
-        """Look at the disk now."""
         self.run_worker(self._look, group="look", exclusive=True)
 
     def action_rules(self) -> None:
-        """Look at the rulebooks."""
         self.post_message(self.OpenRules())
 
     def action_back(self) -> None:
-        """Back to the list, or out of it."""
         if self._open:
             self._turn_to()
         else:
