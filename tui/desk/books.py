@@ -1,4 +1,4 @@
-"""The rulebooks that a person can sit down at: their own and those that ship, with how many rules each has."""
+"""The rulebooks of the library: the user's own and those that ship, with how many rules each has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRST = "mine"
 
 @dataclass(frozen=True, slots=True)
 class BookSummary:
-    """A rulebook in the library: how many of its rules have which status, or why it cannot be read."""
+    """A rulebook in the library: how many rules it has of each status, or why it cannot be read."""
 
     name: str
     path: Path
@@ -29,14 +29,14 @@ class BookSummary:
 
 @dataclass(frozen=True, slots=True)
 class OpenBook:
-    """A book to be curated; ``shipped``: it is the copy, to be made by the first save, of one that ships."""
+    """A book to be curated. ``shipped``: it is the user's copy of one that ships; the first save makes it."""
 
     book: Rulebook
     shipped: bool = False
 
 
 def list_books() -> tuple[BookSummary, ...]:
-    """The books in the library, by name. It reads files: call it beside the event loop."""
+    """The books in the library, by name. It reads files: call it in a thread."""
     return tuple(_book(name) for name in library().names())
 
 
@@ -52,7 +52,7 @@ def _book(name: str) -> BookSummary:
 
 
 def open_book(name: str, *, new: bool = True) -> OpenBook:
-    """The book of this name or in this file, to be changed; where there is none, and it may be ``new``, an empty one.
+    """The book with this name or file, to be changed; where there is none, an empty one if ``new``.
 
     Raises ``KnowledgeError``.
     """
@@ -62,7 +62,7 @@ def open_book(name: str, *, new: bool = True) -> OpenBook:
 
 
 def latest_book() -> str:
-    """The name of the person's book that was changed last; ``FIRST`` where they have none."""
+    """The name of the user's book that changed last; ``FIRST`` if they have none."""
     books = library()
     own = [path for name in books.names() if not books.is_shipped(path := books.find(name))]
     return max(own, key=_changed).stem if own else FIRST

@@ -1,4 +1,4 @@
-"""The rulebooks there are: those that a person has, and those that ship, of which a changed copy becomes their own."""
+"""The rulebooks: those that the person has, and those that ship, which become the person's own copy once they are changed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEACHING = (
 
 
 class BooksScreen(LeavingScreen):
-    """Lists what ``books`` finds, those of the library unless told otherwise; one that is chosen is read and posted."""
+    """Lists the rulebooks that ``books`` finds, those of the library by default; a chosen one is read and posted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Open"),
@@ -61,14 +61,14 @@ class BooksScreen(LeavingScreen):
     """
 
     class Chosen(Message):
-        """This book is to be curated."""
+        """This book was opened."""
 
         def __init__(self, opened: OpenBook) -> None:
             super().__init__()
             self.opened = opened
 
     class Left(Message):
-        """The person is done here."""
+        """The person leaves this screen."""
 
     def __init__(self, books: Callable[[], Sequence[BookSummary]] = list_books) -> None:
         super().__init__()
@@ -77,7 +77,6 @@ class BooksScreen(LeavingScreen):
         self._opened = ""
 
     def compose(self) -> ComposeResult:
-        """A title, the books, what a rule is, and the keys."""
         yield Static(id="books-title")
         yield OptionList(markup=False)
         yield Static(Content(TEACHING), id="books-teaching")
@@ -85,11 +84,9 @@ class BooksScreen(LeavingScreen):
         yield KeyBar(last=("app.command_palette", "leave"))
 
     def on_screen_resume(self) -> None:
-        """Look at what there is, also after a book was changed."""
         self.action_look()
 
     def action_look(self) -> None:
-        """Look at the books again."""
         self.run_worker(self._look, group="look", exclusive=True)
 
     async def _look(self) -> None:
@@ -117,7 +114,6 @@ class BooksScreen(LeavingScreen):
         self._open(self._books[message.option_index].name)
 
     def action_open(self) -> None:
-        """Sit down at the book that is looked at."""
         at = self.query_one(OptionList).highlighted
         if at is not None and self._books:
             self._open(self._books[at].name)
@@ -125,13 +121,11 @@ class BooksScreen(LeavingScreen):
             self._say("There is no book yet; n begins one.")
 
     def action_new(self) -> None:
-        """Begin a book."""
         about = "Letters, digits, - and _. It is there once it has a rule."
         names = () if any(book.name == FIRST for book in self._books) else (FIRST,)
         self.app.push_screen(Pick("The name of a new book", names, free=True, about=about), self._named)  # pyright: ignore[reportUnknownMemberType]
 
     def action_other(self) -> None:
-        """Open a book that lies elsewhere."""
         about = "A YAML file of rules. One that is not there yet is made by the first rule."
         self.app.push_screen(Pick("A rulebook's file", (), free=True, about=about), self._named)  # pyright: ignore[reportUnknownMemberType]
 
@@ -156,7 +150,6 @@ class BooksScreen(LeavingScreen):
         self.query_one("#books-note", Static).update(Content.styled(flat(text), "$fault"))
 
     def action_leave(self) -> None:
-        """Back to where one came from."""
         self.post_message(self.Left())
 
 

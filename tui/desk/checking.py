@@ -1,4 +1,4 @@
-"""Rules checked against what was recorded, beside the screen: how far it is, and that it can be called off."""
+"""Rules checked against recorded play, in a thread: reports progress and can be cancelled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OFTEN = 0.1
 
 @dataclass(frozen=True, slots=True)
 class CheckProgress:
-    """How far a check is: of ``episodes``, how many are read, with how many commands; and which records were damaged."""
+    """How far a check is, in ``episodes`` and commands, and which records were damaged."""
 
     episodes: int
     read: int = 0
@@ -37,7 +37,7 @@ class CheckProgress:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """What a check came to; ``findings`` are in the order of the rules."""
+    """The result of a check; ``findings`` are in the order of the rules."""
 
     findings: tuple[Finding, ...]
     progress: CheckProgress
@@ -51,7 +51,7 @@ class CheckOutcome:
 
 
 class RuleCheck:
-    """One pass over all that is recorded under ``places`` for ``rules``. ``tell`` is called in the thread that runs it."""
+    """One pass over all records under ``places`` for ``rules``. ``tell`` is called in the thread that runs it."""
 
     def __init__(
         self, rules: Sequence[Rule], places: Callable[[], Sequence[Path]], tell: Callable[[CheckProgress], None]
@@ -65,14 +65,11 @@ class RuleCheck:
         self._commands = 0
 
     def call_off(self) -> None:
-        """Have it end at the next command; its outcome is None then."""
+        """Cancel it at the next command."""
         self._off.set()
 
     def run(self) -> CheckOutcome | None:
-        """What is found; None where it was called off. Raises ``ConfigurationError`` where nothing is recorded.
-
-        It reads files and takes its time: call it beside the event loop.
-        """
+        """The result; None if it was cancelled. Raises ``ConfigurationError`` where nothing is recorded."""
         found = records(self._places())
         if not found:
             raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""A rule as a person writes it in a form: texts, what is wrong with each of them, and the rule that they come to."""
+"""A rule as typed into a form: the texts, what is wrong with each, and the rule they make."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class DraftFault:
-    """What is wrong in a field, with the way out."""
+    """What is wrong in a field, and the way out."""
 
     field: FormField
     reason: str
@@ -33,7 +33,7 @@ class DraftFault:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What stands in the form. ``types`` and ``objects`` are words between commas, ``book`` is where a new rule goes."""
+    """The contents of the form. ``types`` and ``objects`` are separated by commas, ``book`` is where a new rule goes."""
 
     statement: str = ""
     kind: str = NO_KIND
@@ -73,7 +73,7 @@ class Draft:
                 yield DraftFault("check", str(error))
 
     def rebased(self, since: Draft, theirs: Draft) -> Draft:
-        """The draft over what somebody else made of the rule: ``theirs``, but for the fields that were changed ``since``."""
+        """``theirs``, what somebody else made of the rule, with the fields that were changed ``since`` as they are here."""
         mine = {name: getattr(self, name) for name in self._changed(since)}
         return replace(theirs, **mine)
 
@@ -100,7 +100,7 @@ class Draft:
         return rule.edited(wanted)
 
     def new(self, taken: Collection[str]) -> Rule:
-        """A candidate that says this, with an id made of its words that is none of ``taken``."""
+        """A candidate rule that says this; its id is made of its words and differs from those ``taken``."""
         statement = _line(self.statement)
         bare = Rule(_id(statement, taken), statement, status="candidate")
         return replace(self.onto(bare), history=())

@@ -1,4 +1,4 @@
-"""What speaks for and against a rule, at a glance: a bar in a list, and in full the interval that decides."""
+"""The evidence of a rule: a bar in a list; in detail also the 95 % interval where that decides."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LABEL = 8
 
 
 def gauge(evidence: Evidence, width: int) -> Content:
-    """A bar of ``width`` cells: how much of the evidence speaks for a rule; what speaks against it always has a cell."""
+    """A bar of ``width`` cells for the share of supporting evidence; contradicting evidence always shows."""
     if not evidence:
         return Content(" " * width)
     share = evidence.supports / (evidence.supports + evidence.contradicts)
@@ -25,7 +25,7 @@ def gauge(evidence: Evidence, width: int) -> Content:
 
 
 def glance(evidence: Evidence, standing: Standing, width: int) -> Content:
-    """A mark for how a rule stands, a bar, and the figures in ``width`` columns."""
+    """A mark for the rule's standing, a bar, and the counts in ``width`` columns."""
     numbers = f"{figures(evidence):>{width}}"
     return Content.assemble(
         (f"{STANDING_MARKS[standing]} ", STYLES[standing]), gauge(evidence, 6), (f" {numbers}", STYLES[standing])
@@ -33,7 +33,7 @@ def glance(evidence: Evidence, standing: Standing, width: int) -> Content:
 
 
 def in_full(rule: Rule, width: int) -> list[Content]:
-    """What was found for ``rule``, in lines of about ``width`` columns; with the 95 % interval where that decides."""
+    """The evidence of ``rule`` in lines of about ``width`` columns, with the 95 % interval where that decides."""
     evidence, standing = rule.evidence, rule.standing
     if not evidence:
         told = "none counted; v checks it." if rule.check else "none counted; e gives it a check that can be."

@@ -1,4 +1,4 @@
-"""Which rules are looked at, in a line: words that are typed, and a word for each key that narrows them further."""
+"""Which rules are shown: a line of words to search for, and a key for each other part of the filter."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 class FilterBar(Horizontal):
-    """Shows a filter. A change posts ``Changed``; leaving the line, ``Left``."""
+    """Shows a filter. Posts ``Changed``, and ``Left`` when the line loses the focus."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "leave", "to the rules"),
@@ -44,14 +44,14 @@ class FilterBar(Horizontal):
     """
 
     class Changed(Message):
-        """Other rules are to be looked at."""
+        """Another filter is wanted."""
 
         def __init__(self, wanted: RuleFilter) -> None:
             super().__init__()
             self.wanted = wanted
 
     class Left(Message):
-        """The rules are to have the keys again."""
+        """The list of rules should get the focus."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,17 +59,15 @@ class FilterBar(Horizontal):
         self._types: tuple[str, ...] = ()
 
     def compose(self) -> ComposeResult:
-        """The line to type in, and what else is set."""
         yield Static(Content.styled("f", "bold $goal"), classes="label")
         yield Input(placeholder="words", compact=True, max_length=LONGEST, select_on_focus=False)
         yield Static(id="filter-rest")
 
     def on_mount(self) -> None:
-        """Keep the cursor still."""
         self._line.cursor_blink = False
 
     def show(self, wanted: RuleFilter, types: Sequence[str]) -> None:
-        """Show what is set; ``types`` are those that there are."""
+        """Show the filter; ``types`` are the task types to choose from."""
         self._filter, self._types = wanted, tuple(types)
         told = [
             _key("s", wanted.status or "any status", on=wanted.status is not None),
@@ -84,11 +82,10 @@ class FilterBar(Horizontal):
                 self._line.value = wanted.words
 
     def focus_words(self) -> None:
-        """Go to the line."""
         self._line.focus()
 
     def narrow(self, what: FilterPart) -> None:
-        """Go on to the next value of a part of the filter; after the last one comes any."""
+        """Set a part of the filter to its next value; after the last one comes any."""
         now = self._filter
         match what:
             case "status":
@@ -114,11 +111,9 @@ class FilterBar(Horizontal):
         self.action_leave()
 
     def action_leave(self) -> None:
-        """Back to the rules that were found."""
         self.post_message(self.Left())
 
     def action_clear(self) -> None:
-        """Look at rules with any words again."""
         self._line.value = ""
         self.post_message(self.Left())
 

@@ -1,22 +1,26 @@
-"""A rule is written in a dialog over a screen, which stays until the rule is saved or the person throws it away."""
+"""A dialog in which a rule is written. It stays open until the rule is saved or the person discards it."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, get_args
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.message import Message
 from textual.messages import Prune
 from textual.screen import ModalScreen
-from textual.widgets import Static
+from textual.suggester import SuggestFromList
+from textual.widget import Widget
+from textual.widgets import Input, Static, TextArea
 
-from tui.desk.draft import Draft, DraftFault
-from tui.desk.rule_form import RuleForm
+from knowledge.rules import KINDS
+from tui.desk.draft import NO_KIND, Draft, DraftFault, FormField
 from tui.text import cut, printable
+from tui.widgets.choice import Choice
 from worlds.errors import HousequestError
 
 SaveDraft = Callable[[Draft, Draft], Awaitable[DraftFault | None]]
@@ -26,6 +30,151 @@ ReloadDraft = Callable[[], Awaitable[Draft]]
 """The rule as somebody else has left it in its file. Raises ``HousequestError``."""
 
 LONGEST = 2_000
+
+
+LONGEST_TEXT = 4_000
+
+LABELS: dict[FormField, str] = {
+    "statement": "statement",
+    "kind": "kind",
+    "types": "tasks",
+    "objects": "things",
+    "check": "check",
+    "book": "book",
+    "form": "",
+}
+HINTS: dict[FormField, str] = {
+    "types": "all; or task types, with commas between them",
+    "objects": "all; or kinds of thing, with commas between them",
+    "check": "none; or COMMAND; when FACTS; then FACTS",
+    "statement": "what holds in this world, in a sentence",
+    "book": "a name, or a file",
+}
+
+
+class Prose(TextArea):
+    """One line of text on several rows: Enter submits it."""
+
+    class Submitted(Message):
+        """Enter was pressed."""
+
+    def __init__(self, text: str, placeholder: str, *, id: str) -> None:
+        super().__init__(text, placeholder=placeholder, id=id, compact=True, tab_behavior="focus", show_line_numbers=False)
+        self.cursor_blink = False
+
+    async def on_key(self, event: events.Key) -> None:
+        if event.key == "enter":
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Submitted())
+
+
+class RuleForm(VerticalScroll, can_focus=False):
+    """The fields of ``draft``; with ``books``, names to be suggested, also which book it goes to. Enter posts ``Submitted``."""
+
+    DEFAULT_CSS = """
+    RuleForm {
+        height: auto; max-height: 1fr; scrollbar-size-vertical: 1;
+        & > Horizontal { height: auto; }
+        .label { width: 11; color: $quiet; }
+        Prose { height: 3; width: 1fr; background: $panel; color: $foreground; padding: 0; border: none; }
+        #field-check { height: 2; }
+        Input { width: 1fr; background: $panel; color: $foreground; }
+        Prose:focus, Input:focus { background: $panel; background-tint: $foreground 8%; }
+        .fault { height: auto; margin-left: 11; color: $fault; display: none; }
+        .fault.-told { display: block; }
+    }
+    """
+
+    class Submitted(Message):
+        """The form was submitted."""
+
+    def __init__(self, draft: Draft, books: Sequence[str] | None = None, check_like: str = "") -> None:
+        super().__init__()
+        self._draft = draft
+        self._books = books
+        self._check_like = f"none; or such as: {check_like}" if check_like else HINTS["check"]
+
+    def compose(self) -> ComposeResult:
+        draft = self._draft
+        yield from self._field("statement", Prose(draft.statement, HINTS["statement"], id="field-statement"))
+        yield from self._field("kind", Choice(id="field-kind"))
+        yield from self._field("types", _input("types", draft.types))
+        yield from self._field("objects", _input("objects", draft.objects))
+        yield from self._field("check", Prose(draft.check, self._check_like, id="field-check"))
+        if self._books is not None:
+            yield from self._field("book", _input("book", draft.book, self._books))
+
+    def _field(self, name: FormField, widget: Widget) -> ComposeResult:
+        with Horizontal():
+            yield Static(Content(LABELS[name]), classes="label")
+            yield widget
+        yield Static(id=f"fault-{name}", classes="fault")
+
+    def on_mount(self) -> None:
+        self.query_one(Choice).offer((NO_KIND, *KINDS), self._draft.kind)
+        for text in self.query(Prose):
+            text.move_cursor(text.document.end)
+        self._prose("statement").focus()
+
+    @property
+    def draft(self) -> Draft:
+        """The contents of the form."""
+        return Draft(
+            statement=self._prose("statement").text,
+            kind=self.query_one(Choice).value,
+            types=self._line("types").value,
+            objects=self._line("objects").value,
+            check=self._prose("check").text,
+            book=self._line("book").value.strip() if self._books is not None else "",
+        )
+
+    def fill(self, draft: Draft) -> None:
+        """Put ``draft`` into the form."""
+        for name, text in (("statement", draft.statement), ("check", draft.check)):
+            if self._prose(name).text != text:
+                self._prose(name).text = text
+        self.query_one(Choice).offer((NO_KIND, *KINDS), draft.kind)
+        self._line("types").value, self._line("objects").value = draft.types, draft.objects
+
+    def tell(self, faults: Sequence[DraftFault]) -> None:
+        """Show each of ``faults`` below its field and focus the first of those fields; without faults, clear them."""
+        for name in get_args(FormField):
+            told = [fault.reason for fault in faults if fault.field == name]
+            for place in self.query(f"#fault-{name}").results(Static):
+                place.update(Content(printable(cut(" ".join(told), LONGEST_TEXT))))
+                place.set_class(bool(told), "-told")
+        for fault in faults:
+            for field in self.query(f"#field-{fault.field}"):
+                field.focus()
+                return
+
+    @on(Prose.Submitted)
+    @on(Input.Submitted)
+    def _submit(self, message: Prose.Submitted | Input.Submitted) -> None:
+        message.stop()
+        self.post_message(self.Submitted())
+
+    def _prose(self, name: str) -> Prose:
+        return self.query_one(f"#field-{name}", Prose)
+
+    def _line(self, name: str) -> Input:
+        return self.query_one(f"#field-{name}", Input)
+
+
+def _input(name: FormField, value: str, suggestions: Sequence[str] = ()) -> Input:
+    suggester = SuggestFromList(suggestions, case_sensitive=False) if suggestions else None
+    line = Input(
+        value,
+        HINTS[name],
+        id=f"field-{name}",
+        compact=True,
+        max_length=LONGEST_TEXT,
+        suggester=suggester,
+        select_on_focus=False,
+    )
+    line.cursor_blink = False
+    return line
 
 
 class RuleDialog(ModalScreen[bool]):
@@ -82,7 +231,6 @@ class RuleDialog(ModalScreen[bool]):
         self._saving = False
 
     def compose(self) -> ComposeResult:
-        """What it is about, the fields, and what stands in the way."""
         with Vertical() as box:
             box.border_title = Content(printable(cut(self._title, 60)))
             box.border_subtitle = Content("tab next field · enter save · esc leave")
@@ -93,7 +241,6 @@ class RuleDialog(ModalScreen[bool]):
 
     @on(RuleForm.Submitted)
     def action_save(self) -> None:
-        """Save the rule, unless something is wrong with it."""
         draft = self._form.draft
         faults = draft.faults()
         self._tell(faults)
@@ -112,7 +259,6 @@ class RuleDialog(ModalScreen[bool]):
             self._tell((fault,))
 
     def action_reread(self) -> None:
-        """Read the file again; what was typed stays."""
         if self._reread is not None:
             self.run_worker(self._read(self._reread), group="dialog")
 
@@ -131,7 +277,7 @@ class RuleDialog(ModalScreen[bool]):
         self._say(f"The file was read again: {told}. enter saves.")
 
     def action_leave(self) -> None:
-        """Save nothing; what was typed is thrown away only when it is asked for twice."""
+        """Close; changes are discarded only when this is asked for twice."""
         draft = self._form.draft
         if draft in {self._began, self._warned}:
             self.dismiss(False)

@@ -1,11 +1,11 @@
-"""The rules of a book, a line each: marked or not, its status, the evidence at a glance, and what it says."""
+"""The rules of a book, one on each line: marked or not, status, evidence, statement."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from textual import events, on
+from textual import on
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
@@ -25,7 +25,7 @@ BROAD = 84
 
 
 class RuleList(OptionList):
-    """Shows rules; moving posts ``Looked``, and enter ``Entered``."""
+    """Shows rules. Posts ``Looked`` when another rule is highlighted, ``Entered`` on Enter."""
 
     DEFAULT_CSS = """
     RuleList {
@@ -41,12 +41,12 @@ class RuleList(OptionList):
 
     @dataclass
     class Looked(Message):
-        """Another rule is looked at."""
+        """Another rule is highlighted."""
 
         name: str
 
     class Entered(Message):
-        """The witnesses of the rule are wanted."""
+        """The rule's witnesses should get the focus."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
@@ -56,13 +56,11 @@ class RuleList(OptionList):
         self.border_subtitle = Content("  ".join(f"{glyph} {status}" for status, glyph in GLYPHS.items()))
 
     def show(self, rules: Sequence[Rule], looked: Rule | None, marked: Collection[str]) -> None:
-        """Show ``rules``, of which one is ``looked`` at; nothing is posted."""
+        """Show ``rules`` with ``looked`` highlighted; nothing is posted."""
         self._rules, self._marked = tuple(rules), frozenset(marked)
         self._fill(looked)
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Fit the columns to the width."""
-        del event
+    def on_resize(self) -> None:
         at = self.highlighted
         self._fill(self._rules[at] if at is not None and at < len(self._rules) else None)
 

@@ -1,4 +1,4 @@
-"""Rules in plain text and as JSON: for the command line, and whoever shows them."""
+"""Rules as plain text and as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATEMENT = 70
 
 
 def figures(evidence: Evidence) -> str:
-    """How much speaks for and against a rule."""
+    """Supporting and contradicting evidence."""
     return f"{evidence.supports}/{evidence.contradicts}" if evidence else "-"
 
 
@@ -53,7 +53,7 @@ def rule_table(rules: Sequence[Rule]) -> list[str]:
 
 
 def rule_lines(rule: Rule) -> Iterator[str]:
-    """All that a rule says of itself, a line each."""
+    """Everything about a rule, line by line."""
     yield f"{rule.id}: {rule.statement}"
     by = "" if rule.status == "candidate" else f" by {rule.by}"
     yield f"  {rule.status}{by}, stated by {_origin(rule)}"
@@ -73,7 +73,7 @@ def rule_lines(rule: Rule) -> Iterator[str]:
 
 
 def edit_line(edit: Edit) -> str:
-    """What was done to a rule, by whom and when, in words."""
+    """What was done to a rule, by whom and when."""
     field = f" {edit.field}" if edit.field else ""
     day = f" on {edit.date}" if edit.date else ""
     was = f", was {edit.was or 'none'}" if edit.field else f": {edit.was}" if edit.was else ""
@@ -81,12 +81,12 @@ def edit_line(edit: Edit) -> str:
 
 
 def today() -> date:
-    """The day on which a person changes a rule, where they are."""
+    """Today's date in the local time zone."""
     return datetime.now().astimezone().date()
 
 
 def taken_back(before: Rule, after: Rule) -> str:
-    """That an edit has made a judged rule a candidate again; nothing where it has not."""
+    """A note that an edit made a judged rule a candidate again; empty if it did not."""
     if after.status != "candidate" or before.status == "candidate":
         return ""
     judge = "the model's filter" if before.by == "filter" else before.by
@@ -94,7 +94,7 @@ def taken_back(before: Rule, after: Rule) -> str:
 
 
 def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
-    """What was found for each rule: those that are contradicted first, and with the witnesses against them."""
+    """The findings, contradicted rules first and with the witnesses against them."""
     order: tuple[Standing, ...] = ("contradicted", "supported", "undecided")
     for standing in order:
         for finding in findings:

@@ -1,14 +1,16 @@
-"""One rule in full beside its witnesses, each of which can be opened where it was recorded."""
+"""A rule in detail with its witnesses, each of which can be replayed; and two rules side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList, Static
@@ -28,7 +30,7 @@ FindWitnesses = Callable[[Sequence[str]], Awaitable[tuple[Witness, ...]]]
 
 
 class RuleView(Vertical):
-    """Shows a rule. Its witnesses are looked up by ``look_up``, and opening one posts ``Opened``."""
+    """Shows a rule. ``look_up`` finds its witnesses, and opening one posts ``Opened``."""
 
     DEFAULT_CSS = """
     RuleView {
@@ -52,7 +54,7 @@ class RuleView(Vertical):
 
     @dataclass
     class Opened(Message):
-        """A witness is to be seen where it was recorded; ``witness`` None: there is none here."""
+        """A witness was opened."""
 
         witness: Witness
 
@@ -65,22 +67,19 @@ class RuleView(Vertical):
         self._witnesses: tuple[Witness, ...] = ()
 
     def compose(self) -> ComposeResult:
-        """The rule, which can be scrolled, and its witnesses."""
         with VerticalScroll():
             yield Static()
         yield OptionList(markup=False)
 
     def on_mount(self) -> None:
-        """Name the regions."""
         self._list.border_title = Content("Witnesses")
 
     @property
     def rule(self) -> Rule | None:
-        """The rule that is shown."""
         return self._rule
 
     def show(self, rule: Rule | None, contraries: Sequence[Rule] = (), nothing: str = "") -> None:
-        """Show ``rule`` and which rules exclude it; without one, say ``nothing``."""
+        """Show ``rule`` and the rules that contradict it; without a rule, show ``nothing``."""
         if (rule, tuple(contraries), nothing) == (self._rule, self._contraries, self._nothing):
             return
         other = rule is None or self._rule is None or rule.id != self._rule.id or rule.evidence != self._rule.evidence
@@ -91,12 +90,9 @@ class RuleView(Vertical):
             self._look()
 
     def focus_witnesses(self) -> None:
-        """Give the keys to the witnesses."""
         self._list.focus()
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Fit the bars to the width."""
-        del event
+    def on_resize(self) -> None:
         self._draw()
 
     def _draw(self) -> None:
@@ -153,8 +149,58 @@ class RuleView(Vertical):
         return self.query_one(OptionList)
 
 
+class RulePair(Horizontal):
+    """Shows two rules side by side; left and right move the focus between them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "side(0)", "Left rule", show=False),
+        Binding("right", "side(1)", "Right rule", show=False),
+    ]
+    DEFAULT_CSS = """
+    RulePair {
+        RuleView { width: 1fr; }
+        RuleView OptionList { height: 45%; }
+        RuleView.-chosen { VerticalScroll, OptionList { border: round $foreground; } }
+    }
+    """
+
+    def __init__(self, look_up: FindWitnesses, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._sides = (RuleView(look_up), RuleView(look_up))
+        self._at = 0
+
+    def compose(self) -> ComposeResult:
+        yield from self._sides
+
+    def show(self, one: Rule, other: Rule) -> None:
+        self._sides[0].show(one)
+        self._sides[1].show(other)
+
+    @property
+    def rules(self) -> tuple[Rule | None, Rule | None]:
+        return self._sides[0].rule, self._sides[1].rule
+
+    @property
+    def rule(self) -> Rule | None:
+        """The rule that has the focus."""
+        return self._sides[self._at].rule
+
+    @property
+    def other(self) -> Rule | None:
+        """The rule beside it."""
+        return self._sides[1 - self._at].rule
+
+    def action_side(self, side: int) -> None:
+        self._sides[side].focus_witnesses()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        for place, view in enumerate(self._sides):
+            has = event.widget in view.walk_children()
+            self._at = place if has else self._at
+            view.set_class(has, "-chosen")
+
+
 def _lines(rule: Rule, contraries: Sequence[Rule], width: int) -> Iterator[Content]:
-    """All that a rule says of itself."""
     yield Content.styled(printable(rule.statement), "bold")
     origin = rule.origin
     stated = f"stated by a {origin.source}{f' ({origin.name})' if origin.name else ''}"

@@ -1,4 +1,4 @@
-"""The curator's desk: a rulebook's rules, the one that is looked at beside its witnesses, and what is done about them."""
+"""The curator's desk: the rules of a book, one of them beside its witnesses, and the keys to judge, edit and check them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ from textual.widgets import ContentSwitcher, Static
 from knowledge.rulebook import Rulebook
 from knowledge.rules import Rule, Verdict
 from tui.desk.checking import CheckProgress, RuleCheck
-from tui.desk.curation import SavedDesk
 from tui.desk.draft import Draft, DraftFault
 from tui.desk.filter_bar import FilterBar, FilterPart
 from tui.desk.rule_dialog import RuleDialog
 from tui.desk.rule_list import RuleList
-from tui.desk.rule_pair import RulePair
 from tui.desk.rule_text import taken_back
-from tui.desk.rule_view import RuleView
-from tui.desk.state import Desk, RuleFilter
+from tui.desk.rule_view import RulePair, RuleView
+from tui.desk.state import Desk, RuleFilter, SavedDesk
 from tui.desk.witnesses import FoundWitness, Witness, find_witnesses
 from tui.leaving import LeavingScreen
 from tui.runs.data import recorded_play
@@ -50,9 +48,9 @@ _PAIRED = {"settle"}
 
 
 class DeskScreen(LeavingScreen):
-    """Curates ``book``; witnesses are looked for in the runs in ``runs`` and the games that were played.
+    """Curates ``book``; witnesses are looked up in the runs in ``runs`` and the games played here.
 
-    ``shipped``: the book is the user's copy, to be made by the first save, of one that ships.
+    ``shipped``: the book is the user's copy of one that ships; the first save makes it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -96,16 +94,16 @@ class DeskScreen(LeavingScreen):
 
     @dataclass
     class OpenStep(Message):
-        """The replay of this record is asked for, at the turn of this event."""
+        """The replay of this record, at this event, was asked for."""
 
         path: Path
         event: int
 
     class Left(Message):
-        """The person is done here."""
+        """The person leaves this screen."""
 
     class Went(Message):
-        """A check has gone on."""
+        """A check has made progress."""
 
         def __init__(self, progress: CheckProgress) -> None:
             super().__init__()
@@ -121,11 +119,9 @@ class DeskScreen(LeavingScreen):
 
     @property
     def desk(self) -> Desk:
-        """The desk as it stands."""
         return self._at.desk
 
     def compose(self) -> ComposeResult:
-        """A title, what is looked for, the rules and the one that is looked at, or two of them, and the keys."""
         yield Static(id="desk-title")
         yield FilterBar()
         with ContentSwitcher(initial="desk-list"):
@@ -137,23 +133,19 @@ class DeskScreen(LeavingScreen):
         yield KeyBar(last=("app.command_palette", "leave"))
 
     def on_mount(self) -> None:
-        """Show the book."""
         if self._shipped:
             self._say(f"This book ships and is read-only: what you change goes to {self.desk.book.path}.")
         self._show()
 
     def on_unmount(self) -> None:
-        """Let a check that is under way end."""
         if self._check:
             self._check.call_off()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Put the rule beside the list, or below it."""
         self.set_class(event.size.width >= WIDE, "-wide")
         self._show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether a key is one of what is shown."""
         del parameters
         return action not in (_LISTED if self._paired else _PAIRED)
 
@@ -194,7 +186,7 @@ class DeskScreen(LeavingScreen):
                 self._say(missing.reason)
 
     def action_judge(self, status: Verdict) -> None:
-        """Accept or reject the marked rules, or the one that is looked at."""
+        """Accept or reject the marked rules, or the one that is highlighted."""
         looked = self.query_one(RulePair).rule if self._paired else self.desk.rule
         rules = () if self._paired else self.desk.marked
         # Named now, for a save that is under way may take long enough to look at the next rule.
@@ -202,28 +194,28 @@ class DeskScreen(LeavingScreen):
         self._change(lambda desk: desk.judged(status, *names), status.capitalize())
 
     def action_settle(self) -> None:
-        """Accept this rule of two, and reject the other."""
+        """Accept one of two rules, and reject the other."""
         pair = self.query_one(RulePair)
         one, other = pair.rule, pair.other
         if one and other:
             self._change(lambda desk: desk.settled(one.id, other.id), f"{one.id} accepted, {other.id} rejected")
 
     def action_merge(self) -> None:
-        """Make the marked rules one, the first that was marked."""
+        """Merge the marked rules into the one marked first."""
         chosen = self.desk.chosen
         self._change(lambda desk: replace(desk, chosen=chosen).merged(), "Merged")
 
     def action_undo(self) -> None:
-        """Take the last change of this sitting back, in the file too."""
+        """Undo the last change, in the file too."""
         self._change(Desk.undone, f"Undone: {self.desk.done[-1].name}" if self.desk.done else "")
 
-    def _change(self, deed: Callable[[Desk], Desk], done: str) -> None:
-        self.run_worker(partial(self._do, deed, done), group="save")
+    def _change(self, change: Callable[[Desk], Desk], done: str) -> None:
+        self.run_worker(partial(self._do, change, done), group="save")
 
-    async def _do(self, deed: Callable[[Desk], Desk], done: str) -> str:
-        """Do and save something; where that is refused, say why, which is also the answer, and leave the desk as it was."""
+    async def _do(self, change: Callable[[Desk], Desk], done: str) -> str:
+        """Make a change and save it. A refusal is shown and returned, and leaves the desk as it was."""
         try:
-            if await self._at.do(deed):
+            if await self._at.do(change):
                 way_back = "" if done.startswith("Undone") else "; u undoes it"
                 self._say(f"{done}. Saved{way_back}. {self.desk.book.path}")
         except HousequestError as error:
@@ -235,7 +227,6 @@ class DeskScreen(LeavingScreen):
         return ""
 
     def action_edit(self) -> None:
-        """Edit the rule that is looked at."""
         rule = self.query_one(RulePair).rule if self._paired else self.desk.rule
         if rule is None:
             self._say("There is no rule here to edit; n writes one.")
@@ -258,8 +249,6 @@ class DeskScreen(LeavingScreen):
         self.app.push_screen(RuleDialog(f"Edit {name}", Draft.of(rule), submit, reread=reread))  # pyright: ignore[reportUnknownMemberType]
 
     def action_new(self) -> None:
-        """Write a rule; it is a candidate until it is accepted."""
-
         async def submit(draft: Draft, since: Draft) -> DraftFault | None:
             del since
 
@@ -275,12 +264,12 @@ class DeskScreen(LeavingScreen):
 
         self.app.push_screen(RuleDialog("A new rule", Draft(), submit, reread=reread))  # pyright: ignore[reportUnknownMemberType]
 
-    async def _submit(self, deed: Callable[[Desk], Desk], done: str) -> DraftFault | None:
-        fault = await self._do(deed, done)
+    async def _submit(self, change: Callable[[Desk], Desk], done: str) -> DraftFault | None:
+        fault = await self._do(change, done)
         return DraftFault("form", f"{fault} ^r reads it again and keeps what you typed.") if fault else None
 
     def action_pair(self) -> None:
-        """Put two rules side by side: the marked ones, or the one that is looked at and one that contradicts it."""
+        """Show two rules side by side: the marked ones, or this rule and one that contradicts it."""
         pair = self.query_one(RulePair)
         if self._paired:
             one, other = pair.rule, pair.other
@@ -301,7 +290,7 @@ class DeskScreen(LeavingScreen):
         self._say(f"{told}: ← → change sides, w accepts the one with the keys and rejects the other.")
 
     def _show_pair(self) -> None:
-        """Bring the two up to the book; where one is gone, back to the list."""
+        """Show the two rules as they are now; if one is gone, go back to the list."""
         if not self._paired:
             return
         by_id = {rule.id: rule for rule in self.desk.book.rules}
@@ -324,7 +313,7 @@ class DeskScreen(LeavingScreen):
         self.refresh_bindings()
 
     def action_check(self) -> None:
-        """Check the marked rules, or all that are shown, against everything that was recorded; again, call that off."""
+        """Check the marked rules, or all that are shown, against everything recorded; pressed again, cancel that."""
         if self._check is not None:
             self._check.call_off()
             return
@@ -337,18 +326,14 @@ class DeskScreen(LeavingScreen):
         self.run_worker(partial(self._run, check, len(rules)), group="check")
 
     def _heard(self, check: RuleCheck, progress: CheckProgress) -> None:
-        """Hand on, from the thread of a check, how far it is."""
+        """Post the progress of a check, from its thread."""
         if check is self._check and self.is_running:
             self.post_message(self.Went(progress))
 
     def on_desk_screen_went(self, message: Went) -> None:
-        """Say how far the check is."""
         message.stop()
         if self._check is not None:
-            told = (
-                f"{message.progress.read:,} of {message.progress.episodes:,} episodes, {message.progress.commands:,} commands"
-            )
-            self._say(f"Checking: {told}; esc calls it off.")
+            self._say(f"Checking: {message.progress}; esc calls it off.")
 
     async def _run(self, check: RuleCheck, rules: int) -> None:
         try:
@@ -368,13 +353,11 @@ class DeskScreen(LeavingScreen):
             self._say(f"{outcome}: {saved}.")
 
     def action_mark(self) -> None:
-        """Mark the rule that is looked at, or no longer."""
         if self.desk.rule:
             self._at.desk = self.desk.toggled(self.desk.rule.id)
             self._show()
 
     def action_words(self) -> None:
-        """Type words to look for."""
         self.query_one(FilterBar).focus_words()
 
     @on(FilterBar.Left)
@@ -382,7 +365,6 @@ class DeskScreen(LeavingScreen):
         self.query_one(RuleList).focus()
 
     def action_narrow(self, what: FilterPart) -> None:
-        """Look at other rules."""
         self.query_one(FilterBar).narrow(what)
 
     @on(FilterBar.Changed)
@@ -391,7 +373,6 @@ class DeskScreen(LeavingScreen):
         self._show()
 
     def action_reload(self) -> None:
-        """Read the file again, where somebody else changed it."""
         self.run_worker(self._read_again, group="save")
 
     async def _read_again(self) -> None:
@@ -410,7 +391,7 @@ class DeskScreen(LeavingScreen):
         self.query_one("#desk-note", Static).update(Content.styled(flat(text), "$new"))
 
     def action_leave(self) -> None:
-        """Call off a check that is under way; else back from two rules to the list, and from there to where one came from."""
+        """Cancel a running check; else go from two rules back to the list, and from there out."""
         if self._check is not None:
             self._check.call_off()
         elif self._paired:

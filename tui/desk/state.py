@@ -1,18 +1,21 @@
-"""The curator's desk as a value: a rulebook, which of its rules are looked at, which are chosen, and what can be undone.
+"""The curator's desk as a value: a rulebook, the filter over its rules, what is marked, and what can be undone.
 
-Nothing here reads or writes a file. A change is a new ``Desk``; whoever saves its ``book`` hands the saved one back by
-``saved``, and drops the new desk where the save was refused, so that nothing is lost.
+A change is a new `Desk`; `SavedDesk` saves its book and keeps the old desk if that fails, so that nothing is lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from agent.explorer.filtering import exclude
 from knowledge.evidence import Finding
-from knowledge.rulebook import Rulebook
+from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import Kind, Rule, Status, Verdict
+from tui.background import aside
 from tui.desk.rule_text import today
 from worlds.errors import ConfigurationError
 from worlds.household.goals import TASK_TYPES
@@ -20,9 +23,9 @@ from worlds.household.goals import TASK_TYPES
 
 @dataclass(frozen=True, slots=True)
 class RuleFilter:
-    """Which rules are looked at; a rule must fit all that is set.
+    """Which rules are shown; a rule must match everything that is set.
 
-    ``type`` is a task type: rules that name none concern it too. ``words`` are sought in a rule's id, statement, types and
+    ``type`` is a task type; rules that name none match it too. ``words`` are searched for in a rule's id, statement, types and
     objects.
     """
 
@@ -36,7 +39,7 @@ class RuleFilter:
         return self != RuleFilter()
 
     def fits(self, rule: Rule) -> bool:
-        """Whether ``rule`` is looked at."""
+        """Whether ``rule`` is shown."""
         if self.status not in {None, rule.status} or self.kind not in {None, rule.kind}:
             return False
         if self.type is not None and rule.types and self.type not in rule.types:
@@ -49,7 +52,7 @@ class RuleFilter:
 
 @dataclass(frozen=True, slots=True)
 class DeskChange:
-    """Something that was done at this sitting: its name for people, and the book before it."""
+    """A change that can be undone: its name for people, and the book before it."""
 
     name: str
     before: Rulebook
@@ -57,7 +60,7 @@ class DeskChange:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """A rulebook as it is curated. ``at`` is the id of the rule that is looked at, ``chosen`` those marked, in that order."""
+    """A rulebook being curated. ``at`` is the id of the highlighted rule, ``chosen`` the ids of the marked ones, in order."""
 
     book: Rulebook
     filter: RuleFilter = RuleFilter()
@@ -67,12 +70,12 @@ class Desk:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules that the filter lets through, in the order of the book."""
+        """The rules that match the filter, in the order of the book."""
         return tuple(rule for rule in self.book.rules if self.filter.fits(rule))
 
     @property
     def rule(self) -> Rule | None:
-        """The rule that is looked at; where that one is filtered out, as one that was just judged may be, the next one."""
+        """The highlighted rule; if the filter hides it, as it may after it was judged, the next one."""
         shown = self.rules
         ids = [rule.id for rule in self.book.rules]
         if not shown or self.at not in ids:
@@ -87,27 +90,26 @@ class Desk:
 
     @property
     def opposed(self) -> tuple[Rule, ...]:
-        """Two rules to be put side by side: those marked, or the one looked at and one that contradicts it; else fewer."""
+        """Two rules to compare: the marked ones, or the highlighted one and one that contradicts it; else fewer."""
         if len(self.marked) == 2:
             return self.marked
         return (self.rule, *self.contraries(self.rule))[:2] if self.rule else ()
 
     @property
     def marked(self) -> tuple[Rule, ...]:
-        """The chosen rules, in the order in which they were chosen; a filter does not hide them."""
+        """The marked rules in the order of marking, also those that the filter hides."""
         by_id = {rule.id: rule for rule in self.book.rules}
         return tuple(by_id[name] for name in self.chosen if name in by_id)
 
     def filtered(self, wanted: RuleFilter) -> Desk:
-        """The desk with other rules looked at."""
         return replace(self, filter=wanted)
 
     def looking(self, name: str) -> Desk:
-        """The desk with another rule looked at."""
+        """The desk with another rule highlighted."""
         return replace(self, at=name)
 
     def contraries(self, rule: Rule) -> tuple[Rule, ...]:
-        """The rules that cannot be true together with ``rule``: one of the two says so, or their checks exclude each other."""
+        """The rules that contradict ``rule``: one of the two notes that, or their checks exclude each other."""
         return tuple(
             other
             for other in self.book.rules
@@ -115,29 +117,29 @@ class Desk:
         )
 
     def another(self, rule: Rule, other: Rule) -> Rule | None:
-        """The rule after ``other`` that contradicts ``rule`` too; None where there is none."""
+        """The next rule after ``other`` that also contradicts ``rule``; None where there is none."""
         others = self.contraries(rule)
         return others[(others.index(other) + 1) % len(others)] if other in others and len(others) > 1 else None
 
     def toggled(self, name: str) -> Desk:
-        """The desk with a rule chosen, or no longer."""
+        """The desk with a rule marked, or unmarked."""
         rest = tuple(each for each in self.chosen if each != name)
         return replace(self, chosen=rest if len(rest) < len(self.chosen) else (*rest, self.book.rule(name).id))
 
     def judged(self, status: Verdict, *names: str) -> Desk:
-        """The desk with the rules of these ids accepted or rejected; none given, the chosen ones, or the one looked at."""
+        """The desk with these rules accepted or rejected; by default the marked ones, or the highlighted one."""
         rules = tuple(self.book.rule(name) for name in names) or self.marked or ((self.rule,) if self.rule else ())
         return self.put(status, [rule.judged(status) for rule in rules])
 
     def settled(self, kept: str, dropped: str) -> Desk:
-        """The desk with the rule ``kept`` accepted and ``dropped`` rejected, as one deed."""
+        """The desk with ``kept`` accepted and ``dropped`` rejected, in one change."""
         rules = [self.book.rule(kept).judged("accepted"), self.book.rule(dropped).judged("rejected")]
         return self.put(f"{kept} kept, {dropped} rejected", rules)
 
     def checked(self, findings: Sequence[Finding]) -> Desk:
-        """The desk with what was found for its rules as their evidence.
+        """The desk with ``findings`` as the evidence of its rules.
 
-        A rule whose check has changed since, or that is gone, is left as it is.
+        A rule that was removed, or whose check changed meanwhile, is left alone.
         """
         by_id = {rule.id: rule for rule in self.book.rules}
         found: list[Rule] = []
@@ -148,9 +150,9 @@ class Desk:
         return self.put("checked", found)
 
     def merged(self, statement: str | None = None) -> Desk:
-        """The desk with the chosen rules as one, the first, which says ``statement`` from now on.
+        """The desk with the marked rules merged into the first, which then says ``statement``.
 
-        Raises ``ConfigurationError`` unless there are two.
+        Raises ``ConfigurationError`` unless two are marked.
         """
         if len(self.marked) < 2:
             raise ConfigurationError("Choose two rules or more to merge; the first chosen is the one that stays.")
@@ -161,7 +163,7 @@ class Desk:
         return replace(done, chosen=(), at=kept.id)
 
     def put(self, name: str, rules: Sequence[Rule]) -> Desk:
-        """The desk with ``rules`` in its book, as a deed that can be undone; the same desk where they change nothing.
+        """The desk with ``rules`` in its book, as a change that can be undone; the same desk if nothing changes.
 
         Raises ``KnowledgeError`` for what a rulebook cannot hold.
         """
@@ -169,21 +171,63 @@ class Desk:
         return self if book is self.book else replace(self, book=book, done=(*self.done, DeskChange(name, self.book)))
 
     def undone(self) -> Desk:
-        """The desk before its last deed, to be saved over what became of it. Raises ``ConfigurationError`` if there is none."""
+        """The desk before its last change. Raises ``ConfigurationError`` if there is none."""
         if not self.done:
             raise ConfigurationError("Nothing was changed at this sitting: there is nothing to undo.")
         *earlier, last = self.done
         return replace(self, book=self.book.restored(last.before), done=tuple(earlier))
 
     def saved(self, book: Rulebook) -> Desk:
-        """The desk after its book was saved, as ``book``."""
         return replace(self, book=book)
 
     def reloaded(self, book: Rulebook) -> Desk:
-        """The desk over the file as somebody else left it. What was done before is not undone over their changes."""
+        """The desk over the file as somebody else left it; earlier changes can no longer be undone."""
         return replace(self, book=book, done=())
 
 
+class SavedDesk:
+    """A desk and its file: a change is saved before it counts, one at a time.
+
+    What is highlighted or marked may change at any moment, the book only through `do`.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self._turn = asyncio.Lock()
+
+    async def do(self, change: Callable[[Desk], Desk]) -> bool:
+        """Apply ``change`` and save the book; return whether it changed.
+
+        Raises ``HousequestError`` if either fails; the desk is then as it was.
+        """
+        async with self._turn:
+            before = self.desk
+            after = await aside(partial(change, before))
+            if after.book is before.book:
+                return False
+            saved = after.saved(await aside(partial(save, after.book)))
+            now = self.desk
+            # What was looked at or marked meanwhile stays so, but for what the change itself moved.
+            self.desk = replace(
+                saved,
+                filter=now.filter,
+                at=now.at if saved.at == before.at else saved.at,
+                chosen=now.chosen if saved.chosen == before.chosen else saved.chosen,
+            )
+            return True
+
+    async def read_again(self) -> None:
+        """Reload the book from its file. Raises ``KnowledgeError``."""
+        async with self._turn:
+            book = await aside(partial(_again, self.desk.book))
+            self.desk = self.desk.reloaded(book)
+
+
+def _again(book: Rulebook) -> Rulebook:
+    """The book as its file has it now; one that was never saved stays, unless somebody else created the file."""
+    unmade = book.read is None and not os.path.lexists(book.path)
+    return book if unmade else read_book(book.path)
+
+
 def _disputes(one: Rule, other: Rule) -> bool:
-    """Whether ``one`` has a note that it and ``other`` exclude each other."""
     return any(edit.did == "disputed" and edit.was == other.id for edit in one.history)

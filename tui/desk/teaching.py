@@ -1,4 +1,4 @@
-"""Teaching: the moment that is looked at, in a game or in a replay, becomes a candidate rule with that step as its witness."""
+"""Teaching: a step of a game or of a replay becomes a candidate rule, with that step as its witness."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _NAME = re.compile(r"([A-Za-z][\w-]*) ([0-9]+)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class TaughtStep:
-    """What is taught from: a command with its answer, the ``event`` that it is in the ``record`` (None: none is kept).
+    """The step that a rule is made from: a command, its answer, and its ``event`` in the ``record`` (None: not recorded).
 
-    ``receptacles`` are the names of furniture in the command, by which a check tells them from objects.
+    ``receptacles`` are the names of furniture in the command; a check needs to tell them from objects.
     """
 
     command: str
@@ -48,7 +48,7 @@ class TaughtStep:
 
     @property
     def check(self) -> str:
-        """The plainest check that this command would support."""
+        """The simplest check that this command would support."""
         taken: list[str] = []
 
         def variable(found: re.Match[str]) -> str:
@@ -60,7 +60,7 @@ class TaughtStep:
 
 
 class Teach(Message):
-    """A rule is to be made of a lesson."""
+    """A rule should be made from a step."""
 
     def __init__(self, lesson: TaughtStep) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Teach(Message):
 
 
 def taught_step(moment: Moment, record: Path | None) -> TaughtStep | None:
-    """What can be taught from ``moment``: its last command; None before there is one."""
+    """The last command of ``moment``; None before there is one."""
     for entry in reversed(moment.story):
         if entry.command is not None:
             there = moment.belief.receptacles if moment.belief else ()
@@ -78,7 +78,7 @@ def taught_step(moment: Moment, record: Path | None) -> TaughtStep | None:
 
 
 async def dialog_for(lesson: TaughtStep, runs: Path) -> RuleDialog:
-    """The dialog that makes a rule of ``lesson``, in a book that the person chooses. ``runs`` is where runs lie.
+    """The dialog that makes a rule from ``lesson``, in a book that the person chooses. ``runs`` is the folder of runs.
 
     Raises ``HousequestError`` and ``OSError`` where the record or the books cannot be read.
     """
@@ -96,7 +96,7 @@ async def dialog_for(lesson: TaughtStep, runs: Path) -> RuleDialog:
 
 
 def witness_origin(lesson: TaughtStep, runs: Path) -> str:
-    """The origin of ``lesson``, run/task/event, as the desk will look it up; nothing where no record is kept."""
+    """The origin of ``lesson``, run/task/event, as the desk looks it up; empty if it was not recorded."""
     record = lesson.record
     if record is None:
         return ""
@@ -109,7 +109,7 @@ def witness_origin(lesson: TaughtStep, runs: Path) -> str:
 
 
 def save_taught_rule(draft: Draft, witness: str) -> DraftFault | None:
-    """Write ``draft`` into its book as a candidate; returns what stood in the way. It writes a file."""
+    """Save ``draft`` in its book as a candidate; return what went wrong, if anything."""
     if not draft.book:
         return DraftFault("book", "Name a book: one of yours, a new name, or a file.")
     try:

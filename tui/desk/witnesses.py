@@ -1,4 +1,4 @@
-"""A rule's witnesses as they were recorded: an origin, run/task/step, to its record and to what was done and answered there."""
+"""The witnesses of a rule: from an origin, run/task/step, to its record and the command there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from worlds.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class FoundWitness:
-    """A witness whose record is on disk: the file, the id of the event in it, and what happened there."""
+    """A witness whose record is on disk: the file, the event, and what happened."""
 
     origin: str
     path: Path
@@ -26,7 +26,7 @@ class FoundWitness:
 
 @dataclass(frozen=True, slots=True)
 class MissingWitness:
-    """A witness that cannot be shown, with why, and the way out."""
+    """A witness that cannot be shown, why, and the way out."""
 
     origin: str
     reason: str
@@ -36,9 +36,9 @@ Witness = FoundWitness | MissingWitness
 
 
 def find_witnesses(origins: Sequence[str], places: Iterable[Path]) -> tuple[Witness, ...]:
-    """Each of ``origins`` as it stands in the records under ``places``; each record is read once, and as far as needed.
+    """Find each of ``origins`` in the records under ``places``; each record is read once.
 
-    Raises ``ConfigurationError`` where a place holds no records. It reads files: call it beside the event loop.
+    Raises ``ConfigurationError`` where a place holds no records. It reads files: call it in a thread.
     """
     known = {(record.run, record.task): record for record in records(places)}
     asked: dict[tuple[str, str], set[int]] = {}
@@ -58,7 +58,7 @@ def _parsed(origin: str) -> tuple[str, str, int] | None:
 
 
 def _steps(record: Record, wanted: set[int]) -> dict[int, Stepped] | str:
-    """The steps with the ids ``wanted``, or why the record cannot be read as far as they are."""
+    """The ``wanted`` steps, or why the record cannot be read."""
     found: dict[int, Stepped] = {}
     try:
         for event in read_episode(record.path):
