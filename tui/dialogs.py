@@ -19,7 +19,7 @@ from tui.text import printable
 LONGEST = 4_000
 
 
-class Pick(ModalScreen[str | None]):
+class PickDialog(ModalScreen[str | None]):
     """Asks for one of ``options``; typing narrows them, and with ``free`` what is typed may also stand for itself.
 
     The answer is the text that was chosen, None where nothing was.
@@ -31,7 +31,7 @@ class Pick(ModalScreen[str | None]):
         Binding("down", "move(1)", "Down", show=False),
     ]
     DEFAULT_CSS = """
-    Pick {
+    PickDialog {
         align: center middle;
         background: $background 60%;
         & > Vertical {

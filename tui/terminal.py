@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
-from tui.text import Look, printable
+from tui.text import TextLayout, printable
 
 WIDEST = 80
 """Columns of running text: longer lines are hard to read."""
@@ -30,17 +30,17 @@ def prepare() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def look() -> Look:
+def look() -> TextLayout:
     """How standard output shows text. Colours only on a terminal, and not where ``NO_COLOR`` is set (no-color.org)."""
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     columns = shutil.get_terminal_size((WIDEST, 24)).columns
-    return Look(width=max(40, min(columns, WIDEST)), colour=colour)
+    return TextLayout(width=max(40, min(columns, WIDEST)), colour=colour)
 
 
-def wide_look() -> Look:
+def wide_look() -> TextLayout:
     """As ``look``, for what is laid out in columns and may take the whole width."""
     columns = shutil.get_terminal_size((WIDEST, 24)).columns
-    return Look(width=max(40, min(columns, 200)), colour=look().colour)
+    return TextLayout(width=max(40, min(columns, 200)), colour=look().colour)
 
 
 def interactive() -> bool:

@@ -1,6 +1,6 @@
-"""Text that is safe and readable in a terminal: made printable, wrapped, coloured where that is wanted.
+"""Text that is safe and readable in a terminal: printable, wrapped, with colours where they are wanted.
 
-What games and models say is untrusted: a control character in it is shown, never sent to the terminal.
+What games and models say is untrusted: control characters are shown, never sent to the terminal.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from typing import Literal
 
 from worlds.text import cut, printable
 
-__all__ = ["Look", "Style", "cut", "printable"]
+__all__ = ["cut", "printable"]
 
 LONGEST_TEXT = 8_000
 
-Style = Literal["goal", "command", "dim", "good", "bad"]
+TextStyle = Literal["goal", "command", "dim", "good", "bad"]
 
-_COLOURS: dict[Style, str] = {"goal": "1", "command": "36", "dim": "2", "good": "1;32", "bad": "1;31"}
+_COLOURS: dict[TextStyle, str] = {"goal": "1", "command": "36", "dim": "2", "good": "1;32", "bad": "1;31"}
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """How text is laid out: columns, and whether the terminal shows colours."""
+class TextLayout:
+    """The width of text in columns, and whether the terminal shows colours."""
 
     width: int = 80
     colour: bool = False
 
-    def paint(self, style: Style, text: str) -> str:
+    def paint(self, style: TextStyle, text: str) -> str:
         """``text`` in ``style``, where there are colours."""
         return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if self.colour and text else text
 
     def wrapped(self, text: str, first: str = "", rest: str | None = None) -> list[str]:
-        """``text`` made printable and broken into lines, the first and the others indented."""
+        """``text``, made printable, in lines; ``first`` and ``rest`` are the indents of the first line and the others."""
         rest = first if rest is None else rest
         lines: list[str] = []
         for line in printable(cut(text, LONGEST_TEXT)).split("\n"):
@@ -42,3 +42,8 @@ class Look:
                 line, width, initial_indent=indent, subsequent_indent=rest, break_on_hyphens=False, replace_whitespace=False
             ) or [indent.rstrip()]
         return lines
+
+
+def plural(number: int | None, word: str) -> str:
+    """``number`` with ``word``: "1 turn", "2 turns"."""
+    return f"{number} {word}{'' if number == 1 else 's'}"

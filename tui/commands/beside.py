@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from agent.evaluation.analysis.transcript import Aside, Told, Transcript, aligned
-from tui.text import Look, Style, cut, printable
+from tui.text import TextLayout, TextStyle, cut, printable
 
 NARROW = 100
 """Columns below which the second episode's turn stands under the first's."""
@@ -16,10 +16,10 @@ LONGEST_ASIDE = 600
 
 _BETWEEN = " | "
 
-Line = tuple[Style | None, str]
+Line = tuple[TextStyle | None, str]
 
 
-def beside(first: Transcript, second: Transcript, names: tuple[str, str], look: Look) -> Iterator[str]:
+def beside(first: Transcript, second: Transcript, names: tuple[str, str], look: TextLayout) -> Iterator[str]:
     """``first`` and ``second``, called by ``names``, laid out for ``look``."""
     start = first.started or second.started
     if start is not None:
@@ -36,9 +36,9 @@ def beside(first: Transcript, second: Transcript, names: tuple[str, str], look: 
 class _Columns:
     """Two columns of equal width."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: TextLayout) -> None:
         self._whole = look
-        self.look = Look((look.width - len(_BETWEEN)) // 2, look.colour)
+        self.look = TextLayout((look.width - len(_BETWEEN)) // 2, look.colour)
 
     def row(self, left: list[Line], right: list[Line]) -> Iterator[str]:
         nothing: Line = (None, "")
@@ -51,7 +51,7 @@ class _Columns:
 class _Stack:
     """One below the other, each with its name."""
 
-    def __init__(self, look: Look, names: tuple[str, str]) -> None:
+    def __init__(self, look: TextLayout, names: tuple[str, str]) -> None:
         self.look = look
         self._names = [printable(name) for name in names]
 
@@ -65,12 +65,12 @@ class _Stack:
             yield ""
 
 
-def _painted(line: Line, look: Look) -> str:
+def _painted(line: Line, look: TextLayout) -> str:
     style, text = line
     return look.paint(style, text) if style else text
 
 
-def _turn(told: Told | None, look: Look) -> list[Line]:
+def _turn(told: Told | None, look: TextLayout) -> list[Line]:
     if told is None:
         return []
     lines = [line for aside in told.asides for line in _aside(aside, look)]
@@ -82,23 +82,23 @@ def _turn(told: Told | None, look: Look) -> list[Line]:
     return lines + _fitted(said, look, "     ", "     ", None if told.accepted else "dim")
 
 
-def _end(transcript: Transcript, look: Look) -> list[Line]:
+def _end(transcript: Transcript, look: TextLayout) -> list[Line]:
     won = transcript.ended is not None and transcript.ended.outcome == "won"
     lines = [line for aside in transcript.after if isinstance(aside, Aside) for line in _aside(aside, look)]
     outcome = transcript.outcome
     return lines + _fitted(f"{outcome[:1].upper()}{outcome[1:]}.", look, "", "", "good" if won else "bad")
 
 
-def _aside(aside: Aside, look: Look) -> list[Line]:
+def _aside(aside: Aside, look: TextLayout) -> list[Line]:
     text = " ".join(cut(aside.text, LONGEST_ASIDE).split())
     return _fitted(f"{aside.who}: {text}", look, "     ", "       ", "dim")
 
 
-def _fitted(text: str, look: Look, first: str, rest: str, style: Style | None) -> list[Line]:
+def _fitted(text: str, look: TextLayout, first: str, rest: str, style: TextStyle | None) -> list[Line]:
     lines = look.wrapped(text, first, rest)
     if any(cells(line) > look.width for line in lines):
         # Characters two columns wide: half as many fit.
-        lines = Look(look.width // 2, look.colour).wrapped(text, first, rest)
+        lines = TextLayout(look.width // 2, look.colour).wrapped(text, first, rest)
     return [(style, line) for line in lines]
 
 

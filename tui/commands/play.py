@@ -75,9 +75,9 @@ def play(
     screen = not plain and terminal.has_screen()
     seat = _mode(mode, settings.agent, screen)
     if speed is not None:
-        from tui.play.game import pause
+        from tui.play.game import seconds_per_turn
 
-        pause(speed)
+        seconds_per_turn(speed)
     if screen and seat is None and not (random or type) and (task, split, agent, model) == (None,) * 4:
         _show(None, None, settings, record, speed)
         return
@@ -172,8 +172,8 @@ def _mode(text: str | None, agent: str | None, screen: bool) -> Mode | None:
 def _show(game: GameConfig | None, mode: Mode | None, settings: Settings, record: bool, speed: float | None) -> None:
     """Open the screen, at ``game`` or, without one, at home, and say afterwards what was recorded."""
     from tui import terminal
-    from tui.app import HousequestApp, screen_of
-    from tui.home.recent import files
+    from tui.app import HousequestApp, game_screen
+    from tui.home.recent import record_files
     from tui.home.screen import HomeScreen
 
     def home() -> HomeScreen:
@@ -185,11 +185,11 @@ def _show(game: GameConfig | None, mode: Mode | None, settings: Settings, record
         from tui.home.defaults import check
 
         check(game)
-        app = HousequestApp(lambda: screen_of(game, mode), home)
-    before = {*files(unfinished=True), *files(unfinished=False)}
+        app = HousequestApp(lambda: game_screen(game, mode), home)
+    before = {*record_files(unfinished=True), *record_files(unfinished=False)}
     app.run()
     for unfinished, words in ((False, "Recorded in"), (True, "Recorded as far as it went in")):
-        for path in reversed(files(unfinished=unfinished)):
+        for path in reversed(record_files(unfinished=unfinished)):
             if path not in before:
                 terminal.note(f"{words} {path}")
     if app.return_code:

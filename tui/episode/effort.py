@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from agent.evaluation.runs.cost import Tokens
-from tui.episode.state import Effort
+from tui.episode.state import CallTotals
 
 
-def counted(effort: Effort) -> Tokens:
+def counted(effort: CallTotals) -> Tokens:
     """The tokens of ``effort``, of which `agent.evaluation.runs.cost` says what they cost."""
     return Tokens(effort.prompt_tokens, effort.completion_tokens, effort.cached)
 

@@ -8,7 +8,7 @@ from textual.widget import Widget
 from agent.episodes.events import Ended, Outcome
 from agent.evaluation.analysis.failures import Failure
 from agent.evaluation.analysis.par import Par
-from tui.episode.state import Moment, State
+from tui.episode.state import EpisodeMoment, ViewState
 from tui.widgets.bars import Bar, bars
 from tui.widgets.lines import flat
 
@@ -47,12 +47,12 @@ class Ending(Widget):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._moment = Moment()
+        self._moment = EpisodeMoment()
         self._assisted = False
         self._par: Par | None = None
         self._failure: Failure | None = None
 
-    def show(self, state: State, par: Par | None = None, failure: Failure | None = None, keys: str = "") -> None:
+    def show(self, state: ViewState, par: Par | None = None, failure: Failure | None = None, keys: str = "") -> None:
         """Show how the game in ``state`` ended; nothing is seen while it goes on.
 
         ``par`` None: it is being measured. ``failure`` is why it was not won. ``keys`` says what the next key does.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textual.content import Content
 from textual.widget import Widget
 
-from tui.episode.state import State
+from tui.episode.state import ViewState
 from tui.widgets.lines import flat
 
 _BETWEEN = " · "
@@ -40,7 +40,7 @@ class GameHeader(Widget):
         self._goal = ""
         self._parts: tuple[_Part, ...] = ()
 
-    def show(self, state: State, mode: str) -> None:
+    def show(self, state: ViewState, mode: str) -> None:
         """Show what is played in ``state``; ``mode`` is the word for how (STEP, AUTO, YOU, REPLAY, RACE)."""
         started = state.moment.started
         goal = flat(started.goal).removesuffix(".") if started else ""
@@ -53,7 +53,7 @@ class GameHeader(Widget):
         return header_line(self._goal, self._parts, self.content_size.width)
 
 
-def _parts(state: State, mode: str) -> tuple[_Part, ...]:
+def _parts(state: ViewState, mode: str) -> tuple[_Part, ...]:
     started = state.moment.started
     shown_mode = _Part(flat(mode), 0, "bold reverse")
     if started is None:

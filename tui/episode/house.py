@@ -12,10 +12,10 @@ from itertools import zip_longest
 from rich.cells import cell_len
 from textual.content import Content
 
-from tui.episode.house_state import House, Place, Row, Thing, house_of
-from tui.episode.state import State
+from tui.episode.house_state import HouseView, ObjectView, ReceptacleGroup, ReceptacleView, house_view
+from tui.episode.state import ViewState
 from tui.text import printable
-from tui.widgets.lines import Lines, flat, hung
+from tui.widgets.lines import LinesPane, flat, hung
 
 TWO_COLUMNS = 64
 """From this width on, what does not fit below stands beside."""
@@ -35,15 +35,15 @@ class _Block:
     apart: bool = True
 
 
-class HousePane(Lines):
+class HousePane(LinesPane):
     """What the agent believes of the house; never what is hidden."""
 
     BORDER_TITLE = "House"
 
-    _state = State()
-    _house: House | None = None
+    _state = ViewState()
+    _house: HouseView | None = None
 
-    def show(self, state: State) -> None:
+    def show(self, state: ViewState) -> None:
         """Show the house as it is believed to be in ``state``."""
         if state.moment is self._state.moment:
             return
@@ -51,7 +51,7 @@ class HousePane(Lines):
         self._state = state
         if seen.belief is now.belief and seen.before is now.before and seen.started is now.started:
             return
-        self._house = house_of(now)
+        self._house = house_view(now)
         self.relay()
 
     def lines(self, width: int, height: int, whole: bool) -> Sequence[Content]:
@@ -67,7 +67,7 @@ class HousePane(Lines):
         return f"The world {flat(started.world)} tells no house; the story is all there is."
 
 
-def laid_out(house: House, width: int, height: int, whole: bool = False) -> list[Content]:
+def laid_out(house: HouseView, width: int, height: int, whole: bool = False) -> list[Content]:
     """``house`` in lines of at most ``width`` columns.
 
     Where that takes more than ``height`` lines, a wide pane makes two columns of it; then, unless ``whole``, places other than
@@ -83,7 +83,7 @@ def laid_out(house: House, width: int, height: int, whole: bool = False) -> list
     return lines
 
 
-def _blocks(house: House, width: int, most: int = _ANY) -> list[_Block]:
+def _blocks(house: HouseView, width: int, most: int = _ANY) -> list[_Block]:
     """The parts of the house from top to bottom; places other than the present one take at most ``most`` lines if they can."""
     head = [_hand(house, width)]
     for one in house.here:
@@ -118,7 +118,7 @@ def _beside(left: Sequence[Content], right: Sequence[Content], column: int) -> l
     return [one.truncate(column, pad=True) + Content(" " * _GAP) + other if other else one for one, other in pairs]
 
 
-def _hand(house: House, width: int) -> Content:
+def _hand(house: HouseView, width: int) -> Content:
     mark: _Span = ("+ ", "$new") if house.hand_changed or (house.held and house.held.new) else ("  ", "")
     held: Sequence[_Span] = (
         _token(house.held).spans if house.held else [("nothing", "$new" if house.hand_changed else "$quiet")]
@@ -126,7 +126,7 @@ def _hand(house: House, width: int) -> Content:
     return Content.assemble(mark, ("holding ", "$quiet"), *held).truncate(width, ellipsis=True)
 
 
-def _place(place: Place, width: int, most: int, mark: str = "  ") -> list[Content]:
+def _place(place: ReceptacleView, width: int, most: int, mark: str = "  ") -> list[Content]:
     head = _Token(((mark, "bold"), *_name(place.name, "bold", place.wanted)))
     state = (f"+{place.state}", "$new") if place.new else (place.state, "$quiet")
     heads = [head, _Token((state,))] if place.state else [head]
@@ -135,7 +135,7 @@ def _place(place: Place, width: int, most: int, mark: str = "  ") -> list[Conten
     return [_line(heads, "", width), *_things(place.things, width, most - 1)]
 
 
-def _in_one(heads: Sequence[_Token], things: Sequence[Thing], width: int) -> Content | None:
+def _in_one(heads: Sequence[_Token], things: Sequence[ObjectView], width: int) -> Content | None:
     """A place and its contents on one line, as far as they fit; None where that would hide what is new or wanted."""
     if any(thing.new for thing in things):
         return None
@@ -170,19 +170,19 @@ class _Token:
         return sum(cell_len(text) for text, _ in self.spans)
 
 
-def _token(thing: Thing) -> _Token:
+def _token(thing: ObjectView) -> _Token:
     told: list[_Span] = [(f" ({', '.join(thing.told)})", "$new" if thing.new else "$quiet")] if thing.told else []
     return _Token((*_name(thing.name, "$new" if thing.new else "", thing.wanted), *told))
 
 
-def _row(row: Row) -> Iterator[_Token]:
+def _row(row: ReceptacleGroup) -> Iterator[_Token]:
     first, *others = [*(f"{number}," for number in row.numbers[:-1]), *row.numbers[-1:]]
     yield _Token(tuple(_name(f"{row.kind} {first}", "$quiet", row.wanted)))
     for number in others:
         yield _Token(((number, "bold $goal" if row.wanted else "$quiet"),), joined=True)
 
 
-def _things(things: Sequence[Thing], width: int, most: int) -> list[Content]:
+def _things(things: Sequence[ObjectView], width: int, most: int) -> list[Content]:
     """New things first, on lines of their own that "+" marks; the others in at most so many lines, and at least in one."""
     new = [_token(thing) for thing in things if thing.new]
     old = [_token(thing) for thing in things if not thing.new]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tui.episode.state import Moment
+from tui.episode.state import EpisodeMoment
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.text.goals import guess_goal, read_goal
 from worlds.household.belief import Belief, Item, Receptacle, kind
@@ -20,7 +20,7 @@ NOT_VISITED = "not visited"
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class ObjectView:
     """An object: ``told`` is what is known to have been done to it, ``new`` that it was not here a turn ago (or not like this),
     ``wanted`` that the goal names its kind.
     """
@@ -32,7 +32,7 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReceptacleView:
     """A receptacle with what is known to be in it, what is new and what the goal names first.
 
     ``state`` is a word for it ("open", "closed, empty"), or empty where its contents say all; ``new``: the word is another one
@@ -41,13 +41,13 @@ class Place:
 
     name: str
     state: str = ""
-    things: tuple[Thing, ...] = ()
+    things: tuple[ObjectView, ...] = ()
     new: bool = False
     wanted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReceptacleGroup:
     """Receptacles of one kind: ``numbers`` are the single ones and the ranges of them ("1-9")."""
 
     kind: str
@@ -56,41 +56,41 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class HouseSection:
     """Receptacles of which the same is known, a row for each kind."""
 
     state: str
-    rows: tuple[Row, ...]
+    rows: tuple[ReceptacleGroup, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class HouseView:
     """The house as it is believed to be.
 
     ``here`` are the receptacles where the agent stands, none in the middle of the room. ``stray`` are objects that were
     spoken of without being told where they lie.
     """
 
-    held: Thing | None
+    held: ObjectView | None
     hand_changed: bool
-    here: tuple[Place, ...]
-    known: tuple[Place, ...]
-    stray: tuple[Thing, ...]
-    rest: tuple[Section, ...]
+    here: tuple[ReceptacleView, ...]
+    known: tuple[ReceptacleView, ...]
+    stray: tuple[ObjectView, ...]
+    rest: tuple[HouseSection, ...]
 
 
-def house_of(moment: Moment) -> House | None:
+def house_view(moment: EpisodeMoment) -> HouseView | None:
     """The house that ``moment`` believes in; None before a game, and in a world whose texts no belief reads."""
     belief = moment.belief
     if belief is None:
         return None
     goal = moment.started.goal if moment.started else ""
     kinds = tuple(dict.fromkeys(one.kind for one in belief.receptacles))
-    return _View(belief, moment.before or belief, wanted_kinds(goal, kinds)).house()
+    return _View(belief, moment.before or belief, goal_kinds(goal, kinds)).house()
 
 
 @lru_cache(maxsize=64)
-def wanted_kinds(goal: str, receptacles: Sequence[str]) -> frozenset[str]:
+def goal_kinds(goal: str, receptacles: Sequence[str]) -> frozenset[str]:
     """The kinds that ``goal`` names: as it is understood where it can be, and otherwise whatever its words spell.
 
     ``receptacles`` are the kinds in this house.
@@ -116,7 +116,7 @@ class _View:
         self.old_contents = _contents(before)
         self.old_words = {one.name: self._word(one, self.old_contents[one.name]) for one in before.receptacles}
 
-    def house(self) -> House:
+    def house(self) -> HouseView:
         belief = self.belief
         here = {one.name for one in belief.here()}
         kinds = {name: position for position, name in enumerate(dict.fromkeys(one.kind for one in belief.receptacles))}
@@ -126,7 +126,7 @@ class _View:
         shown = here.union(one.name for one in known)
         held = self.items.get(belief.held) or Item(belief.held) if belief.held else None
         hand_changed = belief.held != self.before.held
-        return House(
+        return HouseView(
             held=self._thing(held, hand_changed) if held else None,
             hand_changed=hand_changed,
             here=tuple(self._place(one) for one in present),
@@ -148,34 +148,36 @@ class _View:
         old, now = self.old_words.get(one.name), self._word(one, self.contents[one.name])
         return old is None or (old != now and old.partition(",")[0] != now.partition(",")[0])
 
-    def _place(self, one: Receptacle) -> Place:
+    def _place(self, one: Receptacle) -> ReceptacleView:
         contents = self.contents[one.name]
         old = frozenset(self.old_contents.get(one.name, ()))
         things = [self._thing(self.items.get(name) or Item(name), name not in old) for name in contents]
         things.sort(key=lambda thing: (not thing.new, not thing.wanted, kind(thing.name), _number(thing.name)))
-        return Place(one.name, self._word(one, contents), tuple(things), self._changed(one), self._wanted(one.name))
+        return ReceptacleView(one.name, self._word(one, contents), tuple(things), self._changed(one), self._wanted(one.name))
 
-    def _thing(self, item: Item, new: bool) -> Thing:
+    def _thing(self, item: Item, new: bool) -> ObjectView:
         told = _told(item)
         old = self.old_items.get(item.name)
-        return Thing(item.name, told, new or (old is not None and _told(old) != told), self._wanted(item.name))
+        return ObjectView(item.name, told, new or (old is not None and _told(old) != told), self._wanted(item.name))
 
     def _wanted(self, name: str) -> bool:
         return kind(name).lower() in self.wanted
 
-    def _stray(self) -> tuple[Thing, ...]:
+    def _stray(self) -> tuple[ObjectView, ...]:
         placed = {name for names in self.contents.values() for name in names}
         placed.update(name for item in self.belief.items for name in item.inside or ())
         stray = (item for item in self.belief.items if item.name not in placed and item.name != self.belief.held)
         return tuple(self._thing(item, item.name not in self.old_items) for item in stray)
 
-    def _sections(self, rest: Iterable[Receptacle]) -> tuple[Section, ...]:
+    def _sections(self, rest: Iterable[Receptacle]) -> tuple[HouseSection, ...]:
         found: dict[str, dict[str, list[Receptacle]]] = {}
         for one in rest:
             found.setdefault(self._word(one, ()), {}).setdefault(one.kind, []).append(one)
         words = sorted(found, key=lambda word: (word == NOT_VISITED, "empty" not in word, word))
         return tuple(
-            Section(word, tuple(Row(name, _ranges(of), self._wanted(of[0].name)) for name, of in found[word].items()))
+            HouseSection(
+                word, tuple(ReceptacleGroup(name, _ranges(of), self._wanted(of[0].name)) for name, of in found[word].items())
+            )
             for word in words
         )
 

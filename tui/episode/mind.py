@@ -9,15 +9,15 @@ from textual.content import Content
 from agent.config import Prices
 from agent.evaluation.runs.cost import cost, money
 from tui.episode.effort import counted, seconds, tokens
-from tui.episode.state import Moment, State
-from tui.widgets.lines import Lines, flat, hung
+from tui.episode.state import EpisodeMoment, ViewState
+from tui.widgets.lines import LinesPane, flat, hung
 
 _DONE, _PRESENT, _COMING = "✓ ", "▸ ", "· "
 
 Block = list[Content]
 
 
-class MindPane(Lines):
+class MindPane(LinesPane):
     """What goes on in the agent, as far as it says so.
 
     ``prices`` are those of the model that plays, where its user has configured them.
@@ -28,9 +28,9 @@ class MindPane(Lines):
     def __init__(self, prices: Prices | None = None, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._prices = prices
-        self._state = State()
+        self._state = ViewState()
 
-    def show(self, state: State) -> None:
+    def show(self, state: ViewState) -> None:
         """Show the mind as it is in ``state``."""
         self._state = state
         self.relay()
@@ -46,7 +46,7 @@ class MindPane(Lines):
         return [line for block in (plan, rules, effort) if block for line in (Content(""), *block)][1:]
 
 
-def _plan(moment: Moment, width: int) -> Block:
+def _plan(moment: EpisodeMoment, width: int) -> Block:
     assert moment.started is not None
     if not moment.plan:
         model = moment.started.model
@@ -79,7 +79,7 @@ def _rules(rules: Sequence[str], width: int, room: int | None) -> Block:
     return [title, *short[:kept], *more]
 
 
-def _effort(state: State, prices: Prices | None, width: int) -> Block:
+def _effort(state: ViewState, prices: Prices | None, width: int) -> Block:
     if state.model is None:
         agent = flat(state.moment.started.agent) if state.moment.started else ""
         return hung(Content(""), Content.styled(f"{agent}: no model is called", "$quiet"), width)
@@ -88,7 +88,7 @@ def _effort(state: State, prices: Prices | None, width: int) -> Block:
     return [line for part in _figures(state, prices) for line in hung(Content(""), Content(part), width)]
 
 
-def _figures(state: State, prices: Prices | None) -> Iterator[str]:
+def _figures(state: ViewState, prices: Prices | None) -> Iterator[str]:
     effort = state.effort
     yield f"{effort.calls} call{'' if effort.calls == 1 else 's'} · {seconds(effort.seconds)}"
     if not (effort.prompt_tokens or effort.completion_tokens):

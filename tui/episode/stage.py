@@ -1,11 +1,13 @@
-"""The four regions of an episode as the window has room for them: header, house, story and mind."""
+"""The panes of an episode: header, house, story and mind, side by side or behind tabs."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from textual import events
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
@@ -16,30 +18,29 @@ from tui.episode.ending import Ending
 from tui.episode.header import GameHeader
 from tui.episode.house import HousePane
 from tui.episode.mind import MindPane
-from tui.episode.state import State
+from tui.episode.state import ViewState
 from tui.episode.story import Story
 
 Pane = Literal["story", "house", "mind"]
 PANES: tuple[Pane, ...] = ("story", "house", "mind")
 
 NARROW = 100
-"""Columns below which one region is shown at a time."""
+"""Columns below which one pane is shown at a time."""
 WIDE = 160
 
 
 class Tabs(Widget):
-    """The names of the regions with their keys, where one is shown at a time; a click picks one."""
+    """The names of the panes with their keys, where one is shown at a time; a click picks one."""
 
     DEFAULT_CSS = """
     Tabs { height: 1; padding: 0 1; color: $quiet; }
     """
 
+    @dataclass
     class Picked(Message):
-        """A region is to be shown."""
+        """Show this pane."""
 
-        def __init__(self, pane: Pane) -> None:
-            super().__init__()
-            self.pane: Pane = pane
+        pane: Pane
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +52,6 @@ class Tabs(Widget):
         self.refresh()
 
     def render(self) -> Content:
-        """The names, the shown one in brackets."""
         return Content.assemble(*(self._label(pane) for pane in PANES))
 
     def _label(self, pane: Pane) -> tuple[str, str]:
@@ -59,7 +59,6 @@ class Tabs(Widget):
         return (f"[{key} {name}]", "$foreground bold") if pane == self._pane else (f" {key} {name} ", "$quiet")
 
     def on_click(self, event: events.Click) -> None:
-        """Find the name under the pointer."""
         place = event.x - 1
         for pane in PANES:
             place -= len(self._label(pane)[0])
@@ -68,31 +67,19 @@ class Tabs(Widget):
                 return
 
 
-class Stage(Vertical):
-    """An episode in its regions: side by side where there is room, else one at a time behind tabs.
+class EpisodePanes(Vertical):
+    """An episode in panes: one below 100 columns, else all three, and from 160 on with more room for the house.
 
-    Below 100 columns one region is shown, from 100 on all three, and from 160 on the house gets more room. ``teaching`` is what
-    the story says before anything happened, ``prices`` are those of the model, for the mind. ``ending`` stands below the story,
-    and is the screen's to show.
+    ``teaching`` is what the story says before anything happened, ``prices`` are those of the model, for the mind. The screen
+    shows the ``ending``, which lies below the story.
     """
 
     DEFAULT_CSS = """
-    Stage {
+    EpisodePanes {
         height: 1fr;
         background: $background;
         & > Horizontal { height: 1fr; }
         & #middle { width: 1fr; height: 1fr; }
-        & Story {
-            height: 1fr;
-            padding: 0 1;
-            background: $background;
-            border: round $frame;
-            border-title-color: $quiet;
-            border-subtitle-color: $quiet;
-            scrollbar-color: $frame;
-            scrollbar-background: $background;
-            &:focus { border: round $foreground; border-title-color: $foreground; border-title-style: bold; }
-        }
         & HousePane { width: 34; }
         & MindPane { width: 30; }
         & > Tabs { display: none; }
@@ -108,7 +95,6 @@ class Stage(Vertical):
         super().__init__(id=id, classes="-story")
         self.pane: Pane = "story"
         self.story = Story(teaching)
-        self.story.border_title = "Story"
         self.house = HousePane()
         self.mind = MindPane(prices)
         self.ending = Ending()
@@ -117,7 +103,7 @@ class Stage(Vertical):
 
     @property
     def narrow(self) -> bool:
-        """Whether one region is shown at a time."""
+        """Whether one pane is shown at a time."""
         return self.has_class("-narrow")
 
     def compose(self) -> ComposeResult:
@@ -130,7 +116,7 @@ class Stage(Vertical):
                 yield self.ending
             yield self.mind
 
-    def show(self, state: State, mode: str, cursor: int | None = None) -> None:
+    def show(self, state: ViewState, mode: str, cursor: int | None = None) -> None:
         """Show the episode; ``mode`` is the word for how it is played.
 
         With ``cursor``, house and mind are what they were just after the event of this id, which the story marks.
@@ -142,30 +128,53 @@ class Stage(Vertical):
         self.story.show(state)
         self.story.select(cursor)
 
-    def turn_to(self, pane: Pane) -> None:
-        """Show ``pane`` where one is shown at a time, and give it the keys that scroll."""
+    def show_pane(self, pane: Pane) -> None:
+        """Show and focus ``pane``."""
         self.pane = pane
         self._fold()
         {"story": self.story, "house": self.house, "mind": self.mind}[pane].focus()
 
-    def turn_on(self) -> None:
-        """Go to the next region."""
-        self.turn_to(PANES[(PANES.index(self.pane) + 1) % len(PANES)])
+    def next_pane(self) -> None:
+        """Show and focus the next pane."""
+        self.show_pane(PANES[(PANES.index(self.pane) + 1) % len(PANES)])
 
     def on_resize(self, event: events.Resize) -> None:
-        """Fold or unfold."""
         self.set_class(event.size.width < NARROW, "-narrow")
         self.set_class(event.size.width >= WIDE, "-wide")
         self._fold()
 
     def _fold(self) -> None:
-        # Where all regions are shown nothing is touched: a class costs a layout of the whole stage.
+        # A changed class costs a layout of everything.
         if self.narrow:
             for one in PANES:
                 self.set_class(one == self.pane, f"-{one}")
             self._tabs.show(self.pane)
 
     def on_tabs_picked(self, message: Tabs.Picked) -> None:
-        """Show the region whose name was clicked."""
         message.stop()
-        self.turn_to(message.pane)
+        self.show_pane(message.pane)
+
+
+PANE_KEYS = (
+    Binding("1", "pane('story')", "Story", show=False),
+    Binding("2", "pane('house')", "House", show=False),
+    Binding("3", "pane('mind')", "Mind", show=False),
+    Binding("tab", "next_pane", "Next region", show=False),
+    Binding("slash", "app.command_palette", "Palette", key_display="/"),
+)
+
+
+class PaneActions:
+    """The actions of a screen with ``panes``."""
+
+    panes: EpisodePanes
+
+    def action_fold(self) -> None:
+        """Open or close all thoughts."""
+        self.panes.story.fold_all()
+
+    def action_pane(self, pane: Pane) -> None:
+        self.panes.show_pane(pane)
+
+    def action_next_pane(self) -> None:
+        self.panes.next_pane()

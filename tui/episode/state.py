@@ -35,26 +35,26 @@ from worlds.base import Observation
 from worlds.household.belief import Belief
 from worlds.registry import belief_reader
 
-AsideKind = Literal["thought", "plan", "fault", "person"]
+NoteKind = Literal["thought", "plan", "fault", "person"]
 
 PERSON = "person"
 """The role of an aside that a person caused."""
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class StoryNote:
     """Something said beside the story.
 
     A role's thought, a new plan, a fault (an unreadable reply, a failed call), or what a person did.
     """
 
-    kind: AsideKind
+    kind: NoteKind
     role: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TurnEntry:
     """One turn of the story, as it ended.
 
     ``id`` is that of the event that ended it, ``command`` None where the turn was spent without one. ``asides`` were said since
@@ -68,12 +68,12 @@ class Entry:
     observation: str
     accepted: bool
     explanation: str | None
-    asides: tuple[Aside, ...]
+    asides: tuple[StoryNote, ...]
     replanned: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class EpisodeMoment:
     """What is true just after one event, on its branch.
 
     ``asides`` were said since the last turn ended. ``before`` is the belief of a turn ago, from which what is new is told; both
@@ -82,8 +82,8 @@ class Moment:
     """
 
     started: Started | None = None
-    story: tuple[Entry, ...] = ()
-    asides: tuple[Aside, ...] = ()
+    story: tuple[TurnEntry, ...] = ()
+    asides: tuple[StoryNote, ...] = ()
     belief: Belief | None = None
     before: Belief | None = None
     plan: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class CallTotals:
     """What the model's calls came to, over all branches: what was spent is spent.
 
     Tokens count where the model counted them; ``cached`` of the prompt's were served by a cache, None while none was told.
@@ -124,18 +124,18 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ViewState:
     """An episode as far as it has been told: the present ``moment`` and what all calls came to.
 
     ``moments`` and ``efforts`` are what they were just after each event, by its id. ``models`` are the names of the models that
     played, the present one last; a person may have changed it.
     """
 
-    moment: Moment = Moment()
-    moments: MappingProxyType[int, Moment] = field(default_factory=lambda: MappingProxyType[int, Moment]({}))
-    efforts: MappingProxyType[int, Effort] = field(default_factory=lambda: MappingProxyType[int, Effort]({}))
+    moment: EpisodeMoment = EpisodeMoment()
+    moments: MappingProxyType[int, EpisodeMoment] = field(default_factory=lambda: MappingProxyType[int, EpisodeMoment]({}))
+    efforts: MappingProxyType[int, CallTotals] = field(default_factory=lambda: MappingProxyType[int, CallTotals]({}))
     last: int | None = None
-    effort: Effort = Effort()
+    effort: CallTotals = CallTotals()
     models: tuple[str, ...] = ()
     assisted: bool = False
     branches: int = 1
@@ -145,7 +145,7 @@ class State:
         """The model that plays now; None where none does."""
         return self.models[-1] if self.models else None
 
-    def at(self, event: int) -> State:
+    def at(self, event: int) -> ViewState:
         """The same episode looked at just after the event of this id, with the effort so far; to be shown, not played on.
 
         Raises ``KeyError`` where no such event was told.
@@ -153,7 +153,7 @@ class State:
         return replace(self, moment=self.moments[event], effort=self.efforts[event], last=event)
 
 
-def apply(state: State, event: Event | CallTiming) -> State:
+def apply(state: ViewState, event: Event | CallTiming) -> ViewState:
     """``state`` after ``event``; a clock adds to the effort alone."""
     if isinstance(event, CallTiming):
         effort = _clocked(state.effort, event)
@@ -161,11 +161,11 @@ def apply(state: State, event: Event | CallTiming) -> State:
         # Copied by the union of the proxies, not item by item: it is done at every event.
         efforts = MappingProxyType(state.efforts | {event.of: effort}) if told else state.efforts
         return replace(state, effort=effort, efforts=efforts)
-    parent = state.moments.get(event.parent, Moment()) if event.parent is not None else Moment()
+    parent = state.moments.get(event.parent, EpisodeMoment()) if event.parent is not None else EpisodeMoment()
     moment = _after(parent, event)
     effort = _called(state.effort, event.body) if isinstance(event.body, ModelCall) else state.effort
     went_back = isinstance(event.body, Intervened) and event.body.action == "rewind"
-    return State(
+    return ViewState(
         moment=moment,
         moments=MappingProxyType(state.moments | {event.id: moment}),
         efforts=MappingProxyType(state.efforts | {event.id: effort}),
@@ -177,9 +177,9 @@ def apply(state: State, event: Event | CallTiming) -> State:
     )
 
 
-def replayed(events: Iterable[Event | CallTiming], state: State | None = None) -> State:
+def replayed(events: Iterable[Event | CallTiming], state: ViewState | None = None) -> ViewState:
     """``state``, or an empty one, after all ``events``."""
-    state = State() if state is None else state
+    state = ViewState() if state is None else state
     for event in events:
         state = apply(state, event)
     return state
@@ -197,35 +197,37 @@ def _models(models: tuple[str, ...], body: Body) -> tuple[str, ...]:
             return models
 
 
-def _after(moment: Moment, event: Event) -> Moment:
+def _after(moment: EpisodeMoment, event: Event) -> EpisodeMoment:
     match event.body:
         case Started() as started:
             reader = belief_reader(started.world)
             opening = reader.begin(Observation(started.opening)) if reader else None
-            return Moment(started=started, belief=opening, before=opening, anchor=event.id)
+            return EpisodeMoment(started=started, belief=opening, before=opening, anchor=event.id)
         case RulesShown(rules=rules):
             return replace(moment, rules=(*moment.rules, *rules))
         case Thought(role=role, text=text):
-            return _aside(moment, Aside("thought", role, text))
+            return _aside(moment, StoryNote("thought", role, text))
         case Judged(role=role) as judged:
-            return _aside(moment, Aside("thought", role, judged.words))
+            return _aside(moment, StoryNote("thought", role, judged.words))
         case Planned() as planned:
             words = "plan" if not planned.revision else f"plan revised: {planned.reason}"
             moment = replace(moment, plan=planned.steps, step=0, revision=planned.revision)
-            return _aside(moment, Aside("plan", planned.role, words))
+            return _aside(moment, StoryNote("plan", planned.role, words))
         case Progressed(step=step):
             return replace(moment, step=step)
         case ParseFailed() as unreadable:
             way = "it was asked twice" if unreadable.final else "it is asked again"
-            return _aside(moment, Aside("fault", unreadable.role, f"its reply could not be read: {unreadable.reason} ({way})"))
+            return _aside(
+                moment, StoryNote("fault", unreadable.role, f"its reply could not be read: {unreadable.reason} ({way})")
+            )
         case Proposed(command=command):
             return replace(moment, proposal=command, failure=None)
         case Failed() as failed:
             told = replace(moment, failure=failed.message, proposal=None)
-            return _aside(told, Aside("fault", failed.boundary, failed.message))
+            return _aside(told, StoryNote("fault", failed.boundary, failed.message))
         case Intervened(action=action, text=text):
             told = replace(moment, proposal=None, failure=None, ended=None)
-            return _aside(told, Aside("person", PERSON, f"{action} {text}".strip()))
+            return _aside(told, StoryNote("person", PERSON, f"{action} {text}".strip()))
         case Stepped() as stepped:
             return _stepped(moment, event.id, stepped)
         case TurnSpent(turn=turn):
@@ -236,16 +238,16 @@ def _after(moment: Moment, event: Event) -> Moment:
             return moment
 
 
-def _aside(moment: Moment, aside: Aside) -> Moment:
+def _aside(moment: EpisodeMoment, aside: StoryNote) -> EpisodeMoment:
     return replace(moment, asides=(*moment.asides, aside))
 
 
-def _entry(moment: Moment, id: int, turn: int) -> Entry:
+def _entry(moment: EpisodeMoment, id: int, turn: int) -> TurnEntry:
     replanned = any(aside.kind == "plan" for aside in moment.asides)
-    return Entry(id, turn, None, "agent", "", True, None, moment.asides, replanned)
+    return TurnEntry(id, turn, None, "agent", "", True, None, moment.asides, replanned)
 
 
-def _stepped(moment: Moment, id: int, stepped: Stepped) -> Moment:
+def _stepped(moment: EpisodeMoment, id: int, stepped: Stepped) -> EpisodeMoment:
     entry = replace(
         _entry(moment, id, stepped.turn),
         command=stepped.command,
@@ -262,13 +264,13 @@ def _stepped(moment: Moment, id: int, stepped: Stepped) -> Moment:
     return replace(turned, before=moment.belief, belief=belief, met=stepped.met, conditions=stepped.conditions)
 
 
-def _turned(moment: Moment, entry: Entry) -> Moment:
+def _turned(moment: EpisodeMoment, entry: TurnEntry) -> EpisodeMoment:
     return replace(
         moment, story=(*moment.story, entry), asides=(), proposal=None, failure=None, before=moment.belief, anchor=entry.id
     )
 
 
-def _called(effort: Effort, called: ModelCall) -> Effort:
+def _called(effort: CallTotals, called: ModelCall) -> CallTotals:
     return replace(
         effort,
         calls=effort.calls + (called.calls or 1),
@@ -277,6 +279,6 @@ def _called(effort: Effort, called: ModelCall) -> Effort:
     )
 
 
-def _clocked(effort: Effort, clocked: CallTiming) -> Effort:
+def _clocked(effort: CallTotals, clocked: CallTiming) -> CallTotals:
     cached = effort.cached if clocked.cached is None else (effort.cached or 0) + clocked.cached
     return replace(effort, seconds=effort.seconds + clocked.seconds, cached=cached)

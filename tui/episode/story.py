@@ -16,9 +16,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
 
-from tui.episode.house_state import wanted_kinds
-from tui.episode.state import Entry, Moment, State
-from tui.episode.story_state import Fold, Row, Telling
+from tui.episode.house_state import goal_kinds
+from tui.episode.state import EpisodeMoment, TurnEntry, ViewState
+from tui.episode.story_state import FoldableNote, StoryLayout, StoryLine
 
 _CONTEXT = 2
 """Lines kept in sight above and below a turn that is scrolled to."""
@@ -33,9 +33,9 @@ class _Block:
     ``event`` is what a click on it picks.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[StoryLine, ...]
     event: int | None = None
-    entry: Entry | None = None
+    entry: TurnEntry | None = None
 
 
 @dataclass(slots=True)
@@ -43,12 +43,12 @@ class _Folds:
     """Which asides are open: all or none, but for the exceptions."""
 
     all: bool = False
-    exceptions: set[Fold] = field(default_factory=set[Fold])
+    exceptions: set[FoldableNote] = field(default_factory=set[FoldableNote])
 
     def __contains__(self, fold: object) -> bool:
         return (fold in self.exceptions) != self.all
 
-    def turn(self, fold: Fold) -> None:
+    def turn(self, fold: FoldableNote) -> None:
         """Open what is closed, close what is open."""
         self.exceptions ^= {fold}
 
@@ -68,10 +68,12 @@ class Story(ScrollView):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"story--selected"}
     DEFAULT_CSS = """
     Story {
+        height: 1fr;
         min-width: 8;
+        padding: 0 1;
         border: round $frame;
         border-title-color: $quiet;
-        border-subtitle-color: $new;
+        border-subtitle-color: $quiet;
         background: $background;
         color: $foreground 88%;
         overflow-x: hidden;
@@ -90,29 +92,28 @@ class Story(ScrollView):
         Binding("enter,space", "unfold", "Open or close what was thought at the selected turn", show=False),
     ]
 
+    @dataclass
     class Picked(Message):
         """A turn was clicked, or the opening: the one that the event ``event_id`` ended or made."""
 
-        def __init__(self, event_id: int) -> None:
-            super().__init__()
-            self.event_id = event_id
+        event_id: int
 
     def __init__(self, teaching: str = "", *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._teaching = teaching
-        self._moment = Moment()
+        self._moment = EpisodeMoment()
         self._start: int | None = None
         self._folds = _Folds()
         self._selected: int | None = None
         self._followed = True
         self._follow = True
         self._known = 0
-        self._telling = Telling(80)
+        self._telling = StoryLayout(80)
         self._told: dict[int, _Block] = {}
         self._blocks: list[_Block] = []
         self._lines: list[int] = [0]
 
-    def show(self, state: State) -> None:
+    def show(self, state: ViewState) -> None:
         """Tell ``state``: what follows what both have in common is told anew."""
         moment, was = state.moment, self._moment
         if moment.started is not was.started:
@@ -179,7 +180,9 @@ class Story(ScrollView):
     def action_unfold(self) -> None:
         """Open or close the asides of the selected turn."""
         place = self._place(self._selected)
-        folds = {row.fold for row in self._blocks[place].rows if row.fold is not None} if place is not None else set[Fold]()
+        folds = (
+            {row.fold for row in self._blocks[place].rows if row.fold is not None} if place is not None else set[FoldableNote]()
+        )
         if not folds:
             raise SkipAction
         opened = all(fold in self._folds for fold in folds)
@@ -207,7 +210,7 @@ class Story(ScrollView):
             elif block.event is not None:
                 self.post_message(self.Picked(block.event))
 
-    def _at(self, line: int) -> tuple[_Block, Row]:
+    def _at(self, line: int) -> tuple[_Block, StoryLine]:
         place = bisect_right(self._lines, line) - 1
         block = self._blocks[place]
         return block, block.rows[line - self._lines[place]]
@@ -231,7 +234,7 @@ class Story(ScrollView):
     def _lay_out(self) -> None:
         """Lay everything out anew, for a width, a goal or folds that changed; what stood at the top stays there."""
         size = self.scrollable_content_region.size
-        self._telling = Telling(size.width, _wanted(self._moment), airy=size.height >= _AIRY)
+        self._telling = StoryLayout(size.width, _wanted(self._moment), airy=size.height >= _AIRY)
         top = min(bisect_right(self._lines, self.scroll_offset.y) - 1, len(self._blocks) - 1)
         within = self.scroll_offset.y - self._lines[top] if top >= 0 else 0
         self._told.clear()
@@ -259,7 +262,7 @@ class Story(ScrollView):
         self._tell_hidden()
         self.refresh()
 
-    def _block(self, entry: Entry, after: int | None) -> _Block:
+    def _block(self, entry: TurnEntry, after: int | None) -> _Block:
         # A rewind or a scrub takes turns away and brings them back: they are laid out once.
         block = self._told.get(entry.id)
         if block is None or block.entry is not entry:
@@ -284,14 +287,14 @@ class Story(ScrollView):
             self.scroll_to(y=min(top, bottom + _CONTEXT - height), immediate=True, force=True)
 
 
-def _common(was: tuple[Entry, ...], now: tuple[Entry, ...]) -> int:
+def _common(was: tuple[TurnEntry, ...], now: tuple[TurnEntry, ...]) -> int:
     """How many turns at the front are the very same."""
     return next((n for n, (old, new) in enumerate(zip(was, now, strict=False)) if old is not new), min(len(was), len(now)))
 
 
-def _wanted(moment: Moment) -> frozenset[str]:
+def _wanted(moment: EpisodeMoment) -> frozenset[str]:
     """The kinds of things that the goal names."""
     if moment.started is None:
         return frozenset()
     receptacles = moment.belief.receptacles if moment.belief is not None else ()
-    return wanted_kinds(moment.started.goal, tuple(dict.fromkeys(one.kind for one in receptacles)))
+    return goal_kinds(moment.started.goal, tuple(dict.fromkeys(one.kind for one in receptacles)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from agent.episodes.events import Started
-from tui.episode.state import Aside, Entry
+from tui.episode.state import StoryNote, TurnEntry
 from tui.text import LONGEST_TEXT, cut, printable
 from tui.theme import role_style
 
@@ -26,16 +26,16 @@ _ROOMY = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class FoldableNote:
     """One aside that can be opened: the event it follows, its place among the asides there, and itself."""
 
     after: int | None
     number: int
-    aside: Aside
+    aside: StoryNote
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StoryLine:
     """One line of the story: what stands in the margin, and the text.
 
     ``fold`` is what a click on it opens or closes. ``turn``: it belongs to the turn itself, its command or observation.
@@ -43,11 +43,11 @@ class Row:
 
     margin: Content
     text: Content
-    fold: Fold | None = None
+    fold: FoldableNote | None = None
     turn: bool = False
 
 
-class Telling:
+class StoryLayout:
     """Lays an episode out for one width, in cells.
 
     ``wanted`` are the kinds of things that stand out in what is observed. ``airy`` puts a blank line between turns.
@@ -59,10 +59,10 @@ class Telling:
         self._gap = (_BLANK,) if airy else ()
         self._end = () if airy else (_BLANK,)
 
-    def opening(self, started: Started) -> tuple[Row, ...]:
+    def opening(self, started: Started) -> tuple[StoryLine, ...]:
         """The first observation, in which the task stands out."""
         goal = started.goal.strip()
-        rows: list[Row] = []
+        rows: list[StoryLine] = []
         for line in _lines(started.opening):
             if goal and goal in line:
                 text = Content(line).stylize("bold $goal")
@@ -71,14 +71,14 @@ class Telling:
             rows += _beneath(text.wrap(self._width), turn=True)
         return (*rows, *self._end)
 
-    def entry(self, entry: Entry, after: int | None, opened: Container[Fold]) -> tuple[Row, ...]:
+    def entry(self, entry: TurnEntry, after: int | None, opened: Container[FoldableNote]) -> tuple[StoryLine, ...]:
         """One turn, which followed the event ``after``; the asides in ``opened`` are told in full."""
         asides = self._asides(_telling(entry), after, opened)
         return (*self._gap, *asides, *self._command(entry), *self._observation(entry))
 
     def asides(
-        self, asides: Sequence[Aside], after: int | None, opened: Container[Fold], *, failed: bool = False
-    ) -> tuple[Row, ...]:
+        self, asides: Sequence[StoryNote], after: int | None, opened: Container[FoldableNote], *, failed: bool = False
+    ) -> tuple[StoryLine, ...]:
         """What was said after the event ``after``, each folded to a line unless it is in ``opened``.
 
         Where a model has ``failed`` and a person is asked what to do, why it did is open, and folded if it is in ``opened``.
@@ -87,19 +87,19 @@ class Telling:
         rows = tuple(self._asides(asides, after, opened, present))
         return (*self._gap, *rows) if rows else ()
 
-    def words(self, text: str) -> tuple[Row, ...]:
+    def words(self, text: str) -> tuple[StoryLine, ...]:
         """Words of the screen's own, quiet."""
         lines = [line for part in _lines(text) for line in Content(part).stylize("$quiet").wrap(self._width)]
         return (*self._gap, *_beneath(lines)) if lines else ()
 
     def _asides(
-        self, asides: Iterable[Aside], after: int | None, opened: Container[Fold], present: int | None = None
-    ) -> Iterator[Row]:
+        self, asides: Iterable[StoryNote], after: int | None, opened: Container[FoldableNote], present: int | None = None
+    ) -> Iterator[StoryLine]:
         for number, aside in enumerate(asides):
-            fold = Fold(after, number, aside)
+            fold = FoldableNote(after, number, aside)
             yield from self._aside(fold, (fold in opened) != (number == present))
 
-    def _command(self, entry: Entry) -> Iterator[Row]:
+    def _command(self, entry: TurnEntry) -> Iterator[StoryLine]:
         if entry.command is None:
             text = Content("no command: the turn is spent").stylize("italic $quiet")
         else:
@@ -108,10 +108,10 @@ class Telling:
             text += Content(f"  {entry.by}").stylize(role_style("person"))
         margin = Content(f" {entry.turn:>2} ".ljust(len(_INDENT))).stylize("$quiet")
         for line in text.wrap(self._width):
-            yield Row(margin, line, turn=True)
+            yield StoryLine(margin, line, turn=True)
             margin = _INDENT
 
-    def _observation(self, entry: Entry) -> tuple[Row, ...]:
+    def _observation(self, entry: TurnEntry) -> tuple[StoryLine, ...]:
         lines = [line for part in _lines(entry.observation) for line in self._seen(part, entry.accepted).wrap(self._width)]
         if entry.explanation:
             lines += [line for part in _lines(entry.explanation) for line in Content(part).stylize("italic").wrap(self._width)]
@@ -127,7 +127,7 @@ class Telling:
                 text = text.stylize("bold $goal", *name.span())
         return text
 
-    def _aside(self, fold: Fold, opened: bool) -> Iterator[Row]:
+    def _aside(self, fold: FoldableNote, opened: bool) -> Iterator[StoryLine]:
         aside = fold.aside
         hue = "$fault" if aside.kind == "fault" else role_style(aside.role)
         roomy = self._width >= _ROOMY
@@ -148,20 +148,20 @@ class Telling:
                 lines = [Content(""), *lines]
         margin = Content.assemble(_INDENT, (f"{mark} {name}", hue))
         for line in lines:
-            yield Row(margin, line, fold)
+            yield StoryLine(margin, line, fold)
             margin = Content(" " * (len(_INDENT) + 2 + hang))
 
 
 _INDENT = Content(" " * 5)
-_BLANK = Row(Content(""), Content(""))
+_BLANK = StoryLine(Content(""), Content(""))
 _BANNER = "-="
 """How the game's greeting begins, which is of no use to anybody."""
 _MARKS = {"plan": "◆", "fault": "!", "person": "»"}
 """What stands before an aside other than a thought, so that its kind is not told by colour alone."""
 
 
-def _beneath(lines: Sequence[Content], *, turn: bool = False) -> tuple[Row, ...]:
-    return tuple(Row(_INDENT, line, turn=turn) for line in lines)
+def _beneath(lines: Sequence[Content], *, turn: bool = False) -> tuple[StoryLine, ...]:
+    return tuple(StoryLine(_INDENT, line, turn=turn) for line in lines)
 
 
 def _lines(text: str) -> list[str]:
@@ -173,7 +173,7 @@ def _one_line(text: str) -> str:
     return printable(" ".join(cut(text, LONGEST_TEXT).split()))
 
 
-def _telling(entry: Entry) -> Iterator[Aside]:
+def _telling(entry: TurnEntry) -> Iterator[StoryNote]:
     """The asides of ``entry`` but those that only say again that a person gave its command."""
     for aside in entry.asides:
         words = aside.text.partition(" ")[2]

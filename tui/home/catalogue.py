@@ -8,11 +8,11 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
-from tui.home.search import Search
+from tui.home.search import WordSearch
 
 if TYPE_CHECKING:
     from agent.config import Settings
-    from tui.home.recent import Record
+    from tui.home.recent import RecordedGame
     from worlds.base import Task, World
 
 FIRST_HOUSE = 690
@@ -24,17 +24,17 @@ LARGEST_SEED = 100_000
 HOUSES_SHOWN = 100
 """Made-up houses that are listed; any other is found by its seed."""
 
-PlaceKind = Literal["split", "made-up", "missing", "unfinished", "played"]
+SourceKind = Literal["split", "made-up", "missing", "unfinished", "played"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GameSource:
     """Where there are games: a split that is here, the made-up houses, a published split that is not here, or the records.
 
     ``count`` is how many there are, None where nobody has looked yet, or where there is no end of them.
     """
 
-    kind: PlaceKind
+    kind: SourceKind
     world: str = ""
     split: str = ""
     count: int | None = None
@@ -51,7 +51,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GameRow:
     """One game of a place: what is shown of it, and the ``task`` or the ``record`` that it is.
 
     ``number`` is the task's number, or how far a game went; ``kind`` the type of the task in a word, ``type`` in full;
@@ -65,7 +65,7 @@ class Row:
     aside: str = ""
     type: str = ""
     task: Task | None = None
-    record: Record | None = None
+    record: RecordedGame | None = None
 
 
 class Catalogue:
@@ -95,42 +95,45 @@ class Catalogue:
             return self._settings
         return self._settings.model_copy(update={"world": world, "engine": "native", "goals": "template", "habits": None})
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[GameSource]:
         """Every place, in the order in which they are shown; no split is listed for it."""
-        from tui.home.recent import counted
+        from tui.home.recent import count_records
         from worlds.alfworld.data.tasks import GENERATED, PUBLISHED
         from worlds.registry import world_names
 
-        played = (Place("unfinished", count=counted(unfinished=True)), Place("played", count=counted(unfinished=False)))
+        played = (
+            GameSource("unfinished", count=count_records(unfinished=True)),
+            GameSource("played", count=count_records(unfinished=False)),
+        )
         found = [place for place in played if place.count]
         for name in world_names():
             splits = self.world(self.settings(name)).splits()
             if name == "alfworld":
-                found.append(Place("made-up", name, GENERATED))
-                found += [Place("split", name, split) for split in reversed(splits)]
-                found += [Place("missing", name, split) for split in PUBLISHED if split not in splits]
+                found.append(GameSource("made-up", name, GENERATED))
+                found += [GameSource("split", name, split) for split in reversed(splits)]
+                found += [GameSource("missing", name, split) for split in PUBLISHED if split not in splits]
             else:
-                found += [Place("split", name, split) for split in splits]
+                found += [GameSource("split", name, split) for split in splits]
         return found
 
-    def rows(self, place: Place) -> list[Row]:
+    def rows(self, place: GameSource) -> list[GameRow]:
         """The games of ``place``. Raises what its world raises."""
-        from tui.home.recent import records
+        from tui.home.recent import recorded_games
 
         if place.of_records:
-            return [_recorded(record) for record in records(unfinished=place.kind == "unfinished")]
+            return [_recorded(record) for record in recorded_games(unfinished=place.kind == "unfinished")]
         tasks = self.world(self.settings(place.world)).tasks(place.split) if place.kind != "missing" else ()
         if place.kind == "made-up":
             tasks = tasks[:HOUSES_SHOWN]
         return [self._row(task) for task in tasks]
 
-    def row(self, place: Place, number: int) -> Row:
+    def row(self, place: GameSource, number: int) -> GameRow:
         """The game of that number, or seed, of ``place``. Raises ``TaskNotFound``."""
         return self._row(self.world(self.settings(place.world)).task(f"{place.split}:{number}"))
 
-    def _row(self, task: Task) -> Row:
+    def _row(self, task: Task) -> GameRow:
         kind = self._words.get(task.type, task.type)
-        return Row(task.reference, str(task.number), kind, task.goal.strip(), type=task.type, task=task)
+        return GameRow(task.reference, str(task.number), kind, task.goal.strip(), type=task.type, task=task)
 
     @cached_property
     def _words(self) -> dict[str, str]:
@@ -140,28 +143,28 @@ class Catalogue:
         return {type: form for form, type in TYPES.items()}
 
 
-def _recorded(record: Record) -> Row:
+def _recorded(record: RecordedGame) -> GameRow:
     started, name = record.started, record.path.name
     if started is None:
-        return Row(name, "?", "damaged", name, aside=record.fault, record=record)
+        return GameRow(name, "?", "damaged", name, aside=record.fault, record=record)
     outcome = record.ended.outcome if record.ended else "turn"
     turns = record.turns + (record.ended is None)
     who = f", {started.model}" if started.model else ""
     helped = ", with help" if record.ended and record.ended.assisted else ""
     aside = f"{started.split}:{started.number}{who}{helped}"
     player = "you" if started.agent == "human" else started.agent
-    return Row(name, f"{outcome} {turns}", player, started.goal.strip(), aside=aside, type=started.type, record=record)
+    return GameRow(name, f"{outcome} {turns}", player, started.goal.strip(), aside=aside, type=started.type, record=record)
 
 
 _ORDER = ("place", "light", "clean", "heat", "cool", "two")
 
 
-class Listing:
+class GameIndex:
     """Some games, to be looked through by word and by type."""
 
-    def __init__(self, rows: Sequence[Row] = ()) -> None:
+    def __init__(self, rows: Sequence[GameRow] = ()) -> None:
         self.rows = tuple(rows)
-        self._search = Search([f"{row.key} {row.kind} {row.type} {row.text} {row.aside}" for row in self.rows])
+        self._search = WordSearch([f"{row.key} {row.kind} {row.type} {row.text} {row.aside}" for row in self.rows])
 
     @property
     def kinds(self) -> list[str]:
@@ -170,7 +173,7 @@ class Listing:
         ordered = sorted(found, key=lambda word: (_ORDER.index(word) if word in _ORDER else len(_ORDER), word))
         return ordered if len(found) > 1 else []
 
-    def find(self, query: str, kind: str = "") -> list[Row]:
+    def find(self, query: str, kind: str = "") -> list[GameRow]:
         """The games that answer to the words of ``query`` and are of ``kind``; one of that very number first."""
         found = [self.rows[number] for number in self._search.find(query)]
         found = [row for row in found if not kind or row.kind == kind]

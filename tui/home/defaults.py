@@ -10,13 +10,13 @@ from worlds.errors import ConfigurationError
 if TYPE_CHECKING:
     from agent.config import Settings
     from tui.home.catalogue import Catalogue
-    from tui.home.recent import Recent, Record
+    from tui.home.recent import RecentChoices, RecordedGame
     from tui.play.game import GameConfig
     from worlds.base import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Player:
+class PlayerChoice:
     """Who plays, as it was typed: empty texts are no choice. ``rules`` is a file."""
 
     agent: str
@@ -25,7 +25,7 @@ class Player:
     grants: tuple[str, ...] = ()
 
 
-def make_game(catalogue: Catalogue, task: Task, player: Player) -> GameConfig:
+def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> GameConfig:
     """The game of ``task`` with ``player``. Raises a ``HousequestError`` where it could not begin."""
     from pydantic import ValidationError
 
@@ -47,7 +47,7 @@ def make_game(catalogue: Catalogue, task: Task, player: Player) -> GameConfig:
     return _checked(catalogue, task, settings)
 
 
-def resume_game(catalogue: Catalogue, record: Record, settings: Settings, recent: Recent) -> GameConfig:
+def resume_game(catalogue: Catalogue, record: RecordedGame, settings: Settings, recent: RecentChoices) -> GameConfig:
     """The game that broke off as ``record``, under the terms it began with. Raises a ``HousequestError``."""
     from tui.home.recent import settings_for
 

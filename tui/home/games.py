@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import choice
 
 from textual import on
@@ -10,12 +11,12 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from tui.home.catalogue import Listing, Place, Row
+from tui.home.catalogue import GameIndex, GameRow, GameSource
 from tui.home.places import name
 from tui.home.search import LONGEST_QUERY
-from tui.home.task_list import TaskList
+from tui.home.task_list import GameList
 from tui.text import printable
-from tui.widgets.choice import Choice
+from tui.widgets.choice import ChoiceBar
 
 ALL = "all"
 
@@ -28,11 +29,11 @@ _EMPTY = {
 _NO_MATCH = "No game here answers to that. Escape clears the search, t shows other types."
 
 
-class Games(Vertical):
+class GameBrowser(Vertical):
     """Lists the games of a place, and of those the ones that answer to the search and are of the type."""
 
     DEFAULT_CSS = """
-    Games {
+    GameBrowser {
         width: 1fr;
         padding: 0 1;
         border: round $frame;
@@ -41,30 +42,29 @@ class Games(Vertical):
         &:focus-within { border: round $goal; }
         & > Input { background: $background; color: $foreground; }
         & > Input:focus { background: $panel; background-tint: $background 0%; }
-        & > TaskList { height: 1fr; }
+        & > GameList { height: 1fr; }
     }
     """
 
+    @dataclass
     class Changed(Message):
         """Another game is under the cursor, or another one may be."""
 
     class Sought(Message):
         """The made-up house of ``seed`` is looked for."""
 
-        def __init__(self, seed: int) -> None:
-            super().__init__()
-            self.seed = seed
+        seed: int
 
-    def __init__(self, place: Place, *, id: str | None = None) -> None:
+    def __init__(self, place: GameSource, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.place = place
         self.busy = True
-        self._listing = Listing()
+        self._listing = GameIndex()
 
     def compose(self) -> ComposeResult:
         yield Input(placeholder="/ words, or a number", id="search", compact=True, max_length=LONGEST_QUERY)
-        yield Choice(id="types")
-        yield TaskList(id="tasks")
+        yield ChoiceBar(id="types")
+        yield GameList(id="tasks")
 
     def on_mount(self) -> None:
         """Show nothing yet."""
@@ -72,7 +72,7 @@ class Games(Vertical):
         self._filter()
 
     @property
-    def row(self) -> Row | None:
+    def row(self) -> GameRow | None:
         """The game under the cursor."""
         return self._list.row
 
@@ -81,24 +81,24 @@ class Games(Vertical):
         """Whether something is being typed, or was, to search for."""
         return self._query.has_focus or bool(self._query.value)
 
-    def open(self, place: Place) -> None:
+    def open(self, place: GameSource) -> None:
         """Go to ``place``, whose games are being looked for."""
         self.place, self.busy = place, True
         self._clear()
         self._types.offer(())
-        self._list_all(Listing())
+        self._list_all(GameIndex())
 
-    def fill(self, listing: Listing, key: str = "") -> None:
+    def fill(self, listing: GameIndex, key: str = "") -> None:
         """Show the games of the place, the cursor where it is, else on the one with ``key``."""
         self.busy = False
         known = {row.key for row in listing.rows}
         before = [row for row in self._listing.rows if row.key not in known]
         self._types.offer([ALL, *listing.kinds] if listing.kinds else (), self._types.value)
-        self._list_all(Listing([*before, *listing.rows]) if before else listing, self.row.key if self.row else key)
+        self._list_all(GameIndex([*before, *listing.rows]) if before else listing, self.row.key if self.row else key)
 
-    def put_first(self, row: Row) -> None:
+    def put_first(self, row: GameRow) -> None:
         """Show one more game, before the others, and go to it."""
-        self._list_all(Listing([row, *(each for each in self._listing.rows if each.key != row.key)]), row.key)
+        self._list_all(GameIndex([row, *(each for each in self._listing.rows if each.key != row.key)]), row.key)
 
     def give_up(self) -> None:
         """Stop waiting for games."""
@@ -135,7 +135,7 @@ class Games(Vertical):
         if self._query.has_focus:
             self._list.action_move(by)
 
-    def _list_all(self, listing: Listing, key: str = "") -> None:
+    def _list_all(self, listing: GameIndex, key: str = "") -> None:
         self._listing = listing
         self._filter(key)
 
@@ -165,24 +165,24 @@ class Games(Vertical):
         if self.place.kind == "made-up" and sought.isascii() and sought.isdecimal() and len(sought) < 20:
             self.post_message(self.Sought(int(sought)))
 
-    @on(Choice.Changed)
-    def _typed(self, changed: Choice.Changed) -> None:
+    @on(ChoiceBar.Changed)
+    def _typed(self, changed: ChoiceBar.Changed) -> None:
         changed.stop()
         self._filter(self.row.key if self.row else "")
 
-    @on(TaskList.Moved)
-    def _moved(self, moved: TaskList.Moved) -> None:
+    @on(GameList.Moved)
+    def _moved(self, moved: GameList.Moved) -> None:
         moved.stop()
         self.post_message(self.Changed())
 
     @property
-    def _list(self) -> TaskList:
-        return self.query_one(TaskList)
+    def _list(self) -> GameList:
+        return self.query_one(GameList)
 
     @property
     def _query(self) -> Input:
         return self.query_one(Input)
 
     @property
-    def _types(self) -> Choice:
-        return self.query_one(Choice)
+    def _types(self) -> ChoiceBar:
+        return self.query_one(ChoiceBar)

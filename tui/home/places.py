@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -13,7 +14,7 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from tui.home.catalogue import Place
+from tui.home.catalogue import GameSource
 from tui.text import printable
 
 WIDTH = 24
@@ -21,13 +22,13 @@ LONGEST_COUNT = 10
 GET_DATA = "housequest data download"
 
 
-class Places(OptionList, inherit_bindings=False):
+class SourceList(OptionList, inherit_bindings=False):
     """Lists places; moving to another one posts ``Chosen``."""
 
     # Not those of a scroll view: left and right go from pane to pane.
     BINDINGS: ClassVar[list[BindingType]] = OptionList.BINDINGS
     DEFAULT_CSS = """
-    Places {
+    SourceList {
         width: 28;
         height: 1fr;
         max-height: 100%;
@@ -49,19 +50,18 @@ class Places(OptionList, inherit_bindings=False):
     }
     """
 
+    @dataclass
     class Chosen(Message):
         """``place`` is to be looked at."""
 
-        def __init__(self, place: Place) -> None:
-            super().__init__()
-            self.place = place
+        place: GameSource
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
-        self._places: Sequence[Place] = ()
+        self._places: Sequence[GameSource] = ()
         self._at = ""
 
-    def show(self, places: Sequence[Place], at: Place) -> None:
+    def show(self, places: Sequence[GameSource], at: GameSource) -> None:
         """List ``places``, the mark on ``at``; nothing is posted."""
         self._places, self._at = places, at.key
         options: list[Option | None] = []
@@ -86,7 +86,7 @@ class Places(OptionList, inherit_bindings=False):
             self.post_message(self.Chosen(place))
 
 
-def name(place: Place) -> str:
+def name(place: GameSource) -> str:
     """What a place is called."""
     return {
         "made-up": "made-up houses",
@@ -95,11 +95,11 @@ def name(place: Place) -> str:
     }.get(place.kind) or (place.split if place.world == "alfworld" else f"{place.split} · {place.world}")
 
 
-def _group(place: Place) -> str:
+def _group(place: GameSource) -> str:
     return place.world or "records"
 
 
-def _line(place: Place, here: bool) -> Content:
+def _line(place: GameSource, here: bool) -> Content:
     count = {"made-up": "no end", "missing": "not here"}.get(place.kind) or ("" if place.count is None else f"{place.count:,}")
     mark = "▸ " if here else "  "
     title = printable(name(place))[: WIDTH - 3 - len(count)]

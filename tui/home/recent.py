@@ -26,7 +26,7 @@ RECORDS_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
+class RecentChoices:
     """The choices that a person made last. An empty text is no choice.
 
     ``task`` is a reference, ``models`` the models that were played with, the last one first.
@@ -41,40 +41,40 @@ class Recent:
     grants: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
 
-    def used(self, model: str) -> Recent:
+    def used(self, model: str) -> RecentChoices:
         """The same with ``model`` as the one used last."""
         others = (known for known in self.models if known != model)
         return replace(self, models=(model, *others)[:MODELS_KEPT]) if model else self
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class LoadedChoices:
     """What was read; ``remark`` says what was wrong with it, in a sentence for a person."""
 
-    recent: Recent = Recent()
+    recent: RecentChoices = RecentChoices()
     remark: str = ""
 
 
-def recall() -> Remembered:
+def load_recent() -> LoadedChoices:
     """The choices that were kept. A file that is damaged is set aside and named, and nothing is recalled."""
     file = state_folder() / FILE_NAME
     try:
         with file.open("rb") as opened:
             content = opened.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        return Remembered()
+        return LoadedChoices()
     except OSError as error:
-        return Remembered(remark=f"{file} cannot be read ({error.strerror}), so nothing is preselected.")
+        return LoadedChoices(remark=f"{file} cannot be read ({error.strerror}), so nothing is preselected.")
     try:
-        return Remembered(_read(content))
+        return LoadedChoices(_read(content))
     except (ValueError, TypeError, RecursionError):
         spoilt = file.with_name(f"{FILE_NAME}.damaged")
         with suppress(OSError):
             file.replace(spoilt)
-        return Remembered(remark=f"{file} was damaged, so nothing is preselected; it is now {spoilt.name}.")
+        return LoadedChoices(remark=f"{file} was damaged, so nothing is preselected; it is now {spoilt.name}.")
 
 
-def keep(recent: Recent) -> str:
+def save_recent(recent: RecentChoices) -> str:
     """Keep the choices for the next time; returns what went wrong, in a sentence for a person, or an empty text."""
     file = state_folder() / FILE_NAME
     try:
@@ -84,15 +84,15 @@ def keep(recent: Recent) -> str:
     return ""
 
 
-def _read(content: bytes) -> Recent:
+def _read(content: bytes) -> RecentChoices:
     """The choices in ``content``. Raises ``ValueError`` and ``TypeError`` for what is none; keys of later versions pass."""
     if len(content) > LARGEST_FILE:
         raise ValueError("too large")
     found: Any = json.loads(content)
     if not isinstance(found, dict):
         raise TypeError("no object")
-    given = {**asdict(Recent()), **cast("dict[str, object]", found)}
-    return Recent(
+    given = {**asdict(RecentChoices()), **cast("dict[str, object]", found)}
+    return RecentChoices(
         world=_text(given["world"]),
         split=_text(given["split"]),
         task=_text(given["task"]),
@@ -119,7 +119,7 @@ def _text(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordedGame:
     """One recorded episode as far as it went; ``fault`` says why it cannot be read."""
 
     path: Path
@@ -134,17 +134,17 @@ class Record:
         return self.path.suffix == ".part"
 
 
-def counted(*, unfinished: bool) -> int:
+def count_records(*, unfinished: bool) -> int:
     """How many games are recorded: those that broke off, or those that ended."""
-    return len(files(unfinished=unfinished))
+    return len(record_files(unfinished=unfinished))
 
 
-def records(*, unfinished: bool) -> list[Record]:
+def recorded_games(*, unfinished: bool) -> list[RecordedGame]:
     """The newest recorded games, newest first: those that broke off, or those that ended. A damaged one is among them."""
-    return [_record(file) for file in files(unfinished=unfinished)[:RECORDS_SHOWN]]
+    return [_record(file) for file in record_files(unfinished=unfinished)[:RECORDS_SHOWN]]
 
 
-def files(*, unfinished: bool) -> list[Path]:
+def record_files(*, unfinished: bool) -> list[Path]:
     """The files of the recorded games, the newest first."""
     found = (state_folder() / "episodes").glob("*.jsonl.part" if unfinished else "*.jsonl")
     # The clocks of a record lie beside it.
@@ -159,22 +159,22 @@ def _age(file: Path) -> tuple[str, int, str]:
         return file.name[:15], 0, file.name
 
 
-def _record(path: Path) -> Record:
+def _record(path: Path) -> RecordedGame:
     from agent.episodes.events import Ended, Started, Stepped, TurnSpent, branch
     from agent.episodes.record import read_episode
 
     try:
         events = branch(list(read_episode(path)))
     except ConfigurationError as error:
-        return Record(path, fault=str(error))
+        return RecordedGame(path, fault=str(error))
     first, last = (events[0].body, events[-1].body) if events else (None, None)
     if not isinstance(first, Started):
-        return Record(path, fault=f"{path} holds no game: it was interrupted before it began, or damaged.")
+        return RecordedGame(path, fault=f"{path} holds no game: it was interrupted before it began, or damaged.")
     turns = sum(isinstance(event.body, Stepped | TurnSpent) for event in events)
-    return Record(path, first, last if isinstance(last, Ended) else None, turns)
+    return RecordedGame(path, first, last if isinstance(last, Ended) else None, turns)
 
 
-def settings_for(started: Started, settings: Settings, recent: Recent) -> Settings:
+def settings_for(started: Started, settings: Settings, recent: RecentChoices) -> Settings:
     """The settings under which a game that broke off goes on: those it began with.
 
     A record does not say where a model or a rulebook lies on this machine, so they are looked for among ``recent`` and
@@ -205,7 +205,7 @@ def settings_for(started: Started, settings: Settings, recent: Recent) -> Settin
         raise ConfigurationError(f"This game cannot go on: its record has a {key} that nothing can be played with.") from None
 
 
-def _model(started: Started, settings: Settings, recent: Recent) -> str | None:
+def _model(started: Started, settings: Settings, recent: RecentChoices) -> str | None:
     from agent.agents.registry import BUILTIN
     from agent.setup import portable_name
 
@@ -220,7 +220,7 @@ def _model(started: Started, settings: Settings, recent: Recent) -> str | None:
     )
 
 
-def _rules(started: Started, settings: Settings, recent: Recent) -> str | None:
+def _rules(started: Started, settings: Settings, recent: RecentChoices) -> str | None:
     from agent.setup import read_rules
     from knowledge.library import SUFFIX
 

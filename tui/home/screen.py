@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import randrange
@@ -16,14 +16,14 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tui.home.catalogue import FIRST_HOUSE, LARGEST_SEED, Catalogue, Listing, Place, Row
-from tui.home.defaults import Player, make_game, resume_game
-from tui.home.games import Games
-from tui.home.places import Places
-from tui.home.recent import Recent, keep, recall
-from tui.home.task_list import TaskList
-from tui.home.who import Field, Kind, Who
-from tui.leaving import LeavingScreen
+from tui.base_screen import AppScreen
+from tui.home.catalogue import FIRST_HOUSE, LARGEST_SEED, Catalogue, GameIndex, GameRow, GameSource
+from tui.home.defaults import PlayerChoice, make_game, resume_game
+from tui.home.games import GameBrowser
+from tui.home.places import SourceList
+from tui.home.recent import RecentChoices, load_recent, save_recent
+from tui.home.task_list import GameList
+from tui.home.who import AgentEntry, Field, PlayerPanel
 from tui.text import printable
 from tui.widgets.keybar import KeyBar
 from worlds.errors import ConfigurationError, HousequestError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SETTLED = 0.5
 """Seconds after which a game that was left has been put away."""
 
-MADE_UP = Place("made-up", "alfworld", "generated")
+MADE_UP = GameSource("made-up", "alfworld", "generated")
 NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
 
 KEYS = (
@@ -61,7 +61,7 @@ KEYS = (
     Binding("left", "side('places')", "to the places", show=False),
     Binding("right", "side('tasks')", "to the games", show=False),
     Binding("ctrl+p", "app.command_palette", "keys", key_display="^p"),
-    Binding("d", "app.lamp", "light or dark", show=False),
+    Binding("d", "app.toggle_theme", "light or dark", show=False),
     Binding("q", "app.quit", "quit"),
 )
 
@@ -72,33 +72,22 @@ LINE = (
 """The keys of a line that is typed in; what Enter does stands above."""
 
 
-class HomeScreen(LeavingScreen):
+class HomeScreen(AppScreen):
     """Where a game is chosen. What the ``settings`` name is preselected; recent choices fill the rest.
 
     ``record`` and ``speed`` are handed on to each ``tui.play.game.GameConfig``.
     """
 
+    @dataclass
     class Chosen(Message):
         """``game`` is to be played in ``mode``; ``resume`` is the record of a game that broke off and goes on."""
 
-        def __init__(self, game: GameConfig, mode: Mode, resume: Path | None = None) -> None:
-            super().__init__()
-            self.game = game
-            self.mode: Mode = mode
-            self.resume = resume
-
-    class OpenReplay(Message):
-        """The recorded game at ``path`` is to be seen again."""
-
-        def __init__(self, path: Path) -> None:
-            super().__init__()
-            self.path = path
+        game: GameConfig
+        mode: Mode
+        resume: Path | None = None
 
     class OpenRuns(Message):
         """The runs are to be looked at."""
-
-    class OpenRules(Message):
-        """The rulebooks are to be looked at."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS]
     DEFAULT_CSS = """
@@ -115,10 +104,10 @@ class HomeScreen(LeavingScreen):
         self._record = record
         self._speed = speed
         self._catalogue = Catalogue(settings)
-        self._recent = Recent()
-        self._places: list[Place] = [MADE_UP]
+        self._recent = RecentChoices()
+        self._places: list[GameSource] = [MADE_UP]
         self._fault = ""
-        self._preselected: tuple[Player, str] | None = None
+        self._preselected: tuple[PlayerChoice, str] | None = None
         self._at = ""
 
     def compose(self) -> ComposeResult:
@@ -127,15 +116,17 @@ class HomeScreen(LeavingScreen):
         # A person plays by the mode; the agent is who plays beside them, or goes on.
         names = sorted((name for name in agent_names() if name != "human"), key=needs_model)
         with Horizontal(id="what"):
-            yield Places(id="places")
-            yield Games(MADE_UP, id="games")
-        yield Who([Kind(name, about(name), needs_model(name), shipped_model(name) or "") for name in names], id="who")
+            yield SourceList(id="places")
+            yield GameBrowser(MADE_UP, id="games")
+        yield PlayerPanel(
+            [AgentEntry(name, about(name), needs_model(name), shipped_model(name) or "") for name in names], id="who"
+        )
         yield Static(id="enter")
         yield KeyBar(KEYS, ("app.command_palette", "app.quit"), LINE)
 
     def on_mount(self) -> None:
         """Show who can play at once, and look for what there is to play beside that."""
-        self.query_one(Places).border_title = "housequest"
+        self.query_one(SourceList).border_title = "housequest"
         self._list.focus()
         self._tell()
         self.run_worker(self._begin)
@@ -157,7 +148,7 @@ class HomeScreen(LeavingScreen):
         return typing or self._games.searching if action == "leave" else not (typing and action == "search")
 
     async def _begin(self) -> None:
-        remembered = await self.aside(recall)
+        remembered = await self.in_thread(load_recent)
         recent = self._recent = remembered.recent
         self._preselect(recent)
         await self._recount()
@@ -165,7 +156,7 @@ class HomeScreen(LeavingScreen):
         if remembered.remark:
             self._say(remembered.remark)
 
-    def _preselect(self, recent: Recent) -> None:
+    def _preselect(self, recent: RecentChoices) -> None:
         from agent.agents.registry import DEFAULT_AGENT, agent_names, default_agent
 
         settings = self._settings
@@ -173,11 +164,11 @@ class HomeScreen(LeavingScreen):
         chosen = recent.agent if recent.agent in agent_names() else default_agent(None, settings.world)
         usual = DEFAULT_AGENT if settings.model else chosen
         grants = settings.grant or recent.grants
-        player = Player(agent or usual, settings.model or "", settings.rules or recent.rules, grants)
+        player = PlayerChoice(agent or usual, settings.model or "", settings.rules or recent.rules, grants)
         self._who.preselect(player, "you" if settings.agent == "human" else recent.mode, recent.models)
         self._preselected = (self._who.player, self._who.mode)
 
-    def _first(self, recent: Recent) -> Place:
+    def _first(self, recent: RecentChoices) -> GameSource:
         """Where to begin: in the world and the split that are configured, else where a game was chosen last."""
         settings = self._settings
         world, split = settings.world, settings.split
@@ -189,32 +180,32 @@ class HomeScreen(LeavingScreen):
     async def _recount(self) -> None:
         """List the places anew; what was counted before stays so."""
         try:
-            found = await self.aside(self._catalogue.places)
+            found = await self.in_thread(self._catalogue.places)
         except HousequestError as error:
             self._say(str(error))
             return
         known = {place.key: place.count for place in self._places}
         self._places = [replace(place, count=known.get(place.key)) if place.count is None else place for place in found]
-        self.query_one(Places).show(self._places, self._games.place)
+        self.query_one(SourceList).show(self._places, self._games.place)
         if self._games.place.of_records and not self._games.busy:
             row = self._games.row
             self._open(self._games.place, row.key if row else "")
 
-    def _open(self, place: Place, key: str = "") -> None:
+    def _open(self, place: GameSource, key: str = "") -> None:
         """Look at ``place``, and there at the game with ``key``."""
         self._at = ""
         self._games.open(place)
-        self.query_one(Places).show(self._places, place)
+        self.query_one(SourceList).show(self._places, place)
         self._say("")
         self.run_worker(partial(self._load, place, key), group="games", exclusive=True)
 
-    async def _load(self, place: Place, key: str) -> None:
+    async def _load(self, place: GameSource, key: str) -> None:
         try:
             if place.kind == "made-up":
                 # One house is quickly made, and enough to begin with.
                 seed = key.removeprefix(f"{place.split}:")
                 await self._make_up(int(seed) if seed.isdecimal() else FIRST_HOUSE)
-            listing = await self.aside(lambda: Listing(self._catalogue.rows(place)))
+            listing = await self.in_thread(lambda: GameIndex(self._catalogue.rows(place)))
         except HousequestError as error:
             self._games.give_up()
             self._say(str(error))
@@ -222,18 +213,18 @@ class HomeScreen(LeavingScreen):
         if place.kind != "made-up":
             count = len(listing.rows)
             self._places = [replace(each, count=count) if each.key == place.key else each for each in self._places]
-            self.query_one(Places).show(self._places, place)
+            self.query_one(SourceList).show(self._places, place)
         self._games.fill(listing, key)
 
     async def _make_up(self, seed: int) -> None:
         """Make up the house of ``seed``, and show it."""
         place = self._games.place
-        row = await self.aside(lambda: self._catalogue.row(place, seed))
+        row = await self.in_thread(lambda: self._catalogue.row(place, seed))
         if place.key == self._games.place.key:
             self._games.put_first(row)
 
-    @on(Games.Sought)
-    def _sought(self, sought: Games.Sought) -> None:
+    @on(GameBrowser.Sought)
+    def _sought(self, sought: GameBrowser.Sought) -> None:
         self.run_worker(partial(self._look_for, sought.seed), group="seed", exclusive=True)
 
     async def _look_for(self, seed: int) -> None:
@@ -294,11 +285,11 @@ class HomeScreen(LeavingScreen):
             return False
         return True
 
-    @on(Places.Chosen)
-    def _place_chosen(self, chosen: Places.Chosen) -> None:
+    @on(SourceList.Chosen)
+    def _place_chosen(self, chosen: SourceList.Chosen) -> None:
         self._open(chosen.place)
 
-    @on(Who.Changed)
+    @on(PlayerPanel.Changed)
     def _player_changed(self) -> None:
         if (self._who.player, self._who.mode) == self._preselected:
             self._tell()  # What was preselected is no answer to what was said.
@@ -306,7 +297,7 @@ class HomeScreen(LeavingScreen):
         self._preselected = None
         self._say("")
 
-    @on(Games.Changed)
+    @on(GameBrowser.Changed)
     def _game_changed(self) -> None:
         row = self._games.row
         if row is not None and not self._games.busy:
@@ -320,7 +311,7 @@ class HomeScreen(LeavingScreen):
         self.refresh_bindings()
         self._tell()
 
-    @on(TaskList.Picked)
+    @on(GameList.Picked)
     def action_start(self) -> None:
         """Do what the line says that Enter does."""
         row = self._games.row
@@ -331,7 +322,7 @@ class HomeScreen(LeavingScreen):
         elif row is not None:
             self.run_worker(partial(self._start, row), group="start", exclusive=True)
 
-    async def _start(self, row: Row) -> None:
+    async def _start(self, row: GameRow) -> None:
         self._say("")
         player, mode = self._who.player, self._who.mode
         record, task, place = row.record, row.task, self._games.place
@@ -339,18 +330,18 @@ class HomeScreen(LeavingScreen):
         try:
             if record is not None:
                 known = replace(recent, rules=player.rules or recent.rules)
-                game = await self.aside(lambda: resume_game(self._catalogue, record, self._settings, known))
+                game = await self.in_thread(lambda: resume_game(self._catalogue, record, self._settings, known))
             else:
                 assert task is not None
-                game = await self.aside(lambda: make_game(self._catalogue, task, player))
+                game = await self.in_thread(lambda: make_game(self._catalogue, task, player))
         except HousequestError as error:
             self._say(str(error))
             return
         if record is None:
             models = self._recent.used(player.model.strip()).models
-            chosen = Recent(place.world, place.split, row.key, player.agent, mode, player.rules, player.grants, models)
+            chosen = RecentChoices(place.world, place.split, row.key, player.agent, mode, player.rules, player.grants, models)
             self._recent = chosen
-            self._say(await self.aside(lambda: keep(chosen)))
+            self._say(await self.in_thread(lambda: save_recent(chosen)))
         elif mode == "race":  # a race begins at the beginning
             mode = "watch"
         game = replace(game, record=self._record, speed=self._speed)
@@ -423,16 +414,16 @@ class HomeScreen(LeavingScreen):
         self.query_one(f"#{id}").focus()
 
     @property
-    def _list(self) -> TaskList:
-        return self.query_one(TaskList)
+    def _list(self) -> GameList:
+        return self.query_one(GameList)
 
     @property
-    def _games(self) -> Games:
-        return self.query_one(Games)
+    def _games(self) -> GameBrowser:
+        return self.query_one(GameBrowser)
 
     @property
-    def _who(self) -> Who:
-        return self.query_one(Who)
+    def _who(self) -> PlayerPanel:
+        return self.query_one(PlayerPanel)
 
 
 def _one_line(text: str, longest: int = 400) -> str:

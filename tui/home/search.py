@@ -11,7 +11,7 @@ LONGEST_QUERY = 200
 _WORD = re.compile(r"\w+")
 
 
-class Search:
+class WordSearch:
     """Finds which of ``texts`` hold all the words of a query, in any order and any case.
 
     A word counts wherever it stands in a text. One that no text holds is looked for loosely: its letters in their order

@@ -14,10 +14,10 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.text import Look, printable
+from tui.text import TextLayout, printable
 
 if TYPE_CHECKING:
-    from tui.home.catalogue import Row
+    from tui.home.catalogue import GameRow
 
 LONGEST_TEXT = 500
 LONGEST_COLUMN = 60
@@ -25,7 +25,7 @@ NARROWEST_ASIDE = 20
 """Columns of an aside below which it is left out."""
 
 
-class TaskList(ScrollView, can_focus=True, inherit_bindings=False):
+class GameList(ScrollView, can_focus=True, inherit_bindings=False):
     """Games, one of them under the cursor. Picking one, by a second click, posts ``Picked``."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -38,7 +38,7 @@ class TaskList(ScrollView, can_focus=True, inherit_bindings=False):
     ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"list--line", "list--quiet", "list--kind", "list--cursor", "list--cursor-quiet"}
     DEFAULT_CSS = """
-    TaskList {
+    GameList {
         overflow-x: hidden;
         scrollbar-size-vertical: 1;
         scrollbar-color: $frame;
@@ -64,7 +64,7 @@ class TaskList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._rows: Sequence[Row] = ()
+        self._rows: Sequence[GameRow] = ()
         self._cursor = 0
         self._numbers = 0
         self._kinds = 0
@@ -72,16 +72,16 @@ class TaskList(ScrollView, can_focus=True, inherit_bindings=False):
         self._instead = ""
 
     @property
-    def row(self) -> Row | None:
+    def row(self) -> GameRow | None:
         """The game under the cursor."""
         return self._rows[self._cursor] if self._rows else None
 
     @property
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[GameRow]:
         """The games that are listed."""
         return self._rows
 
-    def show(self, rows: Sequence[Row], key: str = "", instead: str = "") -> None:
+    def show(self, rows: Sequence[GameRow], key: str = "", instead: str = "") -> None:
         """List these games, the cursor on the one with ``key``, else on the first; say something ``instead`` of none."""
         self._rows, self._instead = rows, instead
         self._texts = min(LONGEST_COLUMN, max((cell_len(_short(row.text)) for row in rows if row.aside), default=0))
@@ -148,7 +148,7 @@ class TaskList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _told(self, y: int, width: int) -> Strip:
         """A line of what is said where there are no games."""
-        lines = [] if self._rows else Look(width).wrapped(self._instead)
+        lines = [] if self._rows else TextLayout(width).wrapped(self._instead)
         if not 1 <= y <= len(lines):
             return Strip.blank(width, self.rich_style)
         style = self.get_component_rich_style("list--quiet")

@@ -15,8 +15,8 @@ from textual.message import Message
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
-from tui.home.defaults import Player
-from tui.widgets.choice import Choice
+from tui.home.defaults import PlayerChoice
+from tui.widgets.choice import ChoiceBar
 
 GRANTS = ("admissible", "diagnosis", "type")
 MODES: Mapping[str, str] = {
@@ -32,7 +32,7 @@ Field = Literal["model", "rules"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class AgentEntry:
     """One agent that can be chosen: what it is, in a line, whether it needs a language model, and which it takes unasked."""
 
     name: str
@@ -41,7 +41,7 @@ class Kind:
     usual: str = ""
 
 
-class Who(Vertical):
+class PlayerPanel(Vertical):
     """A panel with the player and the mode; whatever changes in it posts ``Changed``."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -49,7 +49,7 @@ class Who(Vertical):
         Binding("down", "recent(1)", "Next", show=False),
     ]
     DEFAULT_CSS = """
-    Who {
+    PlayerPanel {
         height: auto;
         border: round $frame;
         border-title-color: $foreground;
@@ -69,7 +69,7 @@ class Who(Vertical):
     class Changed(Message):
         """Something else is chosen."""
 
-    def __init__(self, kinds: Sequence[Kind], *, id: str | None = None) -> None:
+    def __init__(self, kinds: Sequence[AgentEntry], *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._kinds = {kind.name: kind for kind in kinds}
         self._models: list[str] = []
@@ -78,7 +78,7 @@ class Who(Vertical):
     def compose(self) -> ComposeResult:
         with Horizontal():
             yield Static(_label("a", "agent"), classes="label")
-            yield Choice(id="agents")
+            yield ChoiceBar(id="agents")
             yield Static(id="agent-about", classes="about")
         with Horizontal():
             yield Static(_label("m", "model"), classes="label")
@@ -88,10 +88,10 @@ class Who(Vertical):
             yield Static(_label("b", "rules"), classes="label")
             yield _Line("none; a file", id="rules")
             yield Static(_label("g", "sees"), classes="sees")
-            yield Choice(several=True, id="grants")
+            yield ChoiceBar(several=True, id="grants")
         with Horizontal():
             yield Static(_label("w s y R"), classes="label")
-            yield Choice(id="modes")
+            yield ChoiceBar(id="modes")
             yield Static(id="mode-about", classes="about")
 
     def on_mount(self) -> None:
@@ -102,11 +102,11 @@ class Who(Vertical):
         self._describe()
 
     @property
-    def player(self) -> Player:
+    def player(self) -> PlayerChoice:
         """The player as chosen; a model that the agent does not need counts for nothing."""
         kind = self.kind
         model = self._input("model").value if kind.needs_model else ""
-        return Player(kind.name, model, self._input("rules").value, self._choice("grants").values)
+        return PlayerChoice(kind.name, model, self._input("rules").value, self._choice("grants").values)
 
     @property
     def typed_model(self) -> str:
@@ -114,7 +114,7 @@ class Who(Vertical):
         return self._input("model").value.strip()
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> AgentEntry:
         """The chosen agent."""
         return self._kinds[self._choice("agents").value]
 
@@ -128,7 +128,7 @@ class Who(Vertical):
         """Whether something is being typed here."""
         return any(field.has_focus for field in self.query(Input))
 
-    def preselect(self, player: Player, mode: str, models: Sequence[str] = ()) -> None:
+    def preselect(self, player: PlayerChoice, mode: str, models: Sequence[str] = ()) -> None:
         """Choose what is given, leave the rest as it is; ``models`` can be called back by the arrow keys."""
         self._models = list(dict.fromkeys([*filter(None, (player.model,)), *models]))
         self._choice("agents").choose(player.agent)
@@ -164,9 +164,9 @@ class Who(Vertical):
             field.value = self._models[place % len(self._models)]
             field.cursor_position = len(field.value)
 
-    @on(Choice.Changed)
+    @on(ChoiceBar.Changed)
     @on(Input.Changed)
-    def _changed(self, changed: Choice.Changed | Input.Changed) -> None:
+    def _changed(self, changed: ChoiceBar.Changed | Input.Changed) -> None:
         changed.stop()
         self._describe()
         self.post_message(self.Changed())
@@ -181,8 +181,8 @@ class Who(Vertical):
         idle.display = not kind.needs_model
         idle.update(Content(f"none: the agent {kind.name} plays without a language model"))
 
-    def _choice(self, id: str) -> Choice:
-        return self.query_one(f"#{id}", Choice)
+    def _choice(self, id: str) -> ChoiceBar:
+        return self.query_one(f"#{id}", ChoiceBar)
 
     def _input(self, field: Field) -> Input:
         return self.query_one(f"#{field}", Input)

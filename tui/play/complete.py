@@ -22,7 +22,7 @@ _Order = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class CommandMatch:
     """A command with the places of the letters that were typed."""
 
     command: str
@@ -42,7 +42,7 @@ class _Known:
     words: tuple[_Word, ...]
 
 
-class Completer:
+class CommandCompleter:
     """Ranks ``commands`` for what is typed; they are taken apart once, so that each key costs little."""
 
     def __init__(self, commands: Iterable[str] = ()) -> None:
@@ -54,14 +54,14 @@ class Completer:
         """The command that ``typed`` is, whatever its spaces and capitals."""
         return self._exact.get(_plain(typed))
 
-    def ranked(self, typed: str) -> tuple[Match, ...]:
+    def ranked(self, typed: str) -> tuple[CommandMatch, ...]:
         """The commands that ``typed`` may mean, best first; all of them where nothing is typed."""
         sought = _plain(typed)
         if not sought:
-            return tuple(Match(command, ()) for command in self.commands)
+            return tuple(CommandMatch(command, ()) for command in self.commands)
         words = tuple(sought.split())
         letters = "".join(words)
-        found: list[tuple[int, int, Match]] = []
+        found: list[tuple[int, int, CommandMatch]] = []
         for known in self._known:
             match = _begins(known, sought) or _words_begin(known, words) or _scattered(known, letters)
             if match is not None:
@@ -85,13 +85,13 @@ def _known(command: str) -> _Known:
     return _Known(command, lower, tuple(_Word(word.start(), word.group()) for word in re.finditer(r"\S+", lower)))
 
 
-def _begins(known: _Known, sought: str) -> tuple[int, int, Match] | None:
+def _begins(known: _Known, sought: str) -> tuple[int, int, CommandMatch] | None:
     if not known.lower.startswith(sought):
         return None
-    return 0, 0, Match(known.command, tuple(range(len(sought))))
+    return 0, 0, CommandMatch(known.command, tuple(range(len(sought))))
 
 
-def _words_begin(known: _Known, sought: Sequence[str]) -> tuple[int, int, Match] | None:
+def _words_begin(known: _Known, sought: Sequence[str]) -> tuple[int, int, CommandMatch] | None:
     for tier, lenient in ((1, False), (2, True)):
         places = _placed(known.words, sought, lenient=lenient)
         if places is not None:
@@ -99,7 +99,7 @@ def _words_begin(known: _Known, sought: Sequence[str]) -> tuple[int, int, Match]
                 known.words[place].start + at for place, word in zip(places, sought, strict=True) for at in range(len(word))
             ]
             skipped = places[-1] + 1 - len(places)
-            return tier, skipped, Match(known.command, tuple(marks))
+            return tier, skipped, CommandMatch(known.command, tuple(marks))
     return None
 
 
@@ -120,12 +120,12 @@ def _placed(words: Sequence[_Word], sought: Sequence[str], *, lenient: bool) -> 
     return places
 
 
-def _scattered(known: _Known, letters: str) -> tuple[int, int, Match] | None:
+def _scattered(known: _Known, letters: str) -> tuple[int, int, CommandMatch] | None:
     marks = _marked(known.lower, letters, leap=True) or _marked(known.lower, letters, leap=False)
     if not marks:
         return None
     apart = sum(here != before + 1 and known.lower[here - 1] != " " for before, here in pairwise((-1, *marks)))
-    return 3, apart, Match(known.command, marks)
+    return 3, apart, CommandMatch(known.command, marks)
 
 
 def _marked(text: str, letters: str, *, leap: bool) -> tuple[int, ...] | None:

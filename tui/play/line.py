@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from textual import events
@@ -14,7 +15,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tui.play.complete import Completer, Match
+from tui.play.complete import CommandCompleter, CommandMatch
 from tui.text import printable
 
 ROWS = 6
@@ -30,11 +31,11 @@ _LISTED = "↓ lists what is possible"
 _HINTS = "?words for a hint"
 
 
-class Completions(Widget):
+class CompletionList(Widget):
     """The dropdown: a few of the commands that are meant, the chosen one marked, and how many there are."""
 
     DEFAULT_CSS = """
-    Completions {
+    CompletionList {
         overlay: screen;
         constrain: none inside;
         display: none;
@@ -48,16 +49,15 @@ class Completions(Widget):
     }
     """
 
+    @dataclass
     class Picked(Message):
         """A command was clicked."""
 
-        def __init__(self, command: str) -> None:
-            super().__init__()
-            self.command = command
+        command: str
 
     def __init__(self) -> None:
         super().__init__()
-        self.matches: tuple[Match, ...] = ()
+        self.matches: tuple[CommandMatch, ...] = ()
         self.chosen: int | None = None
         self._first = 0
 
@@ -71,7 +71,7 @@ class Completions(Widget):
         """The command that the person marked."""
         return None if self.chosen is None else self.matches[self.chosen].command
 
-    def show(self, matches: tuple[Match, ...]) -> None:
+    def show(self, matches: tuple[CommandMatch, ...]) -> None:
         """Offer ``matches``, none of them chosen; nothing is shown where there are none."""
         self.matches, self.chosen, self._first = matches, None, 0
         self.display = self.shown
@@ -116,7 +116,7 @@ class Completions(Widget):
         self.refresh(layout=True)
 
 
-class Line(Widget):
+class CommandLine(Widget):
     """One line of input; the keys below act while it has the focus.
 
     It sends ``Submitted``, ``Hinted`` and ``Left``, and never moves the focus away itself. Where it says that it takes no
@@ -124,7 +124,7 @@ class Line(Widget):
     """
 
     DEFAULT_CSS = """
-    Line {
+    CommandLine {
         height: 1;
         padding: 0 1;
         background: $background;
@@ -147,19 +147,17 @@ class Line(Widget):
         Binding("escape", "leave", "leave the line"),
     ]
 
+    @dataclass
     class Submitted(Message):
         """A command is to be executed."""
 
-        def __init__(self, command: str) -> None:
-            super().__init__()
-            self.command = command
+        command: str
 
+    @dataclass
     class Hinted(Message):
         """The agent is to be told something."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     class Left(Message):
         """The person is done with the line."""
@@ -167,12 +165,12 @@ class Line(Widget):
     def __init__(self, *, hints: bool = True, id: str | None = None) -> None:
         super().__init__(id=id)
         self._hints = hints
-        self._completer = Completer()
+        self._completer = CommandCompleter()
         self._history: list[str] = []
         self._recalled: int | None = None
         self._input = Input(placeholder=self._offered(False), compact=True, select_on_focus=False, max_length=LONGEST)
         self._input.cursor_blink = False
-        self._list = Completions()
+        self._list = CompletionList()
 
     def compose(self) -> ComposeResult:
         yield self._list
@@ -187,7 +185,7 @@ class Line(Widget):
 
     def offer(self, commands: tuple[str, ...] | None) -> None:
         """Complete from ``commands``; from what was sent before where a world cannot list them (None)."""
-        completer = Completer(self._history if commands is None else commands)
+        completer = CommandCompleter(self._history if commands is None else commands)
         if completer.commands == self._completer.commands:
             return
         self._completer = completer
@@ -258,7 +256,7 @@ class Line(Widget):
         if command:
             self._send(self.Submitted(command), command)
 
-    def on_completions_picked(self, message: Completions.Picked) -> None:
+    def on_completion_list_picked(self, message: CompletionList.Picked) -> None:
         """Put the clicked command in the line."""
         message.stop()
         self._put(message.command)

@@ -1,10 +1,16 @@
-"""Events as lines of plain text: what live play, watching and replay print in a terminal."""
+"""A game as plain text in a terminal: played by an agent or by the person at the keyboard, or replayed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import groupby
+from pathlib import Path
 
+from agent.base import Turn
 from agent.episodes.events import (
+    CallTiming,
     Ended,
     Event,
     Failed,
@@ -19,48 +25,153 @@ from agent.episodes.events import (
     Thought,
     TurnSpent,
 )
-from tui.text import Look, cut
+from agent.episodes.loop import run_episode
+from agent.episodes.overseer import Proceed, Unattended
+from agent.episodes.record import EpisodeRecorder
+from agent.setup import Setup
+from tui import terminal
+from tui.play.game import HUMAN, GameConfig, partial_file, record_file
+from tui.text import TextLayout, cut, plural
+from worlds.base import Env, World
+from worlds.errors import ConfigurationError, shown
 
 LONGEST_THOUGHT = 1_200
 
+QUIT = (":quit", ":q")
+HELP = (":help", ":h", "?")
+ADMISSIBLE = (":admissible", ":a", "??")
+GOAL = (":goal", ":g")
+LEAVING = ("quit", "exit", "q")
 
-class Narrator:
-    """Tells an episode event by event. ``typed``: the commands of the agent are already on the screen."""
+_HELP = """Type a command and press Enter. Commands have these forms:
 
-    def __init__(self, look: Look, *, typed: bool = False) -> None:
-        self._look = look
+{manual}
+
+And for yourself, none of which spends a turn:
+  ?   :help        this text
+  ??  :admissible  every command that is possible now
+      :goal        what to do, once more
+      :quit        leave (so does Ctrl-D)"""
+
+
+def play_game(game: GameConfig) -> Ended:
+    """Play ``game`` to its end. Raises what the world, the model and the configuration raise before it begins."""
+    setup = game.setup()
+    if game.settings.rules and setup.rules is None:
+        terminal.note(f"The agent {game.agent!r} takes no rules; it plays without {shown(game.settings.rules)}.\n")
+    path = record_file(game.task, game.agent) if game.record else None
+    try:
+        if game.agent != HUMAN:
+            return asyncio.run(_play(game, setup, path))
+        # Not asyncio.run: the person is waited for in the loop itself, and Ctrl-C has to end that at once.
+        loop = asyncio.new_event_loop()
+        try:
+            return loop.run_until_complete(_play(game, setup, path))
+        finally:
+            loop.close()
+    finally:
+        for file, words in ((path, "Recorded in"), (path and partial_file(path), "Recorded as far as it went in")):
+            if file is not None and file.exists():
+                terminal.note(f"\n{words} {file}")
+
+
+async def _play(game: GameConfig, setup: Setup, path: Path | None) -> Ended:
+    layout = terminal.look()
+    env = setup.open(game.task)
+    model = setup.make_model()
+    try:
+        agent = setup.make_agent(model, ConsolePlayer(game.world, env, layout).ask)
+        formatter = EventFormatter(layout, typed=game.agent == HUMAN and terminal.interactive())
+        overseer = PacedOverseer(game.speed) if game.speed is not None else None
+        with _recorder(path) as record:
+
+            def listen(event: Event | CallTiming) -> None:
+                record(event)
+                if isinstance(event, Event):
+                    terminal.show(formatter.lines(event))
+
+            return await run_episode(env, agent, setup.episode, listen, overseer)
+    finally:
+        env.close()
+        if model is not None:
+            await model.aclose()
+
+
+@contextmanager
+def _recorder(path: Path | None) -> Generator[Callable[[Event | CallTiming], None], None, None]:
+    """A listener that records in ``path``; one that does nothing where that is None or cannot be written."""
+    recorder = None
+    if path is not None:
+        try:
+            recorder = EpisodeRecorder(path).__enter__()
+        except OSError as error:
+            terminal.note(f"Played without a record: {path} cannot be written ({error.strerror}).\n")
+    if recorder is None:
+        yield lambda _: None
+        return
+    with recorder:
+        yield recorder
+
+
+class PacedOverseer(Unattended):
+    """An overseer that waits between turns, so that a person can follow."""
+
+    def __init__(self, speed: float) -> None:
+        self._pause = seconds_per_turn(speed)
+
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> Proceed:
+        del possible
+        if turn > 1:
+            await asyncio.sleep(self._pause)
+        return Proceed()
+
+
+def seconds_per_turn(speed: float) -> float:
+    """The pause between turns at ``speed`` turns a second. Raises ``ConfigurationError`` for a speed out of bounds."""
+    if not 0.01 <= speed <= 1_000:
+        raise ConfigurationError(f"--speed: {speed} turns a second cannot be shown; give 0.01 to 1000.")
+    return 1 / speed
+
+
+class EventFormatter:
+    """Formats the events of an episode, one after the other.
+
+    ``typed``: the agent's commands are on the screen already, since a person typed them.
+    """
+
+    def __init__(self, layout: TextLayout, *, typed: bool = False) -> None:
+        self._layout = layout
         self._typed = typed
         self._plan: Sequence[str] = ()
         self._last: Stepped | None = None
 
     def lines(self, event: Event) -> list[str]:
-        """What ``event`` is in lines of text; none for what is not shown."""
-        return list(self._told(event))
+        """``event`` as lines of text; none for what is not shown."""
+        return list(self._lines(event))
 
-    def _told(self, event: Event) -> Iterator[str]:
-        look = self._look
+    def _lines(self, event: Event) -> Iterator[str]:
         match event.body:
             case Started() as started:
                 yield from self._started(started)
             case RulesShown(rules=rules):
-                yield from self._aside("rules", f"the agent is shown {_many(len(rules), 'rule')}")
+                yield from self._note("rules", f"the agent is shown {plural(len(rules), 'rule')}")
             case Thought(role=role, text=text):
-                yield from self._aside(role, cut(text, LONGEST_THOUGHT))
+                yield from self._note(role, cut(text, LONGEST_THOUGHT))
             case Judged(role=role) as judged:
-                yield from self._aside(role, cut(judged.words, LONGEST_THOUGHT))
+                yield from self._note(role, cut(judged.words, LONGEST_THOUGHT))
             case Planned() as planned:
                 yield from self._planned(planned)
             case Progressed(step=step) if step < len(self._plan):
-                yield from self._aside("plan", f"now step {step + 1}, {self._plan[step]}")
+                yield from self._note("plan", f"now step {step + 1}, {self._plan[step]}")
             case ParseFailed(role=role, reason=reason, final=final):
                 way = "it was asked twice" if final else "it is asked again"
-                yield from self._aside(role, f"its reply could not be read: {reason} ({way})")
+                yield from self._note(role, f"its reply could not be read: {reason} ({way})")
             case Failed(boundary=boundary, message=message):
-                yield from self._aside(boundary, cut(message, LONGEST_THOUGHT))
+                yield from self._note(boundary, cut(message, LONGEST_THOUGHT))
             case Intervened(action=action, text=text):
-                yield from self._aside("person", f"{action} {text}".strip())
+                yield from self._note("person", f"{action} {text}".strip())
             case TurnSpent(turn=turn):
-                yield look.paint("dim", f"{turn:>2}   (no command)")
+                yield self._layout.paint("dim", f"{turn:>2}   (no command)")
             case Stepped() as stepped:
                 yield from self._stepped(stepped)
             case Ended() as ended:
@@ -69,59 +180,101 @@ class Narrator:
                 pass
 
     def _started(self, started: Started) -> Iterator[str]:
-        look = self._look
+        layout = self._layout
         model = f", {started.model}" if started.model else ""
-        limit = f"at most {_many(started.max_turns, 'turn')}"
+        limit = f"at most {plural(started.max_turns, 'turn')}"
         place = f"{started.world} {started.split}:{started.number}, {started.agent}{model}, {limit}"
-        yield from (look.paint("goal", line) for line in look.wrapped(started.goal.strip()))
-        yield from (look.paint("dim", line) for line in look.wrapped(place))
+        yield from (layout.paint("goal", line) for line in layout.wrapped(started.goal.strip()))
+        yield from (layout.paint("dim", line) for line in layout.wrapped(place))
         yield ""
-        yield from look.wrapped(started.opening.strip())
+        yield from layout.wrapped(started.opening.strip())
         yield ""
 
-    def _aside(self, who: str, text: str) -> Iterator[str]:
-        lines = self._look.wrapped(f"{who}: {' '.join(text.split())}", "     ", "       ")
-        yield from (self._look.paint("dim", line) for line in lines)
+    def _note(self, who: str, text: str) -> Iterator[str]:
+        lines = self._layout.wrapped(f"{who}: {' '.join(text.split())}", "     ", "       ")
+        yield from (self._layout.paint("dim", line) for line in lines)
 
     def _planned(self, planned: Planned) -> Iterator[str]:
         self._plan = planned.steps
-        again = f" (revised, {_many(planned.revision, 'time')}: {planned.reason})" if planned.revision else ""
-        yield from self._aside(planned.role, f"the plan{again}")
+        again = f" (revised, {plural(planned.revision, 'time')}: {planned.reason})" if planned.revision else ""
+        yield from self._note(planned.role, f"the plan{again}")
         for number, step in enumerate(planned.steps, start=1):
-            lines = self._look.wrapped(" ".join(step.split()), f"       {number:>2} ", "          ")
-            yield from (self._look.paint("dim", line) for line in lines)
+            lines = self._layout.wrapped(" ".join(step.split()), f"       {number:>2} ", "          ")
+            yield from (self._layout.paint("dim", line) for line in lines)
 
     def _stepped(self, stepped: Stepped) -> Iterator[str]:
-        look = self._look
+        layout = self._layout
         self._last = stepped
         if not self._typed or stepped.by == "person":
-            lead = f"{stepped.turn:>2} > "
-            said = f"{stepped.command} (by chance)" if stepped.by == "curiosity" else stepped.command
-            yield from (look.paint("command", line) for line in look.wrapped(said, lead, "     "))
-        said = f"{stepped.observation.strip()} {stepped.explanation or ''}".strip()
-        yield from look.wrapped(said, "     ")
+            command = f"{stepped.command} (by chance)" if stepped.by == "curiosity" else stepped.command
+            lines = layout.wrapped(command, f"{stepped.turn:>2} > ", "     ")
+            yield from (layout.paint("command", line) for line in lines)
+        yield from layout.wrapped(f"{stepped.observation.strip()} {stepped.explanation or ''}".strip(), "     ")
 
     def _ended(self, ended: Ended) -> Iterator[str]:
-        look, turns = self._look, _many(ended.turns, "turn")
+        layout, turns = self._layout, plural(ended.turns, "turn")
         yield ""
         match ended.outcome:
             case "won":
-                yield look.paint("good", f"Won in {turns}.")
+                yield layout.paint("good", f"Won in {turns}.")
             case "lost":
-                yield from (look.paint("bad", line) for line in look.wrapped(f"Lost after {turns}: {ended.reason}."))
+                yield from (layout.paint("bad", line) for line in layout.wrapped(f"Lost after {turns}: {ended.reason}."))
             case "stopped":
-                yield from look.wrapped(f"Stopped after {turns}: {ended.reason}.")
+                yield from layout.wrapped(f"Stopped after {turns}: {ended.reason}.")
             case "error":
                 what = f"Broken off after {turns} by an error ({ended.boundary}): {ended.message or ended.reason}"
-                yield from (look.paint("bad", line) for line in look.wrapped(what))
+                yield from (layout.paint("bad", line) for line in layout.wrapped(what))
         last = self._last
         if ended.outcome in {"lost", "stopped"} and last and last.conditions:
-            yield f"{last.met} of the {_many(last.conditions, 'condition')} of the goal held at the end."
+            yield f"{last.met} of the {plural(last.conditions, 'condition')} of the goal held at the end."
         if ended.refused:
-            yield f"{_many(ended.refused, 'command')} had no effect."
+            yield f"{plural(ended.refused, 'command')} had no effect."
         if ended.assisted:
             yield "A person helped: the episode counts as assisted."
 
 
-def _many(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+class ConsolePlayer:
+    """Reads a person's commands from standard input. On a terminal, lines can be edited and recalled."""
+
+    def __init__(self, world: World, env: Env, layout: TextLayout) -> None:
+        self._world = world
+        self._env = env
+        self._layout = layout
+
+    async def ask(self, turn: Turn) -> str | None:
+        """The next command; None when the person leaves."""
+        while True:
+            line = _read(f"{turn.number:>2} > ")
+            word = line.strip() if line is not None else QUIT[0]
+            if word in QUIT:
+                return None
+            if word in HELP or (word.startswith(":") and word not in ADMISSIBLE + GOAL):
+                manual = "\n".join(f"  {line}" for line in self._world.manual.strip().splitlines())
+                self._show(_HELP.format(manual=manual))
+            elif word in ADMISSIBLE:
+                self._show(_by_verb(self._env.admissible_commands()))
+            elif word in GOAL:
+                self._show(self._env.task.goal)
+            elif word in LEAVING:
+                # No game knows these words; they would only cost a turn.
+                self._show("To leave, type :quit.")
+            elif word:
+                return word
+
+    def _show(self, text: str) -> None:
+        terminal.show(["", *self._layout.wrapped(text, "     "), ""])
+
+
+def _by_verb(commands: tuple[str, ...] | None) -> str:
+    """The commands, one line for each verb."""
+    if commands is None:
+        return "This world cannot list its commands."
+    return "\n".join(", ".join(alike) for _, alike in groupby(commands, key=lambda command: command.partition(" ")[0]))
+
+
+def _read(prompt: str) -> str | None:
+    if terminal.interactive():
+        with suppress(ImportError):
+            # Importing it makes lines editable.
+            import readline  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    return terminal.read_line(prompt)

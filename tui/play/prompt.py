@@ -1,4 +1,4 @@
-"""What is asked of the person, and what the next keys do: the line or two above the line that is typed on."""
+"""What the game asks of the person, and what the next keys do: the line or two above the command line."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from textual.widget import Widget
 
 from tui.text import LONGEST_TEXT, cut, printable
 
-Kind = Literal["thinking", "proposed", "yours", "waiting", "failed", "replaying", "selected", "over", "message"]
-"""What a person is in the middle of; ``yours``: it is their turn, ``selected``: they look at a turn to go back to."""
+PromptKind = Literal["thinking", "proposed", "yours", "waiting", "failed", "replaying", "selected", "over", "message"]
+"""``yours``: it is the person's turn; ``selected``: they look at a turn to go back to."""
 
 _BROAD = 100
 """Columns from which on text and keys share a line."""
@@ -22,12 +22,21 @@ _ROOM = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """A key by its name, and in a word or two what it ``does``. With an ``action`` of the screen's, a click does it as well."""
+class KeyHint:
+    """A key, and in a word or two what it ``does``; a click runs ``action``."""
 
     key: str
     does: str
     action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptContent:
+    """What the prompt says: its kind, its text, and the keys that come next."""
+
+    kind: PromptKind
+    text: str
+    keys: tuple[KeyHint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +46,7 @@ class _Look:
     style: str
 
 
-_LOOKS: dict[Kind, _Look] = {
+_LOOKS: dict[PromptKind, _Look] = {
     "thinking": _Look("…", "", "$quiet"),
     "proposed": _Look("▸", "proposed", "$new"),
     "yours": _Look("›", "your turn", "$role-person"),
@@ -50,14 +59,11 @@ _LOOKS: dict[Kind, _Look] = {
 }
 
 
-class Prompt(Widget):
-    """Says what is asked: one line where the window is broad, with the keys at its end; else two, which keep their places.
-
-    Only a failure that needs it gets a line more.
-    """
+class PromptBar(Widget):
+    """One line where the window is wide, with the keys at its end; else two. A long failure gets one line more."""
 
     DEFAULT_CSS = """
-    Prompt {
+    PromptBar {
         height: 2;
         padding: 0 1;
         background: $background;
@@ -67,26 +73,24 @@ class Prompt(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._kind: Kind = "message"
+        self._kind: PromptKind = "message"
         self._text = ""
-        self._keys: tuple[Key, ...] = ()
+        self._keys: tuple[KeyHint, ...] = ()
         self._seconds: float | None = None
 
-    def show(self, kind: Kind, text: str, keys: Sequence[Key] = (), seconds: float | None = None) -> None:
-        """Say ``text``, which is asked in a situation of this ``kind``, and what ``keys`` do; it took ``seconds`` so far."""
+    def show(self, kind: PromptKind, text: str, keys: Sequence[KeyHint] = (), seconds: float | None = None) -> None:
+        """Show ``text`` and what ``keys`` do; ``seconds``: how long it has taken so far."""
         now = (kind, text, tuple(keys), seconds)
         if now != (self._kind, self._text, self._keys, self._seconds):
             self._kind, self._text, self._keys, self._seconds = now
             self._fit()
 
     def on_resize(self) -> None:
-        """One line or two."""
         self._fit()
 
     def render(self) -> Content:
-        """The mark, what is asked, and the keys."""
         width, height = self.content_size
-        said = self._said()
+        said = self._message()
         if height > 1:
             first, *rest = said.wrap(max(1, width)) if height > 2 else [said]
             lines = [first, Content(" ").join(rest)] if rest else [first]
@@ -97,11 +101,11 @@ class Prompt(Widget):
 
     def _fit(self) -> None:
         broad = self.size.width + 2 >= _BROAD
-        long = self._said().cell_length > self.content_size.width - (_ROOM if broad else 0)
+        long = self._message().cell_length > self.content_size.width - (_ROOM if broad else 0)
         self.styles.height = 2 - broad + (self._kind == "failed" and long)
         self.refresh()
 
-    def _said(self) -> Content:
+    def _message(self) -> Content:
         look = _LOOKS[self._kind]
         text = printable(" ".join(cut(self._text, LONGEST_TEXT).split()))
         label = f"{look.mark} {look.label}  " if look.label else f"{look.mark} "
@@ -114,8 +118,8 @@ def _fitted(text: Content, width: int) -> Content:
     return text if text.cell_length <= width else text.truncate(max(1, width), ellipsis=True)
 
 
-def _keys(keys: Sequence[Key], width: int) -> Content:
-    """What the keys do, as far as there is room: whole, in a word each, and at last without those at the end."""
+def _keys(keys: Sequence[KeyHint], width: int) -> Content:
+    """What the keys do: in full, else in a word each, else without the last ones."""
     row = Content("")
     for row in _shortened(keys):
         if row.cell_length <= width:
@@ -123,17 +127,17 @@ def _keys(keys: Sequence[Key], width: int) -> Content:
     return _fitted(row, width)
 
 
-def _shortened(keys: Sequence[Key]) -> Iterator[Content]:
+def _shortened(keys: Sequence[KeyHint]) -> Iterator[Content]:
     yield _row(keys, " · ")
-    brief = [Key(key.key, key.does.split(maxsplit=1)[0] if key.does else "", key.action) for key in keys]
+    brief = [KeyHint(key.key, key.does.split(maxsplit=1)[0] if key.does else "", key.action) for key in keys]
     for kept in range(len(brief), 0, -1):
         yield _row(brief[:kept], "  ")
 
 
-def _row(keys: Sequence[Key], between: str) -> Content:
-    return Content.assemble(*(part for at, key in enumerate(keys) for part in ((between if at else "", "$quiet"), _told(key))))
+def _row(keys: Sequence[KeyHint], between: str) -> Content:
+    return Content.assemble(*(part for at, key in enumerate(keys) for part in ((between if at else "", "$quiet"), _hint(key))))
 
 
-def _told(key: Key) -> Content:
-    told = Content.assemble((key.key, "bold $foreground"), (f" {key.does}" if key.does else "", "$quiet"))
-    return told.stylize(Style.from_meta({"@click": key.action})) if key.action else told
+def _hint(key: KeyHint) -> Content:
+    hint = Content.assemble((key.key, "bold $foreground"), (f" {key.does}" if key.does else "", "$quiet"))
+    return hint.stylize(Style.from_meta({"@click": key.action})) if key.action else hint

@@ -9,7 +9,7 @@ from pathlib import Path
 from agent.episodes.events import CallTiming, Event, Intervened, ModelCall, Started, Stepped, TurnSpent, branch
 from agent.episodes.record import read_clocks, read_episode
 from agent.evaluation.analysis.failures import Failure, why
-from tui.episode.state import State, replayed
+from tui.episode.state import ViewState, replayed
 from worlds.errors import ConfigurationError
 
 EPISODES = "episodes"
@@ -18,7 +18,7 @@ PART = ".part"
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class ReplayStop:
     """A place to stop at: the moment after the event ``id``. Number 0 is the opening, each other one a turn that was spent.
 
     ``lost``: it is the turn at which the episode was lost. ``event`` is the one that spent the turn,
@@ -38,15 +38,15 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class ReplayBranch:
     """One way that an episode went: a stop for its opening and for each turn, and why it was not won."""
 
-    stops: tuple[Stop, ...]
+    stops: tuple[ReplayStop, ...]
     failure: Failure | None
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class ReplayPosition:
     """A place in a recording: the number of a branch, and of a stop on it."""
 
     branch: int
@@ -61,16 +61,16 @@ class Recording:
     """
 
     path: Path
-    state: State
-    branches: tuple[Branch, ...]
+    state: ViewState
+    branches: tuple[ReplayBranch, ...]
     faults: tuple[str, ...]
 
-    def spot(self, event: int) -> Spot | None:
+    def spot(self, event: int) -> ReplayPosition | None:
         """Where the turn that ``event`` spent is looked at: on the last branch that has it; None where no branch does."""
         for number in range(len(self.branches) - 1, -1, -1):
             for place, stop in enumerate(self.branches[number].stops):
                 if stop.spent == event:
-                    return Spot(number, place)
+                    return ReplayPosition(number, place)
         return None
 
 
@@ -112,7 +112,7 @@ def _sound(path: Path, faults: list[str]) -> Iterator[Event]:
         faults.append(str(error).replace(str(path), path.name))
 
 
-def _branches(events: Sequence[Event]) -> tuple[Branch, ...]:
+def _branches(events: Sequence[Event]) -> tuple[ReplayBranch, ...]:
     """The branches that were left by a rewind, and the one that was played on."""
     rewinds = [
         place for place, event in enumerate(events) if isinstance(event.body, Intervened) and event.body.action == "rewind"
@@ -121,21 +121,21 @@ def _branches(events: Sequence[Event]) -> tuple[Branch, ...]:
     return tuple(_branch(path) for path in told)
 
 
-def _branch(path: Sequence[Event]) -> Branch:
+def _branch(path: Sequence[Event]) -> ReplayBranch:
     stops, failure = _stops(path), why(path)
     if failure is None:
-        return Branch(stops, None)
-    return Branch(tuple(replace(stop, lost=place == failure.turn) for place, stop in enumerate(stops)), failure)
+        return ReplayBranch(stops, None)
+    return ReplayBranch(tuple(replace(stop, lost=place == failure.turn) for place, stop in enumerate(stops)), failure)
 
 
-def _stops(path: Sequence[Event]) -> tuple[Stop, ...]:
-    stops: list[Stop] = [Stop(path[0].id)]
+def _stops(path: Sequence[Event]) -> tuple[ReplayStop, ...]:
+    stops: list[ReplayStop] = [ReplayStop(path[0].id)]
     replanned = False
     for event in path:
         replanned = replanned or event.body.kind == "planned"
         if isinstance(event.body, Stepped | TurnSpent):
             refused = isinstance(event.body, Stepped) and not event.body.accepted
-            stops.append(Stop(event.id, refused, replanned))
+            stops.append(ReplayStop(event.id, refused, replanned))
             replanned = False
     # The last one also shows how it ended, or what was being done when the record broke off.
     if stops[-1].id != path[-1].id:

@@ -9,18 +9,17 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
 from agent.evaluation.analysis.failures import Failure
+from tui.base_screen import AppScreen
 from tui.desk.teaching import Teach, taught_step
-from tui.episode.stage import Pane, Stage
-from tui.episode.state import Moment
+from tui.episode.stage import EpisodePanes, Pane
+from tui.episode.state import EpisodeMoment
 from tui.episode.story import Story
-from tui.leaving import LeavingScreen
-from tui.replay.recording import Recording, Stop, read_recording
-from tui.replay.scrub import Pace, Scrub
+from tui.replay.recording import Recording, ReplayStop, read_recording
+from tui.replay.scrub import Playback, Timeline
 from tui.text import cut, printable
 from tui.widgets.keybar import KeyBar
 from worlds.errors import ConfigurationError
@@ -38,15 +37,12 @@ FAR = 10
 _TEACHING = "space plays the episode, → goes one turn on, n to the next refused command, p to the next change of the plan."
 
 
-class ReplayScreen(LeavingScreen):
+class ReplayScreen(AppScreen):
     """Replays the record ``path``; of a damaged one, as far as it is whole.
 
     With ``speed``, in turns a second, it begins to play at once. With ``at``, the id of an event, it opens at the turn which
     that event spent, on whichever branch has it.
     """
-
-    class Left(Message):
-        """The person is done here."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "play", "Play", priority=True),
@@ -101,9 +97,9 @@ class ReplayScreen(LeavingScreen):
 
     def compose(self) -> ComposeResult:
         """The regions of a game, what is wrong with the record, the line to scrub along, and the keys."""
-        yield Stage(_TEACHING)
+        yield EpisodePanes(_TEACHING)
         yield Static(id="replay-note")
-        yield Scrub()
+        yield Timeline()
         yield KeyBar(last=("app.command_palette", "leave"))
 
     def on_mount(self) -> None:
@@ -121,7 +117,7 @@ class ReplayScreen(LeavingScreen):
         return self._timer is not None
 
     @property
-    def stops(self) -> tuple[Stop, ...]:
+    def stops(self) -> tuple[ReplayStop, ...]:
         """Where one can be on the present branch; none before the record has been read."""
         return self._recording.branches[self._branch].stops if self._recording else ()
 
@@ -135,7 +131,7 @@ class ReplayScreen(LeavingScreen):
 
     async def _read(self) -> None:
         try:
-            recording = await self.aside(partial(read_recording, self._path))
+            recording = await self.in_thread(partial(read_recording, self._path))
         except ConfigurationError as error:
             self._faults = (str(error), "q leads back.")
             self._note(None)
@@ -162,7 +158,7 @@ class ReplayScreen(LeavingScreen):
         self._branch = spot.branch
         self._go(spot.place)
 
-    def _note(self, moment: Moment | None) -> None:
+    def _note(self, moment: EpisodeMoment | None) -> None:
         """Say what is wrong with the record, and at the last turn how the episode ended."""
         told = [Content.styled(printable(cut(fault, LONGEST)), "$fault") for fault in self._faults]
         if self._said:
@@ -180,16 +176,16 @@ class ReplayScreen(LeavingScreen):
         if self._place == len(self.stops) - 1:
             self._pause()
         state = self._recording.state.at(self.stops[self._place].id)
-        self.query_one(Stage).show(state, "REPLAY")
+        self.query_one(EpisodePanes).show(state, "REPLAY")
         self._note(state.moment)
         self._show_line()
 
     def _show_line(self) -> None:
         branches = len(self._recording.branches) if self._recording else 0
         branch = f"branch {self._branch + 1} of {branches}" if branches > 1 else ""
-        self.query_one(Scrub).show(self.stops, self._place, Pace(self.playing, self._speed), branch)
+        self.query_one(Timeline).show(self.stops, self._place, Playback(self.playing, self._speed), branch)
 
-    def on_scrub_went(self, event: Scrub.Went) -> None:
+    def on_timeline_went(self, event: Timeline.Went) -> None:
         """Go where the line was clicked."""
         self._pause()
         self._go(event.place)
@@ -277,7 +273,7 @@ class ReplayScreen(LeavingScreen):
 
     def action_teach(self) -> None:
         """Make a rule of the turn that is looked at."""
-        moment = self._recording.state.moments[self.stops[self._place].id] if self._recording else Moment()
+        moment = self._recording.state.moments[self.stops[self._place].id] if self._recording else EpisodeMoment()
         lesson = taught_step(moment, self._path)
         if lesson is None:
             self._say("No command was played by then; a rule is made of one.")
@@ -287,15 +283,15 @@ class ReplayScreen(LeavingScreen):
 
     def action_fold(self) -> None:
         """Open all thoughts, or fold them."""
-        self.query_one(Stage).story.fold_all()
+        self.query_one(EpisodePanes).story.fold_all()
 
     def action_pane(self, pane: Pane) -> None:
         """Go to a region."""
-        self.query_one(Stage).turn_to(pane)
+        self.query_one(EpisodePanes).turn_to(pane)
 
     def action_next_pane(self) -> None:
         """Go to the next region."""
-        self.query_one(Stage).turn_on()
+        self.query_one(EpisodePanes).turn_on()
 
     def action_leave(self) -> None:
         """Back to where one came from."""
@@ -303,7 +299,7 @@ class ReplayScreen(LeavingScreen):
         self.post_message(self.Left())
 
 
-def _ending(moment: Moment, failure: Failure | None) -> Content:
+def _ending(moment: EpisodeMoment, failure: Failure | None) -> Content:
     ended = moment.ended
     if ended is None:
         return Content.styled("… The record ends here: the episode was interrupted, or goes on on another branch.", "$quiet")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -20,7 +21,7 @@ BEFORE = "‹ "
 """Stands for words that there was no room for."""
 
 
-class Choice(Widget, can_focus=True):
+class ChoiceBar(Widget, can_focus=True):
     """Some words of which one is chosen, or, with ``several``, any number.
 
     Left and right move the choice; with ``several`` they move a cursor, and space gives or takes the word under it.
@@ -32,19 +33,18 @@ class Choice(Widget, can_focus=True):
         Binding("space", "give", "Give or take", show=False),
     ]
     DEFAULT_CSS = """
-    Choice { height: 1; width: auto; min-width: 4; color: $quiet; }
-    Choice:focus { background: $panel; }
+    ChoiceBar { height: 1; width: auto; min-width: 4; color: $quiet; }
+    ChoiceBar:focus { background: $panel; }
     """
 
+    @dataclass
     class Changed(Message):
         """Another word is chosen."""
 
-        def __init__(self, choice: Choice) -> None:
-            super().__init__()
-            self.choice = choice
+        choice: ChoiceBar
 
         @property
-        def control(self) -> Choice:
+        def control(self) -> ChoiceBar:
             """The choice that changed."""
             return self.choice
 

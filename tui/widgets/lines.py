@@ -21,11 +21,11 @@ from tui.text import cut, printable
 _LONGEST = 2_000
 
 
-class Lines(ScrollView, can_focus=True):
+class LinesPane(ScrollView, can_focus=True):
     """A pane that shows what ``lines`` gives for its width and height; with the focus on it, all of it."""
 
     DEFAULT_CSS = """
-    Lines {
+    LinesPane {
         width: 1fr;
         height: 1fr;
         min-width: 8;
@@ -132,7 +132,7 @@ def flat(text: str) -> str:
     return printable(cut(text, _LONGEST)).replace("\n", " ")
 
 
-def ending(text: str, room: int) -> str:
+def path_end(text: str, room: int) -> str:
     """The last ``room`` characters of ``text``: the end of a path says more than its beginning."""
     return text if len(text) <= room else f"…{text[1 - room :]}"
 

@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from agent.episodes import events
 from agent.episodes.events import Event
-from tui.episode.state import State, replayed
+from tui.episode.state import ViewState, replayed
 from tui.theme import register
 
 OPENING = (
@@ -49,6 +49,6 @@ def step(turn: int, command: str, answer: str) -> events.Stepped:
     return events.Stepped(turn=turn, command=command, observation=answer, accepted=True)
 
 
-def after(*bodies: events.Body) -> State:
+def after(*bodies: events.Body) -> ViewState:
     """The state after ``bodies``, one the parent of the next."""
     return replayed(Event(id=number, parent=number - 1 if number else None, body=body) for number, body in enumerate(bodies))

@@ -7,7 +7,7 @@ import pytest
 from agent.config import Prices
 from agent.evaluation.runs.cost import cost, money
 from tui.episode.effort import counted, seconds, tokens
-from tui.episode.state import Effort
+from tui.episode.state import CallTotals
 
 
 @pytest.mark.parametrize(
@@ -24,15 +24,15 @@ def test_times_and_amounts_are_short() -> None:
 
 
 def test_cached_tokens_cost_their_own_price() -> None:
-    effort = Effort(calls=3, prompt_tokens=1_000_000, completion_tokens=500_000, cached=400_000)
+    effort = CallTotals(calls=3, prompt_tokens=1_000_000, completion_tokens=500_000, cached=400_000)
     assert cost(counted(effort), Prices(input=1, cached=0.5, output=4)) == pytest.approx(0.6 + 0.2 + 2)
     assert cost(counted(effort), Prices(input=1, output=4)) == pytest.approx(3)
-    assert cost(counted(Effort(calls=1, prompt_tokens=1_000_000)), Prices(input=1, cached=0, output=4)) == pytest.approx(1)
-    assert cost(counted(Effort(calls=3)), Prices(input=1, output=4)) is None
+    assert cost(counted(CallTotals(calls=1, prompt_tokens=1_000_000)), Prices(input=1, cached=0, output=4)) == pytest.approx(1)
+    assert cost(counted(CallTotals(calls=3)), Prices(input=1, output=4)) is None
 
 
 def test_the_cached_share_is_told_only_where_it_is_known() -> None:
-    assert counted(Effort(calls=1, prompt_tokens=200)).cached_share is None
-    assert counted(Effort(calls=1, cached=0)).cached_share is None
-    assert counted(Effort(calls=1, prompt_tokens=200, cached=50)).cached_share == 0.25
-    assert counted(Effort(calls=1, prompt_tokens=200, cached=900)).cached_share == 1
+    assert counted(CallTotals(calls=1, prompt_tokens=200)).cached_share is None
+    assert counted(CallTotals(calls=1, cached=0)).cached_share is None
+    assert counted(CallTotals(calls=1, prompt_tokens=200, cached=50)).cached_share == 0.25
+    assert counted(CallTotals(calls=1, prompt_tokens=200, cached=900)).cached_share == 1

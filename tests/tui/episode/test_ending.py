@@ -10,8 +10,8 @@ from agent.evaluation.analysis.failures import Failure
 from agent.evaluation.analysis.par import Par
 from tests.tui.episode.pane import Alone, after, started, step, text
 from tui.episode.ending import Ending
-from tui.episode.state import State
-from tui.race.finish import Finish, Runner, quicker, verdict
+from tui.episode.state import ViewState
+from tui.race.finish import RaceEnding, RaceResult, faster, verdict
 from tui.widgets.bars import Bar, bars
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +26,7 @@ def ended(outcome: events.Outcome, turns: int = 9, **more: object) -> events.End
 
 
 async def read(
-    state: State, par: Par | None = None, failure: Failure | None = None, *, size: tuple[int, int] = (80, 10)
+    state: ViewState, par: Par | None = None, failure: Failure | None = None, *, size: tuple[int, int] = (80, 10)
 ) -> str:
     card = Ending()
     async with Alone(card).run_test(size=size) as pilot:
@@ -137,8 +137,8 @@ def test_bars_share_a_scale_and_keep_to_their_width() -> None:
     assert isinstance(bars((Bar("none", 0),), 3)[0], Content)
 
 
-def runner(name: str, outcome: events.Outcome, turns: int) -> Runner:
-    return Runner(name, ended(outcome, turns), None if outcome == "won" else COLD)
+def runner(name: str, outcome: events.Outcome, turns: int) -> RaceResult:
+    return RaceResult(name, ended(outcome, turns), None if outcome == "won" else COLD)
 
 
 @pytest.mark.parametrize(
@@ -156,10 +156,10 @@ async def test_a_race_is_compared(
     yours: tuple[events.Outcome, int], theirs: tuple[events.Outcome, int], first: str | None, words: str
 ) -> None:
     you, rival = runner("you", *yours), runner("react", *theirs)
-    quickest = quicker(you, rival)
+    quickest = faster(you, rival)
     assert (quickest.name if quickest else None) == first
     assert verdict(you, rival) == words
-    card = Finish()
+    card = RaceEnding()
     async with Alone(card).run_test(size=(80, 16)) as pilot:
         assert not card.display
         card.show(you, rival, None)

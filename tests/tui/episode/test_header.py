@@ -7,7 +7,7 @@ import pytest
 from agent.episodes import events
 from tests.tui.episode.pane import Alone, after, started, step, text
 from tui.episode.header import GameHeader
-from tui.episode.state import State
+from tui.episode.state import ViewState
 
 pytestmark = pytest.mark.anyio
 
@@ -16,7 +16,7 @@ STARTED = started(agent="reasoner-actor", model="openai:small")
 LOOK = step(1, "look", "You look.")
 
 
-async def read(state: State, width: int, mode: str = "STEP") -> str:
+async def read(state: ViewState, width: int, mode: str = "STEP") -> str:
     header = GameHeader()
     async with Alone(header).run_test(size=(width, 3)) as pilot:
         header.show(state, mode)
@@ -53,7 +53,7 @@ async def test_a_goal_that_fills_the_line_is_all_there_is() -> None:
 
 
 async def test_before_a_game_and_after_a_change_of_model() -> None:
-    assert (await read(State(), 40, "REPLAY")).strip() == "REPLAY"
+    assert (await read(ViewState(), 40, "REPLAY")).strip() == "REPLAY"
     changed = after(STARTED, events.Intervened(action="model", text="openai:large"))
     assert "openai:large" in await read(changed, 130)
 

@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from tests.tui.episode.pane import Alone, after, started, step, text
 from tui.episode.house import HousePane, laid_out
-from tui.episode.house_state import House, house_of
+from tui.episode.house_state import HouseView, house_view
 from tui.theme import LIGHT
 
 pytestmark = pytest.mark.anyio
@@ -22,14 +22,14 @@ TAKE = step(2, "take egg 1 from countertop 1", "You pick up the egg 1 from the c
 FRIDGE = step(3, "go to fridge 1", "You arrive at fridge 1. The fridge 1 is closed.")
 
 
-def large() -> House:
+def large() -> HouseView:
     """A house of 65 receptacles and 60 objects, most of them on one countertop."""
     names = [f"{kind} {n}" for kind, most in (("cabinet", 30), ("drawer", 30), ("countertop", 5)) for n in range(1, most + 1)]
     opening = f"Looking quickly around you, you see {', '.join(f'a {name}' for name in names)}."
     things = ", ".join(f"a {kind} {n}" for kind in ("egg", "knife", "cup", "soapbottle") for n in range(1, 16))
     seen = step(1, "go to countertop 2", f"You arrive at countertop 2. On the countertop 2, you see {things}.")
     gone = step(2, "go to drawer 7", "You arrive at drawer 7. The drawer 7 is closed.")
-    house = house_of(after(started(opening=opening), seen, gone).moment)
+    house = house_view(after(started(opening=opening), seen, gone).moment)
     assert house is not None
     return house
 
@@ -108,7 +108,7 @@ def test_what_the_goal_names_is_shown_before_the_rest(height: int) -> None:
     gone = step(2, "go to drawer 1", "You arrive at drawer 1. The drawer 1 is closed.")
     things = ", ".join(f"a soapbottle {n}" for n in range(1, 30))
     seen = step(1, "go to fridge 1", f"You arrive at fridge 1. The fridge 1 is open. In it, you see {things}, and a egg 1.")
-    house = house_of(after(started(), seen, gone).moment)
+    house = house_view(after(started(), seen, gone).moment)
     assert house is not None
     shown = plain(laid_out(house, 24, height))
     assert "*egg 1" in shown

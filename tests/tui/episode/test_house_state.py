@@ -13,8 +13,8 @@ from agent.agents.registry import make_agent
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import EpisodeConfig, run_episode
-from tui.episode.house_state import House, Place, Row, Section, Thing, house_of, wanted_kinds
-from tui.episode.state import Moment, State, apply, replayed
+from tui.episode.house_state import HouseSection, HouseView, ObjectView, ReceptacleGroup, ReceptacleView, goal_kinds, house_view
+from tui.episode.state import EpisodeMoment, ViewState, apply, replayed
 from worlds.registry import make_world
 
 OPENING = (
@@ -30,7 +30,7 @@ def started(goal: str = "put a hot egg in countertop.", world: str = "alfworld",
     )  # fmt: skip
 
 
-def after(*turns: tuple[str, str], goal: str = "put a hot egg in countertop.") -> Moment:
+def after(*turns: tuple[str, str], goal: str = "put a hot egg in countertop.") -> EpisodeMoment:
     """The moment after commands with what they were answered."""
     bodies: list[events.Body] = [started(goal)]
     for number, (command, answer) in enumerate(turns, start=1):
@@ -40,8 +40,8 @@ def after(*turns: tuple[str, str], goal: str = "put a hot egg in countertop.") -
     return replayed(chain).moment
 
 
-def shown(moment: Moment) -> House:
-    house = house_of(moment)
+def shown(moment: EpisodeMoment) -> HouseView:
+    house = house_view(moment)
     assert house is not None
     return house
 
@@ -53,16 +53,21 @@ OPEN = ("open fridge 1", "You open the fridge 1. The fridge 1 is open. In it, yo
 
 
 def test_nothing_is_known_before_a_game_and_where_no_belief_reads() -> None:
-    assert house_of(Moment()) is None
-    assert house_of(apply(State(), Event(id=0, body=started(world="scripted"))).moment) is None
+    assert house_view(EpisodeMoment()) is None
+    assert house_view(apply(ViewState(), Event(id=0, body=started(world="scripted"))).moment) is None
 
 
 def test_the_opening_is_folded_by_kind() -> None:
     house = shown(after())
     assert house.rest == (
-        Section(
+        HouseSection(
             "not visited",
-            (Row("cabinet", ("1-3",)), Row("drawer", ("1",)), Row("fridge", ("1",)), Row("countertop", ("1",), wanted=True)),
+            (
+                ReceptacleGroup("cabinet", ("1-3",)),
+                ReceptacleGroup("drawer", ("1",)),
+                ReceptacleGroup("fridge", ("1",)),
+                ReceptacleGroup("countertop", ("1",), wanted=True),
+            ),
         ),
     )
     assert (house.held, house.hand_changed, house.here, house.known) == (None, False, (), ())
@@ -70,8 +75,8 @@ def test_the_opening_is_folded_by_kind() -> None:
 
 def test_the_present_place_tells_what_is_new_and_what_the_goal_names_first() -> None:
     house = shown(after(ARRIVE))
-    eggs = (Thing("egg 1", new=True, wanted=True), Thing("egg 2", new=True, wanted=True))
-    assert house.here == (Place("countertop 1", things=(*eggs, Thing("cup 1", new=True)), new=True, wanted=True),)
+    eggs = (ObjectView("egg 1", new=True, wanted=True), ObjectView("egg 2", new=True, wanted=True))
+    assert house.here == (ReceptacleView("countertop 1", things=(*eggs, ObjectView("cup 1", new=True)), new=True, wanted=True),)
     again = shown(after(ARRIVE, ("look", "Nothing happens.")))
     assert [thing.new for place in again.here for thing in place.things] == [False] * 3
     assert not again.here[0].new
@@ -79,16 +84,18 @@ def test_the_present_place_tells_what_is_new_and_what_the_goal_names_first() -> 
 
 def test_what_was_left_keeps_its_place_below() -> None:
     house = shown(after(ARRIVE, TAKE, FRIDGE))
-    assert house.held == Thing("egg 1", wanted=True)
+    assert house.held == ObjectView("egg 1", wanted=True)
     assert not house.hand_changed
-    assert house.here == (Place("fridge 1", "closed", new=True),)
-    assert house.known == (Place("countertop 1", things=(Thing("egg 2", wanted=True), Thing("cup 1")), wanted=True),)
+    assert house.here == (ReceptacleView("fridge 1", "closed", new=True),)
+    assert house.known == (
+        ReceptacleView("countertop 1", things=(ObjectView("egg 2", wanted=True), ObjectView("cup 1")), wanted=True),
+    )
     assert shown(after(ARRIVE, TAKE)).hand_changed
 
 
 def test_open_closed_and_empty_are_told_apart() -> None:
     house = shown(after(FRIDGE, OPEN))
-    assert house.here == (Place("fridge 1", "open, empty", new=True),)
+    assert house.here == (ReceptacleView("fridge 1", "open, empty", new=True),)
     drawer = ("go to drawer 1", "You arrive at drawer 1. The drawer 1 is closed.")
     cabinet = ("go to cabinet 2", "You arrive at cabinet 2. On the cabinet 2, you see nothing.")
     house = shown(after(FRIDGE, OPEN, drawer, cabinet, ARRIVE))
@@ -102,8 +109,8 @@ def test_open_closed_and_empty_are_told_apart() -> None:
 
 def test_what_was_done_to_a_thing_is_told_and_new_once() -> None:
     heat = ("heat egg 1 with microwave 1", "You heat the egg 1 using the microwave 1.")
-    assert shown(after(ARRIVE, TAKE, heat)).held == Thing("egg 1", ("hot",), new=True, wanted=True)
-    assert shown(after(ARRIVE, TAKE, heat, ("inventory", "You are carrying: a egg 1."))).held == Thing(
+    assert shown(after(ARRIVE, TAKE, heat)).held == ObjectView("egg 1", ("hot",), new=True, wanted=True)
+    assert shown(after(ARRIVE, TAKE, heat, ("inventory", "You are carrying: a egg 1."))).held == ObjectView(
         "egg 1", ("hot",), wanted=True
     )
     clean = ("examine cup 1", "This is a cool and clean cup 1.")
@@ -112,7 +119,7 @@ def test_what_was_done_to_a_thing_is_told_and_new_once() -> None:
     house = shown(after(ARRIVE, clean, lamp, inside))
     cup = next(thing for thing in house.here[0].things if thing.name == "cup 1")
     assert cup.told == ("cool", "clean", "holds fork 3")
-    assert house.stray == (Thing("desklamp 1", ("on",)),)
+    assert house.stray == (ObjectView("desklamp 1", ("on",)),)
 
 
 def test_an_unreadable_turn_makes_nothing_new() -> None:
@@ -138,18 +145,18 @@ def test_an_unreadable_turn_makes_nothing_new() -> None:
     ],
 )
 def test_goals_are_understood_where_they_can_be(goal: str, named: set[str]) -> None:
-    assert wanted_kinds(goal, ("countertop", "fridge", "microwave")) == named
+    assert goal_kinds(goal, ("countertop", "fridge", "microwave")) == named
 
 
 def test_of_another_goal_the_words_count() -> None:
-    kinds = wanted_kinds("tidy cabinets, counter top and two boxes", ("cabinet", "countertop"))
+    kinds = goal_kinds("tidy cabinets, counter top and two boxes", ("cabinet", "countertop"))
     assert {"cabinet", "countertop", "box"} <= kinds
     assert "egg" not in kinds
     house = shown(after(goal="leave all cabinets alone"))
     assert [row.kind for section in house.rest for row in section.rows if row.wanted] == ["cabinet"]
 
 
-def names(house: House) -> Iterator[str]:
+def names(house: HouseView) -> Iterator[str]:
     """Every receptacle that a house shows, ranges written out."""
     for place in (*house.here, *house.known):
         yield place.name
@@ -172,7 +179,7 @@ def test_a_real_game_shows_each_receptacle_once_and_only_what_was_told(seed: int
     world = make_world("alfworld")
     env = world.open(world.task(f"generated:{seed}"))
     asyncio.run(run_episode(env, make_agent("expert", world=world), EpisodeConfig(world.engine), listen))
-    state, text = State(), ""
+    state, text = ViewState(), ""
     for event in live:
         state = apply(state, event)
         if isinstance(event.body, events.Started):
@@ -198,4 +205,4 @@ def test_a_real_game_shows_each_receptacle_once_and_only_what_was_told(seed: int
 def test_any_texts_give_a_house(goal: str, opening: str, command: str, answer: str) -> None:
     first = Event(id=0, body=started(goal, opening=f"Looking quickly around you, you see {opening}. a cabinet 1."))
     step = events.Stepped(turn=1, command=command, observation=answer, accepted=True)
-    assert house_of(apply(apply(State(), first), Event(id=1, parent=0, body=step)).moment) is not None
+    assert house_view(apply(apply(ViewState(), first), Event(id=1, parent=0, body=step)).moment) is not None

@@ -11,7 +11,7 @@ from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
 from tests.tui.episode.pane import Alone, after, started, text
 from tui.episode.mind import MindPane
-from tui.episode.state import Effort, State, apply
+from tui.episode.state import CallTotals, ViewState, apply
 
 pytestmark = pytest.mark.anyio
 
@@ -22,7 +22,7 @@ PLANNED = events.Planned(role="reasoner", steps=STEPS, revision=1, reason="stuck
 RULES = ("eggs are on countertops", "open a receptacle before you look for anything inside of it")
 
 
-def called(state: State) -> State:
+def called(state: ViewState) -> ViewState:
     body = events.ModelCall(role="actor", kept=0, added=(), reply="", finish="stop", prompt_tokens=4_120, completion_tokens=380)
     assert state.last is not None
     state = apply(state, Event(id=state.last + 1, parent=state.last, body=body))
@@ -30,7 +30,7 @@ def called(state: State) -> State:
     return apply(state, CallTiming(of=state.last, seconds=1.84, cached=3_955))
 
 
-async def read(state: State, size: tuple[int, int], prices: Prices | None = None, focus: bool = False) -> str:
+async def read(state: ViewState, size: tuple[int, int], prices: Prices | None = None, focus: bool = False) -> str:
     pane = MindPane(prices)
     async with Alone(pane).run_test(size=size) as pilot:
         if not focus:
@@ -73,7 +73,7 @@ async def test_rules_give_way_to_the_figures_until_they_are_asked_for() -> None:
 
 
 async def test_it_says_why_there_is_nothing() -> None:
-    assert "stand here" in await read(State(), (40, 10))
+    assert "stand here" in await read(ViewState(), (40, 10))
     shown = await read(after(started()), (60, 10))
     assert shown == "Plan\nexpert goes from turn to turn, without a plan\n\nexpert: no model is called"
     shown = await read(after(STARTED), (40, 10))
@@ -81,9 +81,9 @@ async def test_it_says_why_there_is_nothing() -> None:
 
 
 async def test_what_is_not_known_is_not_told() -> None:
-    state = replace(after(STARTED), effort=Effort(calls=2, seconds=700))
+    state = replace(after(STARTED), effort=CallTotals(calls=2, seconds=700))
     assert "2 calls · 12 min\ntokens not counted" in await read(state, (40, 12), Prices(input=1, output=1))
-    state = replace(state, effort=Effort(calls=2, prompt_tokens=100, completion_tokens=5))
+    state = replace(state, effort=CallTotals(calls=2, prompt_tokens=100, completion_tokens=5))
     shown = await read(state, (40, 12))
     assert "cached" not in shown
     assert "cost" not in shown

@@ -19,7 +19,7 @@ from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Accept, Again, Play, Proceed, Replace, Rewind, Unattended, Verdict
 from agent.episodes.record import EpisodeRecorder, read_episode
 from agent.models.registry import make_model
-from tui.episode.state import PERSON, Effort, Moment, State, apply, replayed
+from tui.episode.state import PERSON, CallTotals, EpisodeMoment, ViewState, apply, replayed
 from worlds.registry import make_world
 
 SCRIPT = """
@@ -37,7 +37,7 @@ default: "Thought: once more\\nAction: look"
 class Live:
     """A listener that keeps what it is told, and a state that lives through it."""
 
-    state: State = field(default_factory=State)
+    state: ViewState = field(default_factory=ViewState)
     told: list[Event | CallTiming] = field(default_factory=list[Event | CallTiming])
 
     def __call__(self, event: Event | CallTiming) -> None:
@@ -150,7 +150,7 @@ def test_a_rewound_game_shows_what_was_true_there(script: Path) -> None:
     assert after.anchor == there.anchor == back.parent
     assert after.ended is None
     assert after.asides[-1].role == PERSON
-    assert live.state.at(0).effort == Effort()
+    assert live.state.at(0).effort == CallTotals()
     assert live.state.at(back.id).effort.calls > live.state.at(back.parent).effort.calls
 
 
@@ -165,7 +165,7 @@ def test_what_is_new_is_told_from_a_turn_ago() -> None:
     assert moment.story[-1].command is None
 
 
-def told(*bodies: Body) -> State:
+def told(*bodies: Body) -> ViewState:
     """The state after ``bodies``, one the parent of the next."""
     return replayed(Event(id=number, parent=number - 1 if number else None, body=body) for number, body in enumerate(bodies))
 
@@ -198,8 +198,8 @@ def test_effort_grows_with_calls_and_their_clocks() -> None:
     state = apply(state, CallTiming(of=0, seconds=1.5, cached=80))
     state = apply(state, Event(id=1, parent=0, body=uncounted))
     state = apply(state, CallTiming(of=1, seconds=0.5))
-    assert state.effort == Effort(calls=2, prompt_tokens=100, completion_tokens=7, cached=80, seconds=2.0)
-    assert state.at(0).effort == Effort(calls=1, prompt_tokens=100, completion_tokens=7, cached=80, seconds=1.5)
+    assert state.effort == CallTotals(calls=2, prompt_tokens=100, completion_tokens=7, cached=80, seconds=2.0)
+    assert state.at(0).effort == CallTotals(calls=1, prompt_tokens=100, completion_tokens=7, cached=80, seconds=1.5)
     assert told(uncounted).effort.cached is None
 
 
@@ -211,7 +211,7 @@ def test_another_model_is_the_present_one() -> None:
 
 def test_a_moment_that_never_was_is_refused() -> None:
     with pytest.raises(KeyError):
-        State().at(3)
+        ViewState().at(3)
 
 
 _TEXT = st.text(max_size=30) | st.sampled_from(
@@ -266,7 +266,7 @@ def streams(draw: st.DrawFn) -> list[Event]:
 @settings(max_examples=60)
 @given(streams(), st.lists(st.builds(CallTiming, of=st.integers(-1, 14), seconds=st.floats(0, 100), cached=st.none() | _WHOLE)))
 def test_any_events_give_a_state_and_change_none(stream: list[Event], clocks: list[CallTiming]) -> None:
-    state = State()
+    state = ViewState()
     for event in (*stream, *clocks):
         moments, efforts, shown = dict(state.moments), dict(state.efforts), repr(state)
         after = apply(state, event)
@@ -280,5 +280,5 @@ def test_any_events_give_a_state_and_change_none(stream: list[Event], clocks: li
 @settings(max_examples=30)
 def test_events_out_of_all_order_give_a_state(stream: list[Event]) -> None:
     state = replayed(stream)
-    assert isinstance(state.moment, Moment)
+    assert isinstance(state.moment, EpisodeMoment)
     assert set(state.moments) == {event.id for event in stream}

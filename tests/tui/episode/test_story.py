@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from agent.episodes import events
 from agent.episodes.events import Event
-from tui.episode.state import State, replayed
+from tui.episode.state import ViewState, replayed
 from tui.episode.story import Story
 from tui.theme import register
 
@@ -48,7 +48,7 @@ def started(goal: str = GOAL, opening: str = OPENING) -> events.Started:
     )  # fmt: skip
 
 
-def told(*bodies: events.Body, state: State | None = None, parent: int | None = None) -> State:
+def told(*bodies: events.Body, state: ViewState | None = None, parent: int | None = None) -> ViewState:
     """The state after ``bodies``, which follow ``parent`` or the last event."""
     state = replayed([Event(id=0, body=started())]) if state is None else state
     for body in bodies:
@@ -68,7 +68,7 @@ def turn(number: int, command: str = "go to fridge 1", said: str = "The fridge 1
     )
 
 
-def many(count: int) -> State:
+def many(count: int) -> ViewState:
     return told(*(turn(number) for number in range(1, count + 1)))
 
 
@@ -87,7 +87,7 @@ def show(act: Callable[[Story, Pilot[None], Screen], Awaitable[None]], size: tup
     asyncio.run(run())
 
 
-def seen(state: State, size: tuple[int, int] = (70, 20)) -> list[str]:
+def seen(state: ViewState, size: tuple[int, int] = (70, 20)) -> list[str]:
     found: list[str] = []
 
     async def act(story: Story, pilot: Pilot[None], app: Screen) -> None:

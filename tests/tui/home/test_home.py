@@ -15,12 +15,12 @@ from textual.widgets import Input
 from agent.config import Settings
 from tests.tui.screen import SIZES, screen_text, showing, until, write_in
 from tui import theme
-from tui.home.games import Games
-from tui.home.places import Places
-from tui.home.recent import Recent, files, keep, recall
+from tui.home.games import GameBrowser
+from tui.home.places import SourceList
+from tui.home.recent import RecentChoices, load_recent, record_files, save_recent
 from tui.home.screen import HomeScreen
-from tui.home.task_list import TaskList
-from tui.home.who import Who
+from tui.home.task_list import GameList
+from tui.home.who import PlayerPanel
 from tui.play.game import GameConfig, play_game
 from worlds.paths import state_folder
 from worlds.registry import make_world
@@ -44,7 +44,7 @@ class House(App[None]):
     def on_home_screen_chosen(self, message: HomeScreen.Chosen) -> None:
         self.chosen.append(message)
 
-    def on_home_screen_open_replay(self, message: HomeScreen.OpenReplay) -> None:
+    def on_app_screen_open_replay(self, message: HomeScreen.OpenReplay) -> None:
         self.replays.append(message.path)
 
     def on_home_screen_open_runs(self) -> None:
@@ -55,12 +55,12 @@ class House(App[None]):
         return self.chosen[-1]
 
     @property
-    def games(self) -> Games:
-        return self.screen.query_one(Games)
+    def games(self) -> GameBrowser:
+        return self.screen.query_one(GameBrowser)
 
     @property
     def listed(self) -> list[str]:
-        return [row.key for row in self.screen.query_one(TaskList).rows]
+        return [row.key for row in self.screen.query_one(GameList).rows]
 
     @property
     def said(self) -> str:
@@ -107,7 +107,7 @@ def play(task: str = "demo:1", agent: str = "expert", **more: object) -> None:
 
 
 def broken_off(lines: int = 6) -> Path:
-    whole = files(unfinished=False)[0]
+    whole = record_files(unfinished=False)[0]
     part = whole.with_name(f"{whole.name}.part")
     part.write_text("".join(whole.read_text("utf-8").splitlines(keepends=True)[:lines]), "utf-8")
     whole.unlink()
@@ -169,13 +169,13 @@ def test_words_and_types_narrow_the_list() -> None:
         await pilot.press("slash")
         await write_in(pilot, "hot mug")
         assert app.listed
-        assert all("mug" in row.text for row in app.screen.query_one(TaskList).rows)
+        assert all("mug" in row.text for row in app.screen.query_one(GameList).rows)
         assert app.said.startswith(f"enter reasoner-actor plays {app.listed[0]}")
         await pilot.press("down")
         assert app.said.startswith(f"enter reasoner-actor plays {app.listed[1]}")
         await pilot.press("escape", "escape", "t")
         assert len(app.listed) > 20
-        assert {row.kind for row in app.screen.query_one(TaskList).rows} == {"place"}
+        assert {row.kind for row in app.screen.query_one(GameList).rows} == {"place"}
         await pilot.press("slash")
         await write_in(pilot, "xyz")
         assert "No game here answers to that" in screen_text(app)
@@ -217,7 +217,7 @@ def test_a_random_game() -> None:
         assert app.games.row.key == app.listed[0]
         await opened(app, pilot, "demo")
         await pilot.press("r")
-        assert app.games.row in app.screen.query_one(TaskList).rows
+        assert app.games.row in app.screen.query_one(GameList).rows
 
     at_home(test)
 
@@ -274,7 +274,7 @@ def test_letters_typed_into_a_line_do_nothing_else() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         await pilot.press("slash", *"qwsyRtrcpu/")
         assert app.screen.query_one("#search", Input).value == "qwsyRtrcpu/"
-        assert app.screen.query_one(Who).mode == "watch"
+        assert app.screen.query_one(PlayerPanel).mode == "watch"
         assert app.runs == 0
         await pilot.press("escape", "u")
         assert app.runs == 1
@@ -297,12 +297,12 @@ def test_choices_are_kept_and_preselected() -> None:
         assert app.screen.query_one("#model", Input).value == "openai:y"
 
     at_home(choose)
-    assert recall().recent == Recent("scripted", "demo", "demo:2", "react", "step", models=("openai:y",))
+    assert load_recent().recent == RecentChoices("scripted", "demo", "demo:2", "react", "step", models=("openai:y",))
     at_home(see)
 
 
 def test_what_is_configured_goes_before_what_was_chosen() -> None:
-    keep(Recent("alfworld", "generated", "generated:7", "react", "race", models=("openai:y",)))
+    save_recent(RecentChoices("alfworld", "generated", "generated:7", "react", "race", models=("openai:y",)))
 
     async def test(app: House, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: app.games.row)
@@ -316,7 +316,7 @@ def test_what_is_configured_goes_before_what_was_chosen() -> None:
 
 
 def test_a_made_up_house_that_was_chosen_is_preselected() -> None:
-    keep(Recent("alfworld", "generated", "generated:4711"))
+    save_recent(RecentChoices("alfworld", "generated", "generated:4711"))
 
     async def test(app: House, pilot: Pilot[None]) -> None:
         assert "generated:4711" in app.said
@@ -326,7 +326,7 @@ def test_a_made_up_house_that_was_chosen_is_preselected() -> None:
 
 
 def test_choices_of_another_time_do_no_harm() -> None:
-    keep(Recent("moon", "dark", "dark:1", "nobody", "sleep", "/nowhere", ("all",), ("x",)))
+    save_recent(RecentChoices("moon", "dark", "dark:1", "nobody", "sleep", "/nowhere", ("all",), ("x",)))
 
     async def test(app: House, pilot: Pilot[None]) -> None:
         assert app.said.startswith("enter reasoner-actor plays generated:690 and you watch")
@@ -380,7 +380,7 @@ def test_a_played_game_is_seen_again() -> None:
         assert app.said.startswith("enter shows it again: take the coin")
         await pilot.press("enter")
         await until(pilot, lambda: app.replays)
-        assert app.replays == files(unfinished=False)
+        assert app.replays == record_files(unfinished=False)
         await pilot.press("c")
         await until(pilot, lambda: "!" in app.said)
         assert "no game broke off" in app.said
@@ -390,17 +390,17 @@ def test_a_played_game_is_seen_again() -> None:
 
 def test_the_mouse_chooses_too() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
-        await pilot.click(TaskList, offset=(10, 2))
+        await pilot.click(GameList, offset=(10, 2))
         assert app.said.startswith(f"enter reasoner-actor plays {app.listed[2]}")
         await pilot.click("#modes", offset=(12, 0))
-        assert app.screen.query_one(Who).mode == "step"
+        assert app.screen.query_one(PlayerPanel).mode == "step"
         await pilot.click("#types", offset=(8, 0))
-        assert {row.kind for row in app.screen.query_one(TaskList).rows} == {"place"}
-        await pilot.click(Places, offset=(6, 2))
+        assert {row.kind for row in app.screen.query_one(GameList).rows} == {"place"}
+        await pilot.click(SourceList, offset=(6, 2))
         await until(pilot, lambda: app.games.place.split == "example")
         await until(pilot, lambda: not app.games.busy)
         assert app.chosen == []
-        await pilot.click(TaskList, offset=(10, 1), times=2)
+        await pilot.click(GameList, offset=(10, 1), times=2)
         await until(pilot, lambda: app.chosen)
         assert app.last.game.task.reference == "example:2"
 
@@ -431,7 +431,7 @@ def test_thousands_of_games_are_listed_beside_the_typing(alfworld_games: Path, m
         await until(pilot, lambda: not app.games.busy)
         assert "3,553" in screen_text(app)
         assert 10 < len(app.listed) < 1000
-        assert all("mug" in row.text for row in app.screen.query_one(TaskList).rows)
+        assert all("mug" in row.text for row in app.screen.query_one(GameList).rows)
 
     at_home(test, size=(120, 40))
 
@@ -448,7 +448,7 @@ def test_no_window_is_too_small() -> None:
 
 def test_what_a_game_says_is_no_markup_and_steers_no_terminal() -> None:
     play()
-    (record,) = files(unfinished=False)
+    (record,) = record_files(unfinished=False)
     spoilt = record.read_text("utf-8").replace("take the coin out of the box.", "[red]take[/] \\u001b[2J \\u202e 家家 it")
     record.write_text(spoilt, "utf-8")
 
@@ -464,7 +464,7 @@ def test_what_a_game_says_is_no_markup_and_steers_no_terminal() -> None:
 
 
 async def _settled(pilot: Pilot[Any]) -> None:
-    await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen) and not pilot.app.screen.query_one(Games).busy)
+    await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen) and not pilot.app.screen.query_one(GameBrowser).busy)
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from agent.config import Settings
 from agent.episodes.events import Started
 from tests.backends.server import serve
-from tui.background import aside
+from tui.base_screen import in_thread
 from tui.home.catalogue import Catalogue
-from tui.home.defaults import Player, make_game, resume_game
+from tui.home.defaults import PlayerChoice, make_game, resume_game
 from tui.home.recent import (
     FILE_NAME,
     MODELS_KEPT,
-    Recent,
-    files,
-    keep,
-    recall,
-    records,
+    RecentChoices,
+    load_recent,
+    record_files,
+    recorded_games,
+    save_recent,
     settings_for,
 )
 from tui.play.game import GameConfig, play_game
@@ -32,7 +32,9 @@ from worlds.errors import ConfigurationError, HousequestError
 from worlds.paths import state_folder
 from worlds.registry import make_world
 
-CHOSEN = Recent("alfworld", "generated", "generated:7", "react", "step", "rules.yaml", ("diagnosis",), ("openai:a", "openai:b"))
+CHOSEN = RecentChoices(
+    "alfworld", "generated", "generated:7", "react", "step", "rules.yaml", ("diagnosis",), ("openai:a", "openai:b")
+)
 
 
 def play(task: str = "demo:1", agent: str = "expert", **settings: object) -> None:
@@ -44,7 +46,7 @@ def play(task: str = "demo:1", agent: str = "expert", **settings: object) -> Non
 
 def broken_off(lines: int) -> Path:
     """The one recorded game, as if it had broken off after so many lines."""
-    (whole,) = files(unfinished=False)
+    (whole,) = record_files(unfinished=False)
     part = whole.with_name(f"{whole.name}.part")
     part.write_text("".join(whole.read_text("utf-8").splitlines(keepends=True)[:lines]), "utf-8")
     whole.unlink()
@@ -52,19 +54,19 @@ def broken_off(lines: int) -> Path:
 
 
 def test_nothing_is_remembered_at_first() -> None:
-    assert recall().recent == Recent()
-    assert recall().remark == ""
+    assert load_recent().recent == RecentChoices()
+    assert load_recent().remark == ""
     assert not state_folder().exists()
 
 
 def test_choices_are_kept() -> None:
-    assert keep(CHOSEN) == ""
-    assert recall().recent == CHOSEN
-    assert recall().remark == ""
+    assert save_recent(CHOSEN) == ""
+    assert load_recent().recent == CHOSEN
+    assert load_recent().remark == ""
 
 
 def test_a_model_is_remembered_once_and_the_last_one_first() -> None:
-    recent = Recent()
+    recent = RecentChoices()
     for number in (*range(20), 15):
         recent = recent.used(f"openai:{number}")
     assert recent.models[:3] == ("openai:15", "openai:19", "openai:18")
@@ -90,13 +92,13 @@ def test_a_model_is_remembered_once_and_the_last_one_first() -> None:
 def test_a_damaged_file_is_set_aside(content: bytes) -> None:
     state_folder().mkdir(parents=True)
     (state_folder() / FILE_NAME).write_bytes(content)
-    remembered = recall()
-    assert remembered.recent == Recent()
+    remembered = load_recent()
+    assert remembered.recent == RecentChoices()
     assert FILE_NAME in remembered.remark
     assert (state_folder() / f"{FILE_NAME}.damaged").read_bytes() == content
-    assert recall().remark == ""
-    assert keep(CHOSEN) == ""
-    assert recall().recent == CHOSEN
+    assert load_recent().remark == ""
+    assert save_recent(CHOSEN) == ""
+    assert load_recent().recent == CHOSEN
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -109,35 +111,35 @@ def test_a_damaged_file_is_set_aside(content: bytes) -> None:
 def test_whatever_the_file_holds_something_is_recalled(content: bytes) -> None:
     state_folder().mkdir(parents=True, exist_ok=True)
     (state_folder() / FILE_NAME).write_bytes(content)
-    assert isinstance(recall().recent, Recent)
+    assert isinstance(load_recent().recent, RecentChoices)
 
 
 def test_a_file_that_cannot_be_written_is_a_remark() -> None:
     state_folder().parent.mkdir(parents=True, exist_ok=True)
     state_folder().write_text("in the way")
-    assert FILE_NAME in keep(CHOSEN)
-    assert recall().recent == Recent()
-    assert records(unfinished=True) == []
+    assert FILE_NAME in save_recent(CHOSEN)
+    assert load_recent().recent == RecentChoices()
+    assert recorded_games(unfinished=True) == []
 
 
 def test_games_are_found_as_they_ended() -> None:
     play()
     play("generated:690", max_steps=3)
-    lost, won = records(unfinished=False)
+    lost, won = recorded_games(unfinished=False)
     assert (won.started and won.started.split, won.turns, won.ended and won.ended.outcome) == ("demo", 6, "won")
     assert (lost.started and lost.started.number, lost.turns, lost.ended and lost.ended.outcome) == (690, 3, "lost")
-    assert records(unfinished=True) == []
+    assert recorded_games(unfinished=True) == []
 
 
 def test_a_game_that_broke_off_is_found_and_its_clocks_are_none() -> None:
     play()
     part = broken_off(6)
     part.with_name(part.name.removesuffix(".jsonl.part") + ".timing.jsonl").write_text("{}\n")
-    (record,) = records(unfinished=True)
+    (record,) = recorded_games(unfinished=True)
     assert record.unfinished
     assert record.ended is None
     assert record.fault == ""
-    assert records(unfinished=False) == []
+    assert recorded_games(unfinished=False) == []
 
 
 @pytest.mark.parametrize("content", [b"", b"junk\n", b"\xff\x00\n", b'{"id": 0, "body": {"kind": "spent", "turn": 1}}\n'])
@@ -145,10 +147,10 @@ def test_a_damaged_record_is_named(content: bytes) -> None:
     folder = state_folder() / "episodes"
     folder.mkdir(parents=True)
     (folder / "x.jsonl.part").write_bytes(content)
-    (record,) = records(unfinished=True)
+    (record,) = recorded_games(unfinished=True)
     assert "x.jsonl.part" in record.fault
     with pytest.raises(ConfigurationError, match=r"x\.jsonl\.part"):
-        resume_game(Catalogue(Settings()), record, Settings(), Recent())
+        resume_game(Catalogue(Settings()), record, Settings(), RecentChoices())
 
 
 def test_a_game_goes_on_under_the_terms_it_began_with(tmp_path: Path) -> None:
@@ -157,8 +159,8 @@ def test_a_game_goes_on_under_the_terms_it_began_with(tmp_path: Path) -> None:
     with serve(lambda messages: "Action: look") as server:
         play(agent="react", model=server.model(), rules=str(rules), max_steps=20, seed=5, set={"max_tokens": 99})
         broken_off(9)
-        (record,) = records(unfinished=True)
-        recent = Recent(rules=str(rules), models=("nonsense", "openai:other", server.model()))
+        (record,) = recorded_games(unfinished=True)
+        recent = RecentChoices(rules=str(rules), models=("nonsense", "openai:other", server.model()))
         game = resume_game(Catalogue(Settings()), record, Settings(), recent)
         assert game.task.reference == "demo:1"
         assert game.agent == "react"
@@ -179,29 +181,29 @@ def test_a_game_goes_on_under_the_terms_it_began_with(tmp_path: Path) -> None:
 def test_a_record_with_terms_of_no_game_does_not_go_on() -> None:
     play()
     broken_off(4)
-    (record,) = records(unfinished=True)
+    (record,) = recorded_games(unfinished=True)
     started = record.started
     assert isinstance(started, Started)
     for change in ({"max_turns": -1}, {"seed": -1}, {"world": "\0"}, {"agent": ""}):
         with pytest.raises(ConfigurationError):
-            settings_for(started.model_copy(update=change), Settings(), Recent())
+            settings_for(started.model_copy(update=change), Settings(), RecentChoices())
 
 
 @pytest.mark.parametrize(
     ("player", "said"),
     [
-        (Player("react"), "needs a language model"),
-        (Player("react", "nonsense"), "nonsense"),
-        (Player("react", "scripted:/nowhere/at/all"), "nowhere"),
-        (Player("react", "openai:\x1b[31m"), "cannot be used"),
-        (Player("expert", rules="/nowhere.yaml"), "nowhere"),
-        (Player("expert", grants=("all",)), "grant"),
-        (Player("nobody"), "nobody"),
-        (Player("expert", grants=("diagnosis",)), "diagnosis"),
+        (PlayerChoice("react"), "needs a language model"),
+        (PlayerChoice("react", "nonsense"), "nonsense"),
+        (PlayerChoice("react", "scripted:/nowhere/at/all"), "nowhere"),
+        (PlayerChoice("react", "openai:\x1b[31m"), "cannot be used"),
+        (PlayerChoice("expert", rules="/nowhere.yaml"), "nowhere"),
+        (PlayerChoice("expert", grants=("all",)), "grant"),
+        (PlayerChoice("nobody"), "nobody"),
+        (PlayerChoice("expert", grants=("diagnosis",)), "diagnosis"),
     ],
     ids=range(8),
 )
-def test_a_game_that_could_not_begin_is_none(player: Player, said: str) -> None:
+def test_a_game_that_could_not_begin_is_none(player: PlayerChoice, said: str) -> None:
     catalogue = Catalogue(Settings())
     task = make_world("scripted").task("demo:1")
     with pytest.raises(HousequestError, match=said):
@@ -211,6 +213,6 @@ def test_a_game_that_could_not_begin_is_none(player: Player, said: str) -> None:
 def test_asking_for_a_game_calls_nobody() -> None:
     with serve(lambda messages: "Action: look") as server:
         task = make_world("scripted").task("demo:1")
-        game = asyncio.run(aside(lambda: make_game(Catalogue(Settings()), task, Player("react", server.model()))))
+        game = asyncio.run(in_thread(lambda: make_game(Catalogue(Settings()), task, PlayerChoice("react", server.model()))))
         assert game.settings.model == server.model()
         assert server.requests == []

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.home.search import Search
+from tui.home.search import WordSearch
 
 TEXTS = (
     "train:17 heat some egg and put it in countertop",
@@ -34,16 +34,16 @@ TEXTS = (
     ],
 )
 def test_words_are_found(query: str, found: list[int]) -> None:
-    assert list(Search(TEXTS).find(query)) == found
+    assert list(WordSearch(TEXTS).find(query)) == found
 
 
 def test_nothing_is_found_in_nothing() -> None:
-    assert list(Search(()).find("x")) == []
+    assert list(WordSearch(()).find("x")) == []
 
 
 @given(st.lists(st.text(max_size=20), max_size=8), st.text(max_size=20))
 def test_any_query_finds_some_of_the_texts_in_their_order(texts: list[str], query: str) -> None:
-    found = list(Search(texts).find(query))
+    found = list(WordSearch(texts).find(query))
     assert found == sorted(set(found))
     assert set(found) <= set(range(len(texts)))
 
@@ -52,4 +52,4 @@ def test_any_query_finds_some_of_the_texts_in_their_order(texts: list[str], quer
 def test_a_text_is_found_by_its_own_words(texts: list[str], data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(texts) - 1))
     words = data.draw(st.permutations(texts[number].split()))
-    assert number in Search(texts).find(" ".join(words))
+    assert number in WordSearch(texts).find(" ".join(words))

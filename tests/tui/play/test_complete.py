@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.play.complete import Completer
+from tui.play.complete import CommandCompleter
 
 COMMANDS = (
     "examine fridge 1",
@@ -23,7 +23,7 @@ COMMANDS = (
 
 
 def ranked(typed: str) -> list[str]:
-    return [match.command for match in Completer(COMMANDS).ranked(typed)]
+    return [match.command for match in CommandCompleter(COMMANDS).ranked(typed)]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_the_command_that_is_meant_comes_first(typed: str, best: str) -> None:
 
 
 def test_a_beginning_comes_before_words_and_words_before_letters() -> None:
-    completer = Completer(("eat tea", "tea eat", "steal a lot"))
+    completer = CommandCompleter(("eat tea", "tea eat", "steal a lot"))
     assert [match.command for match in completer.ranked("tea")] == ["tea eat", "eat tea", "steal a lot"]
 
 
@@ -53,7 +53,7 @@ def test_part_of_a_small_word_means_it_last() -> None:
 
 
 def test_nothing_typed_is_every_command_once_with_numbers_in_their_order() -> None:
-    shuffled = Completer((*reversed(COMMANDS), "look"))
+    shuffled = CommandCompleter((*reversed(COMMANDS), "look"))
     assert list(shuffled.commands) == ranked("")
     assert shuffled.commands.index("go to cabinet 2") < shuffled.commands.index("go to cabinet 10")
 
@@ -63,15 +63,15 @@ def test_letters_that_are_nowhere_mean_nothing() -> None:
 
 
 def test_a_command_is_known_whatever_its_spaces_and_capitals() -> None:
-    completer = Completer(COMMANDS)
+    completer = CommandCompleter(COMMANDS)
     assert completer.exact("  Go TO  fridge 1 ") == "go to fridge 1"
     assert completer.exact("go to fridge") is None
 
 
 @given(commands=st.lists(st.text(max_size=30), max_size=8), typed=st.text(max_size=20))
 def test_any_text_is_ranked_the_same_way_twice_and_marks_lie_in_the_command(commands: list[str], typed: str) -> None:
-    matches = Completer(commands).ranked(typed)
-    assert matches == Completer(reversed(commands)).ranked(typed)
+    matches = CommandCompleter(commands).ranked(typed)
+    assert matches == CommandCompleter(reversed(commands)).ranked(typed)
     assert {match.command for match in matches} <= set(commands)
     assert all(0 <= mark < len(match.command) for match in matches for mark in match.marks)
 

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.pilot import Pilot
 
 from tests.tui.screen import write_in
-from tui.play.line import Completions, Line
+from tui.play.line import CommandLine, CompletionList
 from tui.theme import register
 
 COMMANDS = (
@@ -38,33 +38,35 @@ class Screen(App[None]):
         self.heard: list[Message] = []
 
     def compose(self) -> ComposeResult:
-        yield Line()
+        yield CommandLine()
 
-    def on_line_submitted(self, message: Line.Submitted) -> None:
+    def on_command_line_submitted(self, message: CommandLine.Submitted) -> None:
         self.heard.append(message)
 
-    def on_line_hinted(self, message: Line.Hinted) -> None:
+    def on_command_line_hinted(self, message: CommandLine.Hinted) -> None:
         self.heard.append(message)
 
-    def on_line_left(self, message: Line.Left) -> None:
+    def on_command_line_left(self, message: CommandLine.Left) -> None:
         self.heard.append(message)
 
     @property
     def said(self) -> list[str]:
         """What was sent, hints behind a question mark."""
         words = {
-            Line.Submitted: lambda message: message.command,
-            Line.Hinted: lambda message: f"?{message.text}",
-            Line.Left: lambda _: "left",
+            CommandLine.Submitted: lambda message: message.command,
+            CommandLine.Hinted: lambda message: f"?{message.text}",
+            CommandLine.Left: lambda _: "left",
         }
         return [words[type(message)](message) for message in self.heard]
 
 
-def play(act: Callable[[Line, Pilot[None], Screen], Awaitable[None]], commands: tuple[str, ...] | None = COMMANDS) -> None:
+def play(
+    act: Callable[[CommandLine, Pilot[None], Screen], Awaitable[None]], commands: tuple[str, ...] | None = COMMANDS
+) -> None:
     async def run() -> None:
         app = Screen()
         async with app.run_test(size=(80, 24)) as pilot:
-            line = app.query_one(Line)
+            line = app.query_one(CommandLine)
             line.offer(commands)
             line.focus()
             await pilot.pause()
@@ -82,7 +84,7 @@ def pressed(*keys: str | Text) -> list[str]:
     """What was sent after these keys."""
     found: list[str] = []
 
-    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
+    async def act(line: CommandLine, pilot: Pilot[None], app: Screen) -> None:
         await press(pilot, *keys)
         await pilot.pause()
         found.extend(app.said)
@@ -121,7 +123,7 @@ def test_what_is_sent(keys: tuple[str | Text, ...], sent: list[str]) -> None:
 
 
 def test_a_line_that_was_sent_is_empty_and_comes_back_with_up() -> None:
-    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
+    async def act(line: CommandLine, pilot: Pilot[None], app: Screen) -> None:
         await press(pilot, Text("look"), "enter", Text("?why"), "enter")
         assert app.said == ["look", "?why"]
         values = [line.value]
@@ -136,7 +138,7 @@ def test_a_line_that_was_sent_is_empty_and_comes_back_with_up() -> None:
 
 
 def test_where_the_world_lists_nothing_what_was_sent_before_completes() -> None:
-    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
+    async def act(line: CommandLine, pilot: Pilot[None], app: Screen) -> None:
         await press(pilot, Text("open the door"), "enter")
         line.offer(None)
         await press(pilot, Text("op"), "tab")
@@ -146,8 +148,8 @@ def test_where_the_world_lists_nothing_what_was_sent_before_completes() -> None:
 
 
 def test_the_list_shows_a_few_and_counts_all_and_goes_with_the_focus() -> None:
-    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
-        shown = app.query_one(Completions)
+    async def act(line: CommandLine, pilot: Pilot[None], app: Screen) -> None:
+        shown = app.query_one(CompletionList)
         assert not shown.display
         await pilot.press("down")
         assert shown.display and shown.content_size.height == 6
@@ -163,9 +165,9 @@ def test_the_list_shows_a_few_and_counts_all_and_goes_with_the_focus() -> None:
 
 
 def test_a_clicked_completion_stands_in_the_line() -> None:
-    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
+    async def act(line: CommandLine, pilot: Pilot[None], app: Screen) -> None:
         await press(pilot, Text("take"))
-        await pilot.click(Completions, offset=(5, 2))
+        await pilot.click(CompletionList, offset=(5, 2))
         await pilot.pause()
         assert line.value == "take egg 2 from fridge 1"
         await pilot.press("enter")
@@ -175,7 +177,7 @@ def test_a_clicked_completion_stands_in_the_line() -> None:
 
 
 def test_a_proposal_can_be_edited_and_is_made_printable() -> None:
-    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
+    async def act(line: CommandLine, pilot: Pilot[None], app: Screen) -> None:
         line.prefill("take egg 1 from fridge 2")
         await pilot.press("backspace", "1", "enter")
         assert app.said == ["take egg 1 from fridge 1"]
@@ -187,7 +189,7 @@ def test_a_proposal_can_be_edited_and_is_made_printable() -> None:
 
 
 def test_letters_are_the_lines_while_it_holds_the_focus() -> None:
-    async def act(line: Line, pilot: Pilot[None], app: Screen) -> None:
+    async def act(line: CommandLine, pilot: Pilot[None], app: Screen) -> None:
         await pilot.press("q", "t")
         assert line.value == "qt"
         assert line.has_class("-typing")

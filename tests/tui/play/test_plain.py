@@ -25,8 +25,8 @@ from agent.episodes.events import (
     Thought,
     TurnSpent,
 )
-from tui.play.plain import Narrator
-from tui.text import Look, printable
+from tui.play.plain import EventFormatter
+from tui.text import TextLayout, printable
 
 STARTED: dict[str, Any] = {
     "world": "scripted",
@@ -44,8 +44,8 @@ STARTED: dict[str, Any] = {
 }
 
 
-def told(*bodies: Body, look: Look | None = None, typed: bool = False) -> list[str]:
-    narrator = Narrator(look or Look(), typed=typed)
+def told(*bodies: Body, look: TextLayout | None = None, typed: bool = False) -> list[str]:
+    narrator = EventFormatter(look or TextLayout(), typed=typed)
     return [line for number, body in enumerate(bodies) for line in narrator.lines(Event(id=number, parent=None, body=body))]
 
 
@@ -121,7 +121,7 @@ def test_what_a_person_typed_is_not_told_again() -> None:
 def test_colours_only_where_they_are_wanted() -> None:
     body = Ended(outcome="won", reason="done", turns=1, steps=1, refused=0)
     assert told(body)[-1] == "Won in 1 turn."
-    assert told(body, look=Look(colour=True))[-1] == "\x1b[1;32mWon in 1 turn.\x1b[0m"
+    assert told(body, look=TextLayout(colour=True))[-1] == "\x1b[1;32mWon in 1 turn.\x1b[0m"
 
 
 def test_long_text_is_wrapped_and_huge_text_cut() -> None:
@@ -149,7 +149,7 @@ def test_no_event_steers_the_terminal(text: str, other: str, colour: bool) -> No
         Intervened(action="play", text=other),
         Stepped(turn=1, command=text, observation=other, accepted=False, explanation=text),
         Ended(outcome="error", reason=text, turns=1, steps=1, refused=1, boundary="world", message=other),
-        look=Look(colour=colour),
+        look=TextLayout(colour=colour),
     )
     for line in lines:
         bare = line

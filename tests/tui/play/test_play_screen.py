@@ -18,9 +18,9 @@ from tests.backends.server import Recorded, Server, answer, serve, status
 from tests.tui.screen import COIN, SIZES, game, press, screen_text, showing, type_in, until, waiting
 from tests.waiting import Gate
 from tui.app import HousequestApp
-from tui.dialogs import Pick
+from tui.dialogs import PickDialog
 from tui.play.game import GameConfig, Mode
-from tui.play.line import Line
+from tui.play.line import CommandLine
 from tui.play.screen import PlayScreen
 from tui.theme import DARK, LIGHT
 from worlds.base import Env, Step, Task, World
@@ -197,12 +197,12 @@ async def test_an_endpoint_that_is_down_is_tried_again_and_then_changed(server: 
         await until(pilot, lambda: on(app).situation.state.assisted)
         await until(pilot, lambda: waiting(app) == "failed")
         await press(pilot, "m")
-        await until(pilot, lambda: isinstance(app.screen, Pick))
+        await until(pilot, lambda: isinstance(app.screen, PickDialog))
         await type_in(pilot, "nonsense")
         await until(pilot, lambda: "nonsense" in screen_text(app))
         assert waiting(app) == "failed"
         await press(pilot, "m")
-        await until(pilot, lambda: isinstance(app.screen, Pick))
+        await until(pilot, lambda: isinstance(app.screen, PickDialog))
         await type_in(pilot, server.model("better"))
         await proposed(pilot, 1)
         assert "better" in screen_text(app)
@@ -350,7 +350,7 @@ async def test_a_person_alone_wins_by_hand() -> None:
             await until(pilot, lambda turn=turn: len(turns(app)) == turn and waiting(app) in {"turn", "over"})
         assert waiting(app) == "over"
         assert not on(app).situation.state.assisted
-        assert not app.screen.query_one(Line).has_focus_within
+        assert not app.screen.query_one(CommandLine).has_focus_within
 
 
 async def test_what_is_possible_is_listed_and_taken_into_the_line() -> None:
@@ -358,9 +358,9 @@ async def test_what_is_possible_is_listed_and_taken_into_the_line() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: waiting(app) == "turn")
         await press(pilot, "escape", "g")
-        await until(pilot, lambda: isinstance(app.screen, Pick))
+        await until(pilot, lambda: isinstance(app.screen, PickDialog))
         await type_in(pilot, "study")
-        assert on(app).query_one(Line).value == "go to study"
+        assert on(app).query_one(CommandLine).value == "go to study"
         await press(pilot, "enter")
         await until(pilot, lambda: turns(app) == ["go to study"])
 
@@ -373,7 +373,7 @@ async def test_what_cannot_be_opened_is_shown_and_can_be_mended(server: Server) 
         await press(pilot, "r")
         await until(pilot, lambda: waiting(app) == "closed")
         await press(pilot, "m")
-        await until(pilot, lambda: isinstance(app.screen, Pick))
+        await until(pilot, lambda: isinstance(app.screen, PickDialog))
         await type_in(pilot, server.model())
         await proposed(pilot, 1)
 

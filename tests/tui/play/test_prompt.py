@@ -8,10 +8,16 @@ from typing import get_args
 import pytest
 from textual.app import App, ComposeResult
 
-from tui.play.prompt import Key, Kind, Prompt
+from tui.play.prompt import KeyHint, PromptBar, PromptKind
 from tui.theme import register
 
-KEYS = (Key("enter", "accept"), Key("e", "edit"), Key("o", "other"), Key("t", "take over"), Key("?", "hint", "app.hint"))
+KEYS = (
+    KeyHint("enter", "accept"),
+    KeyHint("e", "edit"),
+    KeyHint("o", "other"),
+    KeyHint("t", "take over"),
+    KeyHint("?", "hint", "app.hint"),
+)
 FAILURE = "The endpoint http://127.0.0.1:8000/v1 did not answer in 5 attempts (connection refused); is the server running?"
 
 
@@ -24,17 +30,17 @@ class Screen(App[None]):
         self.hints = 0
 
     def compose(self) -> ComposeResult:
-        yield Prompt()
+        yield PromptBar()
 
     def action_hint(self) -> None:
         self.hints += 1
 
 
-def said(width: int, kind: Kind, text: str, keys: tuple[Key, ...] = KEYS, seconds: float | None = None) -> list[str]:
+def said(width: int, kind: PromptKind, text: str, keys: tuple[KeyHint, ...] = KEYS, seconds: float | None = None) -> list[str]:
     async def run() -> list[str]:
         app = Screen()
         async with app.run_test(size=(width, 24)) as pilot:
-            prompt = app.query_one(Prompt)
+            prompt = app.query_one(PromptBar)
             prompt.show(kind, text, keys, seconds)
             await pilot.pause()
             return [prompt.render_line(y).text.rstrip() for y in range(prompt.size.height)]
@@ -79,8 +85,8 @@ def test_any_text_of_any_kind_fits_any_width(width: int) -> None:
     async def run() -> None:
         app = Screen()
         async with app.run_test(size=(width, 24)) as pilot:
-            prompt = app.query_one(Prompt)
-            for kind in get_args(Kind):
+            prompt = app.query_one(PromptBar)
+            for kind in get_args(PromptKind):
                 for text in ("", "[b]x\x1b[31m\ud800", "日本語" * 90, "x" * 20_000):
                     prompt.show(kind, text, KEYS)
                     await pilot.pause()
@@ -96,10 +102,10 @@ def test_a_click_on_a_key_does_what_it_says() -> None:
     async def run() -> None:
         app = Screen()
         async with app.run_test(size=(80, 24)) as pilot:
-            app.query_one(Prompt).show("proposed", "look", KEYS)
+            app.query_one(PromptBar).show("proposed", "look", KEYS)
             await pilot.pause()
-            await pilot.click(Prompt, offset=(52, 1))
-            await pilot.click(Prompt, offset=(3, 1))
+            await pilot.click(PromptBar, offset=(52, 1))
+            await pilot.click(PromptBar, offset=(3, 1))
             await pilot.pause()
             assert app.hints == 1
 

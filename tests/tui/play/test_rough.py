@@ -18,8 +18,8 @@ from tests.backends.server import serve
 from tests.tui.recorded import play, rewound, write
 from tests.tui.screen import COIN, game, press, screen_text, showing, until, waiting
 from tui.home.screen import HomeScreen
-from tui.play.game import part_of, record_file
-from tui.play.line import LONGEST, Line
+from tui.play.game import partial_file, record_file
+from tui.play.line import LONGEST, CommandLine
 from tui.play.screen import PlayScreen
 from tui.race.screen import RaceScreen
 from tui.replay.screen import ReplayScreen
@@ -103,8 +103,8 @@ async def test_a_pasted_book_is_cut_to_a_line() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: waiting(app) == "turn")
         app.post_message(Paste("go [red]\x1b[2J \u202e 鸡\n" * 1_000))
-        await until(pilot, lambda: app.screen.query_one(Line).value)
-        value = app.screen.query_one(Line).value
+        await until(pilot, lambda: app.screen.query_one(CommandLine).value)
+        value = app.screen.query_one(CommandLine).value
         assert len(value) <= LONGEST
         assert "\x1b" not in value
         await press(pilot, "enter")
@@ -159,6 +159,6 @@ async def test_a_record_that_is_taken_away_does_not_end_the_app() -> None:
 def test_two_games_that_begin_in_the_same_second_have_two_records() -> None:
     task = make_world("scripted").task(COIN)
     first = record_file(task, "expert")
-    part_of(first).parent.mkdir(parents=True)
-    part_of(first).touch()
+    partial_file(first).parent.mkdir(parents=True)
+    partial_file(first).touch()
     assert record_file(task, "expert") != first

@@ -16,9 +16,9 @@ from tests.backends.policy import Solver
 from tests.backends.server import Server, answer, serve, status
 from tests.tui.screen import COIN, game
 from tests.waiting import PATIENCE, Gate
-from tui.episode.state import State, replayed
+from tui.episode.state import ViewState, replayed
 from tui.play.game import GameConfig
-from tui.play.session import Session, Told
+from tui.play.session import Session, SessionUpdate
 from tui.play.status import Waiting
 from worlds.paths import state_folder
 
@@ -27,7 +27,7 @@ class Table:
     """A session that runs, and all that it told."""
 
     def __init__(self, game: GameConfig, **options: Any) -> None:
-        self.told: list[Told] = []
+        self.told: list[SessionUpdate] = []
         self.session = Session(game, self.told.append, **options)
 
     @property
@@ -35,7 +35,7 @@ class Table:
         return [told for told in self.told if isinstance(told, Event)]
 
     @property
-    def state(self) -> State:
+    def state(self) -> ViewState:
         return replayed(told for told in self.told if isinstance(told, Event | CallTiming))
 
     def did(self) -> list[str]:

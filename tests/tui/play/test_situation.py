@@ -9,15 +9,15 @@ import pytest
 
 from agent.episodes.events import Ended, Event, Failed, Proposed, Started, Stepped
 from tests.tui.screen import COIN, game
-from tui.episode.state import State, replayed
+from tui.episode.state import ViewState, replayed
 from tui.play.keys import KEYS
-from tui.play.situation import Situation
-from tui.play.status import Seat, Status, Waiting
+from tui.play.situation import PlayState
+from tui.play.status import PlayMode, SessionStatus, Waiting
 
 AGENTS = ("react", "expert", "human")
 
 
-def played() -> State:
+def played() -> ViewState:
     """Two turns, a failure and a proposal."""
     started = Started(
         world="scripted",
@@ -49,13 +49,13 @@ def names() -> list[str]:
 
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("waiting", get_args(Waiting))
-@pytest.mark.parametrize("seat", get_args(Seat))
-@pytest.mark.parametrize("state", [State(), played()], ids=["nothing", "played"])
-def test_each_key_holds_or_says_why_not(agent: str, waiting: Waiting, seat: Seat, state: State) -> None:
-    status = Status(seat, waiting, failure="it is gone" if waiting == "failed" else None)
+@pytest.mark.parametrize("seat", get_args(PlayMode))
+@pytest.mark.parametrize("state", [ViewState(), played()], ids=["nothing", "played"])
+def test_each_key_holds_or_says_why_not(agent: str, waiting: Waiting, seat: PlayMode, state: ViewState) -> None:
+    status = SessionStatus(seat, waiting, failure="it is gone" if waiting == "failed" else None)
     cursors = (None, 0, 1) if state.moments else (None,)
     for cursor in cursors:
-        here = Situation(game(COIN, agent), status, state, cursor)
+        here = PlayState(game(COIN, agent), status, state, cursor)
         cue = here.cue()
         held = [key.action.removeprefix("screen.").partition("(")[0] for key in cue.keys]
         assert cue.text or not state.moments
@@ -71,5 +71,5 @@ def test_the_ending_is_told() -> None:
     for outcome, said in (("won", "won in 2 turns"), ("lost", "lost after 2 turns: out"), ("stopped", "stopped after 2")):
         ended = Ended(outcome=outcome, reason="out", turns=2, steps=2, refused=1)
         moment = replace(state.moment, ended=ended)
-        here = Situation(game(COIN), Status("watch", "over"), replace(state, moment=moment))
+        here = PlayState(game(COIN), SessionStatus("watch", "over"), replace(state, moment=moment))
         assert said in here.cue().text

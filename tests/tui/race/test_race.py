@@ -14,7 +14,7 @@ from agent.episodes.record import read_episode
 from tests.tui.screen import COIN, EGG, SIZES, game, screen_text, showing, until, write_in
 from tui.episode.house import HousePane
 from tui.play.game import HUMAN
-from tui.play.line import Line
+from tui.play.line import CommandLine
 from tui.race.screen import RaceScreen
 from worlds.base import World
 from worlds.registry import make_world
@@ -73,7 +73,7 @@ async def test_a_race_to_the_end_by_keyboard_alone_leaves_two_records_in_which_n
         await pilot.press("P")
         await until(pilot, lambda: not isinstance(app.screen, RaceScreen))
         assert "REPLAY" in screen_text(app)
-    records = screen.record("you"), screen.record("rival")
+    records = screen.side("you").session.record, screen.side("rival").session.record
     told = [list(read_episode(path)) for path in records if path is not None]
     starts = [events[0].body for events in told]
     ends = [events[-1].body for events in told]
@@ -126,7 +126,7 @@ async def test_the_house_is_there_at_every_size(size: tuple[int, int], houses: W
         assert race(pilot).query_one("#theirs").display == (size[0] >= 120)
         assert ("beside both stories already" in screen_text(app)) == wide
         await pilot.press("h", "tab", "colon")
-        await until(pilot, lambda: race(pilot).query_one(Line).has_focus_within)
+        await until(pilot, lambda: race(pilot).query_one(CommandLine).has_focus_within)
         assert house.display == wide
 
 
@@ -138,7 +138,7 @@ async def test_what_is_possible_is_listed_and_taken_into_the_line() -> None:
         await until(pilot, lambda: "What is possible now" in screen_text(app))
         await write_in(pilot, "study")
         await pilot.press("enter")
-        await until(pilot, lambda: app.screen.query_one(Line).query_one(Input).value == "go to study")
+        await until(pilot, lambda: app.screen.query_one(CommandLine).query_one(Input).value == "go to study")
         await pilot.press("enter")
         await until(pilot, lambda: "You · turn 1" in screen_text(app))
 
@@ -194,7 +194,7 @@ async def test_when_the_person_is_done_the_other_runs_to_its_end() -> None:
         shown = screen_text(app)
         assert "You: " in shown
         assert "The expert: " in shown
-        assert not race(pilot).query_one(Line).display
+        assert not race(pilot).query_one(CommandLine).display
 
 
 async def test_leaving_in_the_midst_leaves_two_records() -> None:
@@ -205,5 +205,5 @@ async def test_leaving_in_the_midst_leaves_two_records() -> None:
         screen = race(pilot)
         await pilot.press("escape", "q")
         await pilot.pause()
-    records = screen.record("you"), screen.record("rival")
+    records = screen.side("you").session.record, screen.side("rival").session.record
     assert all(path is not None and path.exists() for path in records)

@@ -14,7 +14,7 @@ from agent.evaluation.analysis.metrics import Selected
 from agent.evaluation.runs.folder import episode_name
 from tests.tui.recorded import Said, lines, long, rewound, started, step, write
 from tui.episode.state import replayed
-from tui.replay.recording import Stop, read_recording
+from tui.replay.recording import ReplayStop, read_recording
 from worlds.errors import ConfigurationError, HousequestError
 
 
@@ -96,7 +96,7 @@ def test_what_does_not_begin_as_an_episode_does(said: tuple[object, ...], tmp_pa
     bodies = [Said(None if not number else number - 1, body) for number, body in enumerate(said)]  # pyright: ignore[reportArgumentType]
     path = write(tmp_path / "e.jsonl", bodies)
     if len(said) == 2:
-        assert read_recording(path).branches[0].stops == (Stop(0),)
+        assert read_recording(path).branches[0].stops == (ReplayStop(0),)
         return
     with pytest.raises(ConfigurationError, match=r"e\.jsonl"):
         read_recording(path)
@@ -105,7 +105,7 @@ def test_what_does_not_begin_as_an_episode_does(said: tuple[object, ...], tmp_pa
 @pytest.mark.parametrize("parent", [7, 1, None])
 def test_an_event_out_of_its_place_ends_the_record(parent: int | None, tmp_path: Path) -> None:
     recording = read_recording(write(tmp_path / "e.jsonl", [Said(None, started()), Said(parent, step(1, "look"))]))
-    assert recording.branches[0].stops == (Stop(0),)
+    assert recording.branches[0].stops == (ReplayStop(0),)
     assert "event 1 is not in its place" in recording.faults[0]
 
 

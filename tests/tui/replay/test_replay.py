@@ -13,7 +13,7 @@ from tests.tui.screen import SIZES, screen_text, showing, until
 from tui.app import HousequestApp
 from tui.episode.story import Story
 from tui.replay.screen import ReplayScreen
-from tui.replay.scrub import Scrub
+from tui.replay.scrub import Timeline
 
 pytestmark = pytest.mark.anyio
 
@@ -141,7 +141,7 @@ async def test_clicks_on_the_line_and_on_a_turn_go_there(tmp_path: Path) -> None
     async with app.run_test(size=(80, 24)) as pilot:
         replay = await opened(pilot)
         await pilot.press("end")
-        await pilot.click(Scrub, offset=(3, 0))
+        await pilot.click(Timeline, offset=(3, 0))
         assert replay.place == 0
         await pilot.press("end")
         story = app.screen.query_one(Story)

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from tui.replay.recording import Stop
-from tui.replay.scrub import Pace, Scrub
+from tui.replay.recording import ReplayStop
+from tui.replay.scrub import Playback, Timeline
 from tui.theme import register
 
 pytestmark = pytest.mark.anyio
 
-STOPS = tuple(Stop(place, refused=place in {3, 5}, replanned=place in {1, 5}, lost=place == 8) for place in range(11))
+STOPS = tuple(ReplayStop(place, refused=place in {3, 5}, replanned=place in {1, 5}, lost=place == 8) for place in range(11))
 
 
 class Alone(App[None]):
@@ -26,16 +26,16 @@ class Alone(App[None]):
         self.places: list[int] = []
 
     def compose(self) -> ComposeResult:
-        yield Scrub()
+        yield Timeline()
 
-    def on_scrub_went(self, message: Scrub.Went) -> None:
+    def on_timeline_went(self, message: Timeline.Went) -> None:
         self.places.append(message.place)
-        self.query_one(Scrub).show(STOPS, message.place, Pace(False, 2.0))
+        self.query_one(Timeline).show(STOPS, message.place, Playback(False, 2.0))
 
 
 async def shown(pilot: Pilot[None], place: int, playing: bool = False, branch: str = "") -> str:
-    scrub = pilot.app.query_one(Scrub)
-    scrub.show(STOPS, place, Pace(playing, 2.0), branch)
+    scrub = pilot.app.query_one(Timeline)
+    scrub.show(STOPS, place, Playback(playing, 2.0), branch)
     await pilot.pause()
     return scrub.render().plain
 
@@ -57,34 +57,34 @@ async def test_a_click_goes_there_and_the_pointer_is_followed() -> None:
     app = Alone()
     async with app.run_test(size=(100, 3)) as pilot:
         line = await shown(pilot, 0)
-        await pilot.click(Scrub, offset=(3 + line[2:].index("!"), 0))
+        await pilot.click(Timeline, offset=(3 + line[2:].index("!"), 0))
         assert app.places == [8]
-        await pilot.mouse_down(Scrub, offset=(3, 0))
-        await pilot.hover(Scrub, offset=(3 + line[2:].index("×"), 0))
-        await pilot.mouse_up(Scrub, offset=(3, 0))
+        await pilot.mouse_down(Timeline, offset=(3, 0))
+        await pilot.hover(Timeline, offset=(3 + line[2:].index("×"), 0))
+        await pilot.mouse_up(Timeline, offset=(3, 0))
         assert app.places[:3] == [8, 0, 3]
         count = len(app.places)
-        await pilot.hover(Scrub, offset=(30, 0))
+        await pilot.hover(Timeline, offset=(30, 0))
         assert len(app.places) == count
 
 
 async def test_nothing_to_scrub_through() -> None:
     async with Alone().run_test(size=(60, 3)) as pilot:
-        scrub = pilot.app.query_one(Scrub)
+        scrub = pilot.app.query_one(Timeline)
         assert scrub.render().plain == ""
-        await pilot.click(Scrub, offset=(10, 0))
-        scrub.show((Stop(0),), 0, Pace(False, 0.5))
-        await pilot.click(Scrub, offset=(10, 0))
+        await pilot.click(Timeline, offset=(10, 0))
+        scrub.show((ReplayStop(0),), 0, Playback(False, 0.5))
+        await pilot.click(Timeline, offset=(10, 0))
         assert "opening of 0 turns · 0.5/s" in scrub.render().plain
 
 
 @settings(max_examples=25)
 @given(turns=st.integers(0, 400), width=st.integers(20, 200), data=st.data())
 async def test_it_fits_whatever_the_episode(turns: int, width: int, data: st.DataObject) -> None:
-    stops = tuple(Stop(place, refused=place % 7 == 3, replanned=place % 9 == 1) for place in range(turns + 1))
+    stops = tuple(ReplayStop(place, refused=place % 7 == 3, replanned=place % 9 == 1) for place in range(turns + 1))
     place = data.draw(st.integers(0, turns))
     async with Alone().run_test(size=(width, 2)) as pilot:
-        scrub = pilot.app.query_one(Scrub)
-        scrub.show(stops, place, Pace(False, 2.0))
+        scrub = pilot.app.query_one(Timeline)
+        scrub.show(stops, place, Playback(False, 2.0))
         await pilot.pause()
         assert scrub.render().plain.count("●") == 1

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from tui.replay.recording import Stop
+from tui.replay.recording import ReplayStop
 
 LABEL = 34
 """Columns of the words to the right of the line, where there is room for them."""
@@ -21,18 +21,18 @@ _STYLES = {LOST: "bold $fault", PLANNED: "$goal", REFUSED: "$fault"}
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Playback:
     """How it is played: whether it is, and how many turns a second it would be."""
 
     playing: bool
     speed: float
 
 
-class Scrub(Widget):
+class Timeline(Widget):
     """Shows ``stops`` from the first to the last; knows nothing of what they are stops of."""
 
     DEFAULT_CSS = """
-    Scrub { height: 1; padding: 0 1; background: $background; color: $foreground; }
+    Timeline { height: 1; padding: 0 1; background: $background; color: $foreground; }
     """
 
     @dataclass
@@ -43,13 +43,13 @@ class Scrub(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._stops: Sequence[Stop] = ()
+        self._stops: Sequence[ReplayStop] = ()
         self._place = 0
-        self._pace = Pace(False, 1.0)
+        self._pace = Playback(False, 1.0)
         self._branch = ""
         self._held = False
 
-    def show(self, stops: Sequence[Stop], place: int, pace: Pace, branch: str = "") -> None:
+    def show(self, stops: Sequence[ReplayStop], place: int, pace: Playback, branch: str = "") -> None:
         """Be at ``place`` of ``stops``; ``branch`` says which branch they are of, where there are several."""
         self._stops, self._place, self._pace, self._branch = stops, place, pace, branch
         self.refresh()

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tui.background import aside
+from tui.base_screen import in_thread
 
 
 class Odd(BaseException):
@@ -19,8 +19,8 @@ def test_whatever_the_work_raises_is_raised(error: BaseException, told: type[Bas
         raise error
 
     with pytest.raises(told):
-        asyncio.run(aside(work))
+        asyncio.run(in_thread(work))
 
 
 def test_what_the_work_returns_is_returned() -> None:
-    assert asyncio.run(aside(lambda: 7)) == 7
+    assert asyncio.run(in_thread(lambda: 7)) == 7

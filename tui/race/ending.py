@@ -1,4 +1,4 @@
-"""How a race ended: who was quicker, and how both compare with what the task can be done in."""
+"""How a race ended: who was quicker, and how both compare with the expert and the shortest way."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from agent.episodes.events import Ended
 from agent.evaluation.analysis.failures import Failure
 from agent.evaluation.analysis.par import Par
 from tui.episode.ending import par_bars
+from tui.text import plural
 from tui.theme import role_style
 from tui.widgets.bars import Bar, bars
 from tui.widgets.lines import flat
@@ -21,8 +22,8 @@ _FRAME = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
-    """One of the two: ``name`` (``you`` for the person), how their game ended, and why it was not won."""
+class RaceResult:
+    """How a game of a race ended, and why it was not won; ``name`` is ``you`` for the person's."""
 
     name: str
     ended: Ended
@@ -30,15 +31,14 @@ class Runner:
 
     @property
     def won(self) -> bool:
-        """Whether they won at all."""
         return self.ended.outcome == "won"
 
 
-class Finish(Widget):
-    """A card, seen only when both games are over; what is still being measured has its place and fills in later."""
+class RaceEnding(Widget):
+    """A card shown when both games are over. What is still being measured has its place and is filled in later."""
 
     DEFAULT_CSS = """
-    Finish {
+    RaceEnding {
         display: none;
         padding: 0 2;
         background: $background;
@@ -53,36 +53,36 @@ class Finish(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._runners: tuple[Runner, Runner] | None = None
+        self._results: tuple[RaceResult, RaceResult] | None = None
         self._par: Par | None = None
 
-    def show(self, you: Runner, rival: Runner, par: Par | None) -> None:
+    def show(self, you: RaceResult, rival: RaceResult, par: Par | None) -> None:
         """Compare both; ``par`` None: it is being measured."""
-        if (you, rival, par) == (*(self._runners or (None, None)), self._par) and self.display:
+        if (you, rival, par) == (*(self._results or (None, None)), self._par) and self.display:
             return
-        self._runners, self._par = (you, rival), par
+        self._results, self._par = (you, rival), par
         self.display = True
-        self.set_class(quicker(you, rival) is you, "-ahead")
+        self.set_class(faster(you, rival) is you, "-ahead")
         self.border_title = Content(_title(you, rival))
         self.styles.height = _FRAME + 1 + len(self._rows(you, rival)) + sum(not one.won for one in (you, rival))
         self.refresh()
 
     def render(self) -> Content:
-        if self._runners is None:
+        if self._results is None:
             return Content("")
-        you, rival = self._runners
+        you, rival = self._results
         width = self.content_size.width
         lines = [Content.styled(verdict(you, rival), "bold"), *bars(self._rows(you, rival), width), *_missed((you, rival))]
         return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines)
 
-    def _rows(self, you: Runner, rival: Runner) -> list[Bar]:
-        first = quicker(you, rival)
+    def _rows(self, you: RaceResult, rival: RaceResult) -> list[Bar]:
+        first = faster(you, rival)
         # Who races the expert has its bar already.
         par = [bar for bar in par_bars(self._par) if bar.label != rival.name]
         return [*(_bar(one, one is first) for one in (you, rival)), *par]
 
 
-def quicker(you: Runner, rival: Runner) -> Runner | None:
+def faster(you: RaceResult, rival: RaceResult) -> RaceResult | None:
     """Who won in fewer turns, or alone; None where nobody did, or both at once."""
     if you.won != rival.won:
         return you if you.won else rival
@@ -91,44 +91,40 @@ def quicker(you: Runner, rival: Runner) -> Runner | None:
     return min(you, rival, key=lambda one: one.ended.turns)
 
 
-def verdict(you: Runner, rival: Runner) -> str:
+def verdict(you: RaceResult, rival: RaceResult) -> str:
     """Who was quicker, in a sentence."""
     name, yours, theirs = flat(rival.name), you.ended.turns, rival.ended.turns
     if you.won and rival.won:
         if yours == theirs:
-            return f"Both of you won in {_turns(yours)}."
+            return f"Both of you won in {plural(yours, "turn")}."
         if yours < theirs:
-            return f"You won in {_turns(yours)}, {theirs - yours} fewer than {name}."
-        return f"{name.capitalize()} won in {_turns(theirs)}, {yours - theirs} fewer than you."
+            return f"You won in {plural(yours, "turn")}, {theirs - yours} fewer than {name}."
+        return f"{name.capitalize()} won in {plural(theirs, "turn")}, {yours - theirs} fewer than you."
     if you.won:
-        return f"You won in {_turns(yours)}; {name} did not."
+        return f"You won in {plural(yours, "turn")}; {name} did not."
     if rival.won:
-        return f"{name.capitalize()} won in {_turns(theirs)}; you did not."
+        return f"{name.capitalize()} won in {plural(theirs, "turn")}; you did not."
     return "Neither of you won this one."
 
 
-def _title(you: Runner, rival: Runner) -> str:
-    first = quicker(you, rival)
+def _title(you: RaceResult, rival: RaceResult) -> str:
+    first = faster(you, rival)
     if first is None:
         return "= A draw" if you.won else "○ Nobody won"
     return "✦ You were quicker" if first is you else f"○ {flat(first.name).capitalize()} was quicker"
 
 
-def _bar(one: Runner, first: bool) -> Bar:
+def _bar(one: RaceResult, first: bool) -> Bar:
     note = f"{one.ended.outcome} · {one.ended.refused} refused{' · assisted' if one.ended.assisted else ''}"
     role = "person" if one.name == YOU else one.name.removeprefix("the ")
     return Bar(one.name, one.ended.turns, "bold $won" if first else role_style(role), note)
 
 
-def _missed(runners: Sequence[Runner]) -> list[Content]:
+def _missed(results: Sequence[RaceResult]) -> list[Content]:
     return [
         Content.assemble(
             (f"{flat(one.name).capitalize()}: ", "bold"), (flat(one.failure.words if one.failure else one.ended.reason), "")
         )
-        for one in runners
+        for one in results
         if not one.won
     ]
-
-
-def _turns(number: int) -> str:
-    return f"{number} turn{'' if number == 1 else 's'}"

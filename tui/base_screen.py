@@ -1,0 +1,71 @@
+"""What every screen shares: work in threads, the messages that lead to other screens, and a clean way to close."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import TypeVar
+
+from textual import on
+from textual.message import Message
+from textual.messages import Prune
+from textual.screen import Screen
+
+T = TypeVar("T")
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Run ``work`` in a daemon thread and return its result.
+
+    Unlike with ``asyncio.to_thread``, the program does not wait for the thread when it exits.
+    """
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # cancelling the waiter does not stop the thread
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except StopIteration as error:  # which no future takes
+            future.set_exception(RuntimeError(f"StopIteration: {error}"))
+        except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return await asyncio.wrap_future(future)
+
+
+class AppScreen(Screen[None]):
+    """A screen that can be closed at any moment, even while it loads."""
+
+    class Left(Message):
+        """The user leaves this screen."""
+
+    class OpenRules(Message):
+        """Show the rulebooks."""
+
+    @dataclass
+    class OpenReplay(Message):
+        """Replay the record at ``path``; with ``event``, open at the turn which that event ended."""
+
+        path: Path
+        event: int | None = None
+
+    @on(Prune)
+    def _pruned(self) -> None:
+        self.end_workers()
+
+    def end_workers(self) -> None:
+        """Cancel the workers before the widgets go, which they would otherwise look for in vain."""
+        self.workers.cancel_node(self)  # pyright: ignore[reportUnknownMemberType]
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """As the function `in_thread`; raises ``CancelledError`` if the screen was closed meanwhile."""
+        try:
+            return await in_thread(work)
+        finally:
+            if not self.is_attached:  # when the app exits, nothing is pruned
+                raise asyncio.CancelledError

@@ -1,0 +1,230 @@
+"""The base of the screens with games in progress: their sessions, the prompt, the command line and the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.message import Message
+
+from tui.base_screen import AppScreen
+from tui.dialogs import PickDialog
+from tui.play.game import GameConfig
+from tui.play.line import CommandLine
+from tui.play.prompt import PromptBar, PromptContent
+from tui.play.session import Session, SessionUpdate
+from tui.play.status import PACES, PlayMode, SessionStatus, next_pace
+from tui.widgets.keybar import KeyBar
+from worlds.errors import HousequestError
+
+if TYPE_CHECKING:
+    from agent.evaluation.analysis.par import Par
+
+LAST = ("app.command_palette", "home")
+"""The actions whose keys are always shown, at the end."""
+
+_MEASURING = "par"
+
+
+class ScreenState(Protocol):
+    """What can be done now."""
+
+    def refusal(self, action: str) -> str | None: ...
+    def prompt(self) -> PromptContent: ...
+
+
+def with_explanations(keys: Sequence[Binding]) -> list[Binding]:
+    """``keys``, each followed by a binding to ``explain``, which runs where the key itself does nothing."""
+    return [
+        binding
+        for key in keys
+        for binding in (key, replace(key, action=f"explain('{_name(key)}')", description="", show=False))
+    ]
+
+
+class LiveScreen(AppScreen):
+    """Runs sessions and shows them. A key that does nothing now explains why when it is pressed."""
+
+    KEYS: ClassVar[tuple[Binding, ...]]
+
+    @dataclass
+    class Updated(Message):
+        """A session reports an event or a change of its status."""
+
+        session: Session
+        update: SessionUpdate
+
+    def __init__(self, game: GameConfig, *, hints: bool) -> None:
+        super().__init__()
+        self._game = game
+        self.par: Par | None = None
+        self._measured = False
+        self._note = ""
+        self._typing = False
+        self._refused: tuple[str, ...] = ()
+        self._prompt = PromptBar()
+        self._line = CommandLine(hints=hints)
+
+    @property
+    def play_state(self) -> ScreenState:
+        """What can be done now."""
+        raise NotImplementedError
+
+    @property
+    def session(self) -> Session:
+        """The game that the person plays."""
+        raise NotImplementedError
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """Every game on this screen; the pace is that of the last one."""
+        return (self.session,)
+
+    def focus_story(self) -> None:
+        """Give the letter keys back their meaning."""
+        raise NotImplementedError
+
+    def show(self) -> None:
+        """Update every widget."""
+        self._show_prompt()
+        status = self.session.status
+        self._line.offer(status.possible)
+        self._focus_line(status)
+        refused = tuple(key.action for key in self.KEYS if self.play_state.refusal(_name(key)) is not None)
+        if refused != self._refused:
+            self._refused = refused
+            self.refresh_bindings()
+
+    def say(self, note: str) -> None:
+        """Show ``note`` in the prompt until the next update; an empty one is removed."""
+        self._note = note
+        self.show()
+
+    def new_session(self, game: GameConfig, mode: PlayMode = "watch", resume: Path | None = None) -> Session:
+        """A session whose updates come back as messages."""
+
+        def listen(update: SessionUpdate) -> None:
+            self.post_message(self.Updated(session, update))
+
+        session = Session(game, listen, mode=mode, resume=resume)
+        return session
+
+    def compose_controls(self) -> ComposeResult:
+        """The prompt, the command line and the keys, below the games."""
+        yield self._prompt
+        yield self._line
+        yield KeyBar(self.KEYS, LAST)
+
+    def on_mount(self) -> None:
+        self.start()
+        self.show()
+
+    async def on_unmount(self) -> None:
+        for session in self.sessions:
+            await session.close()
+
+    def end_workers(self) -> None:
+        """Cancel all workers but the sessions, which `on_unmount` closes."""
+        self.workers.cancel_group(self, _MEASURING)  # pyright: ignore[reportUnknownMemberType]
+
+    def start(self) -> None:
+        """Play the games in the background."""
+        for session in self.sessions:
+            self.run_worker(session.run(), name="game", group="game")
+
+    def measure(self) -> None:
+        """Find out, once, in how many turns the task can be won."""
+        if not self._measured:
+            self._measured = True
+            self.run_worker(self._measure(), group=_MEASURING)
+
+    async def _measure(self) -> None:
+        from agent.evaluation.analysis.par import Par, par_of
+
+        try:
+            self.par = await self.in_thread(partial(par_of, self._game.world, self._game.task))
+        except HousequestError:  # the game itself has reported what is wrong with the task
+            self.par = Par()
+        self.show()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        del parameters
+        return self.play_state.refusal(action) is None
+
+    def submit(self, command: str) -> None:
+        """Play the command that was typed."""
+        self.session.play(command)
+
+    def on_command_line_submitted(self, message: CommandLine.Submitted) -> None:
+        message.stop()
+        if (refusal := self.play_state.refusal("line")) is not None:
+            self.say(refusal)
+        else:
+            self.submit(message.command)
+
+    def on_command_line_left(self, message: CommandLine.Left) -> None:
+        message.stop()
+        self.focus_story()
+        self.show()
+
+    def action_explain(self, action: str) -> None:
+        """Say why the key of ``action`` does nothing now."""
+        self.say(self.play_state.refusal(action) or "")
+
+    def action_line(self) -> None:
+        self._line.focus()
+
+    def action_commands(self) -> None:
+        """List the possible commands; the chosen one is put in the command line."""
+
+        def chosen(command: str | None) -> None:
+            if command is not None:
+                self._line.prefill(command)
+
+        dialog = PickDialog("What is possible now", self.session.status.possible or ())
+        self.app.push_screen(dialog, chosen)  # pyright: ignore[reportUnknownMemberType]
+
+    def action_pace(self, by: int) -> None:
+        session = self.sessions[-1]
+        if (pace := next_pace(PACES, session.status.pace, by)) != session.status.pace:
+            session.set_pace(pace)
+
+    def action_home(self) -> None:
+        self.post_message(self.Left())
+
+    def open_replay(self, session: Session) -> None:
+        """Replay a game of this screen, if it was recorded."""
+        if session.record is None:
+            self.say("No record of this game is kept, so it cannot be seen again.")
+        else:
+            self.post_message(self.OpenReplay(session.record))
+
+    def _show_prompt(self) -> None:
+        content = self.play_state.prompt()
+        kind, text = ("message", self._note) if self._note else (content.kind, content.text)
+        self._prompt.show(kind, text, content.keys, self._seconds())
+
+    def _seconds(self) -> int | None:
+        """How long the game has been busy, where that is worth saying."""
+        return None
+
+    def _focus_line(self, status: SessionStatus) -> None:
+        """Let a person whose turn has come type at once, and remove the command line at the end."""
+        yours = status.waiting == "turn"
+        ended = status.waiting in {"over", "closed"}
+        if yours and not self._typing:
+            self._line.focus()
+        elif ended and self._line.has_focus_within:
+            self.focus_story()
+        self._line.display = not ended
+        if yours or status.mode != "you":
+            self._typing = yours
+
+
+def _name(key: Binding) -> str:
+    return key.action.partition("(")[0]
