@@ -64,7 +64,7 @@ async def _drawn(folder: Path) -> str:
     app = HousequestApp(lambda: screen)
     async with app.run_test(size=SIZE) as pilot, asyncio.timeout(_PATIENCE):
         for turn in range(TURNS + 1):
-            while screen.situation.status.waiting != "verdict" or screen.situation.state.moment.turn < turn:
+            while screen.play_state.status.waiting != "verdict" or screen.play_state.state.moment.turn < turn:
                 await pilot.pause(0.01)
             if turn < TURNS:
                 await pilot.press("enter")

@@ -115,7 +115,7 @@ class HousequestApp(App[None]):
         self.switch_screen(game_screen(message.game, "race"))  # pyright: ignore[reportUnknownMemberType]
 
     def on_teach(self, message: Teach) -> None:
-        self.run_worker(self._teach(message.step), group="teach", exclusive=True)
+        self.run_worker(self._teach(message.lesson), group="teach", exclusive=True)
 
     async def _play_next(self, game: GameConfig, mode: Mode) -> None:
         from tui.play.game import next_game

@@ -89,4 +89,4 @@ def running_text(app: App[Any]) -> str:
 def waiting(app: App[Any]) -> str:
     """What the game on the screen waits for; nothing on another screen."""
     screen = app.screen
-    return screen.situation.status.waiting if isinstance(screen, PlayScreen) else ""
+    return screen.play_state.status.waiting if isinstance(screen, PlayScreen) else ""

@@ -75,14 +75,15 @@ def play(
     screen = not plain and terminal.has_screen()
     seat = _mode(mode, settings.agent, screen)
     if speed is not None:
-        from tui.play.game import seconds_per_turn
+        from tui.play.plain import seconds_per_turn
 
         seconds_per_turn(speed)
     if screen and seat is None and not (random or type) and (task, split, agent, model) == (None,) * 4:
         _show(None, None, settings, record, speed)
         return
 
-    from tui.play.game import HUMAN, GameConfig, play_game
+    from tui.play.game import HUMAN, GameConfig
+    from tui.play.plain import play_game
 
     chosen_world = world_of(settings)
     chosen = _choose_task(chosen_world, settings, task, random)

@@ -20,10 +20,10 @@ def replay(
     Where there is no terminal, and with --plain or --step, it is told in plain text.
     """
     from tui import terminal
-    from tui.play.game import pause
+    from tui.play.plain import seconds_per_turn
     from worlds.paths import given_path
 
-    seconds = pause(speed) if speed is not None else 0
+    seconds = seconds_per_turn(speed) if speed is not None else 0
     path = _episode(given_path(file), task)
     if terminal.has_screen() and not (plain or step):
         _show(path, speed)
@@ -53,9 +53,9 @@ def _tell(path: Path, seconds: float, step: bool) -> None:
     from agent.episodes.events import Ended, Stepped, TurnSpent
     from agent.episodes.record import read_episode
     from tui import terminal
-    from tui.play.plain import Narrator
+    from tui.play.plain import EventFormatter
 
-    narrator = Narrator(terminal.look())
+    narrator = EventFormatter(terminal.look())
     body: object = None
     for event in read_episode(path):
         body = event.body

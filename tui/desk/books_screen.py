@@ -15,8 +15,8 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui.desk.books import FIRST, BookSummary, OpenBook, list_books, open_book
-from tui.dialogs import Pick
-from tui.leaving import LeavingScreen
+from tui.dialogs import PickDialog
+from tui.base_screen import AppScreen
 from tui.widgets.keybar import KeyBar
 from tui.widgets.lines import flat
 from worlds.errors import HousequestError
@@ -28,7 +28,7 @@ TEACHING = (
 )
 
 
-class BooksScreen(LeavingScreen):
+class BooksScreen(AppScreen):
     """Lists the rulebooks that ``books`` finds, those of the library by default; a chosen one is read and posted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -92,7 +92,7 @@ class BooksScreen(LeavingScreen):
     async def _look(self) -> None:
         listed = self.query_one(OptionList)
         try:
-            self._books = tuple(await self.aside(self._there))
+            self._books = tuple(await self.in_thread(self._there))
         except (HousequestError, OSError) as error:
             self._say(str(error))
             return
@@ -123,11 +123,11 @@ class BooksScreen(LeavingScreen):
     def action_new(self) -> None:
         about = "Letters, digits, - and _. It is there once it has a rule."
         names = () if any(book.name == FIRST for book in self._books) else (FIRST,)
-        self.app.push_screen(Pick("The name of a new book", names, free=True, about=about), self._named)  # pyright: ignore[reportUnknownMemberType]
+        self.app.push_screen(PickDialog("The name of a new book", names, free=True, about=about), self._named)  # pyright: ignore[reportUnknownMemberType]
 
     def action_other(self) -> None:
         about = "A YAML file of rules. One that is not there yet is made by the first rule."
-        self.app.push_screen(Pick("A rulebook's file", (), free=True, about=about), self._named)  # pyright: ignore[reportUnknownMemberType]
+        self.app.push_screen(PickDialog("A rulebook's file", (), free=True, about=about), self._named)  # pyright: ignore[reportUnknownMemberType]
 
     def _named(self, name: str | None) -> None:
         if name:
@@ -138,7 +138,7 @@ class BooksScreen(LeavingScreen):
 
     async def _read(self, name: str) -> None:
         try:
-            found = await self.aside(partial(open_book, name))
+            found = await self.in_thread(partial(open_book, name))
         except HousequestError as error:
             self._say(str(error))
             return

@@ -20,7 +20,7 @@ from textual.widgets import Input, Static, TextArea
 from knowledge.rules import KINDS
 from tui.desk.draft import NO_KIND, Draft, DraftFault, FormField
 from tui.text import cut, printable
-from tui.widgets.choice import Choice
+from tui.widgets.choice import ChoiceBar
 from worlds.errors import HousequestError
 
 SaveDraft = Callable[[Draft, Draft], Awaitable[DraftFault | None]]
@@ -98,7 +98,7 @@ class RuleForm(VerticalScroll, can_focus=False):
     def compose(self) -> ComposeResult:
         draft = self._draft
         yield from self._field("statement", Prose(draft.statement, HINTS["statement"], id="field-statement"))
-        yield from self._field("kind", Choice(id="field-kind"))
+        yield from self._field("kind", ChoiceBar(id="field-kind"))
         yield from self._field("types", _input("types", draft.types))
         yield from self._field("objects", _input("objects", draft.objects))
         yield from self._field("check", Prose(draft.check, self._check_like, id="field-check"))
@@ -112,7 +112,7 @@ class RuleForm(VerticalScroll, can_focus=False):
         yield Static(id=f"fault-{name}", classes="fault")
 
     def on_mount(self) -> None:
-        self.query_one(Choice).offer((NO_KIND, *KINDS), self._draft.kind)
+        self.query_one(ChoiceBar).offer((NO_KIND, *KINDS), self._draft.kind)
         for text in self.query(Prose):
             text.move_cursor(text.document.end)
         self._prose("statement").focus()
@@ -122,7 +122,7 @@ class RuleForm(VerticalScroll, can_focus=False):
         """The contents of the form."""
         return Draft(
             statement=self._prose("statement").text,
-            kind=self.query_one(Choice).value,
+            kind=self.query_one(ChoiceBar).value,
             types=self._line("types").value,
             objects=self._line("objects").value,
             check=self._prose("check").text,
@@ -134,7 +134,7 @@ class RuleForm(VerticalScroll, can_focus=False):
         for name, text in (("statement", draft.statement), ("check", draft.check)):
             if self._prose(name).text != text:
                 self._prose(name).text = text
-        self.query_one(Choice).offer((NO_KIND, *KINDS), draft.kind)
+        self.query_one(ChoiceBar).offer((NO_KIND, *KINDS), draft.kind)
         self._line("types").value, self._line("objects").value = draft.types, draft.objects
 
     def tell(self, faults: Sequence[DraftFault]) -> None:

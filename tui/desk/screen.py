@@ -27,10 +27,10 @@ from tui.desk.rule_text import taken_back
 from tui.desk.rule_view import RulePair, RuleView
 from tui.desk.state import Desk, RuleFilter, SavedDesk
 from tui.desk.witnesses import FoundWitness, Witness, find_witnesses
-from tui.leaving import LeavingScreen
+from tui.base_screen import AppScreen
 from tui.runs.data import recorded_play
 from tui.widgets.keybar import KeyBar
-from tui.widgets.lines import ending, flat
+from tui.widgets.lines import path_end, flat
 from worlds.errors import HousequestError
 
 WIDE = 104
@@ -47,7 +47,7 @@ _PAIRED = {"settle"}
 """Keys of the list alone, and of two rules side by side alone."""
 
 
-class DeskScreen(LeavingScreen):
+class DeskScreen(AppScreen):
     """Curates ``book``; witnesses are looked up in the runs in ``runs`` and the games played here.
 
     ``shipped``: the book is the user's copy of one that ships; the first save makes it.
@@ -155,7 +155,7 @@ class DeskScreen(LeavingScreen):
         told = "two rules side by side" if self._paired else told
         marked = f"  ·  {len(desk.marked)} marked" if desk.marked else ""
         title = f"  ·  {told}{marked}  ·  "
-        path = ending(flat(str(desk.book.path)), max(8, self.size.width - len("Desk") - len(title) - 2))
+        path = path_end(flat(str(desk.book.path)), max(8, self.size.width - len("Desk") - len(title) - 2))
         self.query_one("#desk-title", Static).update(Content.assemble(("Desk", "bold $foreground"), title, path))
         self.query_one(FilterBar).show(desk.filter, desk.types)
         self.query_one(RuleList).show(rules, looked, desk.chosen)
@@ -166,7 +166,7 @@ class DeskScreen(LeavingScreen):
         self.query_one("#desk-rule", RuleView).show(rule, self.desk.contraries(rule) if rule else (), nothing)
 
     async def _look_up(self, origins: Sequence[str]) -> tuple[Witness, ...]:
-        return await self.aside(lambda: find_witnesses(origins, recorded_play(self._runs)))
+        return await self.in_thread(lambda: find_witnesses(origins, recorded_play(self._runs)))
 
     @on(RuleList.Looked)
     def _moved(self, message: RuleList.Looked) -> None:
@@ -337,7 +337,7 @@ class DeskScreen(LeavingScreen):
 
     async def _run(self, check: RuleCheck, rules: int) -> None:
         try:
-            outcome = await self.aside(check.run)
+            outcome = await self.in_thread(check.run)
         except (HousequestError, OSError) as error:
             self._say(f"Nothing was checked: {error}")
             return

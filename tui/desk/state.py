@@ -15,7 +15,7 @@ from agent.explorer.filtering import exclude
 from knowledge.evidence import Finding
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import Kind, Rule, Status, Verdict
-from tui.background import aside
+from tui.base_screen import in_thread
 from tui.desk.rule_text import today
 from worlds.errors import ConfigurationError
 from worlds.household.goals import TASK_TYPES
@@ -202,10 +202,10 @@ class SavedDesk:
         """
         async with self._turn:
             before = self.desk
-            after = await aside(partial(change, before))
+            after = await in_thread(partial(change, before))
             if after.book is before.book:
                 return False
-            saved = after.saved(await aside(partial(save, after.book)))
+            saved = after.saved(await in_thread(partial(save, after.book)))
             now = self.desk
             # What was looked at or marked meanwhile stays so, but for what the change itself moved.
             self.desk = replace(
@@ -219,7 +219,7 @@ class SavedDesk:
     async def read_again(self) -> None:
         """Reload the book from its file. Raises ``KnowledgeError``."""
         async with self._turn:
-            book = await aside(partial(_again, self.desk.book))
+            book = await in_thread(partial(_again, self.desk.book))
             self.desk = self.desk.reloaded(book)
 
 

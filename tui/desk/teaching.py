@@ -12,12 +12,12 @@ from textual.message import Message
 from agent.episodes.moments import records
 from knowledge.rulebook import save
 from knowledge.rules import Evidence
-from tui.background import aside
+from tui.base_screen import in_thread
 from tui.desk.books import latest_book, list_books, open_book
 from tui.desk.draft import Draft, DraftFault
 from tui.desk.rule_dialog import RuleDialog
 from tui.desk.rule_text import shortened
-from tui.episode.state import Moment
+from tui.episode.state import EpisodeMoment
 from tui.runs.data import recorded_play
 from worlds.errors import HousequestError
 
@@ -67,7 +67,7 @@ class Teach(Message):
         self.lesson = lesson
 
 
-def taught_step(moment: Moment, record: Path | None) -> TaughtStep | None:
+def taught_step(moment: EpisodeMoment, record: Path | None) -> TaughtStep | None:
     """The last command of ``moment``; None before there is one."""
     for entry in reversed(moment.story):
         if entry.command is not None:
@@ -82,13 +82,13 @@ async def dialog_for(lesson: TaughtStep, runs: Path) -> RuleDialog:
 
     Raises ``HousequestError`` and ``OSError`` where the record or the books cannot be read.
     """
-    witness = await aside(partial(witness_origin, lesson, runs))
-    names = [book.name for book in await aside(list_books)]
-    draft = Draft(objects=", ".join(lesson.objects), book=await aside(latest_book))
+    witness = await in_thread(partial(witness_origin, lesson, runs))
+    names = [book.name for book in await in_thread(list_books)]
+    draft = Draft(objects=", ".join(lesson.objects), book=await in_thread(latest_book))
 
     async def submit(draft: Draft, since: Draft) -> DraftFault | None:
         del since
-        return await aside(partial(save_taught_rule, draft, witness))
+        return await in_thread(partial(save_taught_rule, draft, witness))
 
     seen = f"witness {witness}" if witness else "No record of this game is kept, so the rule has no witness."
     about = f"> {lesson.command}\n{shortened(' '.join(lesson.observation.split()), SHOWN)}\n{seen}"

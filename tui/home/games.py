@@ -46,10 +46,10 @@ class GameBrowser(Vertical):
     }
     """
 
-    @dataclass
     class Changed(Message):
         """Another game is under the cursor, or another one may be."""
 
+    @dataclass
     class Sought(Message):
         """The made-up house of ``seed`` is looked for."""
 

@@ -9,9 +9,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Literal
 
-from agent.base import Agent
 from agent.agents.human import Question
 from agent.agents.registry import model_for, needs_model
+from agent.base import Agent
 from agent.config import Settings
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.record import EpisodeRecorder, read_played

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 from agent.base import Agent, Turn
 from agent.episodes.emitter import EventListener
-from agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
 from agent.episodes.ending import wait_for_end
+from agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
 from agent.episodes.loop import run_episode
 from agent.episodes.overseer import Accept, Again, Before, Change, Play, Proceed, Replace, Rewind, Stop, Verdict
 from agent.episodes.resume import resume_episode

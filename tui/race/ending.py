@@ -96,14 +96,14 @@ def verdict(you: RaceResult, rival: RaceResult) -> str:
     name, yours, theirs = flat(rival.name), you.ended.turns, rival.ended.turns
     if you.won and rival.won:
         if yours == theirs:
-            return f"Both of you won in {plural(yours, "turn")}."
+            return f"Both of you won in {plural(yours, 'turn')}."
         if yours < theirs:
-            return f"You won in {plural(yours, "turn")}, {theirs - yours} fewer than {name}."
-        return f"{name.capitalize()} won in {plural(theirs, "turn")}, {yours - theirs} fewer than you."
+            return f"You won in {plural(yours, 'turn')}, {theirs - yours} fewer than {name}."
+        return f"{name.capitalize()} won in {plural(theirs, 'turn')}, {yours - theirs} fewer than you."
     if you.won:
-        return f"You won in {plural(yours, "turn")}; {name} did not."
+        return f"You won in {plural(yours, 'turn')}; {name} did not."
     if rival.won:
-        return f"{name.capitalize()} won in {plural(theirs, "turn")}; you did not."
+        return f"{name.capitalize()} won in {plural(theirs, 'turn')}; you did not."
     return "Neither of you won this one."
 
 

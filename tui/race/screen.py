@@ -55,8 +55,8 @@ KEYS = (
 class RaceScreen(LiveScreen):
     """Races the agent of ``game``: two games of its task, each with a record of its own, the agent's without help.
 
-    Unless it is let run, the agent thinks ahead but plays a turn only when the person has played one, and its thoughts are shown
-    with its turn.
+    Unless it is let run, the agent thinks ahead but plays a turn only when the person has played one, and its thoughts
+    are shown with its turn.
     """
 
     KEYS = KEYS

@@ -1,4 +1,4 @@
-"""The screen of a recorded episode: the same regions as those of a live game, and a line to scrub along."""
+"""The screen of a recorded episode: the panes of a live game, and a timeline."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from textual.widgets import Static
 from agent.evaluation.analysis.failures import Failure
 from tui.base_screen import AppScreen
 from tui.desk.teaching import Teach, taught_step
-from tui.episode.stage import EpisodePanes, Pane
+from tui.episode.stage import PANE_KEYS, EpisodePanes, PaneActions
 from tui.episode.state import EpisodeMoment
 from tui.episode.story import Story
+from tui.play.status import DEFAULT_PACE, next_pace
 from tui.replay.recording import Recording, ReplayStop, read_recording
-from tui.replay.scrub import Playback, Timeline
-from tui.text import cut, printable
+from tui.replay.timeline import Playback, Timeline
+from tui.text import cut, plural, printable
 from tui.widgets.keybar import KeyBar
 from worlds.errors import ConfigurationError
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Turns a second."""
 
-CALM = 2.0
 LONGEST = 300
 """Characters of a fault or of a reason that are shown."""
 
@@ -37,11 +37,11 @@ FAR = 10
 _TEACHING = "space plays the episode, → goes one turn on, n to the next refused command, p to the next change of the plan."
 
 
-class ReplayScreen(AppScreen):
-    """Replays the record ``path``; of a damaged one, as far as it is whole.
+class ReplayScreen(PaneActions, AppScreen):
+    """Replays the record ``path``; a damaged one as far as it can be read.
 
-    With ``speed``, in turns a second, it begins to play at once. With ``at``, the id of an event, it opens at the turn which
-    that event spent, on whichever branch has it.
+    With ``speed``, in turns a second, it plays at once. With ``at``, the id of an event, it opens at the turn which that event
+    ended, on whichever branch has it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -64,11 +64,7 @@ class ReplayScreen(AppScreen):
         Binding("shift+left,pageup", f"move(-{FAR})", "Far back", show=False, priority=True),
         Binding("shift+right,pagedown", f"move({FAR})", "Far on", show=False, priority=True),
         Binding("r", "read", "Read again", show=False),
-        Binding("1", "pane('story')", "Story", show=False),
-        Binding("2", "pane('house')", "House", show=False),
-        Binding("3", "pane('mind')", "Mind", show=False),
-        Binding("tab", "next_pane", "Next region", show=False),
-        Binding("slash", "app.command_palette", "Palette", key_display="/"),
+        *PANE_KEYS,
         Binding("q", "leave", "Back"),
         Binding("escape", "leave", "Back", show=False),
     ]
@@ -85,10 +81,11 @@ class ReplayScreen(AppScreen):
     def __init__(self, path: Path, speed: float | None = None, at: int | None = None) -> None:
         super().__init__()
         self._path = path
+        self.panes = EpisodePanes(_TEACHING)
         self._recording: Recording | None = None
         self._branch = 0
         self._place = 0
-        self._speed = speed or CALM
+        self._speed = speed or DEFAULT_PACE
         self._begins = speed is not None
         self._at = at
         self._timer: Timer | None = None
@@ -96,29 +93,27 @@ class ReplayScreen(AppScreen):
         self._said = ""
 
     def compose(self) -> ComposeResult:
-        """The regions of a game, what is wrong with the record, the line to scrub along, and the keys."""
-        yield EpisodePanes(_TEACHING)
+        yield self.panes
         yield Static(id="replay-note")
         yield Timeline()
         yield KeyBar(last=("app.command_palette", "leave"))
 
     def on_mount(self) -> None:
-        """Read the record."""
         self.action_read()
 
     @property
     def place(self) -> int:
-        """The turn that is looked at; 0 is the opening."""
+        """The turn that is shown; 0 is the opening."""
         return self._place
 
     @property
     def playing(self) -> bool:
-        """Whether it goes on by itself."""
+        """Whether it plays by itself."""
         return self._timer is not None
 
     @property
     def stops(self) -> tuple[ReplayStop, ...]:
-        """Where one can be on the present branch; none before the record has been read."""
+        """The turns of the branch that is shown; none before the record has been read."""
         return self._recording.branches[self._branch].stops if self._recording else ()
 
     @property
@@ -126,7 +121,7 @@ class ReplayScreen(AppScreen):
         return self._recording.branches[self._branch].failure if self._recording else None
 
     def action_read(self) -> None:
-        """Read the record, again where it has grown."""
+        """Read the record, or read it again."""
         self.run_worker(self._read, group="read", exclusive=True)
 
     async def _read(self) -> None:
@@ -147,7 +142,7 @@ class ReplayScreen(AppScreen):
             self.action_play()
 
     def _open_at(self, recording: Recording) -> None:
-        """Go where the replay was asked to open, once; a record that has since lost that turn says so."""
+        """Go to the turn the replay was asked to open at, once; say so if the record no longer has it."""
         if self._at is None:
             return
         event, self._at = self._at, None
@@ -159,14 +154,14 @@ class ReplayScreen(AppScreen):
         self._go(spot.place)
 
     def _note(self, moment: EpisodeMoment | None) -> None:
-        """Say what is wrong with the record, and at the last turn how the episode ended."""
-        told = [Content.styled(printable(cut(fault, LONGEST)), "$fault") for fault in self._faults]
+        """Show what is wrong with the record, and at the last turn how the episode ended."""
+        lines = [Content.styled(printable(cut(fault, LONGEST)), "$fault") for fault in self._faults]
         if self._said:
-            told.append(Content.styled(self._said, "$new"))
+            lines.append(Content.styled(self._said, "$new"))
         if moment is not None and self._place == len(self.stops) - 1:
-            told.append(_ending(moment, self._failure))
-        self.set_class(bool(told), "noted")
-        self.query_one("#replay-note", Static).update(Content("\n").join(told))
+            lines.append(_ending(moment, self._failure))
+        self.set_class(bool(lines), "noted")
+        self.query_one("#replay-note", Static).update(Content("\n").join(lines))
 
     def _go(self, place: int) -> None:
         if self._recording is None:
@@ -176,29 +171,26 @@ class ReplayScreen(AppScreen):
         if self._place == len(self.stops) - 1:
             self._pause()
         state = self._recording.state.at(self.stops[self._place].id)
-        self.query_one(EpisodePanes).show(state, "REPLAY")
+        self.panes.show(state, "REPLAY")
         self._note(state.moment)
-        self._show_line()
+        self._show_timeline()
 
-    def _show_line(self) -> None:
+    def _show_timeline(self) -> None:
         branches = len(self._recording.branches) if self._recording else 0
         branch = f"branch {self._branch + 1} of {branches}" if branches > 1 else ""
         self.query_one(Timeline).show(self.stops, self._place, Playback(self.playing, self._speed), branch)
 
-    def on_timeline_went(self, event: Timeline.Went) -> None:
-        """Go where the line was clicked."""
+    def on_timeline_went(self, message: Timeline.Went) -> None:
         self._pause()
-        self._go(event.place)
+        self._go(message.place)
 
     def on_story_picked(self, event: Story.Picked) -> None:
-        """Go to the turn that was clicked."""
         place = next((place for place, stop in enumerate(self.stops) if stop.id >= event.event_id), None)
         if place is not None:
             self._pause()
             self._go(place)
 
     def action_move(self, by: int) -> None:
-        """Go ``by`` turns on or back."""
         self._pause()
         self._go(self._place + by)
 
@@ -227,7 +219,7 @@ class ReplayScreen(AppScreen):
             self._go(self._failure.turn)
 
     def action_branch(self) -> None:
-        """Look at the next branch, from the same turn on."""
+        """Show the next branch at the same turn."""
         if self._recording is None:
             return
         branches = len(self._recording.branches)
@@ -239,24 +231,21 @@ class ReplayScreen(AppScreen):
         self._go(self._place)
 
     def action_play(self) -> None:
-        """Let it go on by itself, from the beginning where it is at its end; or hold it."""
+        """Play, from the beginning if at the end; or pause."""
         if self.playing:
             self._pause()
         elif len(self.stops) > 1:
             if self._place == len(self.stops) - 1:
                 self._go(0)
             self._timer = self.set_interval(1 / self._speed, self._advance)
-        self._show_line()
+        self._show_timeline()
 
     def action_pace(self, by: int) -> None:
-        """Faster or slower."""
-        beyond = [speed for speed in SPEEDS if (speed - self._speed) * by > 0]
-        if beyond:
-            self._speed = beyond[0] if by > 0 else beyond[-1]
-        if self._timer is not None:
-            self._timer.stop()
+        self._speed = next_pace(SPEEDS, self._speed, by)
+        if self.playing:
+            self._pause()
             self._timer = self.set_interval(1 / self._speed, self._advance)
-        self._show_line()
+        self._show_timeline()
 
     def _advance(self) -> None:
         self._go(self._place + 1)
@@ -267,12 +256,12 @@ class ReplayScreen(AppScreen):
             self._timer = None
 
     def _say(self, text: str) -> None:
-        """Answer a key that leads nowhere, until one goes on."""
+        """Show ``text`` until the next move."""
         self._said = text
         self._note(None)
 
     def action_teach(self) -> None:
-        """Make a rule of the turn that is looked at."""
+        """Make a rule of the turn that is shown."""
         moment = self._recording.state.moments[self.stops[self._place].id] if self._recording else EpisodeMoment()
         lesson = taught_step(moment, self._path)
         if lesson is None:
@@ -281,20 +270,7 @@ class ReplayScreen(AppScreen):
             self._pause()
             self.post_message(Teach(lesson))
 
-    def action_fold(self) -> None:
-        """Open all thoughts, or fold them."""
-        self.query_one(EpisodePanes).story.fold_all()
-
-    def action_pane(self, pane: Pane) -> None:
-        """Go to a region."""
-        self.query_one(EpisodePanes).turn_to(pane)
-
-    def action_next_pane(self) -> None:
-        """Go to the next region."""
-        self.query_one(EpisodePanes).turn_on()
-
     def action_leave(self) -> None:
-        """Back to where one came from."""
         self._pause()
         self.post_message(self.Left())
 
@@ -303,7 +279,7 @@ def _ending(moment: EpisodeMoment, failure: Failure | None) -> Content:
     ended = moment.ended
     if ended is None:
         return Content.styled("… The record ends here: the episode was interrupted, or goes on on another branch.", "$quiet")
-    turns = f"{ended.turns} turn{'' if ended.turns == 1 else 's'}"
+    turns = plural(ended.turns, "turn")
     why = printable(cut(" ".join((ended.message or ended.reason).split()), LONGEST))
     match ended.outcome:
         case "won":

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from tui.background import aside
+from tui.base_screen import in_thread
 from tui.runs.charts import StepsChart, SuccessChart
 from tui.runs.data import MARKS, EpisodeDigest, RunSnapshot, RunTask, read_digest
 from tui.runs.matrix import Matrix, legend
@@ -198,7 +198,7 @@ class RunView(Vertical, can_focus=True):
             return
         told, fault = None, ""
         try:
-            told = await aside(partial(read_digest, cell.record))
+            told = await in_thread(partial(read_digest, cell.record))
         except ConfigurationError as error:
             fault = str(error)
         self.query_one(TaskCard).show(cell, told, fault)

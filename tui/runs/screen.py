@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -14,10 +13,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import ContentSwitcher, Static
 
-from tui.leaving import LeavingScreen
+from tui.base_screen import AppScreen
 from tui.runs.charts import Chart, StepsChart, SuccessChart
 from tui.runs.data import FileStates, RunSnapshot, RunTask, UnreadableRun, file_states, pair_runs, read_run, run_folders
 from tui.runs.pair_view import PairView
@@ -52,7 +50,7 @@ KEYS = (
 """The keys of the three views as they are shown; each belongs to a widget of the view that its name begins with."""
 
 
-class RunsScreen(LeavingScreen):
+class RunsScreen(AppScreen):
     """Shows the runs in ``folder``, or the run that ``folder`` is.
 
     ``poll`` is the number of seconds between two looks at the disk; None: only when asked.
@@ -80,18 +78,6 @@ class RunsScreen(LeavingScreen):
         &.empty { #runs-heading, RunList, RunCard, #runs-charts { display: none; } #runs-none { display: block; } }
     }
     """
-
-    @dataclass
-    class OpenEpisode(Message):
-        """The replay of this record was asked for."""
-
-        path: Path
-
-    class OpenRules(Message):
-        """The rulebooks were asked for."""
-
-    class Left(Message):
-        """The person leaves this screen."""
 
     def __init__(self, folder: Path, *, poll: float | None = POLL) -> None:
         super().__init__()
@@ -136,8 +122,8 @@ class RunsScreen(LeavingScreen):
     async def _look(self) -> None:
         """Read what changed on disk, in a thread."""
         try:
-            folders = await self.aside(partial(run_folders, self._folder))
-            stamps = await self.aside(lambda: {path: file_states(path) for path in folders})
+            folders = await self.in_thread(partial(run_folders, self._folder))
+            stamps = await self.in_thread(lambda: {path: file_states(path) for path in folders})
         except ConfigurationError as error:
             self._none(str(error))
             return
@@ -148,7 +134,7 @@ class RunsScreen(LeavingScreen):
         if changed or (folders, self._alive()) != self._shown:
             self._show()
         for path in changed:
-            self._found[path] = await self.aside(partial(read_run, path))
+            self._found[path] = await self.in_thread(partial(read_run, path))
             self._show()
         if not self._seen and folders == (self._folder,) and isinstance(self._found[self._folder], RunSnapshot):
             self._turn_to(self._folder)
@@ -256,7 +242,7 @@ class RunsScreen(LeavingScreen):
 
     def _replay(self, cell: RunTask) -> None:
         if cell.record is not None:
-            self.post_message(self.OpenEpisode(cell.record))
+            self.post_message(self.OpenReplay(cell.record))
         else:
             self._say("This task has not been played yet: there is nothing to replay.")
 

@@ -14,7 +14,7 @@ from tests.tui.screen import game, press, screen_text, showing, type_in, until, 
 from tui.desk.rule_dialog import RuleDialog
 from tui.desk.teaching import TaughtStep, taught_step
 from tui.desk.witnesses import FoundWitness, find_witnesses
-from tui.episode.state import Moment
+from tui.episode.state import EpisodeMoment
 from tui.play.screen import PlayScreen
 from tui.replay.screen import ReplayScreen
 from tui.runs.data import recorded_play
@@ -95,4 +95,4 @@ def test_a_lesson_offers_a_check_that_can_be_read(command: str, check: str) -> N
 
 
 def test_there_is_no_lesson_before_a_command() -> None:
-    assert taught_step(Moment(), None) is None
+    assert taught_step(EpisodeMoment(), None) is None

@@ -11,7 +11,7 @@ from agent.evaluation.analysis.par import Par
 from tests.tui.episode.pane import Alone, after, started, step, text
 from tui.episode.ending import Ending
 from tui.episode.state import ViewState
-from tui.race.finish import RaceEnding, RaceResult, faster, verdict
+from tui.race.ending import RaceEnding, RaceResult, faster, verdict
 from tui.widgets.bars import Bar, bars
 
 pytestmark = pytest.mark.anyio

@@ -21,7 +21,8 @@ from tui.home.recent import RecentChoices, load_recent, record_files, save_recen
 from tui.home.screen import HomeScreen
 from tui.home.task_list import GameList
 from tui.home.who import PlayerPanel
-from tui.play.game import GameConfig, play_game
+from tui.play.game import GameConfig
+from tui.play.plain import play_game
 from worlds.paths import state_folder
 from worlds.registry import make_world
 

@@ -27,7 +27,8 @@ from tui.home.recent import (
     save_recent,
     settings_for,
 )
-from tui.play.game import GameConfig, play_game
+from tui.play.game import GameConfig
+from tui.play.plain import play_game
 from worlds.errors import ConfigurationError, HousequestError
 from worlds.paths import state_folder
 from worlds.registry import make_world

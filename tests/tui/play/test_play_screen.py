@@ -52,7 +52,7 @@ def on(app: HousequestApp) -> PlayScreen:
 
 
 def turns(app: HousequestApp) -> list[str]:
-    return [entry.command or "" for entry in on(app).situation.state.moment.story]
+    return [entry.command or "" for entry in on(app).play_state.state.moment.story]
 
 
 async def proposed(pilot: Pilot[Any], turn: int) -> str:
@@ -60,7 +60,7 @@ async def proposed(pilot: Pilot[Any], turn: int) -> str:
     app = pilot.app
     assert isinstance(app, HousequestApp)
     await until(pilot, lambda: waiting(app) == "verdict" and len(turns(app)) == turn - 1)
-    return on(app).situation.state.moment.proposal or ""
+    return on(app).play_state.state.moment.proposal or ""
 
 
 def records(pattern: str = "*.jsonl*") -> list[Path]:
@@ -194,7 +194,7 @@ async def test_an_endpoint_that_is_down_is_tried_again_and_then_changed(server: 
         await until(pilot, lambda: waiting(app) == "failed")
         assert "127.0.0.1:9" in screen_text(app)
         await press(pilot, "r")
-        await until(pilot, lambda: on(app).situation.state.assisted)
+        await until(pilot, lambda: on(app).play_state.state.assisted)
         await until(pilot, lambda: waiting(app) == "failed")
         await press(pilot, "m")
         await until(pilot, lambda: isinstance(app.screen, PickDialog))
@@ -349,7 +349,7 @@ async def test_a_person_alone_wins_by_hand() -> None:
             await type_in(pilot, command)
             await until(pilot, lambda turn=turn: len(turns(app)) == turn and waiting(app) in {"turn", "over"})
         assert waiting(app) == "over"
-        assert not on(app).situation.state.assisted
+        assert not on(app).play_state.state.assisted
         assert not app.screen.query_one(CommandLine).has_focus_within
 
 

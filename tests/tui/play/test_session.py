@@ -119,7 +119,7 @@ def test_a_step_is_proposed_and_accepted_edited_or_asked_for_again(server: Serve
         await table.proposed(2)
         session.play("inventory")
         await table.proposed(3)
-        session.again()
+        session.ask_again()
         await table.until(lambda: table.did()[-1] == "again")
         await table.proposed(3)
         session.hint("look into the fridge")
@@ -129,14 +129,14 @@ def test_a_step_is_proposed_and_accepted_edited_or_asked_for_again(server: Serve
         assert table.did() == ["replace inventory", "again", "again look into the fridge"]
         assert "look into the fridge" in server.requests[-1].text
 
-    at_a_table(test, game(agent="react", model=server.model()), seat="step")
+    at_a_table(test, game(agent="react", model=server.model()), mode="step")
 
 
 def test_a_person_takes_over_and_hands_back() -> None:
     async def test(table: Table) -> None:
         session = table.session
         await table.proposed(1)
-        session.sit("you")
+        session.set_mode("you")
         await table.waits("turn")
         assert session.status.possible is not None
         session.play("inventory")
@@ -144,20 +144,20 @@ def test_a_person_takes_over_and_hands_back() -> None:
         await table.waits("turn")
         session.play("look")
         await table.until(lambda: table.state.moment.turn == 2)
-        session.sit("step")
+        session.set_mode("step")
         await table.proposed(3)
         assert table.commands() == ["inventory", "look"]
-        session.sit("watch")
+        session.set_mode("watch")
         await table.waits("over")
         assert table.state.assisted
 
-    at_a_table(test, game(), seat="step")
+    at_a_table(test, game(), mode="step")
 
 
 def test_taking_over_calls_off_what_the_agent_is_deciding(server: Server) -> None:
     async def test(table: Table) -> None:
         await table.until(lambda: server.requests)
-        table.session.sit("you")
+        table.session.set_mode("you")
         await table.waits("turn")
         table.session.play("look")
         await table.until(lambda: table.state.moment.turn == 1)
@@ -175,12 +175,12 @@ def test_escape_calls_off_and_waits_and_the_prompt_is_then_the_same(server: Serv
         await table.until(lambda: len(server.requests) == 2)
         table.session.interrupt()
         await table.waits("paused")
-        assert table.session.status.seat == "step"
+        assert table.session.status.mode == "step"
         table.session.proceed()
         await table.proposed(2)
         assert server.requests[1].raw == server.requests[2].raw
 
-    at_a_table(test, game(agent="react", model=server.model()), seat="step")
+    at_a_table(test, game(agent="react", model=server.model()), mode="step")
 
 
 async def hanging(recorded: object, policy: object) -> Any:
@@ -207,7 +207,7 @@ def test_after_a_rewind_the_same_is_asked_byte_for_byte(server: Server) -> None:
         assert first > 1
         assert asked[first : first + len(again)] == again
 
-    at_a_table(test, game(agent="reasoner-actor", model=server.model()), seat="step")
+    at_a_table(test, game(agent="reasoner-actor", model=server.model()), mode="step")
 
 
 def test_from_the_end_one_goes_back_and_the_branch_played_on_is_the_episode() -> None:
@@ -217,11 +217,11 @@ def test_from_the_end_one_goes_back_and_the_branch_played_on_is_the_episode() ->
         table.session.rewind(story[3].id)
         await table.waits("paused")
         assert table.state.moment.ended is None
-        table.session.sit("you")
+        table.session.set_mode("you")
         await table.waits("turn")
         table.session.play("inventory")
         await table.until(lambda: table.state.moment.turn == 5)
-        table.session.sit("watch")
+        table.session.set_mode("watch")
         await table.waits("over")
         assert table.state.branches == 2
 
@@ -250,7 +250,7 @@ def test_a_failed_model_is_tried_again_or_changed(server: Server) -> None:
         assert session.status.model == "openai:another"
         assert server.requests[-1].body["model"] == "another"
 
-    at_a_table(test, game(agent="react", model=server.model()), seat="step")
+    at_a_table(test, game(agent="react", model=server.model()), mode="step")
 
 
 def test_a_hint_given_while_the_agent_decides_goes_with_its_next_turn(server: Server) -> None:
@@ -272,7 +272,7 @@ def test_a_hint_given_while_the_agent_decides_goes_with_its_next_turn(server: Se
         return await answer(recorded, policy)
 
     server.behave(held)
-    at_a_table(test, game(agent="react", model=server.model()), seat="step")
+    at_a_table(test, game(agent="react", model=server.model()), mode="step")
 
 
 @pytest.mark.parametrize("ticks", range(5))
@@ -300,7 +300,7 @@ def test_leaving_in_the_middle_of_a_call_keeps_a_record_that_is_taken_up_again(s
         await table.until(lambda: len(server.requests) > asked)
 
     played = game(agent="reasoner-actor", model=server.model())
-    at_a_table(begin, played, seat="step")
+    at_a_table(begin, played, mode="step")
     part = next(record for record in records() if record.name.endswith(".jsonl.part"))
     left = replayed(read_episode(part))
     assert left.moment.turn >= 3
@@ -309,12 +309,12 @@ def test_leaving_in_the_middle_of_a_call_keeps_a_record_that_is_taken_up_again(s
     async def go_on(table: Table) -> None:
         await table.waits("verdict")
         assert table.state.moment.story[:3] == left.moment.story[:3]
-        table.session.sit("watch")
+        table.session.set_mode("watch")
         await table.waits("over")
         assert table.state.moment.ended is not None
         assert table.state.moment.ended.outcome == "won"
 
-    at_a_table(go_on, played, seat="step", resume=part)
+    at_a_table(go_on, played, mode="step", resume=part)
     assert not part.exists()
     assert isinstance(list(read_episode(part.with_name(part.name.removesuffix(".part"))))[-1].body, Ended)
 

@@ -10,8 +10,8 @@ import pytest
 from agent.episodes.events import Ended, Event, Failed, Proposed, Started, Stepped
 from tests.tui.screen import COIN, game
 from tui.episode.state import ViewState, replayed
-from tui.play.keys import KEYS
-from tui.play.situation import PlayState
+from tui.play.screen import KEYS
+from tui.play.state import PlayState
 from tui.play.status import PlayMode, SessionStatus, Waiting
 
 AGENTS = ("react", "expert", "human")
@@ -56,7 +56,7 @@ def test_each_key_holds_or_says_why_not(agent: str, waiting: Waiting, seat: Play
     cursors = (None, 0, 1) if state.moments else (None,)
     for cursor in cursors:
         here = PlayState(game(COIN, agent), status, state, cursor)
-        cue = here.cue()
+        cue = here.prompt()
         held = [key.action.removeprefix("screen.").partition("(")[0] for key in cue.keys]
         assert cue.text or not state.moments
         # What the prompt offers holds.
@@ -72,4 +72,4 @@ def test_the_ending_is_told() -> None:
         ended = Ended(outcome=outcome, reason="out", turns=2, steps=2, refused=1)
         moment = replace(state.moment, ended=ended)
         here = PlayState(game(COIN), SessionStatus("watch", "over"), replace(state, moment=moment))
-        assert said in here.cue().text
+        assert said in here.prompt().text

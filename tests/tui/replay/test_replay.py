@@ -13,7 +13,7 @@ from tests.tui.screen import SIZES, screen_text, showing, until
 from tui.app import HousequestApp
 from tui.episode.story import Story
 from tui.replay.screen import ReplayScreen
-from tui.replay.scrub import Timeline
+from tui.replay.timeline import Timeline
 
 pytestmark = pytest.mark.anyio
 
