@@ -14,9 +14,9 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from tui.base_screen import AppScreen
 from tui.desk.books import FIRST, BookSummary, OpenBook, list_books, open_book
 from tui.dialogs import PickDialog
-from tui.base_screen import AppScreen
 from tui.widgets.keybar import KeyBar
 from tui.widgets.lines import flat
 from worlds.errors import HousequestError
@@ -66,9 +66,6 @@ class BooksScreen(AppScreen):
         def __init__(self, opened: OpenBook) -> None:
             super().__init__()
             self.opened = opened
-
-    class Left(Message):
-        """The person leaves this screen."""
 
     def __init__(self, books: Callable[[], Sequence[BookSummary]] = list_books) -> None:
         super().__init__()

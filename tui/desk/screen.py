@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -18,6 +18,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from knowledge.rulebook import Rulebook
 from knowledge.rules import Rule, Verdict
+from tui.base_screen import AppScreen
 from tui.desk.checking import CheckProgress, RuleCheck
 from tui.desk.draft import Draft, DraftFault
 from tui.desk.filter_bar import FilterBar, FilterPart
@@ -27,10 +28,9 @@ from tui.desk.rule_text import taken_back
 from tui.desk.rule_view import RulePair, RuleView
 from tui.desk.state import Desk, RuleFilter, SavedDesk
 from tui.desk.witnesses import FoundWitness, Witness, find_witnesses
-from tui.base_screen import AppScreen
 from tui.runs.data import recorded_play
 from tui.widgets.keybar import KeyBar
-from tui.widgets.lines import path_end, flat
+from tui.widgets.lines import flat, path_end
 from worlds.errors import HousequestError
 
 WIDE = 104
@@ -91,16 +91,6 @@ class DeskScreen(AppScreen):
         &.-wide #desk-list RuleView { width: 1fr; height: 1fr; }
     }
     """
-
-    @dataclass
-    class OpenStep(Message):
-        """The replay of this record, at this event, was asked for."""
-
-        path: Path
-        event: int
-
-    class Left(Message):
-        """The person leaves this screen."""
 
     class Went(Message):
         """A check has made progress."""
@@ -181,7 +171,7 @@ class DeskScreen(AppScreen):
     def _opened(self, message: RuleView.Opened) -> None:
         match message.witness:
             case FoundWitness(path=path, event=event):
-                self.post_message(self.OpenStep(path, event))
+                self.post_message(self.OpenReplay(path, event))
             case missing:
                 self._say(missing.reason)
 
