@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from agent.episodes.events import Judged, ModelCall, ParseFailed, Planned, Progressed, RulesShown, Thought
 from agent.models.base import Timing
+from knowledge.rules import Rule
 from worlds.base import Observation, Transition
 
 Memory = Any
@@ -45,14 +46,14 @@ class Turn:
 
     ``transitions`` are the commands that were really executed since it was last asked, whoever chose them; empty on the
     first turn and after a turn that was spent on an unreadable reply. ``number`` counts turns from 1. ``rules`` are all that
-    may be shown to a model by now; an agent tells which it shows (``RulesShown``), whether or not it has told of them before.
+    may be shown to a model by now; an agent reports those it shows (``RulesShown``), however often it shows them.
     """
 
     number: int
     left: int
     transitions: tuple[Transition, ...] = ()
     hints: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
     admissible: tuple[str, ...] | None = None
 
 

@@ -76,13 +76,13 @@ class FrozenRules(BaseModel):
         return tuple(rule.statement for rule in self.rules)
 
     @property
-    def choice(self) -> RuleBudget:
-        """The rules with their budget, to choose from."""
+    def offered(self) -> RuleBudget:
+        """The rules themselves, with their budget."""
         from knowledge.choosing import RuleBudget
         from knowledge.rules import Rule
 
         rules = (Rule(each.id, each.statement, each.kind, each.types, each.objects) for each in self.rules)
-        return RuleBudget(tuple(rules), self.budget or RULES_BUDGET)
+        return RuleBudget(tuple(rules), self.budget or RULES_BUDGET, self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +156,7 @@ def set_up(
         max_turns=settings.max_steps,
         seed=settings.seed or 0,
         model=portable_name(model) if model else None,
-        rules=rules.label if rules else None,
-        choice=rules.choice if rules else None,
+        rules=rules.offered if rules else None,
         habits=habits_label(settings.habits, world),
         settings=resolve_settings(agent, settings.settings_of(agent)),
         inline=world.inline,

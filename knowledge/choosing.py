@@ -1,7 +1,7 @@
-"""Which rules of a book an agent is told: those that matter for its task and for the moment, within a budget of tokens.
+"""Which rules of a book an agent is shown: those that matter for its task and its situation, within a budget of tokens.
 
-All of it follows from what the agent was told itself: the goal sentence, the task's type where that is granted, and what it has
-observed. What was told stays told, for prompts are only appended to; so the budget is that of a whole episode.
+Everything is chosen by what the agent itself was told: the goal sentence, the task's type where that is granted, and what it
+observed. Prompts only grow, so a rule that was shown stays, and the budget is for a whole episode.
 """
 
 from __future__ import annotations
@@ -16,125 +16,131 @@ from worlds.alfworld.text.goals import guess_goal, read_goal
 from worlds.household.belief import Belief, kind
 from worlds.household.goals import APPLIANCES, Goal
 
-BYTES = 4
-"""Bytes of UTF-8 that are taken for a token: near enough for English in any model's vocabulary."""
+BYTES_PER_TOKEN = 4
+"""Bytes of UTF-8 that are counted as one token: near enough for English in any model's vocabulary."""
 
-KEPT = 0.25
-"""The share of the budget that is kept at most for rules about what is yet to come up."""
+RESERVED = 0.25
+"""The largest share of the budget that is reserved for rules about things that may still come up."""
 
 _DASH = len("- \n")
 _WORDS = 3
-"""Words of a goal that may be one kind of thing, as in "desk lamp"."""
+"""Words of a goal that may name one kind of thing, as in "desk lamp"."""
 _LONGEST_GOAL = 1_000
 
 
 def tokens(statement: str) -> int:
-    """About how many tokens a rule costs where it is told, on a line of its own: a quarter of its bytes, rounded up."""
-    return -(-(len(statement.encode("utf-8", "replace")) + _DASH) // BYTES)
+    """About how many tokens a rule costs on a line of its own: a quarter of its bytes, rounded up."""
+    return -(-(len(statement.encode("utf-8", "replace")) + _DASH) // BYTES_PER_TOKEN)
 
 
 @dataclass(frozen=True, slots=True)
-class Concern:
-    """What a task is about, as far as its player was told: its type, None where it cannot be told, and kinds of thing."""
+class Topic:
+    """What a task is about, as far as its player was told: its type (None: unknown) and the kinds of thing it names."""
 
     type: str | None = None
     kinds: frozenset[str] = frozenset()
 
 
-def concern(goal: str, granted: str | None = None, belief: Belief | None = None) -> Concern:
-    """What the sentence ``goal`` is about; ``granted`` is the task's type where the player was told it.
+def topic_of(goal: str, granted: str | None = None, belief: Belief | None = None) -> Topic:
+    """The topic of the sentence ``goal``; ``granted`` is the task's type where the player was told it.
 
-    People's sentences are guessed at, as far as ``belief`` says what stands in the house.
+    A sentence in free words is guessed at, as far as ``belief`` says what stands in the house.
     """
     read = read_goal(goal) or (_guessed(goal, belief) if belief is not None else None)
-    return Concern(granted or (read.type if read else None), _named(goal) | _needed(read))
+    return Topic(granted or (read.type if read else None), _named(goal) | _needed(read))
 
 
 @dataclass(frozen=True, slots=True)
 class RuleBudget:
-    """The ``rules`` that may be told, in the order of their book, and the ``budget`` of tokens for all that are told."""
+    """The ``rules`` that may be shown, in the order of their book, and the ``budget`` of tokens for an episode.
+
+    ``budget`` None: all of them are shown. ``label`` names the book in records. Rules without an id come from no book: they are
+    always shown.
+    """
 
     rules: tuple[Rule, ...]
-    budget: int
+    budget: int | None = None
+    label: str | None = None
+
+    @classmethod
+    def of_statements(cls, statements: Iterable[str]) -> RuleBudget | None:
+        """Rules from no book, all of which are shown; None where there are none."""
+        rules = tuple(Rule("", statement) for statement in statements)
+        return cls(rules) if rules else None
 
     @property
     def cost(self) -> int:
         """About how many tokens all of the rules would be."""
         return sum(tokens(rule.statement) for rule in self.rules)
 
-    def about(self, task: Concern) -> Advice:
-        """Those that may matter in one episode: at once, the first first, and those that wait for what they are about."""
-        entries = [_Entry(place, rule.statement, tokens(rule.statement)) for place, rule in enumerate(self.rules)]
-        ranked = [(rank, entry) for entry in entries if (rank := _rank(self.rules[entry.place], task)) is not None]
-        ranked.sort(key=lambda found: (found[0], found[1].place))
-        waiting = [(_kinds(self.rules[entry.place]), entry) for entry in entries if _waits(self.rules[entry.place], task)]
-        return Advice(self.rules, self.budget, tuple(entry for _, entry in ranked), tuple(waiting))
+    def about(self, topic: Topic) -> RuleSelector:
+        """What is selected in an episode about ``topic``."""
+        ranked = sorted((rank, place) for place, rule in enumerate(self.rules) if (rank := _rank(rule, topic)) is not None)
+        waiting = ((place, _kinds(rule)) for place, rule in enumerate(self.rules) if _waits(rule, topic))
+        return RuleSelector(self, tuple(place for _, place in ranked), tuple(waiting))
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
-    place: int
-    statement: str
-    cost: int
+class RuleSelector:
+    """Selects rules in one episode; call ``next`` at each of its turns.
 
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """What there is to tell in one episode; ``next`` is asked at each of its turns.
-
-    Rules about the task's type or the things it names come first, then those about all tasks; where the type cannot be told,
-    those about some type come last. A rule about other things waits until one of them is held or at hand, for which a part of
-    the budget is kept. Where things lie matters for what the task names alone. What no longer fits is passed over.
+    Rules about the task's type or the things it names come first, then rules about all tasks; where the type is unknown,
+    rules about some type come last. A rule about other things waits until one of them is held or at hand, for which a part of
+    the budget is reserved. Where things lie matters only for what the task names. Rules that no longer fit are skipped.
+    ``first`` and ``waiting`` are places in the book.
     """
 
-    rules: tuple[Rule, ...]
-    budget: int
-    first: tuple[_Entry, ...]
-    waiting: tuple[tuple[frozenset[str], _Entry], ...]
+    offered: RuleBudget
+    first: tuple[int, ...]
+    waiting: tuple[tuple[int, frozenset[str]], ...]
 
-    @property
-    def kept(self) -> int:
-        """The tokens that are kept for rules which wait."""
-        return min(int(self.budget * KEPT), sum(entry.cost for _, entry in self.waiting))
-
-    def next(self, belief: Belief | None = None, told: Sequence[str] = ()) -> tuple[Rule, ...]:
-        """The rules to tell now, in the order of the book, to one who was ``told`` these statements before."""
-        seen, left, kept = set(told), self.budget - sum(map(tokens, told)), self.kept
+    def next(self, belief: Belief | None = None, shown: Sequence[Rule] = ()) -> tuple[Rule, ...]:
+        """The rules to show now, in the order of the book, after those that were ``shown`` before."""
+        rules, budget = self.offered.rules, self.offered.budget
+        limit = self.offered.cost if budget is None else budget
+        reserved = min(int(limit * RESERVED), sum(tokens(rules[place].statement) for place, _ in self.waiting))
+        seen = {rule.statement for rule in shown}
+        left = limit - sum(map(tokens, seen))
         near = _at_hand(belief) if belief is not None else frozenset[str]()
-        come_up = (entry for kinds, entry in self.waiting if not near.isdisjoint(kinds))
+        come_up = (place for place, kinds in self.waiting if not near.isdisjoint(kinds))
         chosen: list[int] = []
-        for entry, least in (*((entry, kept) for entry in self.first), *((entry, 0) for entry in come_up)):
-            if entry.statement not in seen and left - entry.cost >= least:
-                chosen.append(entry.place)
-                seen.add(entry.statement)
-                left -= entry.cost
-        return tuple(self.rules[place] for place in sorted(chosen))
+        for place, least in (*((place, reserved) for place in self.first), *((place, 0) for place in come_up)):
+            rule = rules[place]
+            cost = tokens(rule.statement)
+            fits = left - cost >= least or budget is None or not rule.id
+            if fits and rule.statement not in seen:
+                chosen.append(place)
+                seen.add(rule.statement)
+                left -= cost
+        return tuple(rules[place] for place in sorted(chosen))
 
 
-def _rank(rule: Rule, task: Concern) -> int | None:
-    """How soon a rule is told at the beginning: 0 first, None not yet or never."""
-    if not _of_type(rule, task) or not _of_things(rule, task):
+def _rank(rule: Rule, topic: Topic) -> int | None:
+    """How soon a rule is shown at the beginning: lowest first; None: not yet, or never."""
+    if not rule.id:
+        return -1
+    if not _of_type(rule, topic) or not _of_things(rule, topic):
         return None
-    if rule.types and task.type is None:
+    if rule.types and topic.type is None:
         return 2
     return 0 if rule.types or rule.objects else 1
 
 
-def _waits(rule: Rule, task: Concern) -> bool:
-    """Whether a rule is about something else than the task names, which may still come up in it."""
-    return rule.kind != "location" and _of_type(rule, task) and not _of_things(rule, task)
+def _waits(rule: Rule, topic: Topic) -> bool:
+    """Whether a rule is about something that the task does not name and that may still come up."""
+    return rule.kind != "location" and _of_type(rule, topic) and not _of_things(rule, topic)
 
 
-def _of_type(rule: Rule, task: Concern) -> bool:
-    """Whether a rule may be about tasks of this type; one names it whole, or by a word of it, as in ``heat``."""
-    if not rule.types or task.type is None:
+def _of_type(rule: Rule, topic: Topic) -> bool:
+    """Whether a rule may be about tasks of this type, which it names in full or by one word, such as ``heat``."""
+    if not rule.types or topic.type is None:
         return True
-    return not {task.type, *task.type.split("_")}.isdisjoint(rule.types)
+    return not {topic.type, *topic.type.split("_")}.isdisjoint(rule.types)
 
 
-def _of_things(rule: Rule, task: Concern) -> bool:
-    """Whether a rule is about a thing that the task names, or about none in particular."""
-    return not rule.objects or not task.kinds.isdisjoint(_kinds(rule))
+def _of_things(rule: Rule, topic: Topic) -> bool:
+    """Whether a rule is about a thing that the task names, or about nothing in particular."""
+    return not rule.objects or not topic.kinds.isdisjoint(_kinds(rule))
 
 
 def _kinds(rule: Rule) -> frozenset[str]:
@@ -154,14 +160,14 @@ def _at_hand(belief: Belief) -> frozenset[str]:
 
 
 def _named(goal: str) -> frozenset[str]:
-    """Whatever in a goal may be the name of a kind of thing, with and without a plural's ending."""
+    """Everything in a goal that may name a kind of thing, with and without a plural ending."""
     words = re.findall(r"[a-z]+", goal[:_LONGEST_GOAL].lower())
     runs = {_joined(words[at : at + size]) for at in range(len(words)) for size in range(1, _WORDS + 1)}
     return frozenset(form for run in runs for form in (run, run.removesuffix("s"), run.removesuffix("es")))
 
 
 def _needed(goal: Goal | None) -> frozenset[str]:
-    """The kinds of thing that a goal needs, also those that its sentence leaves out."""
+    """The kinds of thing that a goal needs, including those that its sentence leaves out."""
     if goal is None:
         return frozenset()
     appliance = APPLIANCES[goal.treatment] if goal.treatment else None

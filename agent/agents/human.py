@@ -27,6 +27,6 @@ class Human:
     async def decide(self, memory: None, turn: Turn, emit: Emitter) -> tuple[Decision, None]:
         del memory
         # Whoever watches an episode sees the rules that its agent is shown, and a person watches their own.
-        tell_rules(turn, (), emit)
+        tell_rules(turn.rules, (), emit)
         command = await self._question(turn)
         return (Leave("the player left") if command is None else Act(clean(command))), None

@@ -1,4 +1,4 @@
-"""Where an episode can be taken back to: what the loop and the agent knew between two turns, and the house as it was."""
+"""What an episode can be rewound to: the state of the loop and of the agent between two turns, with a copy of the env."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from worlds.base import Env, Transition
 from worlds.errors import Unsupported, WorldError, shown
 
 if TYPE_CHECKING:
+    from knowledge.rules import Rule
     from worlds.household.belief import Belief
 
 
 @dataclass(slots=True)
 class EpisodeState:
-    """Where an episode stands. It changes as the episode is played; what it holds is immutable, so a copy stays as it is.
+    """The state of an episode between two events; its values are immutable, so a shallow copy is a snapshot.
 
-    ``hints`` and ``untold`` are what the agent has yet to be told, ``rules`` all that it may show its model, and ``shown``
-    what of them it did; ``played`` every command that was executed, with its answer, and ``belief`` what is known by then,
-    where rules are chosen by it.
+    ``hints`` and ``unseen`` are hints and transitions that the agent has not been given yet, ``rules`` all that it may show its
+    model, ``reported`` the statements of those it did show; ``played`` is every executed command with its answer, ``belief``
+    what is known by then, where rules are selected by it.
     """
 
     memory: Memory = None
@@ -30,68 +31,62 @@ class EpisodeState:
     steps: int = 0
     refused: int = 0
     hints: tuple[str, ...] = ()
-    untold: tuple[Transition, ...] = ()
-    rules: tuple[str, ...] = ()
-    shown: tuple[str, ...] = ()
+    unseen: tuple[Transition, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    reported: tuple[str, ...] = ()
     played: tuple[Transition, ...] = ()
     belief: Belief | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Checkpoint:
-    stand: EpisodeState
+    state: EpisodeState
     env: Env | None
-    """A copy of the env; None where it has none to give, and the commands are played again."""
+    """A copy of the env; None where it cannot be copied, and the commands are played again."""
 
 
 class Checkpoints:
-    """The checkpoints of all branches of an episode, by the id of the event that ended the turn before, or ``Started``."""
+    """The checkpoints of all branches of an episode, by the id of the event that ended the turn before, or of ``Started``."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, _Checkpoint] = {}
+        self._saved: dict[int, _Checkpoint] = {}
 
     def __contains__(self, to: int) -> bool:
-        return to in self._kept
+        return to in self._saved
 
-    def keep(self, at: int, stand: EpisodeState, env: Env) -> None:
-        """Keep ``stand`` and a copy of ``env`` under the id ``at``, unless they are kept there."""
-        if at in self._kept:
+    def save(self, at: int, state: EpisodeState, env: Env) -> None:
+        """Save ``state`` and a copy of ``env`` under the id ``at``, unless that was done."""
+        if at in self._saved:
             return
         copied: Env | None = None
         with suppress(Unsupported):
             copied = env.copy()
-        self._kept[at] = _Checkpoint(copy(stand), copied)
+        self._saved[at] = _Checkpoint(copy(state), copied)
 
-    def stand(self, to: int) -> EpisodeState:
-        """Where the episode stood at ``to``, to go on from."""
-        return copy(self._kept[to].stand)
+    def state(self, to: int) -> EpisodeState:
+        """A copy of the state at ``to``."""
+        return copy(self._saved[to].state)
 
-    async def house(self, to: int, env: Env, *, inline: bool) -> Env:
-        """An env as it was at ``to``: a copy, which is the caller's to close, or ``env`` itself, played anew in a thread.
+    async def env(self, to: int, env: Env, *, inline: bool) -> Env:
+        """The env as it was at ``to``: a copy, which the caller closes, or ``env`` itself, replayed in a thread.
 
-        Raises ``WorldError`` where the same commands do not get the same answers.
+        Raises ``WorldError`` where the same commands get other answers.
         """
-        kept = self._kept[to]
-        if kept.env is None:
-            await asyncio.to_thread(_play_again, env, kept.stand.played)
+        saved = self._saved[to]
+        if saved.env is None:
+            await asyncio.to_thread(_replay, env, saved.state.played)
             return env
-        return kept.env.copy() if inline else await asyncio.to_thread(kept.env.copy)
-
-    def refusal(self, to: int) -> str:
-        """What a person is told who would go back to ``to``, where nothing is kept."""
-        return (
-            f"There is no way back to event {to}: give the id of the start, or of the end of a turn that another one followed."
-        )
+        return saved.env.copy() if inline else await asyncio.to_thread(saved.env.copy)
 
     def close(self) -> None:
-        """Give back the copies."""
-        for kept in self._kept.values():
-            if kept.env is not None:
-                kept.env.close()
-        self._kept.clear()
+        """Close the copies."""
+        for saved in self._saved.values():
+            if saved.env is not None:
+                saved.env.close()
+        self._saved.clear()
 
 
-def _play_again(env: Env, played: tuple[Transition, ...]) -> None:
+def _replay(env: Env, played: tuple[Transition, ...]) -> None:
     env.reset()
     for turn, transition in enumerate(played, 1):
         answer = env.step(transition.command).observation

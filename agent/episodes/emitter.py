@@ -1,8 +1,8 @@
-"""How what happens becomes events: each has the next id, and for parent the one that it follows."""
+"""Turns what happens into events: each gets the next id, and as parent the event that it follows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from agent.base import AgentEvent, Emitter
 from agent.episodes import events
@@ -11,11 +11,11 @@ from agent.models.base import Timing
 from agent.roles.base import clean
 
 EventListener = Callable[[Event | CallTiming], None]
-"""Is told what happens, as it happens."""
+"""Called with every event as it happens, and with the timing of a model call after its event."""
 
 
 class ListenerError(BaseException):
-    """The listener failed while the agent was talking: no ``Exception``, so that it is not taken for a fault of the agent's."""
+    """The listener failed while the agent decided. Not an ``Exception``, so that the agent is not blamed for it."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -23,10 +23,10 @@ class ListenerError(BaseException):
 
 
 class EventEmitter:
-    """Tells a listener what happens.
+    """Sends events to a listener.
 
-    ``last`` is the event that the next one follows; set it to an older one and a branch begins there. ``assisted``: a person
-    did something.
+    ``last`` is the id of the event that the next one follows; set it to an older one to begin a branch there. ``assisted``: a
+    person intervened.
     """
 
     def __init__(self, listener: EventListener) -> None:
@@ -35,8 +35,8 @@ class EventEmitter:
         self.last: int | None = None
         self.assisted = False
 
-    def tell(self, body: events.Body) -> int:
-        """Make ``body`` an event and return its id."""
+    def emit(self, body: events.Body) -> int:
+        """Make ``body`` an event, send it, and return its id."""
         event = Event(id=self._next_id, parent=self.last, body=body)
         self._next_id += 1
         self.last = event.id
@@ -44,40 +44,38 @@ class EventEmitter:
         return event.id
 
     def intervene(self, action: events.Action, text: str = "") -> None:
-        """Tell that a person did something."""
+        """Report that a person intervened."""
         self.assisted = True
-        self.tell(events.Intervened(action=action, text=clean(text)))
+        self.emit(events.Intervened(action=action, text=clean(text)))
 
-    def emit(self, body: AgentEvent, timing: Timing | None = None) -> None:
-        """Tell what an agent says, with the clock's side of it; an ``Emitter``."""
+    def from_agent(self, body: AgentEvent, timing: Timing | None = None) -> None:
+        """Send an event of the agent's, and the timing of its model call; an ``Emitter``."""
         try:
-            id = self.tell(body)
+            id = self.emit(body)
             if timing is not None:
                 self._listener(CallTiming(of=id, seconds=timing.seconds, attempts=timing.attempts, cached=timing.cached))
         except Exception as error:
             raise ListenerError(error) from error
 
 
-class Consulting:
-    """An ``Emitter`` that tells of each rule once, with its id: several prompts of an agent show the same rules.
+class RuleReporter:
+    """An ``Emitter`` that reports each rule once, since several prompts of an agent show the same rules.
 
-    ``shown`` grows by what is told. ``ids`` has those of rules that come from a book.
+    ``shown`` are the statements reported so far. Rules of a book are reported with their ids, apart from those of none.
     """
 
-    def __init__(self, emit: Emitter, shown: tuple[str, ...], ids: Mapping[str, str]) -> None:
+    def __init__(self, emit: Emitter, shown: tuple[str, ...]) -> None:
         self._emit = emit
-        self._ids = ids
         self.shown = shown
 
     def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None:
         if not isinstance(body, events.RulesShown):
             self._emit(body, timing)
             return
-        fresh = tuple(rule for rule in dict.fromkeys(body.rules) if rule not in self.shown)
-        self.shown += fresh
-        own = tuple(rule for rule in fresh if rule not in self._ids)
-        listed = tuple(rule for rule in fresh if rule in self._ids)
-        if own:
+        ids = body.ids or ("",) * len(body.rules)
+        fresh = {rule: id for rule, id in zip(body.rules, ids, strict=True) if rule not in self.shown}
+        self.shown += tuple(fresh)
+        if own := tuple(rule for rule, id in fresh.items() if not id):
             self._emit(events.RulesShown(rules=own))
-        if listed:
-            self._emit(events.RulesShown(rules=listed, ids=tuple(self._ids[rule] for rule in listed)))
+        if listed := {rule: id for rule, id in fresh.items() if id}:
+            self._emit(events.RulesShown(rules=tuple(listed), ids=tuple(listed.values())))

@@ -1,16 +1,19 @@
-"""How an episode ends: an outcome that unwinds the loop, and what breaks turned into one that names the boundary."""
+"""How an episode ends: an outcome that unwinds the loop, failures attributed to a boundary, work that can be interrupted."""
 
 from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from agent.episodes.events import Outcome
 from agent.roles.base import clean
 from worlds.errors import Boundary, HousequestError
+
+R = TypeVar("R")
 
 
 class EpisodeOver(Exception):
@@ -24,35 +27,26 @@ class EpisodeOver(Exception):
         self.message = message
 
 
-class attributed:
-    """Turns what breaks inside into the end of the episode, attributed to a boundary."""
-
-    def __init__(self, boundary: Boundary) -> None:
-        self.boundary: Boundary = boundary
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, EpisodeOver):
-            return
-        if isinstance(error, HousequestError):
-            raise EpisodeOver("error", "an error", error.boundary, clean(error.recorded)) from error
-        if isinstance(error, Exception):
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{Path(where.filename).name}:{where.lineno}"
-            message = f"{type(error).__name__} at {place}: {error}"
-            raise EpisodeOver("error", "a fault in the code", self.boundary, clean(message)) from error
-
-
-R = TypeVar("R")
+@contextmanager
+def attributed(boundary: Boundary) -> Generator[None, None, None]:
+    """Turn an error inside into ``EpisodeOver``, attributed to ``boundary`` unless the error names its own."""
+    try:
+        yield
+    except EpisodeOver:
+        raise
+    except HousequestError as error:
+        raise EpisodeOver("error", "an error", error.boundary, clean(error.recorded)) from error
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        message = f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {error}"
+        raise EpisodeOver("error", "a fault in the code", boundary, clean(message)) from error
 
 
 async def unless(interruption: Callable[[], Awaitable[None]], work: Callable[[], Awaitable[R]]) -> R | None:
-    """What ``work`` returns, or None once ``interruption`` returns, even where both do in the same breath.
+    """What ``work`` returns, or None once ``interruption`` returns, also where both return at once.
 
-    Whichever is left is cancelled and waited for. Raises what either raises; of work that was called off, only what is no
-    ``Exception``, which is nobody's to swallow.
+    The other one is cancelled and waited for. Raises what either raises; of work that was interrupted only what is no
+    ``Exception``.
     """
     working = asyncio.create_task(_awaited(work))
     waiting = asyncio.create_task(_awaited(interruption))
@@ -73,9 +67,9 @@ async def unless(interruption: Callable[[], Awaitable[None]], work: Callable[[],
 
 
 async def wait_for_end(task: asyncio.Task[object]) -> None:
-    """Wait until ``task`` has ended, cancelled or not. Raises what it raised.
+    """Wait until ``task`` has ended, cancelled or not, and raise what it raised.
 
-    Awaited, its cancellation could not be told from one of whoever waits, which is theirs.
+    ``await task`` could not tell a cancelled task from a cancelled caller.
     """
     await asyncio.wait((task,))
     if not task.cancelled():

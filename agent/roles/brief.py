@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from agent.roles.observer import observed
 from agent.roles.story import numbered
+from knowledge.rules import Rule
 from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation, Transition
 from worlds.household.belief import Belief
@@ -93,10 +94,10 @@ def is_brief(prompt: str) -> bool:
     return prompt.startswith(("Goal:", "Plan:"))
 
 
-def planning(goal: str, belief: Belief, rules: Iterable[str], hints: Sequence[str], failed: Sequence[Sequence[str]]) -> str:
+def planning(goal: str, belief: Belief, rules: Iterable[Rule], hints: Sequence[str], failed: Sequence[Sequence[str]]) -> str:
     """The prompt of the reasoner. ``failed`` are plans that were carried out and did not win."""
     lines = [f"Goal: {_line(goal)}", f"Places: {' '.join(dict.fromkeys(one.kind for one in belief.receptacles))}"]
-    lines += [f"Rule: {_line(rule)}" for rule in about(goal, belief, rules)]
+    lines += [f"Rule: {_line(rule.statement)}" for rule in about(goal, belief, rules)]
     lines += [f"Hint: {_line(hint)}" for hint in hints[-MOST_HINTS:]]
     lines += [f"Failed: {'; '.join(steps)[:LONGEST_LINE]}" for steps in failed[-MOST_FAILED:]]
     return "\n".join(lines)
@@ -108,11 +109,11 @@ def acting(plan: Sequence[str], belief: Belief, tried: Sequence[str]) -> str:
     return f"Plan:\n{text}\n{observed(belief, text, tried)}"
 
 
-def about(goal: str, belief: Belief, rules: Iterable[str]) -> list[str]:
+def about(goal: str, belief: Belief, rules: Iterable[Rule]) -> list[Rule]:
     """The first few rules that name what the goal names, apart from furniture and everyday words: a rulebook is long."""
     furniture = {one.kind for one in belief.receptacles}
     wanted = _words(goal) - furniture
-    return [rule for rule in rules if not wanted.isdisjoint(_words(rule))][:MOST_RULES]
+    return [rule for rule in rules if not wanted.isdisjoint(_words(rule.statement))][:MOST_RULES]
 
 
 def _words(text: str) -> set[str]:

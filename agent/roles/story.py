@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from agent.base import Emitter, Grants, Turn
 from agent.episodes.events import RulesShown
 from agent.roles.base import load_prompt
+from knowledge.rules import Rule
 from worlds.base import Transition
 
 
@@ -31,7 +32,7 @@ def numbered_from(steps: Sequence[str], first: int) -> str:
     return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, first))
 
 
-def additions(turn: Turn, shown_rules: Sequence[str], grants: Grants, *, first: bool) -> str:
+def additions(turn: Turn, shown_rules: Sequence[Rule], grants: Grants, *, first: bool) -> str:
     """What this turn appends to a message: rules not shown before, the granted type, hints, granted commands."""
     prompt = load_prompt("additions")
     parts: list[str] = []
@@ -39,19 +40,19 @@ def additions(turn: Turn, shown_rules: Sequence[str], grants: Grants, *, first: 
         parts.append(prompt.render("type", type=grants.task_type))
     fresh = [rule for rule in turn.rules if rule not in shown_rules]
     if fresh:
-        parts.append(prompt.render("rules", rules="\n".join(f"- {rule}" for rule in fresh)))
+        parts.append(prompt.render("rules", rules="\n".join(f"- {rule.statement}" for rule in fresh)))
     parts += [prompt.render("hint", hint=hint) for hint in turn.hints]
     if turn.admissible is not None:
         parts.append(prompt.render("admissible", commands="\n".join(turn.admissible)))
     return "".join(f"\n\n{part}" for part in parts)
 
 
-def tell_rules(turn: Turn, shown_rules: Sequence[str], emit: Emitter) -> None:
-    """Tell which rules ``additions`` is about to show."""
-    if fresh := tuple(rule for rule in turn.rules if rule not in shown_rules):
-        emit(RulesShown(rules=fresh))
+def tell_rules(rules: Sequence[Rule], shown_rules: Sequence[Rule], emit: Emitter) -> None:
+    """Report those of ``rules`` that a prompt is about to show and that were not in it before."""
+    if fresh := [rule for rule in rules if rule not in shown_rules]:
+        emit(RulesShown(rules=tuple(rule.statement for rule in fresh), ids=tuple(rule.id for rule in fresh)))
 
 
-def rules_after(turn: Turn, shown_rules: tuple[str, ...]) -> tuple[str, ...]:
+def rules_after(turn: Turn, shown_rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """The rules that a role has been shown once this turn is told."""
     return (*shown_rules, *(rule for rule in turn.rules if rule not in shown_rules))

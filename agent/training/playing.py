@@ -42,11 +42,10 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the player is given besides the text: grants, rules at once, rules of a book as they matter, and a hint at first."""
+    """What the player is given besides the text: grants, rules, and a hint at first."""
 
     grants: frozenset[str] = frozenset()
-    rules: tuple[str, ...] = ()
-    book: RuleBudget | None = None
+    rules: RuleBudget | None = None
     hint: str = ""
 
 
@@ -64,7 +63,7 @@ class _Hinting(Unattended):
 def play(world: World, task: Task, model: Model, given: Given | None = None) -> Played:
     """Play ``task`` to its end as reasoner-actor."""
     given = given or Given()
-    terms = EpisodeConfig(world.engine, given.grants, rule_statements=given.rules, choice=given.book)
+    terms = EpisodeConfig(world.engine, given.grants, rules=given.rules)
     agent = make_agent("reasoner-actor", world=world, model=model)
     return _played(world, task, agent, terms, _Hinting(given.hint) if given.hint else None)
 

@@ -17,6 +17,7 @@ from agent.models.base import Model
 from agent.setup import read_rules
 from agent.training.corpus import EVALUATION_SEEDS
 from agent.training.playing import Given, play, summary
+from knowledge.choosing import RuleBudget
 from worlds.alfworld.houses.generated import GeneratedTasks
 from worlds.alfworld.houses.habits import counted
 from worlds.alfworld.houses.house import House
@@ -48,7 +49,7 @@ class Asked:
 
 def rules(model: Model, games: int) -> Iterable[dict[str, Any]]:
     """The figures of so many games of each habit, told each of ``TOLD``; ``steps`` counts lost games too."""
-    book = read_rules("learned").choice
+    book = read_rules("learned").offered
     for name, altered in HABITS.items():
         habits = counted()
         for thing, place in altered.items():
@@ -58,19 +59,20 @@ def rules(model: Model, games: int) -> Iterable[dict[str, Any]]:
         for told in TOLD:
             began = perf_counter()
             played = [
-                play(world, one.task, model, Given(book=book) if told == "learned" else Given(rules=_sentence(one, told)))
-                for one in asked
+                play(world, one.task, model, Given(rules=book if told == "learned" else _sentence(one, told))) for one in asked
             ]
             figures = summary(f"{name}, rules {told}", played, perf_counter() - began)
             yield figures | {"steps": round(fmean(game.steps for game in played), 2)}
 
 
-def _sentence(asked: Asked, told: str) -> tuple[str, ...]:
+def _sentence(asked: Asked, told: str) -> RuleBudget | None:
     """The one rule on where the thing lies, in words that were not trained on."""
     if told == "none":
-        return ()
+        return None
     wrong = Random(f"false {asked.task.number}").choice([place for place in _WRONG if place != asked.place])
-    return (f"In this house every {asked.thing} is kept in the {asked.place if told == 'true' else wrong}.",)
+    return RuleBudget.of_statements(
+        [f"In this house every {asked.thing} is kept in the {asked.place if told == 'true' else wrong}."]
+    )
 
 
 def asking(houses: GeneratedTasks, altered: Mapping[str, str]) -> Iterable[Asked]:

@@ -14,6 +14,7 @@ from agent.agents.registry import make_agent
 from agent.episodes.events import CallTiming, Ended, Event, ModelCall
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
+from knowledge.choosing import RuleBudget
 from tests.backends.lota import Lister
 from tests.backends.policy import Solver
 from tests.backends.server import Policy
@@ -88,7 +89,7 @@ def conversation(scene: Scene) -> str:
         if isinstance(event, Event) and isinstance(event.body, ModelCall | Ended):
             told.append(event.body)
 
-    terms = EpisodeConfig(world.engine, frozenset({"type"}), rule_statements=scene.rules)
+    terms = EpisodeConfig(world.engine, frozenset({"type"}), rules=RuleBudget.of_statements(scene.rules))
     asyncio.run(run_episode(world.open(world.task(scene.house)), player, terms, listen))
     return "\n".join(_written(body) for body in told)
 

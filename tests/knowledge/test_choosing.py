@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.choosing import Concern, RuleBudget, concern, tokens
+from knowledge.choosing import RuleBudget, Topic, tokens, topic_of
 from knowledge.rules import Rule
 from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation
@@ -32,19 +32,15 @@ def ids(rules: tuple[Rule, ...]) -> list[str]:
     return [rule.id for rule in rules]
 
 
-def told(*rules: Rule) -> tuple[str, ...]:
-    return tuple(rule.statement for rule in rules)
-
-
 def test_at_the_beginning_those_for_the_task_are_told() -> None:
-    task = concern(HOT_EGG)
+    task = topic_of(HOT_EGG)
     assert (task.type, {"egg", "garbagecan", "microwave"} <= task.kinds) == ("pick_heat_then_place_in_recep", True)
     assert ids(RuleBudget(BOOK, 1_000).about(task).next(KITCHEN)) == ["general", "heating", "eggs"]
 
 
 def test_a_rule_waits_until_its_thing_is_at_hand() -> None:
-    choice, task = RuleBudget(BOOK, 1_000), concern(HOT_EGG)
-    before = told(*choice.about(task).next(KITCHEN))
+    choice, task = RuleBudget(BOOK, 1_000), topic_of(HOT_EGG)
+    before = choice.about(task).next(KITCHEN)
     assert choice.about(task).next(KITCHEN, before) == ()
     cabinet = update(KITCHEN, "go to cabinet 1", Observation("You arrive at cabinet 1. The cabinet 1 is closed."))
     assert ids(choice.about(task).next(cabinet, before)) == ["cabinets"]
@@ -52,7 +48,7 @@ def test_a_rule_waits_until_its_thing_is_at_hand() -> None:
         cabinet, "open cabinet 1", Observation("You open the cabinet 1. The cabinet 1 is open. In it, you see a mug 1.")
     )
     # Where mugs lie matters to nobody who seeks an egg.
-    assert choice.about(task).next(opened, (*before, CABINETS.statement)) == ()
+    assert choice.about(task).next(opened, (*before, CABINETS)) == ()
     holding = replace(KITCHEN, held="butterknife 1")
     assert ids(choice.about(task).next(holding, before)) == ["knives"]
 
@@ -69,16 +65,16 @@ def test_a_rule_waits_until_its_thing_is_at_hand() -> None:
     ],
 )
 def test_the_type_is_read_off_the_goal_or_granted(goal: str, granted: str | None, kind: str | None) -> None:
-    assert concern(goal, granted, KITCHEN).type == kind
+    assert topic_of(goal, granted, KITCHEN).type == kind
 
 
 def test_a_people_s_sentence_names_things_too() -> None:
-    assert {"desklamp", "book", "books"} <= concern("Read the books by the desk lamp", None, KITCHEN).kinds
-    assert "fridge" in concern("Throw a chilled egg in the trash can", None, KITCHEN).kinds
+    assert {"desklamp", "book", "books"} <= topic_of("Read the books by the desk lamp", None, KITCHEN).kinds
+    assert "fridge" in topic_of("Throw a chilled egg in the trash can", None, KITCHEN).kinds
 
 
 def test_where_the_type_cannot_be_told_rules_about_types_come_last() -> None:
-    task = concern("do something with the microwave")
+    task = topic_of("do something with the microwave")
     assert ids(RuleBudget(BOOK, 1_000).about(task).next()) == ["general", "heating", "cooling"]
     short = RuleBudget(BOOK, tokens(GENERAL.statement) + 1)
     assert ids(short.about(task).next()) == []  # a part is kept for what waits
@@ -88,11 +84,11 @@ def test_where_the_type_cannot_be_told_rules_about_types_come_last() -> None:
 def test_a_part_of_the_budget_is_kept_for_what_comes_up() -> None:
     general = tuple(Rule(f"g{number}", f"General rule number {number} is this.") for number in range(30))
     choice = RuleBudget((*general, CABINETS), 100)
-    first = choice.about(Concern()).next(KITCHEN)
+    first = choice.about(Topic()).next(KITCHEN)
     cost = sum(tokens(rule.statement) for rule in first)
     assert 100 - tokens(CABINETS.statement) - tokens(general[-1].statement) < cost <= 100 - tokens(CABINETS.statement)
     at = update(KITCHEN, "go to cabinet 1", Observation("You arrive at cabinet 1. The cabinet 1 is closed."))
-    assert choice.about(Concern()).next(at, told(*first)) == (CABINETS,)
+    assert choice.about(Topic()).next(at, first) == (CABINETS,)
 
 
 _WORDS = st.sampled_from(["egg", "mug", "cabinet", "fridge", "heat", "cool", ""])
@@ -114,14 +110,15 @@ _BELIEFS = st.sampled_from([None, KITCHEN, replace(KITCHEN, at="cabinet 1"), rep
 def test_the_budget_holds_and_nothing_is_told_twice(
     rules: list[Rule], budget: int, goal: str, beliefs: list[Belief | None]
 ) -> None:
-    choice, task = RuleBudget(tuple(rules), budget), concern(goal)
-    said: tuple[str, ...] = ()
+    choice, task = RuleBudget(tuple(rules), budget), topic_of(goal)
+    said: tuple[Rule, ...] = ()
     for belief in beliefs:
         chosen = choice.about(task).next(belief, said)
         assert chosen == choice.about(task).next(belief, said)
-        said += told(*chosen)
-    assert len(set(said)) == len(said)
-    assert sum(map(tokens, said)) <= budget
+        said += chosen
+    statements = [rule.statement for rule in said]
+    assert len(set(statements)) == len(statements)
+    assert sum(map(tokens, statements)) <= budget
 
 
 def test_a_token_is_four_bytes() -> None:

@@ -57,18 +57,18 @@ def unheard(settings: Settings, plan: RunSpec) -> list[str]:
 
 def about_rules(plan: RunSpec) -> list[str]:
     """How many rules an episode may be told, and about how many tokens they are."""
-    from knowledge.choosing import concern, tokens
+    from knowledge.choosing import tokens, topic_of
 
     if plan.config.rules is None:
         return []
-    file, choice, granted = plan.config.rules.file, plan.config.rules.choice, "type" in plan.config.grants
+    file, offered, granted = plan.config.rules.file, plan.config.rules.offered, "type" in plan.config.grants
     # Many tasks are about the same, and only the fewest and the most are told.
-    concerns = {concern(task.goal, task.type if granted else None) for task in plan.selection.tasks}
-    first = [choice.about(each).next() for each in concerns]
+    topics = {topic_of(task.goal, task.type if granted else None) for task in plan.selection.tasks}
+    first = [offered.about(each).next() for each in topics]
     numbers, costs = map(len, first), (sum(tokens(rule.statement) for rule in chosen) for chosen in first)
     return [
-        f"Rules: {len(choice.rules)} accepted in {file}, about {choice.cost:,} tokens; an episode is told those that "
-        f"matter, at most about {choice.budget:,} tokens.",
+        f"Rules: {len(offered.rules)} accepted in {file}, about {offered.cost:,} tokens; an episode is told those that "
+        f"matter, at most about {offered.budget or offered.cost:,} tokens.",
         f"By its goal an episode begins with {_spread(numbers)} of them, about {_spread(costs)} tokens.",
     ]
 

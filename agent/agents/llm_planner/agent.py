@@ -135,7 +135,7 @@ class LlmPlanner:
         again = memory.revision >= 0
         request = self._request(memory, turn)
         sampling = replace(self._sampling, bias=await self._bias(memory))
-        tell_rules(turn, (), emit)
+        tell_rules(turn.rules, (), emit)
         answer = await ask(LLM_PLANNER, self._model, (self._system,), request, emit, sampling)
         memory = replace(memory, asked=memory.asked + again)
         if answer.value is None:

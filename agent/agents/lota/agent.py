@@ -21,6 +21,7 @@ from agent.skills.fixed import fixed_skills
 from agent.skills.shown import skills_of
 from agent.skills.skill import Skill
 from knowledge.examples import Example
+from knowledge.rules import Rule
 from worlds.alfworld.data.counts import load_counts
 from worlds.base import Observation
 from worlds.errors import Unsupported
@@ -48,7 +49,7 @@ class LotaMemory:
     selected: int = 0
     failure: str | None = None
     hints: tuple[str, ...] = ()
-    shown_rules: tuple[str, ...] = ()
+    shown_rules: tuple[Rule, ...] = ()
 
 
 class Lota:
@@ -127,7 +128,7 @@ class Lota:
         first = memory.selected == 0
         added = additions(told, memory.shown_rules, memory.grants, first=first)
         text = await self._opening(memory, added) if first else self._next(memory, added)
-        tell_rules(turn, memory.shown_rules, emit)
+        tell_rules(turn.rules, memory.shown_rules, emit)
         answer = await selector.select(memory.conversation, text, self._possible(memory, turn), emit)
         memory = replace(
             memory,

@@ -29,6 +29,7 @@ from agent.skills import facts
 from agent.skills.controller import Controller, Done, Execute, Pursuit
 from agent.skills.shown import skills_of
 from knowledge.examples import Example
+from knowledge.rules import Rule
 from worlds.base import Observation, Transition
 
 NOTHING_YET = "none yet"
@@ -56,7 +57,7 @@ class Minds:
     """One role's side of the memory: its conversation, and the rules it was shown in it."""
 
     conversation: Conversation
-    shown_rules: tuple[str, ...] = ()
+    shown_rules: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ class Opex:
         first = len(memory.planner.conversation) == 1
         text = await self._task(memory) if first else self._review(memory, reason)
         text += additions(turn, memory.planner.shown_rules, memory.grants, first=first)
-        tell_rules(turn, memory.planner.shown_rules, emit)
+        tell_rules(turn.rules, memory.planner.shown_rules, emit)
         answer = await ask(PLANNER, self._model, memory.planner.conversation, text, emit, self._sampling)
         memory = replace(
             memory,
@@ -224,7 +225,7 @@ class Opex:
         first = len(memory.executor.conversation) == 1
         text = load_prompt("opex_executor").render("user", observation=description, **state)
         text += additions(turn, memory.executor.shown_rules, Grants(), first=first)
-        tell_rules(turn, memory.executor.shown_rules, emit)
+        tell_rules(turn.rules, memory.executor.shown_rules, emit)
         answer = await ask(EXECUTOR, self._model, memory.executor.conversation, text, emit, self._sampling)
         executor = Minds(answer.conversation, rules_after(turn, memory.executor.shown_rules))
         return answer.value, answer.reason, replace(memory, executor=executor, unseen=())

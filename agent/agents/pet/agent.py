@@ -201,7 +201,7 @@ class Pet:
         # The nearest comes last, right before the question.
         text = question(memory.goal, [Shot(example.goal, subtasks(example)) for example in reversed(examples)])
         text += additions(replace(turn, admissible=None), (), memory.grants, first=True)
-        tell_rules(turn, (), emit)
+        tell_rules(turn.rules, (), emit)
         answer = await self._ask(SUBTASKS, text, emit)
         if answer.value is None:
             return ParseFailure(SUBTASKS.name, answer.reason), replace(memory, plan=())

@@ -10,6 +10,7 @@ from agent.episodes import events
 from agent.models.base import Message, Model
 from agent.roles.base import Conversation, Sampling, ask, load_prompt
 from agent.roles.story import additions, rules_after, tell_rules, told
+from knowledge.rules import Rule
 from worlds.base import Observation
 
 
@@ -21,7 +22,7 @@ class ReactMemory:
     opening: Observation
     grants: Grants
     conversation: Conversation
-    shown_rules: tuple[str, ...] = ()
+    shown_rules: tuple[Rule, ...] = ()
     last: str | None = None
 
 
@@ -48,7 +49,7 @@ class React:
         else:
             text = prompt.render("turn", observation=told(turn.transitions, own=memory.last))
         text += additions(turn, memory.shown_rules, memory.grants, first=first)
-        tell_rules(turn, memory.shown_rules, emit)
+        tell_rules(turn.rules, memory.shown_rules, emit)
         answer = await ask(REACT, self._model, memory.conversation, text, emit, self._sampling)
         memory = replace(memory, conversation=answer.conversation, shown_rules=rules_after(turn, memory.shown_rules), last=None)
         if answer.value is None:

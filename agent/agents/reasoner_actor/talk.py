@@ -16,6 +16,7 @@ from agent.models.base import Message, Model, Request
 from agent.roles import brief
 from agent.roles.base import Answer, Conversation, Sampling, ask, clean, load_prompt
 from agent.roles.story import additions, numbered, rules_after, tell_rules, told
+from knowledge.rules import Rule
 from worlds.base import Observation, Transition
 
 
@@ -24,7 +25,7 @@ class Minds:
     """One role's side of the memory: its conversation, and the rules it was shown."""
 
     conversation: Conversation
-    shown_rules: tuple[str, ...] = ()
+    shown_rules: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class Chat:
             plan = numbered(memory.plan) or "There is none yet."
             text = prompt.render("review", story=told(memory.unreviewed), plan=plan, reason=reason)
         text += additions(replace(turn, admissible=None), memory.reasoner.shown_rules, memory.grants, first=first)
-        tell_rules(turn, memory.reasoner.shown_rules, emit)
+        tell_rules(turn.rules, memory.reasoner.shown_rules, emit)
         answer = await ask(REASONER, self._model, memory.reasoner.conversation, text, emit, self._sampling)
         minds = Minds(answer.conversation, rules_after(turn, memory.reasoner.shown_rules))
         return answer, replace(memory, reasoner=minds)
@@ -132,7 +133,7 @@ class Chat:
         text = "\n\n".join(parts)
         if not again:
             text += additions(turn, memory.actor.shown_rules, memory.grants, first=first)
-            tell_rules(turn, memory.actor.shown_rules, emit)
+            tell_rules(turn.rules, memory.actor.shown_rules, emit)
         answer = await ask(ACTOR, self._model, memory.actor.conversation, text, emit, self._sampling)
         minds = Minds(answer.conversation, rules_after(turn, memory.actor.shown_rules))
         return answer, replace(memory, actor=minds, last=None)
@@ -162,8 +163,8 @@ class Brief:
         if memory.plan and not turn.hints:
             scene = replace(scene, failed=(*scene.failed, memory.plan))
         scene = replace(scene, hints=scene.hints + turn.hints)
-        if rules := brief.about(memory.goal, scene.belief, turn.rules):
-            emit(events.RulesShown(rules=tuple(rules)))
+        rules = brief.about(memory.goal, scene.belief, turn.rules)
+        tell_rules(rules, (), emit)
         text = brief.planning(memory.goal, scene.belief, rules, scene.hints, scene.failed)
         answer = await ask(REASONER, self._model, (), text, emit, self._sampling)
         return answer, replace(memory, scene=scene)

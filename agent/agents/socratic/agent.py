@@ -31,6 +31,7 @@ from agent.roles.shots import Shot, shot_of, without_navigation
 from agent.roles.story import additions, rules_after, tell_rules
 from agent.roles.subgoals import Subgoal, as_triple
 from agent.skills.controller import Execute
+from knowledge.rules import Rule
 from worlds.base import Observation
 
 Decomposition = Literal["questions", "chain-of-thought", "none"]
@@ -70,7 +71,7 @@ class SocraticMemory:
     advisor: Conversation
     shots: tuple[Shot, ...] = ()
     found: str | None = None
-    shown_rules: tuple[str, ...] = ()
+    shown_rules: tuple[Rule, ...] = ()
     retried: int = 0
     revision: int = -1
     asked: int = 0
@@ -147,7 +148,7 @@ class Socratic:
     async def _discover(self, memory: SocraticMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, SocraticMemory]:
         """What the decomposer finds out, by questions and answers or by a chain of thought."""
         text = self._decompose.render("task", goal=memory.goal) + _additions(turn, memory, first=True)
-        tell_rules(turn, memory.shown_rules, emit)
+        tell_rules(turn.rules, memory.shown_rules, emit)
         if self._use.decompose == "questions":
             asked = await ask(QUESTIONER, self._model, memory.decomposer, text, emit, self._sampling)
             role, reason, conversation = QUESTIONER.name, asked.reason, asked.conversation
@@ -213,7 +214,7 @@ class Socratic:
         self, memory: SocraticMemory, turn: Turn, text: str, reason: str, emit: Emitter
     ) -> tuple[Decision | None, SocraticMemory]:
         text += _additions(turn, memory, first=memory.revision < 0)
-        tell_rules(turn, memory.shown_rules, emit)
+        tell_rules(turn.rules, memory.shown_rules, emit)
         answer = await ask(SOCRATIC_PLANNER, self._model, memory.planner, text, emit, self._sampling)
         memory = replace(
             memory,

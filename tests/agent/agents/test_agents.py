@@ -18,6 +18,7 @@ from agent.episodes.overseer import Proceed, Unattended
 from agent.models.base import Message
 from agent.models.registry import make_model
 from agent.roles.base import spoken
+from knowledge.choosing import RuleBudget
 from worlds.errors import ConfigurationError
 from worlds.registry import make_world
 
@@ -48,7 +49,7 @@ def episode(
             return Proceed((hints[turn],) if hints and turn in hints else ())
 
     made = make_agent(agent, world=world, model=make_model(model), settings=settings or {})
-    terms = EpisodeConfig("scripted", grants, max_turns, rule_statements=rules)
+    terms = EpisodeConfig("scripted", grants, max_turns, rules=RuleBudget.of_statements(rules))
     asyncio.run(run_episode(world.open(world.task("demo:1")), made, terms, told.append, Hinting()))
     return [event for event in told if isinstance(event, Event)]
 

@@ -21,6 +21,8 @@ from agent.models.builtin.model import load_builtin
 from agent.models.registry import make_model
 from agent.roles import brief
 from agent.roles.reading import LONGEST_THOUGHT
+from knowledge.choosing import RuleBudget
+from knowledge.rules import Rule
 from tests.agent.models.builtin.tiny import write_tiny
 from worlds.base import Observation, Transition
 from worlds.registry import make_world
@@ -84,7 +86,7 @@ def episode(
     made = make_world(world)
     task = made.task("example:1" if world == "alfworld" else "demo:1")
     agent = make_agent("reasoner-actor", world=made, model=model, settings=settings)
-    terms = EpisodeConfig(made.engine, grants, max_turns, rule_statements=rules)
+    terms = EpisodeConfig(made.engine, grants, max_turns, rules=RuleBudget.of_statements(rules))
     asyncio.run(run_episode(made.open(task), agent, terms, told.append, Hinting()))
     return [event.body for event in told if isinstance(event, Event)]
 
@@ -116,7 +118,8 @@ def test_the_actor_is_told_the_plan_and_what_belief_makes_of_what_was_seen() -> 
 
 
 def test_the_reasoner_is_told_goal_places_rules_that_matter_hints_and_what_failed() -> None:
-    rules = ("Mugs are kept in the desk.", "A pen is kept in the cabinet.", "You carry one thing at a time.")
+    statements = ("Mugs are kept in the desk.", "A pen is kept in the cabinet.", "You carry one thing at a time.")
+    rules = [Rule("", statement) for statement in statements]
     text = brief.planning("put a mug in cabinet.", after().belief, rules, ("try the desk",), (PLAN,))
     assert text == (
         "Goal: put a mug in cabinet.\nPlaces: cabinet desk fridge\nRule: Mugs are kept in the desk.\nHint: try the desk\n"
@@ -125,7 +128,9 @@ def test_the_reasoner_is_told_goal_places_rules_that_matter_hints_and_what_faile
 
 
 def test_endless_words_are_cut() -> None:
-    text = brief.planning("mug " * 9_000, after().belief, ("mug " * 9_000,) * 99, ("x" * 90_000,) * 99, (PLAN * 99,) * 99)
+    text = brief.planning(
+        "mug " * 9_000, after().belief, (Rule("", "mug " * 9_000),) * 99, ("x" * 90_000,) * 99, (PLAN * 99,) * 99
+    )
     assert len(text) < 3_000
 
 

@@ -30,6 +30,7 @@ from agent.models.registry import make_model
 from agent.roles.base import ReplyError
 from agent.skills.fixed import fixed_skills
 from agent.skills.skill import Skill
+from knowledge.choosing import RuleBudget
 from tests.agent.agents import test_leaks as leaks
 from tests.agent.agents.test_agents import ended, prompts, steps
 from tests.agent.playing import one_of_each_type, play
@@ -300,7 +301,7 @@ def test_hints_and_rules_reach_the_prompt_once(world: World) -> None:
     model = Liking()
     player = make_agent("lota", world=world, model=model)
     told: list[Event | CallTiming] = []
-    terms = EpisodeConfig(world.engine, frozenset({"type"}), rule_statements=("Eggs lie in fridges.",))
+    terms = EpisodeConfig(world.engine, frozenset({"type"}), rules=RuleBudget.of_statements(("Eggs lie in fridges.",)))
     asyncio.run(run_episode(world.open(world.task("example:1")), player, terms, told.append))
     first, second, *_ = prompts([event for event in told if isinstance(event, Event)], "selector")
     assert "done.\nHuman: heat some egg and put it in diningtable.\n\nKind of task: pick_heat" in first[-1].content

@@ -25,6 +25,7 @@ from agent.models.base import Model
 from agent.models.registry import make_model
 from agent.roles.base import ReplyError
 from agent.skills.skill import Skill
+from knowledge.choosing import RuleBudget
 from tests.agent.agents.test_agents import ended, plans, prompts, steps
 from tests.agent.episodes.attending import Person
 from tests.agent.golden import Answering
@@ -49,7 +50,7 @@ def episode(
     world = make_world("alfworld")
     agent = make_agent("opex", world=world, model=model, settings=settings)
     told: list[Event | CallTiming] = []
-    terms = EpisodeConfig(world.engine, grants, max_turns, rule_statements=rules)
+    terms = EpisodeConfig(world.engine, grants, max_turns, rules=RuleBudget.of_statements(rules))
     listen = told.append
     if isinstance(overseer, Person):
         person = overseer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
@@ -53,8 +53,9 @@ def test_each_prompt_begins_with_the_one_before(world: World, agent: str, grants
     for house in HOUSES:
         model = Heard()
         player = make_agent(agent, world=world, model=model)
+        offered = (*(Rule("", statement) for statement in rules), *choice.rules)
         terms = EpisodeConfig(
-            engine=world.engine, model="heard", grants=grants, rules="own", rule_statements=rules, choice=choice
+            engine=world.engine, model="heard", grants=grants, rules=replace(choice, rules=offered, label="own")
         )
         asyncio.run(run_episode(world.open(world.task(house)), player, terms, lambda _: None))
         # Prompts are told apart by their system message: another one would be a role of its own, and so would show here.

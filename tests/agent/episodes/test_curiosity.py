@@ -7,9 +7,8 @@ import asyncio
 import pytest
 
 from agent.agents.registry import make_agent
-from agent.episodes import curiosity as whim
 from agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, branch
-from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.episodes.loop import EpisodeConfig, is_random_turn, random_command, run_episode
 from agent.models.registry import make_model
 from tests.backends.server import Server, serve
 from worlds.base import World
@@ -64,8 +63,8 @@ def test_it_plays_possible_commands_in_the_agents_stead_and_the_record_says_so(w
 
 
 def test_it_strikes_as_often_as_was_asked() -> None:
-    assert 250 < sum(whim.strikes(0.3, 0, "t", turn) for turn in range(1_000)) < 350
-    assert {whim.choose(("b", "a"), seed, "t", 1) for seed in range(20)} == {"a", "b"}
-    assert whim.choose((), 0, "t", 1) is None
+    assert 250 < sum(is_random_turn(0.3, 0, "t", turn) for turn in range(1_000)) < 350
+    assert {random_command(("b", "a"), seed, "t", 1) for seed in range(20)} == {"a", "b"}
+    assert random_command((), 0, "t", 1) is None
     with pytest.raises(Unsupported, match="--curiosity 0"):
-        whim.choose(None, 0, "t", 1)
+        random_command(None, 0, "t", 1)

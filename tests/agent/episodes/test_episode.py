@@ -39,7 +39,7 @@ class Reciter:
 
     async def decide(self, memory: int, turn: Turn, emit: Emitter) -> tuple[Decision, int]:
         self.turns.append(turn)
-        tell_rules(turn, (), emit)
+        tell_rules(turn.rules, (), emit)
         emit(events.Thought(role="reciter", text=f"number {memory}"))
         decision = self.decisions[memory]
         if isinstance(decision, Exception):

@@ -29,6 +29,7 @@ from agent.episodes.record import EpisodeRecorder, read_episode
 from agent.episodes.resume import resume_episode
 from agent.models.base import Model
 from agent.models.registry import make_model
+from knowledge.choosing import RuleBudget
 from tests.agent.agents.test_agents import FIRST, KEEP, WON, planned, react_script
 from tests.agent.episodes.attending import Back, Moody, Other, Person
 from tests.agent.episodes.test_episode import Reciter
@@ -59,7 +60,7 @@ class Setting:
 
     env: Callable[[], Env]
     agent: Callable[[Model | None, Question | None], Agent]
-    terms: EpisodeConfig = field(default_factory=lambda: EpisodeConfig("an engine", rule_statements=RULES))
+    terms: EpisodeConfig = field(default_factory=lambda: EpisodeConfig("an engine", rules=RuleBudget.of_statements(RULES)))
     person: Person | None = None
     model: Callable[[Person], Model] | None = None
     question: Question | None = None
@@ -182,7 +183,7 @@ def test_replies_that_cannot_be_read(house: World, name: str, every: int) -> Non
     setting = Setting(
         lambda: house.open(house.task("example:2")),
         agent(house, name),
-        EpisodeConfig("an engine", frozenset({"admissible", "type"}), 9, rule_statements=RULES),
+        EpisodeConfig("an engine", frozenset({"admissible", "type"}), 9, rules=RuleBudget.of_statements(RULES)),
         model=lambda _: Moody(rubbish_at_times),
     )
     lived = cut_everywhere(setting, every=every)
@@ -245,7 +246,7 @@ def test_a_person_who_does_everything(house: World, name: str, copied: bool, eve
         tired = range(9, 30 if name == "lota" else 13)
         return Moody(Solver(wrong_first_plan=True), tired, [n + 1 for n in BUSY.interrupts], told=lambda: len(person.heard))
 
-    terms = EpisodeConfig("an engine", max_turns=6, rule_statements=RULES, inline=copied)
+    terms = EpisodeConfig("an engine", max_turns=6, rules=RuleBudget.of_statements(RULES), inline=copied)
     lived = cut_everywhere(Setting(env, agent(house, name), terms, person, None if name == "expert" else moody), every=every)
     assert {"hint", "again", "replace", "play", "rewind", "interrupt", "model"} <= kinds(lived)
     # The expert calls no model, and is shown no rule.
@@ -349,7 +350,7 @@ def test_over_a_connection_each_request_is_made_once_and_byte_for_byte(
         setting = Setting(
             lambda: house.open(house.task("example:3")),
             agent(house, name),
-            EpisodeConfig("an engine", max_turns=5, rule_statements=RULES),
+            EpisodeConfig("an engine", max_turns=5, rules=RuleBudget.of_statements(RULES)),
             person if attended else None,
             lambda _: make_model(server.model()),
         )
@@ -400,7 +401,7 @@ def test_a_record_that_does_not_fit_is_refused_by_the_event(scripted: World, tmp
     other = replace(setting, env=lambda: scripted.open(scripted.task("demo:3")))
     assert "event 0 (started) task is 'demo/light' where 'demo/find' is recorded" in refused(other, recorded)
     assert "event 0 (started) model is None" not in refused(other, recorded)
-    without = replace(setting, terms=replace(setting.terms, rule_statements=()))
+    without = replace(setting, terms=replace(setting.terms, rules=None))
     assert "event 1 (consulted) there is another kind of event, called" in refused(
         without, recorded
     ) or "comes first" in refused(without, recorded)

@@ -16,6 +16,7 @@ from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Again, Change, Play, Proceed, Replace, Rewind, Stop
 from agent.models.base import Message
 from agent.models.registry import make_model
+from knowledge.choosing import RuleBudget
 from tests.agent.episodes.attending import Back, Moody, Other, Person
 from tests.agent.episodes.test_episode import Reciter, of_kind
 from tests.agent.playing import CHATTING, PLANNERS
@@ -41,7 +42,7 @@ def scripted() -> World:
 def attend(
     env: Env, agent: Agent, person: Person, *, max_turns: int = 50, inline: bool = True, rules: tuple[str, ...] = ()
 ) -> list[Event]:
-    terms = EpisodeConfig("an engine", max_turns=max_turns, inline=inline, rule_statements=rules)
+    terms = EpisodeConfig("an engine", max_turns=max_turns, inline=inline, rules=RuleBudget.of_statements(rules))
     ended = asyncio.run(run_episode(env, agent, terms, person.hear, person))
     told = list(person.heard)
     assert told[-1].body == ended
@@ -218,7 +219,7 @@ def test_the_next_request_after_a_rewind_is_the_first_sent_from_that_step(
         env = house.open(house.task("example:1"))
         player = make_agent(agent, world=house, model=model)
         try:
-            terms = EpisodeConfig("an engine", rule_statements=RULES)
+            terms = EpisodeConfig("an engine", rules=RuleBudget.of_statements(RULES))
             await run_episode(env if copied else Uncopied(env), player, terms, listen, person)
         finally:
             await model.aclose()
@@ -247,7 +248,7 @@ def test_rules_are_shown_once_a_branch_before_the_first_decision(scripted: World
     assert [event.body.kind for event in told[:5]] == ["started", "intervened", "stepped", "consulted", "thought"]
     # What a proposal was made from that does not stand is on a branch of its own.
     assert len(of_kind(told, "consulted")) == 3
-    assert all(turn.rules == RULES for turn in agent.turns)
+    assert all(tuple(rule.statement for rule in turn.rules) == RULES for turn in agent.turns)
     for one in (told[:9], told):
         assert len(of_kind(branch(one), "consulted")) == 1
 

@@ -20,6 +20,7 @@ from agent.models.registry import make_model
 from agent.models.scripted import load_script
 from agent.roles.brief import LONGEST_LINE
 from agent.setup import read_rules
+from knowledge.rules import Rule
 from tests.agent.episodes.attending import Moody
 from tests.backends.policy import Solver
 from worlds.base import Env, Task, World
@@ -56,7 +57,7 @@ def world() -> World:
 
 def terms(folder: Path, world: World) -> EpisodeConfig:
     (folder / "book.yaml").write_text(BOOK)
-    return EpisodeConfig(world.engine, max_turns=4, rules="book.yaml", choice=read_rules(str(folder / "book.yaml"), 500).choice)
+    return EpisodeConfig(world.engine, max_turns=4, rules=read_rules(str(folder / "book.yaml"), 500).offered)
 
 
 def script(folder: Path) -> Path:
@@ -96,8 +97,9 @@ def test_the_choice_is_an_event_and_comes_when_it_matters(tmp_path: Path, world:
 
 @pytest.mark.parametrize("name", ["react", "reasoner-actor", "opex", "llm-planner", "socratic", "pet", "lota", "builtin"])
 def test_a_rule_is_told_of_where_a_prompt_shows_it_and_nowhere_else(world: World, name: str) -> None:
-    given, choice = ("An egg is never blue.", "Sing before you act."), read_rules("human", 2_000).choice
-    every = (*given, *(rule.statement for rule in choice.rules))
+    given, choice = ("An egg is never blue.", "Sing before you act."), read_rules("human", 2_000).offered
+    offered = replace(choice, rules=(*(Rule("", statement) for statement in given), *choice.rules))
+    every = tuple(rule.statement for rule in offered.rules)
     model = make_model("builtin") if name == "builtin" else Moody(Solver())
     told, shown = set[str](), set[str]()
 
@@ -115,7 +117,7 @@ def test_a_rule_is_told_of_where_a_prompt_shows_it_and_nowhere_else(world: World
                 pass
 
     agent = make_agent("reasoner-actor" if name == "builtin" else name, world=world, model=model)
-    terms = EpisodeConfig(world.engine, max_turns=12, rule_statements=given, choice=choice)
+    terms = EpisodeConfig(world.engine, max_turns=12, rules=offered)
     asyncio.run(run_episode(world.open(world.task("example:1")), agent, terms, listen))
     assert "An egg is never blue." in told
     assert len(told) <= 4 if name == "builtin" else len(told) > 9
@@ -155,9 +157,7 @@ def test_a_resumed_episode_is_told_the_same_and_a_changed_book_is_refused(tmp_pa
     whole = asyncio.run(again(terms_before, second + 1))
     assert whole[0].id == second + 1
     (tmp_path / "book.yaml").write_text(BOOK.replace("opened first", "never opened"))
-    changed = EpisodeConfig(
-        world.engine, max_turns=4, rules="book.yaml", choice=read_rules(str(tmp_path / "book.yaml"), 500).choice
-    )
+    changed = EpisodeConfig(world.engine, max_turns=4, rules=read_rules(str(tmp_path / "book.yaml"), 500).offered)
     with pytest.raises(ConfigurationError, match="does not fit"):
         asyncio.run(again(changed, second + 1))
 

@@ -19,6 +19,7 @@ from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Accept, Again, Play, Proceed, Replace, Rewind, Unattended, Verdict
 from agent.episodes.record import EpisodeRecorder, read_episode
 from agent.models.registry import make_model
+from knowledge.choosing import RuleBudget
 from tui.episode.state import PERSON, CallTotals, EpisodeMoment, ViewState, apply, replayed
 from worlds.registry import make_world
 
@@ -87,7 +88,10 @@ def lived(reference: str, *, script: Path | None = None, meddled: bool = False, 
     model = make_model(f"scripted:{script}") if script else None
     agent = make_agent("react" if script else "expert", world=world, model=model)
     terms = EpisodeConfig(
-        world.engine, max_turns=max_turns, model="scripted:script.yaml" if script else None, rule_statements=("a rule",)
+        world.engine,
+        max_turns=max_turns,
+        model="scripted:script.yaml" if script else None,
+        rules=RuleBudget.of_statements(("a rule",)),
     )
     overseer = Meddler(live) if meddled else None
     asyncio.run(run_episode(world.open(world.task(reference)), agent, terms, live, overseer))
