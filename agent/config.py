@@ -127,12 +127,15 @@ class Settings(BaseModel):
         return {**self.agents.get(agent, {}), **self.set}
 
     def prices_of(self, model: str) -> Prices | None:
-        """The prices of ``model``: those of its whole name, else of its name without an address; None where none are set.
+        """The prices of ``model``: those of its whole name, else without its address, else without its options too.
 
-        The built-in model costs nothing.
+        None where none are set; the built-in model costs nothing.
         """
-        free = Prices(input=0, output=0) if model.partition(":")[0] == "builtin" else None
-        return self.prices.get(model) or self.prices.get(_ADDRESS.sub("", model)) or free
+        from agent.models.registry import is_free
+
+        served = _ADDRESS.sub("", model)
+        found = (self.prices.get(name) for name in (model, served, served.partition("?")[0]))
+        return next(filter(None, found), None) or (Prices(input=0, output=0) if is_free(model) else None)
 
 
 @dataclass(frozen=True, slots=True)

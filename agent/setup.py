@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -12,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from agent.config import RULES_BUDGET, Prices, Settings, world_of
 from agent.episodes.loop import EpisodeConfig
+from agent.models.registry import portable_name
 from knowledge.rules import Kind
 from worlds.base import Env, Task, World
-from worlds.paths import given_path
 
 if TYPE_CHECKING:
     from agent.agents.human import Question
@@ -186,40 +185,3 @@ def frozen_rules(book: Rulebook, rules: Iterable[Rule], budget: int, part: str =
 def habits_label(file: str | None, world: World) -> str | None:
     """The habits of ``file`` that ``world`` was made with, in a word, for an episode's record."""
     return None if file is None else f"{Path(file).name}@{world.fingerprint('generated')[:12]}"
-
-
-def portable_name(model: str) -> str:
-    """A model's name without the host or folder, which are the machine's. That of a llama: model names the runtime too, since
-    another one may reply otherwise. Raises ``ConfigurationError``, also where no runtime is installed."""
-    from agent.models.llama.model import chosen_runtime
-    from agent.models.llama.options import written
-    from agent.models.registry import parse_model
-
-    parsed = parse_model(model)
-    if not parsed.name:
-        return parsed.kind
-    if parsed.kind == "llama":
-        settled = replace(parsed.options, runtime=chosen_runtime(parsed.options))
-        return f"llama:{Path(parsed.name).name}?{written(settled, placeless=True)}"
-    return f"{parsed.kind}:{parsed.name if parsed.kind == 'openai' else Path(parsed.name).name}"
-
-
-def file_digest(model: str) -> str | None:
-    """What tells a model's file from another: the sha256 of a script or of the built-in model's file, `fingerprint` of a GGUF
-    file's weights; None of other models."""
-    from agent.models.registry import parse_model
-
-    parsed = parse_model(model)
-    if parsed.kind == "builtin":
-        from agent.models.builtin.file import SHIPPED, digest
-
-        return digest(given_path(parsed.name) if parsed.name else SHIPPED)
-    if parsed.kind == "llama":
-        from agent.models.llama.gguf import fingerprint
-
-        return fingerprint(given_path(parsed.name))
-    if parsed.kind == "scripted":
-        from agent.models.scripted import read_script
-
-        return sha256(read_script(given_path(parsed.name))).hexdigest()
-    return None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from agent.models.registry import EXAMPLE
 from worlds.base import World
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.registry import belief_reader
@@ -226,9 +227,7 @@ def human(parts: Parts) -> Agent:
 
 def _model(parts: Parts, agent: str) -> Model:
     if parts.model is None:
-        raise ConfigurationError(
-            f"The agent {agent!r} needs a language model; name one with --model, for example openai:NAME@http://localhost:8000/v1."
-        )
+        raise ConfigurationError(f"The agent {agent!r} needs a language model; name one with --model, for example {EXAMPLE}.")
     return parts.model
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent.agents import making
 from agent.agents.making import Parts, Setting
+from agent.models.registry import DEFAULT_MODEL, EXAMPLE, parse_model
 from worlds.base import World
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.registry import belief_reader
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 DEFAULT_AGENT = "reasoner-actor"
 """Who plays where nobody is named."""
 
-BUILTIN = "builtin"
 
 _SAMPLING: dict[str, Setting] = {"max_tokens": 512, "temperature": 0.0}
 _REPLANNING: dict[str, Setting] = {"on_subgoal": True, "stuck_after": 3, "on_hint": True, "revisions": 12}
@@ -151,7 +151,7 @@ def default_agent(model: str | None, world: str) -> str:
 
 def shipped_model(agent: str) -> str | None:
     """The model that ships, where it can fill the roles of ``agent`` in a household; else None."""
-    return BUILTIN if _entry(agent).brief else None
+    return DEFAULT_MODEL if _entry(agent).brief else None
 
 
 def model_for(agent: str, model: str | None, world: str) -> str | None:
@@ -164,15 +164,13 @@ def model_for(agent: str, model: str | None, world: str) -> str | None:
         return None
     serves = entry.brief and belief_reader(world) is not None
     if model is None and serves:
-        return BUILTIN
+        return DEFAULT_MODEL
     if model is None:
-        raise ConfigurationError(
-            f"The agent {agent!r} needs a language model; name one with --model, for example openai:NAME@http://localhost:8000/v1."
-        )
-    if model.partition(":")[0].strip() == BUILTIN and not serves:
+        raise ConfigurationError(f"The agent {agent!r} needs a language model; name one with --model, for example {EXAMPLE}.")
+    if parse_model(model).provider.brief and not serves:
         raise ConfigurationError(
             f"The model {shown(model, 60)} plays households as {DEFAULT_AGENT} and knows nothing else. Take that agent there, "
-            "or name another model, for example openai:NAME@http://localhost:8000/v1."
+            f"or name another model, for example {EXAMPLE}."
         )
     return model
 

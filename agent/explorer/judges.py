@@ -189,9 +189,6 @@ JUDGE: Role[Judgement] = Role("judge", _strict, _lenient)
 ARBITER: Role[Right] = Role("arbiter", _decided, _perhaps)
 
 
-T = TypeVar("T")
-
-
 async def in_turn(
     jobs: Sequence[Callable[[], Awaitable[T]]], workers: int, purse: BudgetTracker, told: Callable[[int], None] | None = None
 ) -> list[T]:

@@ -8,15 +8,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.agents.registry import BUILTIN
 from agent.config import Configuration, Prices, Settings, world_of
 from agent.evaluation.runs.folder import RunFolder, parsed, read
 from agent.evaluation.runs.spec import RunSpec, default_split, make_run_spec
 from agent.explorer.chunks import Size
 from agent.explorer.report import Report
-from agent.models.registry import parse_model
+from agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
 from agent.roles.base import prompt_hashes
-from agent.setup import file_digest, portable_name
 from worlds.errors import ConfigurationError, shown
 from worlds.paths import atomic_write
 
@@ -103,7 +101,7 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
     if model is not None and _is_builtin(model):
         raise ConfigurationError(
             f"--distiller: {shown(model, 60)} plays households and cannot distil rules. Name a chat model, for example "
-            f"openai:NAME@http://localhost:8000/v1, or {NO_MODEL!r} to count alone."
+            f"{EXAMPLE}, or {NO_MODEL!r} to count alone."
         )
     learning = Learning(
         distiller=portable_name(model) if model else None,
@@ -117,7 +115,7 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
 
 
 def _is_builtin(model: str) -> bool:
-    return parse_model(model).kind == BUILTIN
+    return parse_model(model).provider.brief
 
 
 def is_kept(split: str) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from agent.models.openai.keys import Endpoint, KeyRing, load_keys
+from agent.models.openai.name import read_name
 from agent.models.openai.wire import NotACompletion, encodable, printable
-from agent.models.registry import parse_model
 from worlds.errors import ConfigurationError, ModelError, shown
 
 if TYPE_CHECKING:
@@ -43,10 +43,9 @@ def make_embedder(name: str, *, keys: KeyRing | None = None, timeout: float = 60
     if kind == "local" and rest.strip():
         return LocalEmbedder(rest.strip())
     if kind == "openai":
-        parsed = parse_model(name)
-        assert parsed.endpoint is not None
-        ring = load_keys() if keys is None else keys
-        return EndpointEmbedder(parsed.name, parsed.endpoint, name=str(parsed), key=ring.key(parsed.endpoint), timeout=timeout)
+        parsed = read_name(rest.strip())
+        key = (load_keys() if keys is None else keys).key(parsed.endpoint)
+        return EndpointEmbedder(parsed.model, parsed.endpoint, name=f"openai:{parsed}", key=key, timeout=timeout)
     raise ConfigurationError(f"There is no embedding model {shown(name, 80)}. Name one as {FORMS}.")
 
 

@@ -1,105 +1,99 @@
-"""Model names and how each is made; a model's code is imported when it is first asked for."""
+"""Models by name, ``KIND:REST``, each made by the provider of its kind. Providers are plugins of ``housequest.models``."""
 
 from __future__ import annotations
 
 import math
-import re
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import cast
 
 from agent.models.base import Model
-from agent.models.llama.options import LlamaOptions, parse_options, split_name, written
-from agent.models.openai.keys import OFFICIAL_URL, Endpoint, KeyRing, load_keys, parse_endpoint
+from agent.models.openai.keys import KeyRing
+from agent.models.provider import CallOptions, ModelProvider
 from worlds.errors import ConfigurationError, nearest, shown
+from worlds.plugins import load_plugin, plugins
 
-FORMS = "builtin, openai:NAME, openai:NAME@http://HOST:PORT/v1, llama:FILE.gguf or scripted:FILE"
-LONGEST_NAME = 200
-_FORGOTTEN_SCHEME = re.compile(r"@(localhost|\[[0-9a-f:.]+\]|[\w.-]+:\d+)", re.IGNORECASE)
+DEFAULT_MODEL = "builtin"
+EXAMPLE = "openai:NAME@http://localhost:8000/v1"
+"""A model's name, for errors that ask for one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """A model's name, read: ``name`` is the endpoint's word for it, or the file of the script or of the weights."""
+    """A model's name in the one form that it is always written in."""
 
-    kind: Literal["builtin", "openai", "llama", "scripted"]
-    name: str
-    endpoint: Endpoint | None = None
-    options: LlamaOptions = field(default_factory=LlamaOptions)
+    kind: str
+    rest: str
 
     def __str__(self) -> str:
-        if self.kind == "builtin" and not self.name:
-            return self.kind
-        if self.kind == "llama":
-            chosen = written(self.options)
-            return f"llama:{self.name}{'?' if chosen else ''}{chosen}"
-        official = self.endpoint is None or self.endpoint.url == OFFICIAL_URL
-        return f"{self.kind}:{self.name}{'' if official or self.endpoint is None else f'@{self.endpoint.url}'}"
+        return f"{self.kind}:{self.rest}" if self.rest else self.kind
+
+    @property
+    def provider(self) -> ModelProvider:
+        """The provider of its kind."""
+        return provider(self.kind)
+
+
+def providers() -> dict[str, ModelProvider]:
+    """All installed providers by their kind, those that ship first."""
+    return {kind: provider(kind) for kind in plugins("housequest.models")}
+
+
+def provider(kind: str) -> ModelProvider:
+    """The provider of ``kind``. Raises ``ConfigurationError`` where none is installed, or it cannot be imported."""
+    return cast("type[ModelProvider]", load_plugin("housequest.models", kind, "kind of model"))()
+
+
+def model_forms() -> str:
+    """How models are named, in words."""
+    *most, last = [form for each in providers().values() for form in each.forms]
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def parse_model(name: str) -> ModelName:
     """Read a model's name without opening anything. Raises ``ConfigurationError``, never repeating an address."""
     kind, colon, rest = name.partition(":")
-    kind = kind.strip()
-    if kind == "builtin" and not colon:
-        return ModelName("builtin", "")
-    if kind in {"builtin", "scripted"} and rest.strip():
-        if "\0" in rest:
-            raise ConfigurationError(f"{shown(rest)} is not the name of a file. Name a model as {FORMS}.")
-        return ModelName("builtin" if kind == "builtin" else "scripted", rest.strip())
-    if kind == "llama" and rest.strip():
-        path, query = split_name(rest.strip())
-        if not path or "\0" in path:
-            raise ConfigurationError(f"{shown(rest, 60)} is not the name of a file. Name a model as {FORMS}.")
-        return ModelName("llama", path, options=parse_options(query))
-    if kind == "openai" and rest.strip():
-        return _openai(rest.strip())
-    if kind in {"builtin", "openai", "llama", "scripted"}:
-        raise ConfigurationError(f"{kind}{colon} names nothing. Name a model as {FORMS}.")
-    suggestion = nearest(kind, ("builtin", "openai", "llama", "scripted"))
-    raise ConfigurationError(f"There is no kind of model {shown(kind, 40)}.{suggestion} Name a model as {FORMS}.")
-
-
-def _openai(rest: str) -> ModelName:
-    # A model's own name may hold slashes, colons and "@"; the address begins at the last "@http".
-    at = max(rest.lower().rfind("@http://"), rest.lower().rfind("@https://"))
-    name, url = (rest, OFFICIAL_URL) if at < 0 else (rest[:at], rest[at + 1 :])
-    if "://" in name:
-        raise ConfigurationError(f"The model's address begins with neither http:// nor https://. Name a model as {FORMS}.")
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise ConfigurationError(f"{shown(name, 60)} is not the name of a model. Name a model as {FORMS}.")
-    if at < 0 and _FORGOTTEN_SCHEME.search(name):
-        raise ConfigurationError(f"{shown(name)} would go to the official host; write the address with http:// after the @.")
-    return ModelName("openai", name, parse_endpoint(url))
+    kind, rest, known = kind.strip(), rest.strip(), plugins("housequest.models")
+    if kind not in known:
+        suggestion = nearest(kind, tuple(known))
+        raise ConfigurationError(f"There is no kind of model {shown(kind, 40)}.{suggestion} Name a model as {model_forms()}.")
+    found = provider(kind)
+    if not rest and (colon or kind not in found.forms):
+        raise ConfigurationError(f"{kind}{colon} names nothing. Name a model as {model_forms()}.")
+    try:
+        return ModelName(kind, found.parse(rest))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{error} Name a model as {' or '.join(found.forms)}.") from None
 
 
 def make_model(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0, retries: int = 6, wait: float = 1.0) -> Model:
-    """Make the model ``name``; nothing is called yet.
+    """Make the model ``name``; nothing is called yet. The other arguments are those of `CallOptions`.
 
-    ``keys`` says which key goes where (None: the user's own configuration), ``timeout`` is the limit of one attempt in
-    seconds, ``retries`` counts the further attempts, and ``wait`` stretches the pauses between them. Raises
-    ``ConfigurationError``.
+    Raises ``ConfigurationError``.
     """
     parsed = parse_model(name)
     if not (math.isfinite(timeout) and timeout > 0):
         raise ConfigurationError(f"A time limit of {timeout} seconds allows no call; give a number above 0.")
     if retries < 0 or not (math.isfinite(wait) and wait >= 0):
-        raise ConfigurationError(f"{retries} retries and pauses of {wait} times their length cannot be; give 0 or more.")
-    if parsed.kind == "llama":
-        from agent.models.llama.model import LlamaModel
-        from worlds.paths import given_path
+        raise ConfigurationError(f"{retries} retries and pauses multiplied by {wait} cannot be; give 0 or more.")
+    return parsed.provider.make(parsed.rest, name=str(parsed), options=CallOptions(timeout, retries, wait, keys))
 
-        return LlamaModel(given_path(parsed.name), parsed.options, name=str(parsed), timeout=timeout)
-    if parsed.kind == "builtin":
-        from agent.models.builtin.model import load_builtin
-        from worlds.paths import given_path
 
-        return load_builtin(given_path(parsed.name) if parsed.name else None, name=str(parsed))
-    if parsed.endpoint is None:
-        from agent.models.scripted import load_script
-        from worlds.paths import given_path
+def portable_name(name: str) -> str:
+    """A model's name without host and folder, which are a machine's own, and with all that its replies depend on.
 
-        return load_script(given_path(parsed.name), name=str(parsed))
-    from agent.models.openai.model import OpenAIModel
+    Raises ``ConfigurationError``, also where what runs the model is not installed.
+    """
+    parsed = parse_model(name)
+    return str(ModelName(parsed.kind, parsed.provider.portable(parsed.rest)))
 
-    ring = load_keys() if keys is None else keys
-    return OpenAIModel(parsed.name, parsed.endpoint, name=str(parsed), keys=ring, timeout=timeout, retries=retries, wait=wait)
+
+def file_digest(name: str) -> str | None:
+    """What tells a model's file from another; None of a model without a file. Raises ``ConfigurationError``."""
+    parsed = parse_model(name)
+    return parsed.provider.digest(parsed.rest)
+
+
+def is_free(name: str) -> bool:
+    """Whether the model's calls cost nothing where no prices are configured; False where its provider is not installed."""
+    kind = name.partition(":")[0].strip()
+    return kind in plugins("housequest.models") and provider(kind).free

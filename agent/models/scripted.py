@@ -24,11 +24,14 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from agent.models.base import Capabilities, Completion, Model, Request, Usage
+from agent.models.provider import CallOptions, ModelProvider, file_name, portable_file
 from worlds.errors import ConfigurationError, ModelError, nearest, shown
+from worlds.paths import given_path
 
 LARGEST_FILE = 1 << 18
 
@@ -98,6 +101,28 @@ class ScriptedModel(Model):
         text = text[: words[max_tokens].start()].rstrip() if cut else text
         prompt = sum(len(message.content.split()) for message in messages)
         return Completion(text, "length" if cut else "stop", Usage(prompt, min(len(words), max_tokens)))
+
+
+class ScriptedProvider(ModelProvider):
+    """Replies from a file."""
+
+    forms = ("scripted:FILE",)
+
+    def parse(self, rest: str) -> str:
+        return file_name(rest)
+
+    def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
+        del options
+        return load_script(given_path(rest), name=name)
+
+    def portable(self, rest: str) -> str:
+        return portable_file(rest)
+
+    def digest(self, rest: str) -> str:
+        return sha256(read_script(given_path(rest))).hexdigest()
+
+    def about(self) -> str:
+        return "replies from a file, for trying things out"
 
 
 def read_script(file: Path) -> bytes:

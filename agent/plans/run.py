@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from agent.config import Scalar, Settings
 from agent.evaluation.runs.selection import find_types
 from agent.evaluation.runs.spec import slug
+from agent.models.registry import file_digest, portable_name
 from agent.plans.planners import Choice, Pool, drawn, worked
 from agent.roles.base import prompt_hashes
-from agent.setup import file_digest, portable_name
 from worlds.alfred.goals import TASK_TYPES
 from worlds.alfred.tasks import Demonstration, Instruction, read_split
 from worlds.errors import ConfigurationError, nearest, shown

@@ -21,8 +21,7 @@ from agent.agents.registry import make_agent
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Capabilities, Completion, Model, Request
 from agent.models.llama.gguf import read_header
-from agent.models.llama.model import installed
-from agent.models.llama.options import parse_options
+from agent.models.llama.options import installed, read_name
 from agent.models.llama.protocol import Answered, Asked, Load, Runtime
 from tests.agent.models.llama.tiny import write_tiny
 from tests.backends.lota import Lister
@@ -157,5 +156,5 @@ def _evaluated(answered: Answered) -> int:
 def _runtime(path: Path, *, cache: bool) -> Runtime:
     from agent.models.llama.llamacpp import LlamaCpp
 
-    options = parse_options(f"{EXACT}&cache={'on' if cache else 'off'}")
+    options = read_name(f"bench?{EXACT}&cache={'on' if cache else 'off'}")[1]
     return LlamaCpp(Load(str(path), min(read_header(path).context or LARGEST, LARGEST), options))

@@ -57,7 +57,7 @@ def _list() -> None:
 
 
 def _runtimes() -> str:
-    from agent.models.llama.model import installed
+    from agent.models.llama.options import installed
 
     names = installed()
     return f"by {names[0]}" if names else 'pip install "housequest[xllamacpp]"'
@@ -77,13 +77,13 @@ def check(
     """Show a reply, and what the model can do besides, each ability proved by a real call or two."""
     import asyncio
 
-    from agent.agents.registry import BUILTIN
     from agent.config import configure
+    from agent.models.registry import DEFAULT_MODEL
     from tui import terminal
     from tui.text import printable
 
     settings = configure({"model": model, "timeout": timeout}).settings
-    name = settings.model or BUILTIN
+    name = settings.model or DEFAULT_MODEL
     proof = asyncio.run(_proof(name, settings.timeout))
     completion, usage = proof.reply, proof.reply.usage
     lines = [

@@ -70,12 +70,9 @@ def _checked(catalogue: Catalogue, task: Task, settings: Settings) -> GameConfig
 
 def check(game: GameConfig) -> None:
     """Raises a ``HousequestError`` where ``game`` could not begin. Nobody is called, and nothing stays open."""
-    from agent.models.registry import parse_model
-
     setup = game.setup()
     if setup.model is not None:
-        if parse_model(setup.model).kind in {"builtin", "scripted"}:
-            setup.make_model()
+        setup.make_model()
     elif game.agent == "expert":
         game.world.expert(**setup.episode.settings)
     if game.world.inline:

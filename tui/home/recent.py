@@ -206,12 +206,11 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
 
 
 def _model(started: Started, settings: Settings, recent: RecentChoices) -> str | None:
-    from agent.agents.registry import BUILTIN
-    from agent.setup import portable_name
+    from agent.models.registry import DEFAULT_MODEL, portable_name
 
     if started.model is None:
         return None
-    for name in _given(settings.model, *recent.models, BUILTIN):
+    for name in _given(settings.model, *recent.models, DEFAULT_MODEL):
         with suppress(HousequestError):
             if portable_name(name) == started.model:
                 return name

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from agent.agents.registry import needs_model
-from agent.models.registry import FORMS
+from agent.models.registry import model_forms
 from tui.desk.teaching import Teach, taught_step
 from tui.dialogs import PickDialog
 from tui.episode.stage import PANE_KEYS, EpisodePanes, PaneActions
@@ -224,7 +224,7 @@ class PlayScreen(PaneActions, LiveScreen):
     def action_model(self) -> None:
         """Ask for another model."""
         models = load_recent().recent.used(self.session.game.model or "").models
-        dialog = PickDialog("Another model", models, free=True, about=f"A model is named {FORMS}.")
+        dialog = PickDialog("Another model", models, free=True, about=f"A model is named {model_forms()}.")
         self.app.push_screen(dialog, self._change_model)  # pyright: ignore[reportUnknownMemberType]
 
     async def action_retry(self) -> None:

@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict
 from agent.config import Configuration, Grant, Scalar, check_habits
 from agent.evaluation.runs.result import Selected
 from agent.evaluation.runs.selection import Selection, select
-from agent.setup import HUMAN, FrozenRules, Setup, file_digest, set_up
+from agent.models.registry import file_digest
+from agent.setup import HUMAN, FrozenRules, Setup, set_up
 from worlds.base import World
 from worlds.errors import ConfigurationError
 from worlds.paths import given_path

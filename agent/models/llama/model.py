@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, Timing, TokenChoice, Usage
 from agent.models.llama.gguf import Header, read_header
-from agent.models.llama.options import CONTEXT, LlamaOptions, RuntimeName
+from agent.models.llama.options import CONTEXT, LlamaOptions, chosen_runtime
 from agent.models.llama.process import Died, ModelProcess
 from agent.models.llama.protocol import Answered, Asked, Load, Ready, Refused
 from agent.models.openai.wire import encodable, printable
@@ -19,26 +18,6 @@ from worlds.errors import ConfigurationError, ModelError, Unsupported
 
 LIVES = 3
 """How often a process that died is started again before the model is given up."""
-
-_MODULES: Mapping[RuntimeName, str] = {"llama-cpp-python": "llama_cpp", "xllamacpp": "xllamacpp"}
-_WAY_OUT = 'Install one: pip install "housequest[xllamacpp]", which needs no compiler, or "housequest[llama]", which does.'
-
-
-def installed() -> tuple[RuntimeName, ...]:
-    """The runtimes that this Python has, the preferred one first. Imports none of them."""
-    return tuple(name for name, module in _MODULES.items() if importlib.util.find_spec(module) is not None)
-
-
-def chosen_runtime(options: LlamaOptions) -> RuntimeName:
-    """The runtime that will be used. Raises ``ConfigurationError`` where it is not installed."""
-    there = installed()
-    if options.runtime == "auto":
-        if not there:
-            raise ConfigurationError(f"A llama: model needs a runtime, and this Python has none. {_WAY_OUT}")
-        return there[0]
-    if options.runtime not in there:
-        raise ConfigurationError(f"The runtime {options.runtime} is not installed. {_WAY_OUT}")
-    return options.runtime
 
 
 def capabilities_of(options: LlamaOptions) -> Capabilities:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
-from agent.models.openai.keys import PLACEHOLDER, Endpoint, KeyRing
+from agent.models.openai.keys import PLACEHOLDER, load_keys
+from agent.models.openai.name import EndpointName
 from agent.models.openai.probes import ENOUGH, QUESTION, chosen, extras, gained, probed, scoring
 from agent.models.openai.rate_limiter import RateLimiter, Verdict
 from agent.models.openai.wire import (
@@ -31,6 +32,7 @@ from agent.models.openai.wire import (
     read_refusal,
     retry_after,
 )
+from agent.models.provider import CallOptions
 from worlds.errors import ModelError, Unsupported
 
 if TYPE_CHECKING:
@@ -98,33 +100,24 @@ def _held(completion: Completion, choices: Sequence[str]) -> Completion | _Failu
 class OpenAIModel(Model):
     """A model behind an OpenAI-compatible endpoint.
 
-    ``timeout`` limits each attempt as a whole, in seconds; one that ran out of time is not repeated, since the next would
-    be as slow. ``retries`` counts the further attempts after 408, 409, 429, 5xx and dropped connections; a 429 for a call
-    that was sent before the `RateLimiter` lowered its limit is not counted. ``wait`` multiplies the pauses between attempts: 1,
-    or next to nothing in a test. Raises ``ConfigurationError`` when the key that belongs to ``endpoint`` is missing.
+    An attempt that ran out of time is not repeated, since the next would be as slow. Further attempts are made after 408, 409,
+    429, 5xx and dropped connections; a 429 for a call that was sent before the `RateLimiter` lowered its limit is not counted.
+    Raises ``ConfigurationError`` when the key that belongs to the endpoint is missing.
     """
 
-    def __init__(
-        self,
-        model: str,
-        endpoint: Endpoint,
-        *,
-        name: str,
-        keys: KeyRing,
-        timeout: float = 60.0,
-        retries: int = 6,
-        wait: float = 1.0,
-    ) -> None:
-        self._model = model
-        self._endpoint = endpoint
+    def __init__(self, served: EndpointName, *, name: str, calls: CallOptions) -> None:
         self.name = name
-        self._key = keys.key(endpoint)
-        self._variable = keys.variable(endpoint)
-        self._most = keys.concurrency(endpoint)
-        self._timeout = timeout
-        self._retries = retries
-        self._wait = wait
-        self._dialect = Dialect(official=endpoint.official)
+        self._model = served.model
+        self._endpoint = served.endpoint
+        keys = load_keys() if calls.keys is None else calls.keys
+        self._key = keys.key(self._endpoint)
+        self._variable = keys.variable(self._endpoint)
+        self._most = keys.concurrency(self._endpoint)
+        self._timeout = calls.timeout
+        self._retries = calls.retries
+        self._wait = calls.wait
+        self._least_tokens = served.options.max_completion_tokens or 0
+        self._dialect = Dialect(official=self._endpoint.official, reasoning_effort=served.options.reasoning_effort)
         self._chance = random.Random()
         self._client: AsyncOpenAI | None = None
         self._opening = asyncio.Lock()
@@ -156,7 +149,11 @@ class OpenAIModel(Model):
             # Cut off, a choice would be none; its end is known.
             longest = _WRAPPED + max(len(encodable(choice).encode()) for choice in request.choices)
             request = replace(request, max_tokens=max(request.max_tokens, longest))
-        return await self._answered_to(request, more)
+        return await self._answered_to(self._with_room(request), more)
+
+    def _with_room(self, request: Request) -> Request:
+        """The request with the tokens that a model needs that thinks before it replies."""
+        return replace(request, max_tokens=max(request.max_tokens, self._least_tokens))
 
     async def _answered_to(self, request: Request, more: Mapping[str, Any]) -> Completion:
         """The answer to ``request`` with ``more`` parameters, by as many attempts as it takes. Raises ``ModelError``."""
@@ -192,6 +189,8 @@ class OpenAIModel(Model):
     async def _probe(self, wanted: Mapping[str, Any], /, *, said: str = "", tokens: int = ENOUGH) -> Completion | None:
         """One attempt with ``wanted``; None where it was in vain. Raises ``ModelError`` where no other would fare better."""
         request = Request(_begun([Message("user", QUESTION)], said), max_tokens=tokens)
+        if tokens == ENOUGH:
+            request = self._with_room(request)
         client, conversation = await self._connected(), chat(request.messages)
         for _ in range(_MOST_LEARNT):
             parameters = self._dialect.parameters(request)
@@ -343,6 +342,8 @@ class OpenAIModel(Model):
         if spent:
             return _Failure(f"answered {status}{said}", "Check the account's quota.", fatal=True)
         way_out = "Check the model's name and settings."
+        if "reasoning_effort" in f"{refusal.parameter} {refusal.message}":
+            way_out = "Name the model without ?reasoning_effort, or with another value."
         return _Failure(f"answered {status}{said}", way_out, refusal=refusal if status in {400, 422} else None)
 
     def _dropped(self, error: APIConnectionError) -> _Failure:

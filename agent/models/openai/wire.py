@@ -82,7 +82,8 @@ class Dialect:
     temperature nor stop words.
     """
 
-    def __init__(self, *, official: bool) -> None:
+    def __init__(self, *, official: bool, reasoning_effort: str | None = None) -> None:
+        self._reasoning_effort = reasoning_effort
         self._limit = LIMITS[official]
         self._refused: set[str] = set()
 
@@ -93,6 +94,8 @@ class Dialect:
             wanted["stop"] = [encodable(word) for word in request.stop]
         if request.seed is not None:
             wanted["seed"] = request.seed
+        if self._reasoning_effort is not None:
+            wanted["reasoning_effort"] = self._reasoning_effort
         return {name: value for name, value in wanted.items() if name not in self._refused}
 
     def learn(self, sent: Mapping[str, Any], refusal: Refusal) -> str | None:
@@ -102,6 +105,9 @@ class Dialect:
         for name in sent:
             if name != refusal.parameter and not re.search(rf"['\"`]{name}['\"`]", refusal.message[:2_000]):
                 continue
+            if name == "reasoning_effort":
+                # The user asked for it, and the model's name says so: it is not left out in silence.
+                return None
             if name in LIMITS:
                 other = LIMITS[name == LIMITS[0]]
                 if other in self._refused:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.models.openai.keys import KeyRing
+from agent.models.openai.name import read_name
 from agent.models.registry import make_model, parse_model
 from worlds.errors import ConfigurationError
 
@@ -28,8 +29,8 @@ from worlds.errors import ConfigurationError
 )
 def test_an_endpoints_model(name: str, model: str, address: str) -> None:
     parsed = parse_model(name)
-    assert parsed.endpoint is not None
-    assert (parsed.name, parsed.endpoint.address) == (model, address)
+    served = read_name(parsed.rest)
+    assert (served.model, served.endpoint.address) == (model, address)
     assert parse_model(str(parsed)) == parsed
 
 

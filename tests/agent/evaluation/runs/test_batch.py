@@ -15,7 +15,7 @@ from agent.evaluation.render.report import as_json, as_text, read_run
 from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
-from agent.setup import portable_name
+from agent.models.registry import portable_name
 from tests.backends.server import Server, serve, status, together
 from worlds.errors import ConfigurationError, HousequestError
 

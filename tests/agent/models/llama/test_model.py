@@ -20,8 +20,8 @@ from agent.evaluation.runs.batch import RunOptions, run_batch
 from agent.evaluation.runs.spec import make_run_spec
 from agent.models.base import Message, Request
 from agent.models.checking import prove
-from agent.models.llama.model import LIVES, LlamaModel, installed
-from agent.models.llama.options import parse_options
+from agent.models.llama.model import LIVES, LlamaModel
+from agent.models.llama.options import installed, read_name
 from agent.models.llama.protocol import Asked, Load
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
 from worlds.errors import ConfigurationError, ModelError, Unsupported
@@ -46,7 +46,7 @@ def runtime(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def use(path: Path, options: str, test: Callable[[LlamaModel], Awaitable[R]], timeout: float = 30.0) -> R:
     async def run() -> R:
-        model = LlamaModel(path, parse_options(options), name="llama:tiny.gguf", timeout=timeout)
+        model = LlamaModel(path, read_name(f"tiny.gguf?{options}")[1], name="llama:tiny.gguf", timeout=timeout)
         try:
             return await test(model)
         finally:
@@ -169,7 +169,7 @@ def test_scoring_stops_where_it_is_called_off(tiny: Path) -> None:
 
     called_off = threading.Event()
     called_off.set()
-    runtime = LlamaCpp(Load(str(tiny), 128, parse_options("slots=1&threads=1")))
+    runtime = LlamaCpp(Load(str(tiny), 128, read_name("tiny.gguf?slots=1&threads=1")[1]))
     try:
         asked = Asked((("user", "hello"),), continuations=("go", "take"))
         assert runtime.answer(asked, called_off).scores == ()

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.llama.model import chosen_runtime
-from agent.models.llama.options import LlamaOptions, parse_options, split_name, written
-from agent.models.registry import parse_model
-from agent.setup import portable_name
+from agent.models.llama.options import LlamaOptions, chosen_runtime, read_name
+from agent.models.provider import with_options
+from agent.models.registry import parse_model, portable_name
 from worlds.errors import ConfigurationError
 
-FILES = st.none() | st.text(st.characters(exclude_categories=["C"]), min_size=1, max_size=20)
+FILES = st.none() | st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
 OPTIONS = st.builds(
     LlamaOptions,
     context=st.none() | st.integers(1, 1 << 24),
@@ -31,23 +30,21 @@ OPTIONS = st.builds(
 
 @given(OPTIONS)
 def test_what_is_written_is_read(options: LlamaOptions) -> None:
-    assert parse_options(written(options)) == options
-    if text := written(options):
-        assert split_name(f"/a folder/model.gguf?{text}") == ("/a folder/model.gguf", text)
+    assert read_name(with_options("/a folder/model.gguf", options)) == ("/a folder/model.gguf", options)
 
 
 @pytest.mark.parametrize(
     ("query", "why"),
     [
         ("slot=2", "Did you mean 'slots'"),
-        ("slots=0", "whole number from 1"),
-        ("slots=many", "whole number"),
+        ("slots=0", "between 1 and 256"),
+        ("slots=many", "a whole number"),
         ("slots=2&slots=3", "given twice"),
-        ("gpu_layers=-2", "from -1"),
-        ("cache=yes", "neither on nor off"),
-        ("flash=maybe", "none of auto, on, off"),
-        ("runtime=vllm", "none of auto, llama-cpp-python, xllamacpp"),
-        ("lora=", "names nothing"),
+        ("gpu_layers=-2", "between -1 and"),
+        ("cache=maybe", "on or off"),
+        ("flash=maybe", "one of auto, on, off"),
+        ("runtime=vllm", "one of auto, llama-cpp-python, xllamacpp"),
+        ("lora=", "says nothing"),
     ],
 )
 def test_what_cannot_be_is_named(query: str, why: str) -> None:
@@ -57,12 +54,13 @@ def test_what_cannot_be_is_named(query: str, why: str) -> None:
 
 def test_a_name_without_its_place() -> None:
     parsed = parse_model("llama:~/models/a b.gguf?slots=8&lora=/somewhere/own.gguf")
-    assert (parsed.name, parsed.options) == ("~/models/a b.gguf", LlamaOptions(slots=8, lora="/somewhere/own.gguf"))
+    path, options = read_name(parsed.rest)
+    assert (path, options) == ("~/models/a b.gguf", LlamaOptions(slots=8, lora="/somewhere/own.gguf"))
     assert str(parsed) == "llama:~/models/a b.gguf?slots=8&lora=/somewhere/own.gguf"
-    named = chosen_runtime(parsed.options)
-    assert parse_model(portable_name(str(parsed))).options == LlamaOptions(slots=8, lora="own.gguf", runtime=named)
+    settled = LlamaOptions(slots=8, lora="own.gguf", runtime=chosen_runtime(options))
+    assert read_name(parse_model(portable_name(str(parsed))).rest) == ("a b.gguf", settled)
     assert portable_name(str(parsed)).startswith("llama:a b.gguf?")
     assert portable_name(portable_name(str(parsed))) == portable_name(str(parsed))
-    assert parse_model("llama:what?.gguf").name == "what?.gguf"
+    assert parse_model("llama:what?.gguf").rest == "what?.gguf"
     with pytest.raises(ConfigurationError, match="names nothing"):
         parse_model("llama:")

@@ -1,0 +1,35 @@
+"""``builtin``: the model that ships, or one of its kind in a file."""
+
+from __future__ import annotations
+
+from agent.models.base import Model
+from agent.models.provider import CallOptions, ModelProvider, file_name, portable_file
+from worlds.paths import given_path
+
+
+class BuiltinProvider(ModelProvider):
+    """The model that ships, or with ``rest`` one that was trained and exported to that file."""
+
+    forms = ("builtin",)
+    brief = True
+    free = True
+
+    def parse(self, rest: str) -> str:
+        return file_name(rest) if rest else ""
+
+    def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
+        del options
+        from agent.models.builtin.model import load_builtin
+
+        return load_builtin(given_path(rest) if rest else None, name=name)
+
+    def portable(self, rest: str) -> str:
+        return portable_file(rest)
+
+    def digest(self, rest: str) -> str:
+        from agent.models.builtin.file import SHIPPED, digest
+
+        return digest(given_path(rest) if rest else SHIPPED)
+
+    def about(self) -> str:
+        return "the one that ships, and plays where no other is named"
