@@ -78,7 +78,6 @@ class PickDialog(ModalScreen[str | None]):
                 yield Static(Content(self._about))
 
     def on_mount(self) -> None:
-        """List all that there is."""
         field = self.query_one(Input)
         field.cursor_blink = False
         self.query_one(OptionList).can_focus = False
@@ -99,7 +98,6 @@ class PickDialog(ModalScreen[str | None]):
         listed.highlighted = 0 if self._found and not (self._free and words) else None
 
     def action_move(self, by: int) -> None:
-        """Go to another option."""
         listed = self.query_one(OptionList)
         if self._found:
             now = listed.highlighted
@@ -121,5 +119,4 @@ class PickDialog(ModalScreen[str | None]):
         self.dismiss(self._found[message.option_index])
 
     def action_leave(self) -> None:
-        """Choose nothing."""
         self.dismiss(None)

@@ -1,4 +1,4 @@
-"""How a game ended: a small celebration or an honest epitaph, with what the task can be done in."""
+"""The card at the end of a game: how it went, and in how many turns the task can be won."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from agent.episodes.events import Ended, Outcome
 from agent.evaluation.analysis.failures import Failure
 from agent.evaluation.analysis.par import Par
 from tui.episode.state import EpisodeMoment, ViewState
+from tui.text import plural
 from tui.widgets.bars import Bar, bars
 from tui.widgets.lines import flat
 
 _WORDS = 2
-"""Lines that are kept for why a game was lost."""
+"""Lines kept for why a game was lost."""
 _PENDING = "…"
 _UNKNOWN = "not known"
 
@@ -27,7 +28,7 @@ _LOOKS: dict[Outcome, tuple[str, str, str]] = {
 
 
 class Ending(Widget):
-    """A card of seven lines, seen only at the end of a game; what is not known yet has its place and fills in later."""
+    """A card of seven lines, shown at the end of a game. What is still being measured is filled in later."""
 
     DEFAULT_CSS = """
     Ending {
@@ -53,9 +54,9 @@ class Ending(Widget):
         self._failure: Failure | None = None
 
     def show(self, state: ViewState, par: Par | None = None, failure: Failure | None = None, keys: str = "") -> None:
-        """Show how the game in ``state`` ended; nothing is seen while it goes on.
+        """Show how the game in ``state`` ended; nothing while it goes on.
 
-        ``par`` None: it is being measured. ``failure`` is why it was not won. ``keys`` says what the next key does.
+        ``par`` None: it is being measured. ``failure`` is why it was not won. ``keys`` says what the next keys do.
         """
         if (state.moment, state.assisted, par, failure) != (self._moment, self._assisted, self._par, self._failure):
             self._moment, self._assisted = state.moment, state.assisted
@@ -79,7 +80,7 @@ class Ending(Widget):
         return Content("\n").join(line.truncate(width, ellipsis=True) for line in (*lines, self._facts(ended)))
 
     def _won(self, ended: Ended, width: int) -> list[Content]:
-        par, turns = self._par, _turns(ended.turns)
+        par, turns = self._par, plural(ended.turns, "turn")
         verdict = ""
         if par and par.shortest is not None and ended.turns <= par.shortest:
             verdict = " Nobody could have been quicker."
@@ -92,13 +93,16 @@ class Ending(Widget):
         failure = self._failure
         style = _LOOKS[ended.outcome][2]
         if failure is None:
-            title, words = f"{_LOOKS[ended.outcome][1]} after {_turns(ended.turns)}.", flat(ended.message or ended.reason)
+            title, words = (
+                f"{_LOOKS[ended.outcome][1]} after {plural(ended.turns, 'turn')}.",
+                flat(ended.message or ended.reason),
+            )
         else:
             title, words = _title(ended, failure), flat(failure.words)
-        told = Content(words).wrap(max(width, 8)) if words else []
-        if len(told) > _WORDS:
-            told[_WORDS - 1] = (told[_WORDS - 1].rstrip() + Content(" …")).truncate(width, ellipsis=True)
-        kept = [*told[:_WORDS], *[Content("")] * (_WORDS - len(told))]
+        why = Content(words).wrap(max(width, 8)) if words else []
+        if len(why) > _WORDS:
+            why[_WORDS - 1] = (why[_WORDS - 1].rstrip() + Content(" …")).truncate(width, ellipsis=True)
+        kept = [*why[:_WORDS], *[Content("")] * (_WORDS - len(why))]
         return [Content.styled(title, f"bold {style}"), *kept, Content.styled(_par_words(self._par), "$quiet")]
 
     @property
@@ -113,20 +117,19 @@ class Ending(Widget):
 
     def _facts(self, ended: Ended) -> Content:
         moment = self._moment
-        parts = [f"{moment.met} of {_many(moment.conditions, 'condition')} met"] if moment.conditions else []
+        parts = [f"{moment.met} of {plural(moment.conditions, 'condition')} met"] if moment.conditions else []
         if ended.refused:
-            parts.append(f"{_many(ended.refused, 'command')} refused")
+            parts.append(f"{plural(ended.refused, 'command')} refused")
         if self._assisted or ended.assisted:
             parts.append("assisted: a person stepped in")
         return Content.styled(" · ".join(parts), "$quiet")
 
 
 def par_bars(par: Par | None) -> tuple[Bar, Bar]:
-    """What the task can be done in as bars, which keep their places while it is being measured."""
+    """The turns of the expert and of the shortest way, as bars; both have their places while they are measured."""
     if par is None:
         return Bar("the expert", None, note=_PENDING), Bar("the shortest", None, note=_PENDING)
     if par == Par():
-        # Nothing could be measured, which is no word about the expert.
         return Bar("the expert", None, note=_UNKNOWN), Bar("the shortest", None, note=_UNKNOWN)
     return (
         Bar("the expert", par.expert, note="does not win this one" if par.expert is None else ""),
@@ -140,24 +143,16 @@ def _par_words(par: Par | None) -> str:
     if par.expert is None and par.shortest is None:
         return "In how many turns it can be done is not known."
     if par.expert is None:
-        return f"It can be done in {_turns(par.shortest or 0)}; the expert does not manage it."
+        return f"It can be done in {plural(par.shortest or 0, 'turn')}; the expert does not manage it."
     best = "" if par.shortest is None else f", the shortest way {par.shortest}"
-    return f"It can be done: the expert takes {_turns(par.expert)}{best}."
+    return f"It can be done: the expert takes {plural(par.expert, 'turn')}{best}."
 
 
 def _title(ended: Ended, failure: Failure) -> str:
     match ended.outcome:
         case "lost":
-            return f"Lost after {_turns(ended.turns)}: {failure.label}, turn {failure.turn}."
+            return f"Lost after {plural(ended.turns, 'turn')}: {failure.label}, turn {failure.turn}."
         case "stopped":
-            return f"Stopped after {_turns(ended.turns)}."
+            return f"Stopped after {plural(ended.turns, 'turn')}."
         case _:
-            return f"Broken off after {_turns(ended.turns)}: {failure.label}."
-
-
-def _turns(number: int) -> str:
-    return _many(number, "turn")
-
-
-def _many(number: int | None, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+            return f"Broken off after {plural(ended.turns, 'turn')}: {failure.label}."

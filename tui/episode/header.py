@@ -1,4 +1,4 @@
-"""The first line: the goal, which is what one plays for, and to its right what is played, by whom, and in which mode."""
+"""The first line: the goal, and to its right what is played, by whom, and in which mode."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST_GAP = 2
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A word of the right side; the one of the highest ``rank`` gives way first."""
+    """A word on the right; the one of the highest ``rank`` is dropped first."""
 
     text: str
     rank: int
@@ -24,7 +24,7 @@ class _Part:
 
 
 class GameHeader(Widget):
-    """One line over the game; where it is narrow, all but the goal gives way, the world first and the mode last."""
+    """One line above the game. Where it is narrow, all but the goal is dropped, the world first and the mode last."""
 
     DEFAULT_CSS = """
     GameHeader {
@@ -84,7 +84,7 @@ def header_line(goal: str, parts: tuple[_Part, ...], width: int) -> Content:
 
 def _right(parts: list[_Part]) -> Content:
     *others, mode = parts
-    told = [Content.styled(part.text, part.style) for part in others]
+    words = [Content.styled(part.text, part.style) for part in others]
     shown = Content.styled(f" {mode.text} ", mode.style) if mode.rank == 0 else Content.styled(mode.text, mode.style)
-    joined = Content.styled(_BETWEEN, "$quiet").join(told)
-    return joined + Content("  ") + shown if told else shown
+    joined = Content.styled(_BETWEEN, "$quiet").join(words)
+    return joined + Content("  ") + shown if words else shown

@@ -1,4 +1,4 @@
-"""The House: what is known of it, where the agent stands on top.
+"""The House pane: what is known of the house, with the agent's place first.
 
 "▸" marks that place, "+" what is new, "*" what the goal names.
 """
@@ -18,18 +18,18 @@ from tui.text import printable
 from tui.widgets.lines import LinesPane, flat, hung
 
 TWO_COLUMNS = 64
-"""From this width on, what does not fit below stands beside."""
+"""The width from which on a long house takes two columns."""
 _GAP = 3
 _ANY = 1_000_000
 _NARROWEST = 4
-"""Columns that an object takes at the least."""
+"""The fewest columns that an object takes."""
 
 _Span = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Lines that stay together; ``apart`` from what is above them by an empty one."""
+    """Lines that stay together; ``apart``: an empty line precedes them."""
 
     lines: list[Content]
     apart: bool = True
@@ -44,7 +44,6 @@ class HousePane(LinesPane):
     _house: HouseView | None = None
 
     def show(self, state: ViewState) -> None:
-        """Show the house as it is believed to be in ``state``."""
         if state.moment is self._state.moment:
             return
         seen, now = self._state.moment, state.moment
@@ -70,8 +69,8 @@ class HousePane(LinesPane):
 def laid_out(house: HouseView, width: int, height: int, whole: bool = False) -> list[Content]:
     """``house`` in lines of at most ``width`` columns.
 
-    Where that takes more than ``height`` lines, a wide pane makes two columns of it; then, unless ``whole``, places other than
-    the present one are given fewer and fewer lines.
+    If they are more than ``height``, a wide pane uses two columns; then, unless ``whole``, places other than the agent's get
+    fewer and fewer lines.
     """
     lines = _stacked(_blocks(house, width))
     column = (width - _GAP) // 2 if width >= TWO_COLUMNS else 0
@@ -84,7 +83,7 @@ def laid_out(house: HouseView, width: int, height: int, whole: bool = False) -> 
 
 
 def _blocks(house: HouseView, width: int, most: int = _ANY) -> list[_Block]:
-    """The parts of the house from top to bottom; places other than the present one take at most ``most`` lines if they can."""
+    """The parts of the house; places other than the agent's take at most ``most`` lines if possible."""
     head = [_hand(house, width)]
     for one in house.here:
         head += _place(one, width, _ANY, "▸ ")
@@ -108,7 +107,7 @@ def _stacked(blocks: Iterable[_Block]) -> list[Content]:
 
 
 def _split(blocks: Sequence[_Block], height: int) -> tuple[list[Content], list[Content]]:
-    """Two columns of whole blocks: as many to the left as fit there."""
+    """Two columns of whole blocks, the left one as full as possible."""
     count = next((count for count in range(len(blocks) - 1, 1, -1) if len(_stacked(blocks[:count])) <= height), 1)
     return _stacked(blocks[:count]), _stacked(blocks[count:])
 
@@ -136,7 +135,7 @@ def _place(place: ReceptacleView, width: int, most: int, mark: str = "  ") -> li
 
 
 def _in_one(heads: Sequence[_Token], things: Sequence[ObjectView], width: int) -> Content | None:
-    """A place and its contents on one line, as far as they fit; None where that would hide what is new or wanted."""
+    """A place and its contents on one line, as far as they fit; None if that would hide what is new or wanted."""
     if any(thing.new for thing in things):
         return None
     for kept in range(min(len(things), width // _NARROWEST), -1, -1):
@@ -160,7 +159,7 @@ def _name(name: str, style: str, wanted: bool) -> list[_Span]:
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """What is never broken over two lines; ``joined`` to the one before it by a single space."""
+    """Text that is never wrapped; ``joined`` to the token before it by a single space."""
 
     spans: tuple[_Span, ...]
     joined: bool = False
@@ -171,8 +170,8 @@ class _Token:
 
 
 def _token(thing: ObjectView) -> _Token:
-    told: list[_Span] = [(f" ({', '.join(thing.told)})", "$new" if thing.new else "$quiet")] if thing.told else []
-    return _Token((*_name(thing.name, "$new" if thing.new else "", thing.wanted), *told))
+    known: list[_Span] = [(f" ({', '.join(thing.known)})", "$new" if thing.new else "$quiet")] if thing.known else []
+    return _Token((*_name(thing.name, "$new" if thing.new else "", thing.wanted), *known))
 
 
 def _row(row: ReceptacleGroup) -> Iterator[_Token]:
@@ -183,14 +182,14 @@ def _row(row: ReceptacleGroup) -> Iterator[_Token]:
 
 
 def _things(things: Sequence[ObjectView], width: int, most: int) -> list[Content]:
-    """New things first, on lines of their own that "+" marks; the others in at most so many lines, and at least in one."""
+    """New things first, on lines marked "+"; the others in at most ``most`` lines, but at least one."""
     new = [_token(thing) for thing in things if thing.new]
     old = [_token(thing) for thing in things if not thing.new]
     return [*_flowed(new, "+   ", width), *_counted(old, "    ", width, max(most, 1))]
 
 
 def _flowed(tokens: Sequence[_Token], margin: str, width: int) -> list[Content]:
-    """``tokens`` one after the other, in as many lines as that takes."""
+    """``tokens`` wrapped to lines."""
     lines: list[list[_Token]] = []
     used = 0
     for token in tokens:
@@ -205,7 +204,7 @@ def _flowed(tokens: Sequence[_Token], margin: str, width: int) -> list[Content]:
 
 
 def _counted(tokens: Sequence[_Token], margin: str, width: int, most: int) -> list[Content]:
-    """``tokens`` in at most so many lines, and how many more there are."""
+    """``tokens`` in at most ``most`` lines, and how many more there are."""
     lines = _flowed(tokens, margin, width)
     if len(lines) <= most:
         return lines

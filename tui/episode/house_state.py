@@ -1,7 +1,7 @@
-"""What the House shows of a moment: what the texts have told, arranged for the eye; never what is hidden.
+"""What the House pane shows: what is known from the texts, never what is hidden.
 
-The place where the agent stands comes first, then places with known contents, then the others folded together by what is known
-of them. Within each part the order is that of the opening, so that little moves.
+The agent's place comes first, then places with known contents, then the others grouped by what is known of them. Within each
+part the order is that of the opening, so that little moves.
 """
 
 from __future__ import annotations
@@ -21,22 +21,19 @@ NOT_VISITED = "not visited"
 
 @dataclass(frozen=True, slots=True)
 class ObjectView:
-    """An object: ``told`` is what is known to have been done to it, ``new`` that it was not here a turn ago (or not like this),
-    ``wanted`` that the goal names its kind.
-    """
+    """An object: ``known`` is its known state, ``new`` that it or its place changed, ``wanted`` that the goal names it."""
 
     name: str
-    told: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
     new: bool = False
     wanted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ReceptacleView:
-    """A receptacle with what is known to be in it, what is new and what the goal names first.
+    """A receptacle with its known contents, those that are new or wanted first.
 
-    ``state`` is a word for it ("open", "closed, empty"), or empty where its contents say all; ``new``: the word is another one
-    than a turn ago.
+    ``state`` is a word such as "closed, empty", or empty where the contents say all; ``new``: it has changed.
     """
 
     name: str
@@ -48,7 +45,7 @@ class ReceptacleView:
 
 @dataclass(frozen=True, slots=True)
 class ReceptacleGroup:
-    """Receptacles of one kind: ``numbers`` are the single ones and the ranges of them ("1-9")."""
+    """Receptacles of one kind; ``numbers`` are single ones and ranges ("1-9")."""
 
     kind: str
     numbers: tuple[str, ...]
@@ -57,7 +54,7 @@ class ReceptacleGroup:
 
 @dataclass(frozen=True, slots=True)
 class HouseSection:
-    """Receptacles of which the same is known, a row for each kind."""
+    """Receptacles of which the same is known, with a group for each kind."""
 
     state: str
     rows: tuple[ReceptacleGroup, ...]
@@ -67,8 +64,8 @@ class HouseSection:
 class HouseView:
     """The house as it is believed to be.
 
-    ``here`` are the receptacles where the agent stands, none in the middle of the room. ``stray`` are objects that were
-    spoken of without being told where they lie.
+    ``here`` are the receptacles at the agent's place, none in the middle of the room; ``stray`` objects whose place is not
+    known.
     """
 
     held: ObjectView | None
@@ -80,7 +77,7 @@ class HouseView:
 
 
 def house_view(moment: EpisodeMoment) -> HouseView | None:
-    """The house that ``moment`` believes in; None before a game, and in a world whose texts no belief reads."""
+    """The house as it is believed to be at ``moment``; None before a game, and in a world that is no household."""
     belief = moment.belief
     if belief is None:
         return None
@@ -91,10 +88,7 @@ def house_view(moment: EpisodeMoment) -> HouseView | None:
 
 @lru_cache(maxsize=64)
 def goal_kinds(goal: str, receptacles: Sequence[str]) -> frozenset[str]:
-    """The kinds that ``goal`` names: as it is understood where it can be, and otherwise whatever its words spell.
-
-    ``receptacles`` are the kinds in this house.
-    """
+    """The kinds that ``goal`` names; if it cannot be read, every word in it. ``receptacles`` are the kinds in this house."""
     read = read_goal(goal) or guess_goal(goal, objects=load_counts().objects(), receptacles=receptacles)
     if read is not None:
         return frozenset(name.lower() for name in (read.object, read.receptacle, read.lamp) if name)
@@ -104,7 +98,7 @@ def goal_kinds(goal: str, receptacles: Sequence[str]) -> frozenset[str]:
 
 
 class _View:
-    """One look at a belief; names are looked up often, so both beliefs are indexed first."""
+    """Indexes a belief, and that of a turn ago."""
 
     def __init__(self, belief: Belief, before: Belief, wanted: frozenset[str]) -> None:
         self.belief = belief
@@ -144,7 +138,7 @@ class _View:
         return state or ("visited" if one.visited else NOT_VISITED)
 
     def _changed(self, one: Receptacle) -> bool:
-        """Whether another word is true of it than a turn ago; that something was put in or taken out, its things tell."""
+        """Whether its word has changed; what was put in or taken out shows in its contents."""
         old, now = self.old_words.get(one.name), self._word(one, self.contents[one.name])
         return old is None or (old != now and old.partition(",")[0] != now.partition(",")[0])
 
@@ -156,9 +150,9 @@ class _View:
         return ReceptacleView(one.name, self._word(one, contents), tuple(things), self._changed(one), self._wanted(one.name))
 
     def _thing(self, item: Item, new: bool) -> ObjectView:
-        told = _told(item)
+        known = _known_state(item)
         old = self.old_items.get(item.name)
-        return ObjectView(item.name, told, new or (old is not None and _told(old) != told), self._wanted(item.name))
+        return ObjectView(item.name, known, new or (old is not None and _known_state(old) != known), self._wanted(item.name))
 
     def _wanted(self, name: str) -> bool:
         return kind(name).lower() in self.wanted
@@ -183,7 +177,7 @@ class _View:
 
 
 def _contents(belief: Belief) -> dict[str, tuple[str, ...]]:
-    """What is known to be in each receptacle, by its name: ``Belief.inside`` for all of them in one pass."""
+    """What is known to be in each receptacle, by name."""
     put: dict[str, list[str]] = {}
     for item in belief.items:
         if item.where is not None:
@@ -191,8 +185,8 @@ def _contents(belief: Belief) -> dict[str, tuple[str, ...]]:
     return {one.name: tuple(put.get(one.name, ())) if one.contents is None else one.contents for one in belief.receptacles}
 
 
-def _told(item: Item) -> tuple[str, ...]:
-    """What is known of an object's state, in words; an ordinary state says nothing."""
+def _known_state(item: Item) -> tuple[str, ...]:
+    """An object's known state in words; nothing for an ordinary one."""
     words = (
         ("hot" if item.heat == "hot" else "cool", item.heat in ("hot", "cool")),
         ("clean", item.clean),
@@ -209,7 +203,7 @@ def _number(name: str) -> int:
 
 
 def _ranges(receptacles: Sequence[Receptacle]) -> tuple[str, ...]:
-    """The numbers of receptacles of one kind, in order of number, neighbours folded: 1-3, 5."""
+    """The numbers of receptacles of one kind, in order, neighbours joined: 1-3, 5."""
     runs: list[tuple[int, int]] = []
     for one in receptacles:
         number = _number(one.name)

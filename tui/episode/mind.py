@@ -1,4 +1,4 @@
-"""The Mind: the plan with its present step, the rules consulted at this step, and what thinking came to so far."""
+"""The Mind pane: the plan with its current step, the rules shown to the agent, and what its calls have cost."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from textual.content import Content
 
 from agent.config import Prices
 from agent.evaluation.runs.cost import cost, money
-from tui.episode.effort import counted, seconds, tokens
 from tui.episode.state import EpisodeMoment, ViewState
+from tui.text import plural
 from tui.widgets.lines import LinesPane, flat, hung
 
 _DONE, _PRESENT, _COMING = "✓ ", "▸ ", "· "
@@ -18,10 +18,7 @@ Block = list[Content]
 
 
 class MindPane(LinesPane):
-    """What goes on in the agent, as far as it says so.
-
-    ``prices`` are those of the model that plays, where its user has configured them.
-    """
+    """The mind of an agent. ``prices`` are those of its model, where they are configured."""
 
     BORDER_TITLE = "Mind"
 
@@ -31,19 +28,16 @@ class MindPane(LinesPane):
         self._state = ViewState()
 
     def show(self, state: ViewState) -> None:
-        """Show the mind as it is in ``state``."""
         self._state = state
         self.relay()
 
     def lines(self, width: int, height: int, whole: bool) -> Sequence[Content]:
         state = self._state
         if state.moment.started is None:
-            return hung(
-                Content(""), Content.styled("The plan, the rules and the cost of thinking stand here.", "$quiet"), width
-            )
-        plan, effort = _plan(state.moment, width), _effort(state, self._prices, width)
-        rules = _rules(state.moment.rules, width, None if whole else height - len(plan) - len(effort) - 2)
-        return [line for block in (plan, rules, effort) if block for line in (Content(""), *block)][1:]
+            return _quiet("The plan, the rules and the cost of thinking stand here.", width)
+        plan, totals = _plan(state.moment, width), _totals(state, self._prices, width)
+        rules = _rules(state.moment.rules, width, None if whole else height - len(plan) - len(totals) - 2)
+        return [line for block in (plan, rules, totals) if block for line in (Content(""), *block)][1:]
 
 
 def _plan(moment: EpisodeMoment, width: int) -> Block:
@@ -51,11 +45,11 @@ def _plan(moment: EpisodeMoment, width: int) -> Block:
     if not moment.plan:
         model = moment.started.model
         words = "no plan so far" if model else f"{flat(moment.started.agent)} goes from turn to turn, without a plan"
-        return [Content.styled("Plan", "bold"), *hung(Content(""), Content.styled(words, "$quiet"), width)]
+        return [Content.styled("Plan", "bold"), *_quiet(words, width)]
     title = Content.styled("Plan", "bold")
     if moment.revision:
-        told = Content.styled(f"revised {moment.revision}×", "$quiet")
-        title = title.pad_right(max(2, width - 4 - told.cell_length)) + told
+        revised = Content.styled(f"revised {moment.revision}×", "$quiet")
+        title = title.pad_right(max(2, width - 4 - revised.cell_length)) + revised
     lines = [title.truncate(width, ellipsis=True)]
     for number, step in enumerate(moment.plan):
         mark, style = (
@@ -79,25 +73,41 @@ def _rules(rules: Sequence[str], width: int, room: int | None) -> Block:
     return [title, *short[:kept], *more]
 
 
-def _effort(state: ViewState, prices: Prices | None, width: int) -> Block:
+def _totals(state: ViewState, prices: Prices | None, width: int) -> Block:
     if state.model is None:
         agent = flat(state.moment.started.agent) if state.moment.started else ""
-        return hung(Content(""), Content.styled(f"{agent}: no model is called", "$quiet"), width)
-    if not state.effort.calls:
-        return hung(Content(""), Content.styled("no call so far", "$quiet"), width)
+        return _quiet(f"{agent}: no model is called", width)
+    if not state.totals.calls:
+        return _quiet("no call so far", width)
     return [line for part in _figures(state, prices) for line in hung(Content(""), Content(part), width)]
 
 
 def _figures(state: ViewState, prices: Prices | None) -> Iterator[str]:
-    effort = state.effort
-    yield f"{effort.calls} call{'' if effort.calls == 1 else 's'} · {seconds(effort.seconds)}"
-    if not (effort.prompt_tokens or effort.completion_tokens):
+    totals = state.totals
+    yield f"{plural(totals.calls, 'call')} · {seconds(totals.seconds)}"
+    if not (totals.prompt_tokens or totals.completion_tokens):
         yield "tokens not counted"
         return
-    share = counted(effort).cached_share
-    told = f" · {share:.0%} cached" if share is not None else ""
-    yield f"{tokens(effort.prompt_tokens)} in{told}"
-    yield f"{tokens(effort.completion_tokens)} out"
+    share = totals.tokens.cached_share
+    cached = f" · {share:.0%} cached" if share is not None else ""
+    yield f"{tokens(totals.prompt_tokens)} in{cached}"
+    yield f"{tokens(totals.completion_tokens)} out"
     if prices is not None:
-        spent = cost(counted(effort), prices)
-        yield "cost unknown: several models" if len(state.models) > 1 else f"cost {money(spent or 0.0)}"
+        yield "cost unknown: several models" if len(state.models) > 1 else f"cost {money(cost(totals.tokens, prices) or 0.0)}"
+
+
+def tokens(number: int) -> str:
+    """A number of tokens to two or three digits: 980, 4.1k, 123k, 1.2M."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{unit}" if number < 100 * size else f"{number // size}{unit}"
+    return str(number)
+
+
+def seconds(number: float) -> str:
+    """A time: 1.8 s, 95 s, 12 min."""
+    return f"{number:.1f} s" if number < 10 else f"{number:.0f} s" if number < 600 else f"{number / 60:.0f} min"
+
+
+def _quiet(text: str, width: int) -> Block:
+    return hung(Content(""), Content.styled(text, "$quiet"), width)

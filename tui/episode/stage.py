@@ -170,7 +170,6 @@ class PaneActions:
     panes: EpisodePanes
 
     def action_fold(self) -> None:
-        """Open or close all thoughts."""
         self.panes.story.fold_all()
 
     def action_pane(self, pane: Pane) -> None:

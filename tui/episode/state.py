@@ -1,7 +1,7 @@
-"""What a screen shows of an episode: a pure function over its events, the same for a live game and for a recorded one.
+"""What a screen shows of an episode, live or recorded: a pure function of its events.
 
-``apply(state, event)`` gives the next state and changes nothing. Every event begins from the moment of its parent, so a rewound
-game shows what was true there, and the branches that were left stay where they were.
+``apply(state, event)`` returns the next state. Every event starts from the moment of its parent, so a rewound game shows what
+was true there, and earlier branches stay as they were.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from agent.episodes.events import (
     Thought,
     TurnSpent,
 )
+from agent.evaluation.runs.cost import Tokens
 from worlds.base import Observation
 from worlds.household.belief import Belief
 from worlds.registry import belief_reader
@@ -38,15 +39,12 @@ from worlds.registry import belief_reader
 NoteKind = Literal["thought", "plan", "fault", "person"]
 
 PERSON = "person"
-"""The role of an aside that a person caused."""
+"""The role of a person's notes."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoryNote:
-    """Something said beside the story.
-
-    A role's thought, a new plan, a fault (an unreadable reply, a failed call), or what a person did.
-    """
+    """A note in the story: a thought, a new plan, a fault (an unreadable reply, a failed call), or what a person did."""
 
     kind: NoteKind
     role: str
@@ -55,10 +53,10 @@ class StoryNote:
 
 @dataclass(frozen=True, slots=True)
 class TurnEntry:
-    """One turn of the story, as it ended.
+    """One turn of the story.
 
-    ``id`` is that of the event that ended it, ``command`` None where the turn was spent without one. ``asides`` were said since
-    the turn before. ``replanned``: the plan changed in it.
+    ``id`` is the event that ended it; ``command`` is None where the turn was spent without one; ``notes`` came since the turn
+    before. ``replanned``: the plan changed in it.
     """
 
     id: int
@@ -68,7 +66,7 @@ class TurnEntry:
     observation: str
     accepted: bool
     explanation: str | None
-    asides: tuple[StoryNote, ...]
+    notes: tuple[StoryNote, ...]
     replanned: bool
 
 
@@ -76,14 +74,13 @@ class TurnEntry:
 class EpisodeMoment:
     """What is true just after one event, on its branch.
 
-    ``asides`` were said since the last turn ended. ``before`` is the belief of a turn ago, from which what is new is told; both
-    beliefs are None in a world whose texts no belief reads. ``proposal`` waits for a person's verdict, or is about to be
-    executed. ``failure`` is what a person is asked about.
+    ``notes`` came since the last turn ended. ``before`` is the belief of a turn ago; both beliefs are None in a world that is
+    no household. ``proposal`` waits for a verdict, or is about to be executed; ``failure`` is what a person is asked about.
     """
 
     started: Started | None = None
     story: tuple[TurnEntry, ...] = ()
-    asides: tuple[StoryNote, ...] = ()
+    notes: tuple[StoryNote, ...] = ()
     belief: Belief | None = None
     before: Belief | None = None
     plan: tuple[str, ...] = ()
@@ -96,24 +93,23 @@ class EpisodeMoment:
     conditions: int | None = None
     ended: Ended | None = None
     anchor: int | None = None
-    """The event that a rewind to this moment would go back to: that which ended the last turn, or the start."""
+    """The event that a rewind to this moment goes back to: the end of the last turn, or the start."""
 
     @property
     def turn(self) -> int:
-        """How many turns were spent."""
         return self.story[-1].turn if self.story else 0
 
     @property
     def refused(self) -> int:
-        """How many commands were not taken."""
+        """The number of refused commands."""
         return sum(entry.command is not None and not entry.accepted for entry in self.story)
 
 
 @dataclass(frozen=True, slots=True)
 class CallTotals:
-    """What the model's calls came to, over all branches: what was spent is spent.
+    """The model's calls over all branches, with their tokens where the model counts them.
 
-    Tokens count where the model counted them; ``cached`` of the prompt's were served by a cache, None while none was told.
+    ``cached`` of the prompt's tokens came from a cache; None while the model has not said.
     """
 
     calls: int = 0
@@ -122,20 +118,24 @@ class CallTotals:
     cached: int | None = None
     seconds: float = 0.0
 
+    @property
+    def tokens(self) -> Tokens:
+        return Tokens(self.prompt_tokens, self.completion_tokens, self.cached)
+
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """An episode as far as it has been told: the present ``moment`` and what all calls came to.
+    """An episode so far: the present ``moment`` and the ``totals`` of its calls.
 
-    ``moments`` and ``efforts`` are what they were just after each event, by its id. ``models`` are the names of the models that
-    played, the present one last; a person may have changed it.
+    ``moments`` and ``totals_at`` hold both as they were just after each event, by its id. ``models`` are the models' names, the
+    present one last.
     """
 
     moment: EpisodeMoment = EpisodeMoment()
     moments: MappingProxyType[int, EpisodeMoment] = field(default_factory=lambda: MappingProxyType[int, EpisodeMoment]({}))
-    efforts: MappingProxyType[int, CallTotals] = field(default_factory=lambda: MappingProxyType[int, CallTotals]({}))
+    totals_at: MappingProxyType[int, CallTotals] = field(default_factory=lambda: MappingProxyType[int, CallTotals]({}))
     last: int | None = None
-    effort: CallTotals = CallTotals()
+    totals: CallTotals = CallTotals()
     models: tuple[str, ...] = ()
     assisted: bool = False
     branches: int = 1
@@ -146,31 +146,27 @@ class ViewState:
         return self.models[-1] if self.models else None
 
     def at(self, event: int) -> ViewState:
-        """The same episode looked at just after the event of this id, with the effort so far; to be shown, not played on.
-
-        Raises ``KeyError`` where no such event was told.
-        """
-        return replace(self, moment=self.moments[event], effort=self.efforts[event], last=event)
+        """The episode just after the event of this id, to be shown. Raises ``KeyError`` for an unknown event."""
+        return replace(self, moment=self.moments[event], totals=self.totals_at[event], last=event)
 
 
 def apply(state: ViewState, event: Event | CallTiming) -> ViewState:
-    """``state`` after ``event``; a clock adds to the effort alone."""
+    """``state`` after ``event``; a timing changes the totals alone."""
     if isinstance(event, CallTiming):
-        effort = _clocked(state.effort, event)
-        told = event.of == state.last
-        # Copied by the union of the proxies, not item by item: it is done at every event.
-        efforts = MappingProxyType(state.efforts | {event.of: effort}) if told else state.efforts
-        return replace(state, effort=effort, efforts=efforts)
+        totals = _clocked(state.totals, event)
+        latest = event.of == state.last
+        totals_at = MappingProxyType(state.totals_at | {event.of: totals}) if latest else state.totals_at
+        return replace(state, totals=totals, totals_at=totals_at)
     parent = state.moments.get(event.parent, EpisodeMoment()) if event.parent is not None else EpisodeMoment()
     moment = _after(parent, event)
-    effort = _called(state.effort, event.body) if isinstance(event.body, ModelCall) else state.effort
+    totals = _called(state.totals, event.body) if isinstance(event.body, ModelCall) else state.totals
     went_back = isinstance(event.body, Intervened) and event.body.action == "rewind"
     return ViewState(
         moment=moment,
         moments=MappingProxyType(state.moments | {event.id: moment}),
-        efforts=MappingProxyType(state.efforts | {event.id: effort}),
+        totals_at=MappingProxyType(state.totals_at | {event.id: totals}),
         last=event.id,
-        effort=effort,
+        totals=totals,
         models=_models(state.models, event.body),
         assisted=state.assisted or isinstance(event.body, Intervened),
         branches=state.branches + went_back,
@@ -206,28 +202,28 @@ def _after(moment: EpisodeMoment, event: Event) -> EpisodeMoment:
         case RulesShown(rules=rules):
             return replace(moment, rules=(*moment.rules, *rules))
         case Thought(role=role, text=text):
-            return _aside(moment, StoryNote("thought", role, text))
+            return _note(moment, StoryNote("thought", role, text))
         case Judged(role=role) as judged:
-            return _aside(moment, StoryNote("thought", role, judged.words))
+            return _note(moment, StoryNote("thought", role, judged.words))
         case Planned() as planned:
             words = "plan" if not planned.revision else f"plan revised: {planned.reason}"
             moment = replace(moment, plan=planned.steps, step=0, revision=planned.revision)
-            return _aside(moment, StoryNote("plan", planned.role, words))
+            return _note(moment, StoryNote("plan", planned.role, words))
         case Progressed(step=step):
             return replace(moment, step=step)
         case ParseFailed() as unreadable:
             way = "it was asked twice" if unreadable.final else "it is asked again"
-            return _aside(
+            return _note(
                 moment, StoryNote("fault", unreadable.role, f"its reply could not be read: {unreadable.reason} ({way})")
             )
         case Proposed(command=command):
             return replace(moment, proposal=command, failure=None)
         case Failed() as failed:
-            told = replace(moment, failure=failed.message, proposal=None)
-            return _aside(told, StoryNote("fault", failed.boundary, failed.message))
+            changed = replace(moment, failure=failed.message, proposal=None)
+            return _note(changed, StoryNote("fault", failed.boundary, failed.message))
         case Intervened(action=action, text=text):
-            told = replace(moment, proposal=None, failure=None, ended=None)
-            return _aside(told, StoryNote("person", PERSON, f"{action} {text}".strip()))
+            changed = replace(moment, proposal=None, failure=None, ended=None)
+            return _note(changed, StoryNote("person", PERSON, f"{action} {text}".strip()))
         case Stepped() as stepped:
             return _stepped(moment, event.id, stepped)
         case TurnSpent(turn=turn):
@@ -238,13 +234,13 @@ def _after(moment: EpisodeMoment, event: Event) -> EpisodeMoment:
             return moment
 
 
-def _aside(moment: EpisodeMoment, aside: StoryNote) -> EpisodeMoment:
-    return replace(moment, asides=(*moment.asides, aside))
+def _note(moment: EpisodeMoment, note: StoryNote) -> EpisodeMoment:
+    return replace(moment, notes=(*moment.notes, note))
 
 
 def _entry(moment: EpisodeMoment, id: int, turn: int) -> TurnEntry:
-    replanned = any(aside.kind == "plan" for aside in moment.asides)
-    return TurnEntry(id, turn, None, "agent", "", True, None, moment.asides, replanned)
+    replanned = any(note.kind == "plan" for note in moment.notes)
+    return TurnEntry(id, turn, None, "agent", "", True, None, moment.notes, replanned)
 
 
 def _stepped(moment: EpisodeMoment, id: int, stepped: Stepped) -> EpisodeMoment:
@@ -266,19 +262,19 @@ def _stepped(moment: EpisodeMoment, id: int, stepped: Stepped) -> EpisodeMoment:
 
 def _turned(moment: EpisodeMoment, entry: TurnEntry) -> EpisodeMoment:
     return replace(
-        moment, story=(*moment.story, entry), asides=(), proposal=None, failure=None, before=moment.belief, anchor=entry.id
+        moment, story=(*moment.story, entry), notes=(), proposal=None, failure=None, before=moment.belief, anchor=entry.id
     )
 
 
-def _called(effort: CallTotals, called: ModelCall) -> CallTotals:
+def _called(totals: CallTotals, called: ModelCall) -> CallTotals:
     return replace(
-        effort,
-        calls=effort.calls + (called.calls or 1),
-        prompt_tokens=effort.prompt_tokens + (called.prompt_tokens or 0),
-        completion_tokens=effort.completion_tokens + (called.completion_tokens or 0),
+        totals,
+        calls=totals.calls + (called.calls or 1),
+        prompt_tokens=totals.prompt_tokens + (called.prompt_tokens or 0),
+        completion_tokens=totals.completion_tokens + (called.completion_tokens or 0),
     )
 
 
-def _clocked(effort: CallTotals, clocked: CallTiming) -> CallTotals:
-    cached = effort.cached if clocked.cached is None else (effort.cached or 0) + clocked.cached
-    return replace(effort, seconds=effort.seconds + clocked.seconds, cached=cached)
+def _clocked(totals: CallTotals, clocked: CallTiming) -> CallTotals:
+    cached = totals.cached if clocked.cached is None else (totals.cached or 0) + clocked.cached
+    return replace(totals, seconds=totals.seconds + clocked.seconds, cached=cached)

@@ -1,4 +1,4 @@
-"""The story so far: turns, observations and, folded, what was thought; it follows what happens until one scrolls up."""
+"""The Story pane: turns, observations and folded thoughts. It follows the game until one scrolls up."""
 
 from __future__ import annotations
 
@@ -19,19 +19,17 @@ from textual.visual import Visual
 from tui.episode.house_state import goal_kinds
 from tui.episode.state import EpisodeMoment, TurnEntry, ViewState
 from tui.episode.story_state import FoldableNote, StoryLayout, StoryLine
+from tui.text import plural
 
 _CONTEXT = 2
 """Lines kept in sight above and below a turn that is scrolled to."""
 _AIRY = 30
-"""Lines from which on there is room for a blank one between turns."""
+"""Lines from which on a blank one separates turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """What is told of one turn, of the opening, or of what happened since the last turn, in lines.
-
-    ``event`` is what a click on it picks.
-    """
+    """The lines of the opening, of one turn, or of what came since the last turn; a click on them picks ``event``."""
 
     rows: tuple[StoryLine, ...]
     event: int | None = None
@@ -39,8 +37,8 @@ class _Block:
 
 
 @dataclass(slots=True)
-class _Folds:
-    """Which asides are open: all or none, but for the exceptions."""
+class _OpenNotes:
+    """Which notes are open: all or none, with exceptions."""
 
     all: bool = False
     exceptions: set[FoldableNote] = field(default_factory=set[FoldableNote])
@@ -48,21 +46,19 @@ class _Folds:
     def __contains__(self, fold: object) -> bool:
         return (fold in self.exceptions) != self.all
 
-    def turn(self, fold: FoldableNote) -> None:
-        """Open what is closed, close what is open."""
+    def toggle(self, fold: FoldableNote) -> None:
         self.exceptions ^= {fold}
 
-    def turn_all(self) -> None:
-        """Open all, or close all."""
+    def toggle_all(self) -> None:
         self.all = not self.all
         self.exceptions.clear()
 
 
 class Story(ScrollView):
-    """Tells an episode; ``teaching`` stands where nothing has happened yet.
+    """Shows an episode; ``teaching`` is shown before its first turn.
 
-    It keeps to its last line until one scrolls up, then holds still and says how much is new below. Only turns that were not
-    told before are laid out, and only lines in sight are drawn, so that thousands of turns stay quick.
+    It stays at its end until one scrolls up, then holds still and says how much is new below. Only new turns are laid out and
+    only visible lines are drawn, so that thousands of turns stay fast.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"story--selected"}
@@ -88,13 +84,11 @@ class Story(ScrollView):
     }
     """
     BORDER_TITLE = "Story"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,space", "unfold", "Open or close what was thought at the selected turn", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "unfold", "Open or close the turn's thoughts", show=False)]
 
     @dataclass
     class Picked(Message):
-        """A turn was clicked, or the opening: the one that the event ``event_id`` ended or made."""
+        """The turn that the event ``event_id`` ended was clicked, or the opening."""
 
         event_id: int
 
@@ -103,34 +97,34 @@ class Story(ScrollView):
         self._teaching = teaching
         self._moment = EpisodeMoment()
         self._start: int | None = None
-        self._folds = _Folds()
+        self._open_notes = _OpenNotes()
         self._selected: int | None = None
         self._followed = True
         self._follow = True
         self._known = 0
-        self._telling = StoryLayout(80)
-        self._told: dict[int, _Block] = {}
+        self._story_layout = StoryLayout(80)
+        self._laid_out: dict[int, _Block] = {}
         self._blocks: list[_Block] = []
         self._lines: list[int] = [0]
 
     def show(self, state: ViewState) -> None:
-        """Tell ``state``: what follows what both have in common is told anew."""
+        """Show ``state``; only what differs from the last one is laid out."""
         moment, was = state.moment, self._moment
         if moment.started is not was.started:
             self._start = next((event for event, after in state.moments.items() if after.started is moment.started), None)
             self._moment = moment
             self._lay_out()
-        elif moment.story is not was.story or moment.asides != was.asides:
+        elif moment.story is not was.story or moment.notes != was.notes:
             self._moment = moment
-            self._tell(1 + _common(was.story, moment.story))
+            self._append(1 + _common(was.story, moment.story))
 
     def teach(self, teaching: str) -> None:
-        """Say ``teaching`` while nothing has happened."""
+        """Show ``teaching`` until the first turn."""
         self._teaching = teaching
-        self._tell(len(self._moment.story) + 1)
+        self._append(len(self._moment.story) + 1)
 
     def select(self, event_id: int | None) -> None:
-        """Mark the turn that this event ended (or the opening, by the event of the start), and bring it into sight."""
+        """Mark the turn that this event ended, or the opening, and scroll to it."""
         if event_id == self._selected:
             return
         if self._selected is None:
@@ -144,13 +138,13 @@ class Story(ScrollView):
         self.refresh()
 
     def fold_all(self) -> None:
-        """Open every aside, or close them all."""
-        self._folds.turn_all()
+        """Open all notes, or close them all."""
+        self._open_notes.toggle_all()
         self._lay_out()
 
     @property
     def following(self) -> bool:
-        """Whether it keeps to what happens last."""
+        """Whether it stays at its end."""
         return self._follow
 
     def render_line(self, y: int) -> Strip:
@@ -170,25 +164,23 @@ class Story(ScrollView):
         if follow != self._follow:
             self._follow = follow
             self._known = len(self._moment.story)
-        self._tell_hidden()
+        self._show_hidden()
 
     def scroll_to(self, x: float | None = None, y: float | None = None, **options: Any) -> None:
-        """Scroll at once: nothing in the story glides."""
         options["animate"] = False
         super().scroll_to(x, y, **options)
 
     def action_unfold(self) -> None:
-        """Open or close the asides of the selected turn."""
         place = self._place(self._selected)
         folds = (
             {row.fold for row in self._blocks[place].rows if row.fold is not None} if place is not None else set[FoldableNote]()
         )
         if not folds:
             raise SkipAction
-        opened = all(fold in self._folds for fold in folds)
+        opened = all(fold in self._open_notes for fold in folds)
         for fold in folds:
-            if (fold in self._folds) == opened:
-                self._folds.turn(fold)
+            if (fold in self._open_notes) == opened:
+                self._open_notes.toggle(fold)
         self._lay_out()
         if place is not None:
             self._into_sight(place)
@@ -205,7 +197,7 @@ class Story(ScrollView):
         elif self.scroll_offset.y + place.y < self._lines[-1]:
             block, row = self._at(self.scroll_offset.y + place.y)
             if row.fold is not None:
-                self._folds.turn(row.fold)
+                self._open_notes.toggle(row.fold)
                 self._lay_out()
             elif block.event is not None:
                 self.post_message(self.Picked(block.event))
@@ -216,14 +208,13 @@ class Story(ScrollView):
         return block, block.rows[line - self._lines[place]]
 
     def _place(self, event: int | None) -> int | None:
-        """Where in the blocks the event is told."""
         return None if event is None else next((n for n, block in enumerate(self._blocks) if block.event == event), None)
 
-    def _tell_hidden(self) -> None:
-        """Say in the frame how much is below, where one has scrolled up."""
+    def _show_hidden(self) -> None:
+        """Show in the frame how much lies below."""
         new = len(self._moment.story) - self._known
         below = self._lines[-1] - self.scroll_offset.y - self.scrollable_content_region.height
-        count = f"{new} new below" if new > 0 else f"{below} line{'' if below == 1 else 's'} below"
+        count = f"{new} new below" if new > 0 else f"{plural(below, 'line')} below"
         self.border_subtitle = "" if self._follow or below <= 0 else Content(f"{count} · End")
 
     def _drawn(self, text: Content, width: int, component: str | None = None) -> Strip:
@@ -232,42 +223,42 @@ class Story(ScrollView):
         return drawn[0].crop_extend(0, width, style.rich_style) if drawn else Strip.blank(width, style.rich_style)
 
     def _lay_out(self) -> None:
-        """Lay everything out anew, for a width, a goal or folds that changed; what stood at the top stays there."""
+        """Lay everything out again; what is at the top stays there."""
         size = self.scrollable_content_region.size
-        self._telling = StoryLayout(size.width, _wanted(self._moment), airy=size.height >= _AIRY)
+        self._story_layout = StoryLayout(size.width, _wanted(self._moment), airy=size.height >= _AIRY)
         top = min(bisect_right(self._lines, self.scroll_offset.y) - 1, len(self._blocks) - 1)
         within = self.scroll_offset.y - self._lines[top] if top >= 0 else 0
-        self._told.clear()
-        self._tell(0)
+        self._laid_out.clear()
+        self._append(0)
         if not self._follow and 0 <= top < len(self._blocks):
             self.scroll_to(y=self._lines[top] + min(within, len(self._blocks[top].rows) - 1), immediate=True)
 
-    def _tell(self, kept: int) -> None:
-        """Tell what follows the first ``kept`` blocks."""
+    def _append(self, kept: int) -> None:
+        """Lay out what follows the first ``kept`` blocks."""
         moment = self._moment
         del self._blocks[kept:], self._lines[kept + 1 :]
         if not self._blocks:
-            self._add(_Block(self._telling.opening(moment.started) if moment.started else (), self._start))
+            self._add(_Block(self._story_layout.opening(moment.started) if moment.started else (), self._start))
         after = self._blocks[-1].event
         for entry in moment.story[len(self._blocks) - 1 :]:
             self._add(self._block(entry, after))
             after = entry.id
         self._known = min(self._known, len(moment.story))
-        pending = self._telling.asides(moment.asides, after, self._folds, failed=moment.failure is not None)
+        pending = self._story_layout.notes(moment.notes, after, self._open_notes, failed=moment.failure is not None)
         idle = not moment.story and not pending
-        self._add(_Block(self._telling.words(self._teaching) if idle else pending))
+        self._add(_Block(self._story_layout.words(self._teaching) if idle else pending))
         self.virtual_size = Size(self.scrollable_content_region.width, self._lines[-1])
         if self._follow:
             self._to_the_end()
-        self._tell_hidden()
+        self._show_hidden()
         self.refresh()
 
     def _block(self, entry: TurnEntry, after: int | None) -> _Block:
-        # A rewind or a scrub takes turns away and brings them back: they are laid out once.
-        block = self._told.get(entry.id)
+        # A rewind removes turns and may bring them back: they are laid out once.
+        block = self._laid_out.get(entry.id)
         if block is None or block.entry is not entry:
-            block = _Block(self._telling.entry(entry, after, self._folds), entry.id, entry)
-            self._told[entry.id] = block
+            block = _Block(self._story_layout.entry(entry, after, self._open_notes), entry.id, entry)
+            self._laid_out[entry.id] = block
         return block
 
     def _add(self, block: _Block) -> None:
@@ -288,7 +279,7 @@ class Story(ScrollView):
 
 
 def _common(was: tuple[TurnEntry, ...], now: tuple[TurnEntry, ...]) -> int:
-    """How many turns at the front are the very same."""
+    """The number of turns at the front that are the same objects."""
     return next((n for n, (old, new) in enumerate(zip(was, now, strict=False)) if old is not new), min(len(was), len(now)))
 
 

@@ -1,7 +1,7 @@
-"""An episode told as lines of text: what the story widget shows, laid out here without a screen.
+"""Lays out an episode as lines of text, without a screen.
 
-A turn is told in the order of happening: what was said before it (asides, each folded to one line until it is opened), the
-command beside its number, and the observation beneath. All of it is untrusted text, made printable and never read as markup.
+A turn is laid out in the order of events: its notes (each folded to one line until it is opened), the command beside its
+number, and the observation below. All of it is untrusted text: made printable, never read as markup.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from tui.text import LONGEST_TEXT, cut, printable
 from tui.theme import role_style
 
 MEASURE = 96
-"""The widest a text is set, in cells: longer lines are hard to follow."""
+"""The longest line, in cells: longer ones are hard to follow."""
 
 _NAMES = 8
-"""Cells for a role's name where there is room, so that what roles say stands in one column."""
+"""Cells for a role's name where there is room, so that notes line up."""
 _ROOMY = 48
 
 
 @dataclass(frozen=True, slots=True)
 class FoldableNote:
-    """One aside that can be opened: the event it follows, its place among the asides there, and itself."""
+    """A note that can be opened: the event it follows, its place among the notes there, and itself."""
 
     after: int | None
     number: int
-    aside: StoryNote
+    note: StoryNote
 
 
 @dataclass(frozen=True, slots=True)
 class StoryLine:
-    """One line of the story: what stands in the margin, and the text.
+    """One line of the story: its margin and its text.
 
-    ``fold`` is what a click on it opens or closes. ``turn``: it belongs to the turn itself, its command or observation.
+    ``fold`` is the note that a click opens or closes. ``turn``: it is part of the command or the observation.
     """
 
     margin: Content
@@ -48,9 +48,9 @@ class StoryLine:
 
 
 class StoryLayout:
-    """Lays an episode out for one width, in cells.
+    """Lays out an episode for one width, in cells.
 
-    ``wanted`` are the kinds of things that stand out in what is observed. ``airy`` puts a blank line between turns.
+    ``wanted`` are the kinds of things to highlight in observations. ``airy`` puts a blank line between turns.
     """
 
     def __init__(self, width: int, wanted: Collection[str] = (), *, airy: bool = False) -> None:
@@ -60,7 +60,7 @@ class StoryLayout:
         self._end = () if airy else (_BLANK,)
 
     def opening(self, started: Started) -> tuple[StoryLine, ...]:
-        """The first observation, in which the task stands out."""
+        """The first observation, with the task highlighted."""
         goal = started.goal.strip()
         rows: list[StoryLine] = []
         for line in _lines(started.opening):
@@ -72,32 +72,32 @@ class StoryLayout:
         return (*rows, *self._end)
 
     def entry(self, entry: TurnEntry, after: int | None, opened: Container[FoldableNote]) -> tuple[StoryLine, ...]:
-        """One turn, which followed the event ``after``; the asides in ``opened`` are told in full."""
-        asides = self._asides(_telling(entry), after, opened)
-        return (*self._gap, *asides, *self._command(entry), *self._observation(entry))
+        """One turn, which followed the event ``after``; the notes in ``opened`` are shown in full."""
+        notes = self._notes(_entry_notes(entry), after, opened)
+        return (*self._gap, *notes, *self._command(entry), *self._observation(entry))
 
-    def asides(
-        self, asides: Sequence[StoryNote], after: int | None, opened: Container[FoldableNote], *, failed: bool = False
+    def notes(
+        self, notes: Sequence[StoryNote], after: int | None, opened: Container[FoldableNote], *, failed: bool = False
     ) -> tuple[StoryLine, ...]:
-        """What was said after the event ``after``, each folded to a line unless it is in ``opened``.
+        """The notes after the event ``after``, each folded unless it is in ``opened``.
 
-        Where a model has ``failed`` and a person is asked what to do, why it did is open, and folded if it is in ``opened``.
+        If a model ``failed`` and a person is asked what to do, the reason is open, and folded if it is in ``opened``.
         """
-        present = len(asides) - 1 if failed and asides and asides[-1].kind == "fault" else None
-        rows = tuple(self._asides(asides, after, opened, present))
+        present = len(notes) - 1 if failed and notes and notes[-1].kind == "fault" else None
+        rows = tuple(self._notes(notes, after, opened, present))
         return (*self._gap, *rows) if rows else ()
 
     def words(self, text: str) -> tuple[StoryLine, ...]:
-        """Words of the screen's own, quiet."""
+        """Text of the screen's own."""
         lines = [line for part in _lines(text) for line in Content(part).stylize("$quiet").wrap(self._width)]
         return (*self._gap, *_beneath(lines)) if lines else ()
 
-    def _asides(
-        self, asides: Iterable[StoryNote], after: int | None, opened: Container[FoldableNote], present: int | None = None
+    def _notes(
+        self, notes: Iterable[StoryNote], after: int | None, opened: Container[FoldableNote], present: int | None = None
     ) -> Iterator[StoryLine]:
-        for number, aside in enumerate(asides):
-            fold = FoldableNote(after, number, aside)
-            yield from self._aside(fold, (fold in opened) != (number == present))
+        for number, note in enumerate(notes):
+            fold = FoldableNote(after, number, note)
+            yield from self._note(fold, (fold in opened) != (number == present))
 
     def _command(self, entry: TurnEntry) -> Iterator[StoryLine]:
         if entry.command is None:
@@ -127,23 +127,23 @@ class StoryLayout:
                 text = text.stylize("bold $goal", *name.span())
         return text
 
-    def _aside(self, fold: FoldableNote, opened: bool) -> Iterator[StoryLine]:
-        aside = fold.aside
-        hue = "$fault" if aside.kind == "fault" else role_style(aside.role)
+    def _note(self, fold: FoldableNote, opened: bool) -> Iterator[StoryLine]:
+        note = fold.note
+        hue = "$fault" if note.kind == "fault" else role_style(note.role)
         roomy = self._width >= _ROOMY
-        name = f"{_one_line(aside.role):<{_NAMES}}  " if roomy else f"{_one_line(aside.role)} "
+        name = f"{_one_line(note.role):<{_NAMES}}  " if roomy else f"{_one_line(note.role)} "
         hang = len(name) if roomy else 0
-        style = hue if aside.kind in {"fault", "person"} else "$quiet"
-        said = Content(_one_line(aside.text))
+        style = hue if note.kind in {"fault", "person"} else "$quiet"
+        said = Content(_one_line(note.text))
         room = max(1, self._width - 2 - len(name))
-        whole = said.cell_length <= room and "\n" not in aside.text.strip()
+        whole = said.cell_length <= room and "\n" not in note.text.strip()
         if whole or not opened:
-            mark = _MARKS.get(aside.kind, "·" if whole else "▸")
+            mark = _MARKS.get(note.kind, "·" if whole else "▸")
             text = said if whole else said.truncate(room - 1).rstrip() + "…"
             lines = [text.stylize(style)]
         else:
             mark = "▾"
-            lines = [line for part in _lines(aside.text) for line in Content(part).stylize(style).wrap(self._width - 2 - hang)]
+            lines = [line for part in _lines(note.text) for line in Content(part).stylize(style).wrap(self._width - 2 - hang)]
             if not roomy:
                 lines = [Content(""), *lines]
         margin = Content.assemble(_INDENT, (f"{mark} {name}", hue))
@@ -155,9 +155,9 @@ class StoryLayout:
 _INDENT = Content(" " * 5)
 _BLANK = StoryLine(Content(""), Content(""))
 _BANNER = "-="
-"""How the game's greeting begins, which is of no use to anybody."""
+"""Begins the game's greeting, which tells nothing."""
 _MARKS = {"plan": "◆", "fault": "!", "person": "»"}
-"""What stands before an aside other than a thought, so that its kind is not told by colour alone."""
+"""Marks of notes other than thoughts, so that nothing depends on colour alone."""
 
 
 def _beneath(lines: Sequence[Content], *, turn: bool = False) -> tuple[StoryLine, ...]:
@@ -165,7 +165,7 @@ def _beneath(lines: Sequence[Content], *, turn: bool = False) -> tuple[StoryLine
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of ``text`` that say anything, safe to show."""
+    """The lines of ``text`` that are not blank, made printable."""
     return [line for line in printable(cut(text, LONGEST_TEXT)).split("\n") if line.strip()]
 
 
@@ -173,16 +173,16 @@ def _one_line(text: str) -> str:
     return printable(" ".join(cut(text, LONGEST_TEXT).split()))
 
 
-def _telling(entry: TurnEntry) -> Iterator[StoryNote]:
-    """The asides of ``entry`` but those that only say again that a person gave its command."""
-    for aside in entry.asides:
-        words = aside.text.partition(" ")[2]
-        if not (aside.kind == "person" and entry.by == "person" and words == entry.command):
-            yield aside
+def _entry_notes(entry: TurnEntry) -> Iterator[StoryNote]:
+    """The notes of ``entry`` except those that repeat the command which a person gave."""
+    for note in entry.notes:
+        words = note.text.partition(" ")[2]
+        if not (note.kind == "person" and entry.by == "person" and words == entry.command):
+            yield note
 
 
 def _wanted(kinds: Collection[str]) -> re.Pattern[str] | None:
-    """What finds things of these kinds in a text: by an article before them, or a number after."""
+    """Finds things of these kinds in a text: after an article, or before a number."""
     words = "|".join(sorted(map(re.escape, kinds), key=lambda word: (-len(word), word)))
     if not words:
         return None

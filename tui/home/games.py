@@ -67,7 +67,6 @@ class GameBrowser(Vertical):
         yield GameList(id="tasks")
 
     def on_mount(self) -> None:
-        """Show nothing yet."""
         self._query.cursor_blink = False
         self._filter()
 

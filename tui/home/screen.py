@@ -125,14 +125,12 @@ class HomeScreen(AppScreen):
         yield KeyBar(KEYS, ("app.command_palette", "app.quit"), LINE)
 
     def on_mount(self) -> None:
-        """Show who can play at once, and look for what there is to play beside that."""
         self.query_one(SourceList).border_title = "housequest"
         self._list.focus()
         self._tell()
         self.run_worker(self._begin)
 
     def on_screen_resume(self) -> None:
-        """See what was played since this screen was last looked at."""
         if not self._games.busy:
             self._look_again()
             # A game that was left is recorded to its end a moment after this screen is back.
@@ -142,7 +140,6 @@ class HomeScreen(AppScreen):
         self.run_worker(self._recount, group="places", exclusive=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What a line that is typed in leaves to the keys, and what it takes from them."""
         del parameters
         typing = isinstance(self.focused, Input)
         return typing or self._games.searching if action == "leave" else not (typing and action == "search")
@@ -307,13 +304,11 @@ class HomeScreen(AppScreen):
         self._tell()
 
     def on_descendant_focus(self) -> None:
-        """Enter may do something else now."""
         self.refresh_bindings()
         self._tell()
 
     @on(GameList.Picked)
     def action_start(self) -> None:
-        """Do what the line says that Enter does."""
         row = self._games.row
         if self._who.editing:
             self._list.focus()
@@ -348,11 +343,9 @@ class HomeScreen(AppScreen):
         self.post_message(self.Chosen(game, cast("Mode", mode), record.path if record else None))
 
     def action_search(self) -> None:
-        """Go to the search line."""
         self._games.search()
 
     def action_type(self) -> None:
-        """Show the next type of task alone."""
         self._games.next_type()
 
     def action_random(self) -> None:
@@ -374,15 +367,12 @@ class HomeScreen(AppScreen):
         self._open(place)
 
     def action_runs(self) -> None:
-        """Look at the runs."""
         self.post_message(self.OpenRuns())
 
     def action_rules(self) -> None:
-        """Look at the rulebooks."""
         self.post_message(self.OpenRules())
 
     def action_agent(self) -> None:
-        """Take the next agent."""
         self._who.next_agent()
 
     def action_edit(self, field: Field) -> None:
@@ -393,11 +383,9 @@ class HomeScreen(AppScreen):
         self._who.edit(field)
 
     def action_grants(self) -> None:
-        """Go to what the agent sees beyond the text."""
         self._who.edit_grants()
 
     def action_mode(self, mode: str) -> None:
-        """Choose where the person sits."""
         self._who.choose_mode(mode)
 
     def action_leave(self) -> None:
@@ -406,7 +394,6 @@ class HomeScreen(AppScreen):
         self.refresh_bindings()
 
     def action_move(self, by: int) -> None:
-        """Move in the list from the search line."""
         self._games.move(by)
 
     def action_side(self, id: str) -> None:

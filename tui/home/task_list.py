@@ -103,11 +103,9 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.Moved())
 
     def action_page(self, by: int) -> None:
-        """Move the cursor by so many pages."""
         self.action_move(by * max(1, self.size.height - 1))
 
     def on_click(self, click: events.Click) -> None:
-        """Put the cursor on the clicked line; a second click picks it."""
         place = click.y + self.scroll_offset.y
         if place >= len(self._rows):
             return
@@ -116,7 +114,6 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
         self.action_move(place - self._cursor)
 
     def on_resize(self) -> None:
-        """Keep the cursor in view."""
         self.virtual_size = Size(self.size.width, len(self._rows))
         self._follow()
 

@@ -95,7 +95,6 @@ class PlayerPanel(Vertical):
             yield Static(id="mode-about", classes="about")
 
     def on_mount(self) -> None:
-        """Show what can be chosen."""
         self._choice("agents").offer(list(self._kinds))
         self._choice("grants").offer(GRANTS)
         self._choice("modes").offer(list(MODES))
@@ -157,7 +156,6 @@ class PlayerPanel(Vertical):
         self._choice("grants").focus()
 
     def action_recent(self, by: int) -> None:
-        """Call back a model that was used before."""
         field = self._input("model")
         if field.has_focus and self._models:
             place = self._models.index(field.value) + by if field.value in self._models else 0

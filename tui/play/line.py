@@ -86,7 +86,6 @@ class CompletionList(Widget):
         self._placed()
 
     def render(self) -> Content:
-        """A command on each line, the typed letters in it marked."""
         lines = [self._line(place) for place in range(self._first, min(self._first + ROWS, len(self.matches)))]
         return Content("\n").join(lines)
 
@@ -232,12 +231,10 @@ class CommandLine(Widget):
             raise SkipAction
 
     def action_leave(self) -> None:
-        """Say that the person is done."""
         self._list.show(())
         self.post_message(self.Left())
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        """Offer what may be meant now."""
         message.stop()
         if (safe := printable(message.value).replace("\n", " ")) != message.value:
             self._input.value = safe[:LONGEST]
@@ -246,7 +243,6 @@ class CommandLine(Widget):
             self._complete()
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
-        """Send what stands in the line; a completion that was chosen, where the line itself is no possible command."""
         message.stop()
         text = " ".join(self.value.split())
         if text.startswith(HINT):
@@ -257,22 +253,18 @@ class CommandLine(Widget):
             self._send(self.Submitted(command), command)
 
     def on_completion_list_picked(self, message: CompletionList.Picked) -> None:
-        """Put the clicked command in the line."""
         message.stop()
         self._put(message.command)
         self.focus()
 
     def on_descendant_focus(self) -> None:
-        """Show that the keys are the line's now."""
         self.add_class("-typing")
 
     def on_descendant_blur(self) -> None:
-        """Close the list: the keys are another's now."""
         self.remove_class("-typing")
         self._list.show(())
 
     def on_click(self) -> None:
-        """Take the focus wherever the line is clicked."""
         self.focus()
 
     def _offered(self, listed: bool) -> str:

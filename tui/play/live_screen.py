@@ -173,7 +173,6 @@ class LiveScreen(AppScreen):
         self.show()
 
     def action_explain(self, action: str) -> None:
-        """Say why the key of ``action`` does nothing now."""
         self.say(self.play_state.refusal(action) or "")
 
     def action_line(self) -> None:

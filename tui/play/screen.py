@@ -141,7 +141,6 @@ class PlayScreen(PaneActions, LiveScreen):
             self.say("")
 
     def on_story_picked(self, message: Story.Picked) -> None:
-        """Look back to the turn that was clicked."""
         message.stop()
         self._view.look_at(message.event_id)
         self.say("")
@@ -156,7 +155,6 @@ class PlayScreen(PaneActions, LiveScreen):
             self.say(refusal)
 
     def action_step(self) -> None:
-        """Play one command."""
         self._to_present()
         if self.session.status.waiting == "verdict":
             self.session.accept()
@@ -165,7 +163,6 @@ class PlayScreen(PaneActions, LiveScreen):
             self.session.proceed()
 
     def action_auto(self) -> None:
-        """Let the agent play on."""
         self._to_present()
         self.session.set_mode("watch")
         self.session.proceed()
@@ -175,25 +172,20 @@ class PlayScreen(PaneActions, LiveScreen):
         self.session.accept()
 
     def action_edit(self) -> None:
-        """Put the proposal in the command line."""
         self._line.prefill(self._view.state.moment.proposal or "")
 
     def action_other(self) -> None:
-        """Have the agent propose again."""
         self._to_present()
         self.session.ask_again()
 
     def action_take_over(self) -> None:
-        """Play in the agent's place, or hand back."""
         self._to_present()
         self.session.set_mode("step" if self.session.status.mode == "you" else "you")
 
     def action_hint(self) -> None:
-        """Begin a hint in the command line."""
         self._line.prefill("?")
 
     def action_escape(self) -> None:
-        """Return to the present; there, interrupt the agent."""
         if self._view.cursor is None:
             self.session.interrupt()
         self._to_present()
@@ -214,7 +206,6 @@ class PlayScreen(PaneActions, LiveScreen):
         self.post_message(self.Race(self.session.game))
 
     def action_teach(self) -> None:
-        """Make a rule of the moment that is shown."""
         lesson = taught_step(self._view.moment, self.session.record)
         if lesson is None:
             self.say("No command was played by then; a rule is made of one.")
@@ -222,13 +213,11 @@ class PlayScreen(PaneActions, LiveScreen):
             self.post_message(Teach(lesson))
 
     def action_model(self) -> None:
-        """Ask for another model."""
         models = load_recent().recent.used(self.session.game.model or "").models
         dialog = PickDialog("Another model", models, free=True, about=f"A model is named {model_forms()}.")
         self.app.push_screen(dialog, self._change_model)  # pyright: ignore[reportUnknownMemberType]
 
     async def action_retry(self) -> None:
-        """Try again what failed."""
         if self.session.status.waiting == "closed":
             await self._restart(self.session.game)
         else:

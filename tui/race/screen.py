@@ -141,7 +141,6 @@ class RaceScreen(LiveScreen):
         super().show()
 
     def on_live_screen_updated(self, message: LiveScreen.Updated) -> None:
-        """Show the update, and let the agent's turn follow the person's."""
         message.stop()
         game = self._you if message.session is self.session else self._rival
         game.apply(message.update)
@@ -170,14 +169,12 @@ class RaceScreen(LiveScreen):
         self.toggle_class("-house")
 
     def action_retry(self) -> None:
-        """Have the agent try again."""
         self._rival.session.proceed()
 
     def action_replay(self, side: RaceSide) -> None:
         self.open_replay(self.side(side).session)
 
     def action_fold(self) -> None:
-        """Open or close all thoughts."""
         self._other.fold_all()
 
     def action_next_pane(self) -> None:

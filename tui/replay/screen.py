@@ -121,7 +121,6 @@ class ReplayScreen(PaneActions, AppScreen):
         return self._recording.branches[self._branch].failure if self._recording else None
 
     def action_read(self) -> None:
-        """Read the record, or read it again."""
         self.run_worker(self._read, group="read", exclusive=True)
 
     async def _read(self) -> None:
@@ -195,7 +194,6 @@ class ReplayScreen(PaneActions, AppScreen):
         self._go(self._place + by)
 
     def action_go(self, place: int) -> None:
-        """Go to a turn; -1 is the last."""
         self._pause()
         self._go(place if place >= 0 else len(self.stops) - 1)
 
@@ -211,7 +209,6 @@ class ReplayScreen(PaneActions, AppScreen):
             self._say(f"There is no {name} {'further on' if by > 0 else 'before this'}.")
 
     def action_why(self) -> None:
-        """Go to the turn at which it was lost."""
         if self._failure is None:
             self._say("It was won, or it is not over: there is no turn at which it was lost.")
         else:
@@ -219,7 +216,6 @@ class ReplayScreen(PaneActions, AppScreen):
             self._go(self._failure.turn)
 
     def action_branch(self) -> None:
-        """Show the next branch at the same turn."""
         if self._recording is None:
             return
         branches = len(self._recording.branches)
@@ -261,7 +257,6 @@ class ReplayScreen(PaneActions, AppScreen):
         self._note(None)
 
     def action_teach(self) -> None:
-        """Make a rule of the turn that is shown."""
         moment = self._recording.state.moments[self.stops[self._place].id] if self._recording else EpisodeMoment()
         lesson = taught_step(moment, self._path)
         if lesson is None:

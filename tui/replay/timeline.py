@@ -55,7 +55,6 @@ class Timeline(Widget):
         self.refresh()
 
     def render(self) -> Content:
-        """The line and its words."""
         if not self._stops:
             return Content("")
         width = self._width
@@ -66,18 +65,15 @@ class Timeline(Widget):
         return Content.assemble(sign, line, "  ", self._words())
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Go where the pointer is, and follow it."""
         self._held = True
         self.capture_mouse()
         self._go(event)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Follow the pointer while its button is held."""
         if self._held:
             self._go(event)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Let go."""
         del event
         self._held = False
         self.release_mouse()

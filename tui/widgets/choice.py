@@ -93,7 +93,6 @@ class ChoiceBar(Widget, can_focus=True):
             self.choose(self._words[(self._words.index(self.value) + by) % len(self._words)])
 
     def action_move(self, by: int) -> None:
-        """Move the choice, or the cursor."""
         if not self._several:
             self.next(by)
         elif self._words:
@@ -108,7 +107,6 @@ class ChoiceBar(Widget, can_focus=True):
             self.choose(self._words[self._cursor])
 
     def on_click(self, click: events.Click) -> None:
-        """Choose the word that was clicked."""
         end = len(BEFORE) if self._first else 0
         for word in self._words[self._first :]:
             end += cell_len(self._label(word)) + GAP
@@ -146,6 +144,5 @@ class ChoiceBar(Widget, can_focus=True):
         return Content(BEFORE if first else "") + Content(" " * GAP).join(parts)
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
-        """As wide as its words."""
         del container, viewport
         return sum(cell_len(self._label(word)) for word in self._words) + GAP * max(0, len(self._words) - 1)

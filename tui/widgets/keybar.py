@@ -57,11 +57,9 @@ class KeyBar(Widget):
         self._right: list[_Key] = []
 
     def on_mount(self) -> None:
-        """Listen for other keys that hold."""
         self.screen.bindings_updated_signal.subscribe(self, self._changed)  # pyright: ignore[reportUnknownMemberType]
 
     def render(self) -> Content:
-        """The line: as many keys as fit."""
         width = self.content_size.width
         right = Content(" " * _GAP).join(key.content() for key in self._right)
         shown = list(self._fitting(width - right.cell_length - _GAP))
@@ -71,7 +69,6 @@ class KeyBar(Widget):
         return (left.pad_right(max(0, width - right.cell_length - left.cell_length)) + right).truncate(width)
 
     def on_click(self, event: events.Click) -> None:
-        """Press the key under the pointer."""
         for start, key in self._places(self.content_size.width):
             if start <= event.x - 1 < start + key.width:
                 self.app.simulate_key(key.press)  # pyright: ignore[reportUnknownMemberType]

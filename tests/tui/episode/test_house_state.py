@@ -118,7 +118,7 @@ def test_what_was_done_to_a_thing_is_told_and_new_once() -> None:
     inside = ("examine cup 1", "This is a normal cup 1. In it, you see a fork 3.")
     house = shown(after(ARRIVE, clean, lamp, inside))
     cup = next(thing for thing in house.here[0].things if thing.name == "cup 1")
-    assert cup.told == ("cool", "clean", "holds fork 3")
+    assert cup.known == ("cool", "clean", "holds fork 3")
     assert house.stray == (ObjectView("desklamp 1", ("on",)),)
 
 

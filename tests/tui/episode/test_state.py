@@ -138,7 +138,7 @@ def test_an_episode_with_a_model_is_the_one_that_was_lived(script: Path, meddled
     live = lived("generated:3", script=script, meddled=meddled, max_turns=8)
     assert replayed(live.told) == live.state
     assert_consistent(live.events)
-    assert live.state.effort.calls == sum(isinstance(event.body, events.ModelCall) for event in live.events)
+    assert live.state.totals.calls == sum(isinstance(event.body, events.ModelCall) for event in live.events)
     assert live.state.model == "scripted:script.yaml"
     assert live.state.moment.rules == ("a rule",)
     assert (live.state.assisted, live.state.branches) == ((True, 3) if meddled else (False, 1))
@@ -153,9 +153,9 @@ def test_a_rewound_game_shows_what_was_true_there(script: Path) -> None:
     assert after.belief == there.belief
     assert after.anchor == there.anchor == back.parent
     assert after.ended is None
-    assert after.asides[-1].role == PERSON
-    assert live.state.at(0).effort == CallTotals()
-    assert live.state.at(back.id).effort.calls > live.state.at(back.parent).effort.calls
+    assert after.notes[-1].role == PERSON
+    assert live.state.at(0).totals == CallTotals()
+    assert live.state.at(back.id).totals.calls > live.state.at(back.parent).totals.calls
 
 
 def test_what_is_new_is_told_from_a_turn_ago() -> None:
@@ -181,7 +181,7 @@ def test_a_plan_its_steps_and_its_revision() -> None:
     second = events.Planned(role="reasoner", steps=("ask",), revision=1, reason="stuck")
     state = told(first, events.Progressed(role="actor", step=1), second, events.TurnSpent(turn=1))
     assert (state.moment.plan, state.moment.step, state.moment.revision) == (("ask",), 0, 1)
-    assert [aside.text for aside in state.moment.story[0].asides] == ["plan", "plan revised: stuck"]
+    assert [aside.text for aside in state.moment.story[0].notes] == ["plan", "plan revised: stuck"]
     assert state.moment.story[0].replanned
 
 
@@ -202,9 +202,9 @@ def test_effort_grows_with_calls_and_their_clocks() -> None:
     state = apply(state, CallTiming(of=0, seconds=1.5, cached=80))
     state = apply(state, Event(id=1, parent=0, body=uncounted))
     state = apply(state, CallTiming(of=1, seconds=0.5))
-    assert state.effort == CallTotals(calls=2, prompt_tokens=100, completion_tokens=7, cached=80, seconds=2.0)
-    assert state.at(0).effort == CallTotals(calls=1, prompt_tokens=100, completion_tokens=7, cached=80, seconds=1.5)
-    assert told(uncounted).effort.cached is None
+    assert state.totals == CallTotals(calls=2, prompt_tokens=100, completion_tokens=7, cached=80, seconds=2.0)
+    assert state.at(0).totals == CallTotals(calls=1, prompt_tokens=100, completion_tokens=7, cached=80, seconds=1.5)
+    assert told(uncounted).totals.cached is None
 
 
 def test_another_model_is_the_present_one() -> None:
@@ -272,9 +272,9 @@ def streams(draw: st.DrawFn) -> list[Event]:
 def test_any_events_give_a_state_and_change_none(stream: list[Event], clocks: list[CallTiming]) -> None:
     state = ViewState()
     for event in (*stream, *clocks):
-        moments, efforts, shown = dict(state.moments), dict(state.efforts), repr(state)
+        moments, totals_at, shown = dict(state.moments), dict(state.totals_at), repr(state)
         after = apply(state, event)
-        assert (dict(state.moments), dict(state.efforts), repr(state)) == (moments, efforts, shown)
+        assert (dict(state.moments), dict(state.totals_at), repr(state)) == (moments, totals_at, shown)
         assert apply(state, event) == after
         state = after
     assert_consistent(stream)

@@ -55,7 +55,7 @@ def test_clocks_beside_the_record_count_up_to_where_one_looks(tmp_path: Path) ->
     path = write(tmp_path / "e.jsonl.part", rewound())
     clocks(tmp_path / "e.timing.jsonl", ("e", 2, 1.5), ("e", 10, 2.0))
     recording = read_recording(path)
-    seconds = [recording.state.at(stop.id).effort.seconds for stop in recording.branches[-1].stops]
+    seconds = [recording.state.at(stop.id).totals.seconds for stop in recording.branches[-1].stops]
     assert seconds == [0, 1.5, 1.5, 3.5]
 
 
@@ -64,14 +64,14 @@ def test_a_run_s_clocks_are_those_of_this_episode_and_its_last_attempt(tmp_path:
     path = write(tmp_path / "episodes" / f"{episode_name(task)}.jsonl", rewound())
     label = episode_name(task)
     clocks(tmp_path / "timing.jsonl", (label, 2, 9.0), (label, 3, 9.0), ("another", 2, 7.0), (label, 2, 1.0), (label, 10, 1.0))
-    assert read_recording(path).state.effort.seconds == 2.0
+    assert read_recording(path).state.totals.seconds == 2.0
 
 
 def test_damaged_clocks_are_told_and_do_no_harm(tmp_path: Path) -> None:
     path = write(tmp_path / "e.jsonl", rewound())
     (tmp_path / "e.timing.jsonl").write_bytes(b'{"episode": "e", "of": 2, "seconds": 1.0}\n[1]\n')
     recording = read_recording(path)
-    assert recording.state.effort.seconds == 1.0
+    assert recording.state.totals.seconds == 1.0
     assert "e.timing.jsonl:2" in recording.faults[0]
 
 
