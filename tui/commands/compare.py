@@ -26,8 +26,8 @@ def compare(
     from agent.config import configure
     from agent.evaluation.analysis.compare import compare as paired
     from agent.evaluation.analysis.compare import read_for_comparison
-    from agent.evaluation.analysis.contrast import as_json as figures
-    from agent.evaluation.analysis.contrast import as_text
+    from agent.evaluation.render.comparison import as_json as figures
+    from agent.evaluation.render.comparison import as_text
     from agent.evaluation.runs.folder import RunFolder
     from tui import terminal
     from tui.commands.page import page_file, write_page

@@ -10,8 +10,8 @@ import typer
 from tui.commands import options
 
 if TYPE_CHECKING:
+    from agent.evaluation.runs.measurement import Measurement, Worth
     from agent.evaluation.runs.sweep import SweepFolder
-    from agent.evaluation.runs.worth import Measurement, Worth
 
 
 def measure(
@@ -49,8 +49,8 @@ def measure(
     """
     from agent.config import configure
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
+    from agent.evaluation.runs.measurement import plan_measurement, worth
     from agent.evaluation.runs.sweep import SweepFolder
-    from agent.evaluation.runs.worth import plan_measurement, worth
     from tui import terminal
     from tui.commands.running import Round, check_budget, play_round, remarks
     from worlds.errors import ConfigurationError
@@ -103,8 +103,8 @@ def _dry_run(measurement: Measurement, folder: SweepFolder, as_json: bool) -> No
 
 def _show(worth: Worth, as_json: bool) -> int:
     """Print what came of it; how many episodes errored."""
-    from agent.evaluation.analysis.contrast import as_json as figures
-    from agent.evaluation.analysis.contrast import as_text, sides
+    from agent.evaluation.render.comparison import as_json as figures
+    from agent.evaluation.render.comparison import as_text, sides
     from tui import terminal
     from tui.text import printable
 

@@ -11,8 +11,7 @@ from tui.commands import options
 
 if TYPE_CHECKING:
     from agent.config import Settings
-    from agent.evaluation.analysis.modules import Seen
-    from agent.evaluation.runs.watching import Recorded
+    from agent.evaluation.analysis.modules import Recorded, Seen
     from worlds.base import World
 
 
@@ -36,9 +35,8 @@ def modules(
     """
     from agent.config import configure
     from agent.evaluation.analysis.modules import as_json as figures
-    from agent.evaluation.analysis.modules import as_text, modules_of
+    from agent.evaluation.analysis.modules import as_text, modules_of, own, read_recorded
     from agent.evaluation.runs.folder import RunFolder
-    from agent.evaluation.runs.watching import own, read_recorded
     from tui import terminal
     from tui.text import printable
     from worlds.errors import ConfigurationError
@@ -69,7 +67,7 @@ def _watched(episodes: list[Recorded], settings: Settings, world: World, workers
 
     from agent.agents.pet.agent import Pet
     from agent.agents.registry import make_agent
-    from agent.evaluation.runs.watching import watch_all
+    from agent.evaluation.analysis.modules import watch_all
     from agent.models.registry import make_model
     from tui import terminal
 

@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from agent.episodes.events import Ended
 from agent.evaluation.analysis.failures import Failure
-from agent.evaluation.analysis.par import Par
+from agent.evaluation.analysis.paths import Par
 from tui.episode.ending import par_bars
 from tui.text import plural
 from tui.theme import role_style

@@ -17,7 +17,7 @@ from math import fsum
 
 from agent.config import Prices
 from agent.evaluation.analysis.failures import LABELS, FailureKind
-from agent.evaluation.analysis.par import Par
+from agent.evaluation.analysis.paths import Par
 from agent.evaluation.analysis.statistics import Interval, bootstrap_mean, wilson
 from agent.evaluation.runs.cost import Tokens, cost
 from agent.evaluation.runs.result import Result, Selected, Tally, total

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.evaluation.analysis.par import Par, par_of
 from agent.evaluation.runs.folder import LARGEST_INDEX, RunFolder, parsed, read
 from agent.evaluation.runs.result import Number, Selected
 from agent.evaluation.runs.spec import Manifest
-from worlds.base import World
-from worlds.errors import ConfigurationError, HousequestError
+from worlds.base import Task, World
+from worlds.errors import ConfigurationError, HousequestError, Unsupported
 from worlds.paths import atomic_write
 from worlds.registry import make_world
 
@@ -23,7 +23,7 @@ Watcher = Callable[[int, int], None]
 
 
 class Path(BaseModel):
-    """What a task can be done in, as it is kept; see `agent.evaluation.analysis.par.Par`."""
+    """What a task can be done in, as it is kept; see `agent.evaluation.analysis.paths.Par`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -85,3 +85,58 @@ def _world(manifest: Manifest) -> World | None:
 def _keep(run: RunFolder, known: Mapping[str, Par]) -> None:
     lines = [Path(task=task, expert=par.expert, shortest=par.shortest) for task, par in known.items()]
     atomic_write(run.paths_file, b"".join(f"{line.model_dump_json(exclude_none=True)}\n".encode() for line in lines))
+
+
+TURNS = 50
+"""After as many commands the expert is stopped: as many as an episode has by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Par:
+    """Commands that a task takes: by the world's ``expert``, who sees no more than a player, and on the ``shortest`` way.
+
+    None: the expert gave up or was not done in time; the shortest way is not known.
+    """
+
+    expert: int | None = None
+    shortest: int | None = None
+
+    @property
+    def best(self) -> int | None:
+        """L*: the shortest way where it is known, else the expert's; None where neither is."""
+        return self.expert if self.shortest is None else self.shortest
+
+
+def par_of(world: World, task: Task, *, turns: int = TURNS, seconds: float | None = None) -> Par:
+    """What ``task`` can be done in; ``seconds`` limits the search for the shortest way beyond the world's own limit.
+
+    Plays and plans in the caller's thread, for up to a second or two: an event loop calls it in a thread of its own. Without
+    ``seconds`` the same task gives the same figures everywhere. Raises ``GameError`` where the task cannot be played.
+    """
+    return Par(expert_turns(world, task, turns), world.shortest(task, seconds=seconds))
+
+
+def expert_turns(world: World, task: Task, turns: int = TURNS) -> int | None:
+    """After how many commands the world's expert has won ``task``; None where it has not within ``turns``, or there is none.
+
+    Raises ``GameError`` where the task cannot be played.
+    """
+    try:
+        expert, env = world.expert(), world.rehearse(task)
+    except Unsupported:
+        return None
+    try:
+        taken, step = 0, env.reset()
+        memory = expert.begin(task.goal, step.observation)
+        while not step.done and taken < turns:
+            command, _, memory = expert.decide(memory)
+            if command is None:
+                break
+            taken, step = taken + 1, env.step(command)
+            memory = expert.observe(memory, command, step.observation)
+        return taken if step.won else None
+    except Unsupported:
+        # The expert's own word for a goal that is beyond it.
+        return None
+    finally:
+        env.close()

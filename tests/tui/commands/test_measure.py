@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.config import configure
-from agent.evaluation.runs.worth import plan_measurement
+from agent.evaluation.runs.measurement import plan_measurement
 from tests.backends.policy import react
 from tests.backends.server import Messages, Server, serve
 from tests.tui.conftest import Run

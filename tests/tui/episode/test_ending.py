@@ -7,7 +7,7 @@ from textual.content import Content
 
 from agent.episodes import events
 from agent.evaluation.analysis.failures import Failure
-from agent.evaluation.analysis.par import Par
+from agent.evaluation.analysis.paths import Par
 from tests.tui.episode.pane import Alone, after, started, step, text
 from tui.episode.ending import Ending
 from tui.episode.state import ViewState

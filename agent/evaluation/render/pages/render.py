@@ -17,9 +17,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from agent.evaluation.analysis.compare import Comparison, Pair, Run
-from agent.evaluation.analysis.contrast import sides, verdict
 from agent.evaluation.analysis.metrics import Summary, summarise
 from agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
+from agent.evaluation.render.comparison import sides, verdict
 from agent.evaluation.render.pages import figures
 from agent.evaluation.render.pages.charts import (
     Point,

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.evaluation.analysis.compare import compare, find_task, reference_of
-from agent.evaluation.analysis.contrast import as_json, as_text
 from agent.evaluation.analysis.metrics import Extras, Selected
-from agent.evaluation.analysis.par import Par
+from agent.evaluation.analysis.paths import Par
 from agent.evaluation.analysis.statistics import bootstrap_mean, mcnemar
+from agent.evaluation.render.comparison import as_json, as_text
 from tests.agent.evaluation.recorded import Lived, run
 from worlds.errors import ConfigurationError
 

@@ -12,7 +12,7 @@ from agent.config import Prices
 from agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, ParseFailed
 from agent.evaluation.analysis.failures import LABELS
 from agent.evaluation.analysis.metrics import Count, Extras, Paths, summarise
-from agent.evaluation.analysis.par import Par
+from agent.evaluation.analysis.paths import Par
 from agent.evaluation.runs.result import Result, Selected, Tally
 from agent.evaluation.runs.timing import Clock
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from agent.agents.pet.agent import Pet
 from agent.agents.registry import make_agent
 from agent.episodes.events import Body, Event, Judged, Planned, Progressed, Relevance, Started, Stepped
-from agent.evaluation.analysis.modules import Seen, as_json, as_text, auc, modules_of, touched
-from agent.evaluation.runs.watching import Recorded, own, watch
+from agent.evaluation.analysis.modules import Recorded, Seen, as_json, as_text, auc, modules_of, own, touched, watch
 from agent.models.registry import make_model
 from tests.agent.playing import play
 from tests.backends.pet import PetPolicy

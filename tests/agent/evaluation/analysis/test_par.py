@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.analysis.par import TURNS, Par, expert_turns, par_of
+from agent.evaluation.analysis.paths import TURNS, Par, expert_turns, par_of
 from worlds.base import Task, World
 from worlds.errors import GameError
 from worlds.registry import make_world

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.config import configure
-from agent.evaluation.analysis.par import Par, par_of
-from agent.evaluation.analysis.paths import paths_of, read_paths
+from agent.evaluation.analysis.paths import Par, par_of, paths_of, read_paths
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import Manifest, make_run_spec

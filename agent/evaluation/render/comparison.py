@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agent.evaluation.analysis.compare import Comparison, Pair, Run, reference_of
-from agent.evaluation.analysis.paired import Figure
+from agent.evaluation.analysis.compare import Comparison, Figure, Pair, Run, reference_of
 from agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, wilson
 from agent.evaluation.render.report import MOST_NAMED, WIDTH, percent, short, table, wrapped
 from agent.evaluation.runs.cost import money
