@@ -64,7 +64,7 @@ def _no_truth(value: object) -> object:
 
 
 Text = Annotated[str, AfterValidator(_plain)]
-Count = Annotated[int, BeforeValidator(_no_truth), Field(ge=1, le=1_000_000)]
+Number = Annotated[int, BeforeValidator(_no_truth), Field(ge=1, le=1_000_000)]
 Seed = Annotated[int, BeforeValidator(_no_truth), Field(ge=0, lt=1 << 32)]
 Grant = Literal["admissible", "diagnosis", "type"]
 
@@ -105,8 +105,8 @@ class Settings(BaseModel):
     engine: Text = "native"
     split: Text | None = None
     type: tuple[Text, ...] = ()
-    limit: Count | None = None
-    sample: Count | None = None
+    limit: Number | None = None
+    sample: Number | None = None
     goals: Text = "template"
     habits: Text | None = None
     seed: Seed | None = None
@@ -114,9 +114,9 @@ class Settings(BaseModel):
     model: Text | None = None
     timeout: Annotated[float, BeforeValidator(_no_truth), Field(gt=0, le=86_400, allow_inf_nan=False)] = 60.0
     rules: Annotated[Text | None, BeforeValidator(_none)] = None
-    rules_budget: Count = RULES_BUDGET
+    rules_budget: Number = RULES_BUDGET
     grant: tuple[Grant, ...] = ()
-    max_steps: Count = 50
+    max_steps: Number = 50
     workers: Annotated[int, BeforeValidator(_no_truth), Field(ge=1, le=512)] = 1
     set: dict[Text, Scalar] = {}
     agents: dict[Text, dict[Text, Scalar]] = {}
@@ -151,7 +151,7 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class FileSettings:
     """Settings that a file of another kind says, which its user has named; paths in it begin at ``folder``."""
 
     origin: str
@@ -174,7 +174,7 @@ class _Source:
 
 
 def configure(
-    flags: Mapping[str, object] | None = None, folder: Path | None = None, besides: Said | None = None
+    flags: Mapping[str, object] | None = None, folder: Path | None = None, besides: FileSettings | None = None
 ) -> Configuration:
     """The configuration as it holds in ``folder`` (the working folder), then what ``besides`` says, and ``flags`` last; a flag
     of None was not given.

@@ -28,7 +28,7 @@ from agent.episodes.moments import lived
 from agent.episodes.record import EpisodeRecorder
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Selected
+from agent.evaluation.runs.result import SelectedTask
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
 from knowledge.evidence import examine
 from knowledge.library import SUFFIX, library
@@ -86,26 +86,26 @@ def main(arguments: Sequence[str]) -> int:
 async def played(folder: Path) -> tuple[Path, ...]:
     """The two runs, played as far as they are not yet."""
     expert, clumsy = folder / "books-expert", folder / "books-clumsy"
-    plan = make_run_spec(configure({"agent": "expert", "split": SPLIT}))
-    await run_batch(plan, expert)
-    await _stumble(plan, clumsy)
+    spec = make_run_spec(configure({"agent": "expert", "split": SPLIT}))
+    await run_batch(spec, expert)
+    await _stumble(spec, clumsy)
     return expert, clumsy
 
 
-async def _stumble(plan: RunSpec, folder: Path) -> None:
+async def _stumble(spec: RunSpec, folder: Path) -> None:
     """Play ``plan`` with the clumsy expert, which is no agent that a run could name otherwise."""
-    run, agent = RunFolder(folder), Clumsy(plan.setup.world.expert())
-    configuration = plan.config.model_copy(update={"agent": agent.name})
-    run.begin(plan.manifest.model_copy(update={"configuration": configuration}))
-    for task in plan.selection.tasks:
-        selected = Selected.of(task)
+    run, agent = RunFolder(folder), Clumsy(spec.setup.world.expert())
+    configuration = spec.config.model_copy(update={"agent": agent.name})
+    run.begin(spec.manifest.model_copy(update={"configuration": configuration}))
+    for task in spec.selection.tasks:
+        selected = SelectedTask.of(task)
         if run.episode(selected).exists():
             continue
-        env = plan.setup.world.open(task)
+        env = spec.setup.world.open(task)
         with EpisodeRecorder(run.episode(selected)) as recorder:
-            await run_episode(env, agent, plan.setup.episode, recorder)
+            await run_episode(env, agent, spec.setup.episode, recorder)
         env.close()
-    run.rewrite(run.recovered([Selected.of(task) for task in plan.selection.tasks]))
+    run.rewrite(run.recovered([SelectedTask.of(task) for task in spec.selection.tasks]))
 
 
 def human(runs: Sequence[Path]) -> Rulebook:

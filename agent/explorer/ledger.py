@@ -13,7 +13,7 @@ from agent.episodes.events import Message as Said
 from agent.episodes.record import cut_off_end
 from agent.evaluation.runs.budget import Spending
 from agent.evaluation.runs.cost import Tokens, cost
-from agent.evaluation.runs.folder import parsed, read
+from agent.evaluation.runs.folder import parsed, read_bytes
 from agent.models.base import Completion, Model, ModelWrapper, Request, Usage
 from agent.roles.base import clean
 
@@ -49,7 +49,7 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self._path = path
         cut_off_end(path)
-        content = read(path, LARGEST) if path.exists() else b""
+        content = read_bytes(path, LARGEST) if path.exists() else b""
         lines = enumerate(content.split(b"\n")[:-1], start=1)
         calls = (parsed(Call, line, f"{path}:{number}") for number, line in lines)
         self._calls = {call.key: call for call in calls}

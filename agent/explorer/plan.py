@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from agent.config import Configuration, Prices, Settings, world_of
-from agent.evaluation.runs.folder import RunFolder, parsed, read
+from agent.evaluation.runs.folder import RunFolder, parsed, read_bytes
 from agent.evaluation.runs.spec import RunSpec, default_split, make_run_spec
 from agent.explorer.chunks import Size
 from agent.explorer.report import Report
@@ -151,7 +151,7 @@ class ExplorationFolder:
         """What it came to, once it has ended. Raises ``ConfigurationError`` for a damaged one."""
         if not self.report_file.exists():
             return None
-        return parsed(Report, read(self.report_file, LARGEST), str(self.report_file))
+        return parsed(Report, read_bytes(self.report_file, LARGEST), str(self.report_file))
 
     def conclude(self, report: Report) -> None:
         """Keep what it came to."""
@@ -167,7 +167,7 @@ class ExplorationFolder:
             if not self.learning_file.exists():
                 atomic_write(self.learning_file, f"{exploration.learning.model_dump_json(indent=2)}\n".encode())
                 return
-        before = parsed(Learning, read(self.learning_file, LARGEST), str(self.learning_file)).model_dump()
+        before = parsed(Learning, read_bytes(self.learning_file, LARGEST), str(self.learning_file)).model_dump()
         now = exploration.learning.model_dump()
         changes = [f"  {key}: {shown(before[key], 80)} is now {shown(now[key], 80)}" for key in now if before[key] != now[key]]
         if changes:

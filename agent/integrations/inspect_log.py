@@ -19,7 +19,7 @@ from agent.episodes.events import Event, ModelCall, Proposed, Started, Stepped, 
 from agent.episodes.record import read_episode
 from agent.evaluation.render.report import read_results
 from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Result, Selected
+from agent.evaluation.runs.result import Result, SelectedTask
 from agent.evaluation.runs.spec import Manifest
 from agent.roles.base import spoken
 from worlds.errors import ConfigurationError, shown
@@ -214,7 +214,7 @@ class _Exporter:
             },
         )
 
-    def _sample(self, task: Selected, result: Result) -> Any:
+    def _sample(self, task: SelectedTask, result: Result) -> Any:
         path = self._run.episode(task)
         episode = read_conversations(read_episode(path))
         calls = [self._called(call, _when(path)) for call in episode.calls] if episode else []

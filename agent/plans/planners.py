@@ -18,11 +18,11 @@ from worlds.alfred.state import able, receptacles_of
 from worlds.alfred.tasks import Demonstration, Instruction
 from worlds.alfworld.data.counts import load_counts
 
-Choice = Literal["bm25", "random"]
+ExampleChoice = Literal["bm25", "random"]
 
 
 @dataclass(frozen=True, slots=True)
-class Worked:
+class WorkedExample:
     """An instruction with the plan that was annotated for it; ``goal`` is the text by which it is found."""
 
     origin: str
@@ -32,16 +32,16 @@ class Worked:
     plan: Plan
 
 
-def worked(demonstrations: Iterable[Demonstration], *, stepwise: bool) -> tuple[Worked, ...]:
+def worked(demonstrations: Iterable[Demonstration], *, stepwise: bool) -> tuple[WorkedExample, ...]:
     """What every annotator of ``demonstrations`` wrote, found by the goal alone or (``stepwise``) by all that was written."""
     return tuple(
-        Worked(one.id, one.type, instruction.text(stepwise=stepwise), instruction, one.plan)
+        WorkedExample(one.id, one.type, instruction.text(stepwise=stepwise), instruction, one.plan)
         for one in demonstrations
         for instruction in one.instructions
     )
 
 
-def drawn(examples: Sequence[Worked], most: int | None, seed: int) -> tuple[Worked, ...]:
+def drawn(examples: Sequence[WorkedExample], most: int | None, seed: int) -> tuple[WorkedExample, ...]:
     """``most`` of ``examples``, stratified by task type (LLM-Planner, section 5.1 and appendix); all of them for None."""
     return tuple(examples) if most is None else stratified(examples, most, str(seed))
 
@@ -49,24 +49,24 @@ def drawn(examples: Sequence[Worked], most: int | None, seed: int) -> tuple[Work
 class Pool:
     """Examples to choose from, indexed once."""
 
-    def __init__(self, examples: Sequence[Worked]) -> None:
+    def __init__(self, examples: Sequence[WorkedExample]) -> None:
         self.examples = tuple(examples)
         self._index = Bm25.over(example.goal for example in examples)
         self._origins = Counter(example.origin for example in examples)
 
-    def nearest(self, text: str, most: int, *, without: str) -> tuple[Worked, ...]:
+    def nearest(self, text: str, most: int, *, without: str) -> tuple[WorkedExample, ...]:
         """The ``most`` examples most similar to ``text``, best first, leaving out those of the demonstration ``without``."""
         found = best(self.examples, self._index.scores(text), most + self._origins[without])
         return tuple(example for example in found if example.origin != without)[:most]
 
-    def random(self, text: str, most: int, seed: int, *, without: str) -> tuple[Worked, ...]:
+    def random(self, text: str, most: int, seed: int, *, without: str) -> tuple[WorkedExample, ...]:
         """``most`` examples, drawn by ``seed`` and ``text``, leaving out those of the demonstration ``without``."""
         others = [example for example in self.examples if example.origin != without]
         return at_random(others, most, f"{seed} {text}")
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class PlanProposal:
     """What a planner came to: a plan, or the ``reason`` why there is none; with the calls and tokens that it took."""
 
     plan: Plan | None
@@ -79,7 +79,7 @@ class Proposal:
 class Planner(Protocol):
     """Writes whole plans; safe for many at once."""
 
-    async def plan(self, instruction: Instruction, *, without: str) -> Proposal:
+    async def plan(self, instruction: Instruction, *, without: str) -> PlanProposal:
         """A plan for ``instruction``, from no example of the demonstration ``without``. Raises ``ModelError``."""
         ...
 
@@ -91,9 +91,9 @@ class NearestPlanner:
     pool: Pool
     stepwise: bool
 
-    async def plan(self, instruction: Instruction, *, without: str) -> Proposal:
+    async def plan(self, instruction: Instruction, *, without: str) -> PlanProposal:
         found = self.pool.nearest(instruction.text(stepwise=self.stepwise), 1, without=without)
-        return Proposal(found[0].plan) if found else Proposal(None, "There is no example to copy.")
+        return PlanProposal(found[0].plan) if found else PlanProposal(None, "There is no example to copy.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +108,10 @@ class InContextPlanner:
     pool: Pool
     stepwise: bool
     shots: int
-    choose: Choice
+    choose: ExampleChoice
     sampling: Sampling
 
-    async def plan(self, instruction: Instruction, *, without: str) -> Proposal:
+    async def plan(self, instruction: Instruction, *, without: str) -> PlanProposal:
         called: list[events.ModelCall] = []
 
         def listen(body: object, timing: Timing | None = None) -> None:
@@ -121,7 +121,7 @@ class InContextPlanner:
 
         system = Message("system", _system())
         answer = await ask(ALFRED_PLAN, self.model, (system,), self._question(instruction, without), listen, self.sampling)
-        return Proposal(
+        return PlanProposal(
             answer.value,
             answer.reason,
             len(called),

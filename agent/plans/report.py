@@ -11,7 +11,7 @@ from agent.evaluation.analysis.statistics import Interval, wilson
 from agent.evaluation.render.report import percent, percents, table, wrapped
 from agent.evaluation.runs.selection import counted
 from agent.plans.run import WORLD, PlanManifest
-from agent.plans.work import Row
+from agent.plans.work import PlanResult
 from worlds.alfred.goals import LEVELS, TASK_TYPES
 
 
@@ -34,7 +34,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class PlanFigures:
     """What a group of instructions came to. ``conditions`` is the mean share of goal conditions met."""
 
     total: int
@@ -44,7 +44,7 @@ class Figures:
     conditions: float | None
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> Figures:
+    def of(cls, rows: Sequence[PlanResult]) -> PlanFigures:
         """The figures of ``rows``."""
         total = len(rows)
         return cls(
@@ -56,29 +56,29 @@ class Figures:
         )
 
 
-def groups(rows: Sequence[Row]) -> Iterator[tuple[str, Figures]]:
+def groups(rows: Sequence[PlanResult]) -> Iterator[tuple[str, PlanFigures]]:
     """The rows of a table: each task type and each length that is there, then all."""
     for kind in TASK_TYPES:
         if chosen := [row for row in rows if row.type == kind]:
-            yield kind, Figures.of(chosen)
+            yield kind, PlanFigures.of(chosen)
     for name in LEVELS:
         if chosen := [row for row in rows if row.level == name]:
-            yield name, Figures.of(chosen)
-    yield "all", Figures.of(rows)
+            yield name, PlanFigures.of(chosen)
+    yield "all", PlanFigures.of(rows)
 
 
-def failures(rows: Sequence[Row]) -> dict[str, int]:
+def failures(rows: Sequence[PlanResult]) -> dict[str, int]:
     """Why plans did not reach their goal, the commonest first: no plan, why it was refused, or what was left undone."""
     return dict(Counter(_failure(row) for row in rows if not row.reaches).most_common())
 
 
-def _failure(row: Row) -> str:
+def _failure(row: PlanResult) -> str:
     if row.outcome != "planned":
         return "model failed" if row.outcome == "error" else "unreadable reply"
     return f"refused: {row.cause}" if row.cause else "conditions left unmet"
 
 
-def as_json(manifest: PlanManifest, rows: Sequence[Row]) -> dict[str, object]:
+def as_json(manifest: PlanManifest, rows: Sequence[PlanResult]) -> dict[str, object]:
     """The figures as plain data; shares lie in [0, 1], and what is not known is null."""
     config = manifest.configuration
     every = dict(groups(rows))
@@ -104,7 +104,7 @@ def as_json(manifest: PlanManifest, rows: Sequence[Row]) -> dict[str, object]:
     }
 
 
-def _figures(figures: Figures) -> dict[str, object]:
+def _figures(figures: PlanFigures) -> dict[str, object]:
     shares = {"exact": figures.exact, "goal_reaching": figures.reaches, "wherever": figures.wherever}
     return {
         "instructions": figures.total,
@@ -122,9 +122,9 @@ def _share(share: Share) -> dict[str, object]:
     }
 
 
-def as_text(manifest: PlanManifest, rows: Sequence[Row]) -> str:
+def as_text(manifest: PlanManifest, rows: Sequence[PlanResult]) -> str:
     """The figures in at most 80 columns."""
-    parts = (_heading(manifest), _why(rows), _intervals(Figures.of(rows)), _table(rows), _sentences(manifest, rows))
+    parts = (_heading(manifest), _why(rows), _intervals(PlanFigures.of(rows)), _table(rows), _sentences(manifest, rows))
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part))) + "\n"
 
 
@@ -143,7 +143,7 @@ def _heading(manifest: PlanManifest) -> Iterator[str]:
         yield from wrapped(value, f"{name:<10}")
 
 
-def _table(rows: Sequence[Row]) -> Iterator[str]:
+def _table(rows: Sequence[PlanResult]) -> Iterator[str]:
     lines = [
         (
             name,
@@ -162,7 +162,7 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
     )
 
 
-def _intervals(figures: Figures) -> Iterator[str]:
+def _intervals(figures: PlanFigures) -> Iterator[str]:
     if not figures.total:
         return
     named = (("exact match", figures.exact), ("goal-reaching", figures.reaches), ("goal-reaching wherever", figures.wherever))
@@ -170,14 +170,14 @@ def _intervals(figures: Figures) -> Iterator[str]:
     yield from table((f"over {figures.total} plans", "count", "share", "95 % interval"), lines)
 
 
-def _why(rows: Sequence[Row]) -> Iterator[str]:
+def _why(rows: Sequence[PlanResult]) -> Iterator[str]:
     found = failures(rows)
     if found:
         yield f"Why plans did not reach their goal ({sum(found.values())}):"
         yield from (f"  {name:<34}{count:>6}" for name, count in found.items())
 
 
-def _sentences(manifest: PlanManifest, rows: Sequence[Row]) -> Iterator[str]:
+def _sentences(manifest: PlanManifest, rows: Sequence[PlanResult]) -> Iterator[str]:
     left = len(manifest.tasks) - len(rows)
     if left:
         yield from wrapped(f"Not finished: {left} of {len(manifest.tasks)} instructions, which are not in the figures.")

@@ -17,7 +17,7 @@ from agent.config import Scalar, Settings
 from agent.evaluation.runs.selection import find_types
 from agent.evaluation.runs.spec import slug
 from agent.models.registry import file_digest, portable_name
-from agent.plans.planners import Choice, Pool, drawn, worked
+from agent.plans.planners import ExampleChoice, Pool, drawn, worked
 from agent.roles.base import prompt_hashes
 from worlds.alfred.goals import TASK_TYPES
 from worlds.alfred.tasks import Demonstration, Instruction, read_split
@@ -46,7 +46,7 @@ class PlannerSettings(Frozen):
     pool: int | None = Field(default=100, ge=1, le=1_000_000)
     steps: bool = False
     shots: int = Field(default=9, ge=0, le=50)
-    choose: Choice = "bm25"
+    choose: ExampleChoice = "bm25"
     max_tokens: int = Field(default=512, ge=1, le=100_000)
     temperature: float = Field(default=0.0, ge=0, le=10, allow_inf_nan=False)
 

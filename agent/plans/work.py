@@ -21,12 +21,12 @@ from typing import Literal
 from agent.config import Prices
 from agent.evaluation.runs.batch import RunProgress
 from agent.evaluation.runs.budget import BudgetTracker, RunHalted
-from agent.evaluation.runs.folder import LARGEST_INDEX, LARGEST_MANIFEST, RunFolder, differences, parsed, read
+from agent.evaluation.runs.folder import LARGEST_INDEX, LARGEST_MANIFEST, RunFolder, differences, parsed, read_bytes
 from agent.evaluation.runs.metered import MeteredModel
 from agent.explorer.ledger import Ledger, RememberedModel
 from agent.models.base import Model
 from agent.models.registry import make_model
-from agent.plans.planners import InContextPlanner, NearestPlanner, Planner, Proposal
+from agent.plans.planners import InContextPlanner, NearestPlanner, Planner, PlanProposal
 from agent.plans.run import WORLD, Frozen, PlanManifest, PlanRun, PlanTask
 from agent.roles.base import Sampling
 from worlds.alfred.goals import Level, level
@@ -34,16 +34,16 @@ from worlds.alfred.scoring import score
 from worlds.errors import ConfigurationError, ModelError
 from worlds.paths import atomic_write
 
-Outcome = Literal["planned", "unreadable", "error"]
+PlanOutcome = Literal["planned", "unreadable", "error"]
 
 
-class Row(Frozen):
+class PlanResult(Frozen):
     """One instruction's result. ``cause`` and ``step`` say where the symbolic model refused the plan."""
 
     task: str
     type: str
     level: Level
-    outcome: Outcome
+    outcome: PlanOutcome
     plan: tuple[str, ...] = ()
     exact: bool = False
     reaches: bool = False
@@ -71,45 +71,47 @@ class PlanRunOptions:
 def begun(folder: Path) -> bool:
     """Whether ``folder`` holds a run of this family."""
     file = folder / "run.json"
-    return file.is_file() and f'"family": "{WORLD}"'.encode() in read(file, LARGEST_MANIFEST)
+    return file.is_file() and f'"family": "{WORLD}"'.encode() in read_bytes(file, LARGEST_MANIFEST)
 
 
 def read_manifest(folder: Path) -> PlanManifest:
     """What the run in ``folder`` is. Raises ``ConfigurationError``."""
     file = folder / "run.json"
-    return parsed(PlanManifest, read(file, LARGEST_MANIFEST, f"{folder} is no run's folder; it has no run.json."), str(file))
+    return parsed(
+        PlanManifest, read_bytes(file, LARGEST_MANIFEST, f"{folder} is no run's folder; it has no run.json."), str(file)
+    )
 
 
-def read_rows(folder: Path) -> list[Row]:
+def read_rows(folder: Path) -> list[PlanResult]:
     """The results in ``folder`` so far. Raises ``ConfigurationError`` naming a damaged line."""
     file = folder / "results.jsonl"
-    lines = read(file, LARGEST_INDEX).split(b"\n")[:-1] if file.exists() else []
+    lines = read_bytes(file, LARGEST_INDEX).split(b"\n")[:-1] if file.exists() else []
     way_out = " Delete the file: `housequest eval` makes it anew."
-    return [parsed(Row, line, f"{file}:{number}", way_out) for number, line in enumerate(lines, start=1)]
+    return [parsed(PlanResult, line, f"{file}:{number}", way_out) for number, line in enumerate(lines, start=1)]
 
 
 async def carry_out(
-    run: PlanRun, folder: Path, sitting: PlanRunOptions | None = None, purse: BudgetTracker | None = None
-) -> list[Row]:
+    run: PlanRun, folder: Path, options: PlanRunOptions | None = None, tracker: BudgetTracker | None = None
+) -> list[PlanResult]:
     """Ask for every plan of ``run`` and score it; the rows in their order.
 
     Cancelled or stopped, it leaves what was answered, and the rows so far. Raises ``Stopped`` where the purse or the model
     ended it before it was through, and ``ConfigurationError`` where the folder holds another run.
     """
-    sitting, purse = sitting or PlanRunOptions(), purse or BudgetTracker()
+    options, tracker = options or PlanRunOptions(), tracker or BudgetTracker()
     with RunFolder(folder).locked():
         _begin(run.manifest, folder)
-        model = make_model(run.model, timeout=sitting.time_limit) if run.model else None
-        rows: dict[str, Row] = {}
+        model = make_model(run.model, timeout=options.time_limit) if run.model else None
+        rows: dict[str, PlanResult] = {}
         try:
-            await _Work(run, _planner(run, folder, model, purse, sitting), sitting, purse, rows).done()
+            await _Work(run, _planner(run, folder, model, tracker, options), options, tracker, rows).done()
         finally:
             if model is not None:
                 await model.aclose()
             ordered = [rows[task.id] for task in run.tasks if task.id in rows]
             atomic_write(folder / "results.jsonl", b"".join(_line(row) for row in ordered))
     if len(ordered) < len(run.tasks):
-        raise purse.ended()
+        raise tracker.ended()
     return ordered
 
 
@@ -126,13 +128,13 @@ def _begin(manifest: PlanManifest, folder: Path) -> None:
         )
 
 
-def _planner(run: PlanRun, folder: Path, model: Model | None, purse: BudgetTracker, sitting: PlanRunOptions) -> Planner:
+def _planner(run: PlanRun, folder: Path, model: Model | None, tracker: BudgetTracker, options: PlanRunOptions) -> Planner:
     own = run.config.settings
     if model is None:
         return NearestPlanner(run.pool, own.steps)
     ledger = Ledger(folder / "calls.jsonl")
-    purse.add(ledger.used(sitting.prices))
-    metered = MeteredModel(model, purse, sitting.prices)
+    tracker.add(ledger.used(options.prices))
+    metered = MeteredModel(model, tracker, options.prices)
     remembered = RememberedModel(metered, run.config.model or "", "alfred_plan", ledger)
     sampling = Sampling(own.max_tokens, own.temperature, run.config.seed)
     return InContextPlanner(remembered, run.pool, own.steps, own.shots, own.choose, sampling)
@@ -142,19 +144,19 @@ class _Work:
     """The instructions of a run, a few at a time."""
 
     def __init__(
-        self, run: PlanRun, planner: Planner, sitting: PlanRunOptions, purse: BudgetTracker, rows: dict[str, Row]
+        self, run: PlanRun, planner: Planner, options: PlanRunOptions, tracker: BudgetTracker, rows: dict[str, PlanResult]
     ) -> None:
         self._planner = planner
-        self._sitting = sitting
-        self._purse = purse
+        self._options = options
+        self._tracker = tracker
         self._rows = rows
         self._total = len(run.tasks)
         self._waiting: Iterator[PlanTask] = iter(run.tasks)
 
     async def done(self) -> None:
         """Work until nothing is left, or nothing may begin any more."""
-        crew = [asyncio.create_task(self._work()) for _ in range(self._sitting.workers)]
-        ring = asyncio.create_task(self._purse.ring())
+        crew = [asyncio.create_task(self._work()) for _ in range(self._options.workers)]
+        ring = asyncio.create_task(self._tracker.ring())
         try:
             await asyncio.gather(*crew)
         finally:
@@ -163,7 +165,7 @@ class _Work:
             await asyncio.gather(*crew, ring, return_exceptions=True)
 
     async def _work(self) -> None:
-        while not self._purse.over() and (task := next(self._waiting, None)) is not None:
+        while not self._tracker.over() and (task := next(self._waiting, None)) is not None:
             try:
                 self._rows[task.id] = await self._row(task)
             except RunHalted:
@@ -172,28 +174,28 @@ class _Work:
             # A planner without a model never waits: without this, nobody else would be heard until the run is over.
             await asyncio.sleep(0)
 
-    async def _row(self, task: PlanTask) -> Row:
+    async def _row(self, task: PlanTask) -> PlanResult:
         try:
             proposal = await self._planner.plan(task.instruction, without=task.demonstration.id)
         except ModelError as error:
-            return _row(task, Proposal(None, error.recorded), "error")
+            return _row(task, PlanProposal(None, error.recorded), "error")
         return _row(task, proposal, "unreadable" if proposal.plan is None else "planned")
 
     def _tell(self) -> None:
-        if self._sitting.watcher is not None:
+        if self._options.watcher is not None:
             errors = sum(row.outcome == "error" for row in self._rows.values())
-            used = self._purse.used.money
-            self._sitting.watcher(
+            used = self._tracker.used.money
+            self._options.watcher(
                 RunProgress(done=len(self._rows), total=self._total, won=None, errors=errors, resumed=0, cost=used)
             )
 
 
-def _row(task: PlanTask, proposal: Proposal, outcome: Outcome) -> Row:
+def _row(task: PlanTask, proposal: PlanProposal, outcome: PlanOutcome) -> PlanResult:
     one = task.demonstration
     # Whoever writes no plan leaves the house as it is, which can meet a condition already.
     worth = score(proposal.plan or (), one)
     refusal = worth.refusal
-    return Row(
+    return PlanResult(
         task=task.id,
         type=one.type,
         level=level(len(one.plan)),
@@ -213,5 +215,5 @@ def _row(task: PlanTask, proposal: Proposal, outcome: Outcome) -> Row:
     )
 
 
-def _line(row: Row) -> bytes:
+def _line(row: PlanResult) -> bytes:
     return f"{row.model_dump_json(exclude_defaults=True)}\n".encode()

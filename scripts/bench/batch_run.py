@@ -35,15 +35,15 @@ def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
     imported = time.perf_counter() - began
     with tempfile.TemporaryDirectory() as folder:
         flags = {"agent": "react", "model": f"openai:bench@http://127.0.0.1:{port}/v1", "split": "generated"}
-        plan = make_run_spec(configure({**flags, "limit": episodes, "max_steps": turns}, Path(folder)))
+        spec = make_run_spec(configure({**flags, "limit": episodes, "max_steps": turns}, Path(folder)))
         memory = peak_memory()
         began, busy = time.perf_counter(), time.process_time()
         if what == "run":
-            summary = asyncio.run(run_batch(plan, Path(folder) / "run", RunOptions(workers=workers)))
+            summary = asyncio.run(run_batch(spec, Path(folder) / "run", RunOptions(workers=workers)))
             calls = summary.overall.calls
             assert summary.overall.errors == 0
         else:
-            calls = asyncio.run(_calls_alone(port, workers, episodes, asyncio.run(_conversations(plan))))
+            calls = asyncio.run(_calls_alone(port, workers, episodes, asyncio.run(_conversations(spec))))
         took, busy = time.perf_counter() - began, time.process_time() - busy
         peak = peak_memory()
     print(json.dumps({"calls": calls, "wall": took, "cpu": busy, "imported": imported, "before": memory, "peak": peak}))
@@ -62,12 +62,12 @@ class _Listening(Model):
         return Completion(REPLY)
 
 
-async def _conversations(plan: RunSpec) -> list[list[dict[str, str]]]:
+async def _conversations(spec: RunSpec) -> list[list[dict[str, str]]]:
     """What the agent sends in one episode."""
     model = _Listening()
-    task = plan.setup.world.task(plan.manifest.tasks[0].id)
-    agent = make_agent("react", world=plan.setup.world, model=model)
-    await run_episode(plan.setup.world.open(task), agent, plan.setup.episode, _unheard)
+    task = spec.setup.world.task(spec.manifest.tasks[0].id)
+    agent = make_agent("react", world=spec.setup.world, model=model)
+    await run_episode(spec.setup.world.open(task), agent, spec.setup.episode, _unheard)
     return [chat(messages) for messages in model.asked]
 
 

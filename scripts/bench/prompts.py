@@ -88,15 +88,15 @@ def run(data: Path | None) -> list[str]:
 
 
 async def _play(agent: str, split: str, limit: int | None, count: Count) -> list[_Episode]:
-    plan = make_run_spec(
+    spec = make_run_spec(
         configure({"agent": agent, "model": "openai:bench@http://127.0.0.1:9/v1", "split": split, "limit": limit})
     )
     found: list[_Episode] = []
-    for selected in plan.manifest.tasks:
+    for selected in spec.manifest.tasks:
         model = _Heard()
-        task = plan.setup.world.task(selected.id)
-        player = make_agent(agent, world=plan.setup.world, model=model)
-        ended = await run_episode(plan.setup.world.open(task), player, plan.setup.episode, _unheard)
+        task = spec.setup.world.task(selected.id)
+        player = make_agent(agent, world=spec.setup.world, model=model)
+        ended = await run_episode(spec.setup.world.open(task), player, spec.setup.episode, _unheard)
         # A role whose system message changed would pass for another, whose first prompt needs no prefix.
         assert len(model.prompts) == AGENTS[agent], f"{agent} has other roles than are told apart here"
         found.append(_measured(ended.outcome == "won", model.prompts, count))

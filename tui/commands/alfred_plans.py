@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agent.config import Configuration
     from agent.evaluation.runs.budget import Budget
     from agent.plans.run import PlanManifest, PlanRun
-    from agent.plans.work import Row
+    from agent.plans.work import PlanResult
 
 _ELSEWHERE = ("engine", "goals", "habits", "rules", "grant", "max_steps")
 """Settings that say how a game is played; where a flag gives them, they are refused, for nothing is played."""
@@ -77,7 +77,7 @@ def _dry_run(run: PlanRun, folder: Path, as_json: bool) -> None:
     terminal.show(printable(line) for text in lines for line in text.split("\n"))
 
 
-def _show(manifest: PlanManifest, rows: list[Row], as_json: bool) -> None:
+def _show(manifest: PlanManifest, rows: list[PlanResult], as_json: bool) -> None:
     from agent.plans import report
     from tui import terminal
     from tui.text import printable

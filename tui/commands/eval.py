@@ -67,51 +67,51 @@ def evaluate(
 
         evaluate_plans(configuration, place, limits, dry_run=dry_run, as_json=as_json)
         return
-    plan = make_run_spec(configuration)
-    check_budget(limits, plan)
-    folder = place or plan.default_folder
-    for line in (*remarks(plan), *unheard(configuration.settings, plan)):
+    spec = make_run_spec(configuration)
+    check_budget(limits, spec)
+    folder = place or spec.default_folder
+    for line in (*remarks(spec), *unheard(configuration.settings, spec)):
         terminal.note(line)
     if dry_run:
-        _dry_run(configuration, plan, folder, as_json)
+        _dry_run(configuration, spec, folder, as_json)
         return
-    opening = f"{plan.config.split}: {plan.selection}, into {folder}"
-    play_round(Round(plan, folder, configuration.settings, again, opening), BudgetTracker(limits), _told)
+    opening = f"{spec.config.split}: {spec.selection}, into {folder}"
+    play_round(Round(spec, folder, configuration.settings, again, opening), BudgetTracker(limits), _told)
     if _report(configuration, folder, as_json):
         raise typer.Exit(1)
 
 
-def _dry_run(configuration: Configuration, plan: RunSpec, folder: Path, as_json: bool) -> None:
+def _dry_run(configuration: Configuration, spec: RunSpec, folder: Path, as_json: bool) -> None:
     from tui import terminal
     from tui.commands.running import about_rules
     from tui.text import printable
 
     if as_json:
-        typer.echo(plan.manifest.model_dump_json(indent=2))
+        typer.echo(spec.manifest.model_dump_json(indent=2))
         return
     set_by = [(key, configuration.origin(key)) for key in sorted(configuration.origins)]
     lines = [
-        f"Would play {plan.selection} ({plan.config.split}) into {folder}",
-        _about_cost(plan, folder),
-        *about_rules(plan),
+        f"Would play {spec.selection} ({spec.config.split}) into {folder}",
+        _about_cost(spec, folder),
+        *about_rules(spec),
         "",
-        json.dumps(plan.config.model_dump(mode="json"), indent=2),
+        json.dumps(spec.config.model_dump(mode="json"), indent=2),
         "",
         *(f"{key} is set by {origin}" for key, origin in set_by),
         "",
-        *(f"{task.number:>4}  {task.id}" for task in plan.selection.tasks),
+        *(f"{task.number:>4}  {task.id}" for task in spec.selection.tasks),
     ]
     terminal.show(printable(line) for line in lines)
 
 
-def _about_cost(plan: RunSpec, folder: Path) -> str:
+def _about_cost(spec: RunSpec, folder: Path) -> str:
     from agent.evaluation.runs.estimate import estimate
 
-    if plan.setup.model is None:
+    if spec.setup.model is None:
         return "It calls no model."
-    about = estimate(plan, folder)
+    about = estimate(spec, folder)
     return str(
-        about or f"What it would cost cannot be told: no finished episode of {plan.config.agent} lies here or below runs."
+        about or f"What it would cost cannot be told: no finished episode of {spec.config.agent} lies here or below runs."
     )
 
 

@@ -27,7 +27,7 @@ def check_prices(budget: Budget, exploration: Exploration) -> None:
 
 
 def play_exploration(
-    exploration: Exploration, folder: Path, aim: Aim, settings: Settings, purse: BudgetTracker, *, retry_errors: bool
+    exploration: Exploration, folder: Path, aim: Aim, settings: Settings, tracker: BudgetTracker, *, retry_errors: bool
 ) -> Report:
     """Carry out an exploration to its end. Interrupted or stopped, it says so and raises ``typer.Exit(130)``."""
     playing, learning = ProgressLine(), ProgressLine()
@@ -50,7 +50,7 @@ def play_exploration(
         return played if learning.left is None else f"{played}, {learning.done} of {learning.left} chunks read"
 
     try:
-        work = explore(exploration, folder, aim, sitting, purse, Company(learning, say))
+        work = explore(exploration, folder, aim, sitting, tracker, Company(learning, say))
         return carry_out(work, playing, standing)
     finally:
         learning.close()

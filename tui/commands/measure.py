@@ -10,7 +10,7 @@ import typer
 from tui.commands import options
 
 if TYPE_CHECKING:
-    from agent.evaluation.runs.measurement import Measurement, Worth
+    from agent.evaluation.runs.measurement import Measurement, MeasurementResult
     from agent.evaluation.runs.sweep import SweepFolder
 
 
@@ -49,7 +49,7 @@ def measure(
     """
     from agent.config import configure
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
-    from agent.evaluation.runs.measurement import plan_measurement, worth
+    from agent.evaluation.runs.measurement import measured, plan_measurement
     from agent.evaluation.runs.sweep import SweepFolder
     from tui import terminal
     from tui.commands.running import Round, check_budget, play_round, remarks
@@ -66,19 +66,19 @@ def measure(
     measurement = plan_measurement(configuration, book, ids or (), alone=alone)
     folder = SweepFolder(place or measurement.default_folder)
     for trial in measurement.trials:
-        check_budget(limits, trial.plan)
-    for line in remarks(measurement.trials[0].plan):
+        check_budget(limits, trial.spec)
+    for line in remarks(measurement.trials[0].spec):
         terminal.note(line)
     if dry_run:
         _dry_run(measurement, folder, as_json)
         return
     measurement.begin(folder)
-    purse = BudgetTracker(limits)
+    tracker = BudgetTracker(limits)
     for trial in measurement.trials:
         run = folder.run(trial.folder)
-        opening = f"{trial.arm}: {trial.plan.config.split}, {trial.plan.selection}, into {run.path}"
-        play_round(Round(trial.plan, run.path, settings, again, opening), purse)
-    if _show(worth(measurement, folder, settings.prices_of), as_json):
+        opening = f"{trial.arm}: {trial.spec.config.split}, {trial.spec.selection}, into {run.path}"
+        play_round(Round(trial.spec, run.path, settings, again, opening), tracker)
+    if _show(measured(measurement, folder, settings.prices_of), as_json):
         raise typer.Exit(1)
 
 
@@ -89,33 +89,33 @@ def _dry_run(measurement: Measurement, folder: SweepFolder, as_json: bool) -> No
     from tui.text import printable
 
     if as_json:
-        manifests = {trial.arm: trial.plan.manifest.model_dump(mode="json") for trial in measurement.trials}
+        manifests = {trial.arm: trial.spec.manifest.model_dump(mode="json") for trial in measurement.trials}
         typer.echo(json.dumps(manifests, indent=2))
         return
     lines = [f"Would play two runs into {folder.path}, which differ in {_measured(measurement)} alone."]
     for trial in measurement.trials:
-        plan = trial.plan
-        lines += ["", f"{trial.arm}: {plan.selection} ({plan.config.split}) with {plan.config.agent}, {plan.config.model}"]
-        lines += about_rules(plan) or ["Rules: none."]
-        lines.append(str(estimate(plan, folder.path / trial.folder) or "What it would cost cannot be told yet."))
+        spec = trial.spec
+        lines += ["", f"{trial.arm}: {spec.selection} ({spec.config.split}) with {spec.config.agent}, {spec.config.model}"]
+        lines += about_rules(spec) or ["Rules: none."]
+        lines.append(str(estimate(spec, folder.path / trial.folder) or "What it would cost cannot be told yet."))
     terminal.show(printable(line) for line in lines)
 
 
-def _show(worth: Worth, as_json: bool) -> int:
+def _show(result: MeasurementResult, as_json: bool) -> int:
     """Print what came of it; how many episodes errored."""
     from agent.evaluation.render.comparison import as_json as figures
     from agent.evaluation.render.comparison import as_text, sides
     from tui import terminal
     from tui.text import printable
 
-    measurement, comparison = worth.measurement, worth.comparison
+    measurement, comparison = result.measurement, result.comparison
     if as_json:
-        measured = {"book": measurement.book, "rules": [rule.id for rule in measurement.rules], "told": worth.told}
-        text = json.dumps({**measured, **figures(comparison)}, indent=2)
+        about = {"book": measurement.book, "rules": [rule.id for rule in measurement.rules], "told": result.told}
+        text = json.dumps({**about, **figures(comparison)}, indent=2)
     else:
         first, second = comparison.first.folder.path, comparison.second.folder.path
         text = (
-            f"{_measured(measurement)}, told in {worth.told} of {len(comparison.pairs)} episodes\n\n{as_text(comparison)}\n"
+            f"{_measured(measurement)}, told in {result.told} of {len(comparison.pairs)} episodes\n\n{as_text(comparison)}\n"
             f"The runs: housequest compare {first} {second}\n"
         )
     terminal.show(printable(text).splitlines())

@@ -11,7 +11,7 @@ from tui.commands import options
 
 if TYPE_CHECKING:
     from agent.config import Settings
-    from agent.evaluation.analysis.modules import Recorded, Seen
+    from agent.evaluation.analysis.modules import FinishedEpisode, WatchedEpisode
     from worlds.base import World
 
 
@@ -35,7 +35,7 @@ def modules(
     """
     from agent.config import configure
     from agent.evaluation.analysis.modules import as_json as figures
-    from agent.evaluation.analysis.modules import as_text, modules_of, own, read_recorded
+    from agent.evaluation.analysis.modules import as_text, modules_of, read_recorded, watch_own
     from agent.evaluation.runs.folder import RunFolder
     from tui import terminal
     from tui.text import printable
@@ -51,7 +51,7 @@ def modules(
         settings = configure({"agent": "pet", "model": model, "timeout": timeout, "set": set}).settings
         seen = _watched(episodes, settings, world, workers)
     elif config.agent == "pet":
-        seen = [own(episode, world) for episode in episodes]
+        seen = [watch_own(episode, world) for episode in episodes]
     else:
         raise ConfigurationError(f"{folder.path} was played by {config.agent!r}; give --model, and pet looks on along it.")
     found = modules_of(seen)
@@ -61,7 +61,7 @@ def modules(
     terminal.show(printable(lines).splitlines())
 
 
-def _watched(episodes: list[Recorded], settings: Settings, world: World, workers: int) -> list[Seen]:
+def _watched(episodes: list[FinishedEpisode], settings: Settings, world: World, workers: int) -> list[WatchedEpisode]:
     """What pet with these settings thinks along the episodes."""
     import asyncio
 
@@ -75,7 +75,7 @@ def _watched(episodes: list[Recorded], settings: Settings, world: World, workers
         if done == total or done % 10 == 0:
             terminal.note(f"{done} of {total} episodes")
 
-    async def watched() -> list[Seen]:
+    async def watched() -> list[WatchedEpisode]:
         model = make_model(settings.model or "", timeout=settings.timeout)
         try:
             pet = make_agent("pet", world=world, model=model, settings=settings.settings_of("pet"), seed=settings.seed or 0)

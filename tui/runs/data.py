@@ -15,9 +15,10 @@ from typing import Literal
 
 from agent.episodes.events import Started
 from agent.episodes.record import read_episode
-from agent.evaluation.analysis.failures import Failure, why
-from agent.evaluation.analysis.metrics import Count, Result, Selected, Summary, summarise
+from agent.evaluation.analysis.failures import Failure, failure_of
+from agent.evaluation.analysis.metrics import Figures, Summary, summarise
 from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.result import Result, SelectedTask
 from agent.evaluation.runs.spec import Manifest
 from worlds.errors import ConfigurationError
 from worlds.paths import state_folder
@@ -39,7 +40,7 @@ PART = ".part"
 class RunTask:
     """A task of a run and how it stands; ``record`` is its episode's file, finished or not, None where there is none."""
 
-    task: Selected
+    task: SelectedTask
     mark: TaskMark
     record: Path | None = None
     result: Result | None = None
@@ -158,16 +159,16 @@ def read_digest(record: Path) -> EpisodeDigest | None:
     events = list(read_episode(record))
     if not events or not isinstance(events[0].body, Started):
         return None
-    return EpisodeDigest(events[0].body.goal, why(events))
+    return EpisodeDigest(events[0].body.goal, failure_of(events))
 
 
-def _cells(folder: RunFolder, tasks: Sequence[Selected]) -> tuple[RunTask, ...]:
+def _cells(folder: RunFolder, tasks: Sequence[SelectedTask]) -> tuple[RunTask, ...]:
     results = {result.task: result for result in folder.results(tasks)}
     names = {path.name for path in folder.episodes.iterdir()} if folder.episodes.is_dir() else set[str]()
     return tuple(_cell(folder, task, results.get(task.id), names) for task in tasks)
 
 
-def _cell(folder: RunFolder, task: Selected, result: Result | None, names: set[str]) -> RunTask:
+def _cell(folder: RunFolder, task: SelectedTask, result: Result | None, names: set[str]) -> RunTask:
     record = folder.episode(task)
     fault = None
     if result is None and record.name in names:
@@ -212,7 +213,7 @@ class Flip:
     second: RunTask
 
     @property
-    def task(self) -> Selected:
+    def task(self) -> SelectedTask:
         return self.first.task
 
 
@@ -220,8 +221,8 @@ class Flip:
 class PairCounts:
     """How two runs did on the same tasks."""
 
-    first: Count
-    second: Count
+    first: Figures
+    second: Figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +247,7 @@ def pair_runs(first: RunSnapshot, second: RunSnapshot) -> RunPair:
     right = _summary(cell for _, cell in both)
     flips = [Flip(*cells) for cells in both if _flipped(*cells)]
     kinds = [*left.by_type, *(kind for kind in right.by_type if kind not in left.by_type)]
-    by_type = {kind: PairCounts(left.by_type.get(kind, Count()), right.by_type.get(kind, Count())) for kind in kinds}
+    by_type = {kind: PairCounts(left.by_type.get(kind, Figures()), right.by_type.get(kind, Figures())) for kind in kinds}
     return RunPair(first, second, len(both), PairCounts(left.overall, right.overall), by_type, tuple(flips))
 
 

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from agent.evaluation.analysis.metrics import Count
+from agent.evaluation.analysis.metrics import Figures
 from agent.evaluation.runs.selection import MANY
 from tui.runs.data import RunSnapshot, UnreadableRun
 from tui.runs.matrix import short_type
@@ -42,7 +42,7 @@ def percent(share: float) -> str:
     return f"{share * 100:.1f} %"
 
 
-def interval(count: Count) -> str:
+def interval(count: Figures) -> str:
     """The 95 % interval of a success rate."""
     ends = count.interval
     return f"{ends.low * 100:.0f}-{ends.high * 100:.0f} %"
@@ -303,7 +303,7 @@ class RunCard(Static):
         self.show(self._found)
 
 
-def _row(name: str, count: Count, width: int) -> Content:
+def _row(name: str, count: Figures, width: int) -> Content:
     won = f"{count.won}/{count.episodes}"
     steps = "" if count.mean_steps_won is None else f"{count.mean_steps_won:.1f} steps"
     return Content.assemble(

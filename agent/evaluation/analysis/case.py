@@ -20,7 +20,7 @@ _BY_TYPE: dict[str, Treatment | None] = {name: Goal(name, "").treatment for name
 
 
 @dataclass(slots=True)
-class Thing:
+class ObjectHistory:
     """What became of one object: the turns in which it was first seen, first taken, last taken (``since``), last put somewhere
     and first treated.
 
@@ -36,7 +36,7 @@ class Thing:
     treated: int | None = None
 
 
-class Case:
+class EpisodeCase:
     """The episode as its rules look at it."""
 
     def __init__(self, played: Sequence[Event], ended: Ended) -> None:
@@ -85,12 +85,12 @@ class Case:
             return self.goal.treatment
         return _BY_TYPE.get(self.started.type) if self.started else None
 
-    def _things(self) -> dict[str, Thing]:
-        things: dict[str, Thing] = {}
+    def _things(self) -> dict[str, ObjectHistory]:
+        things: dict[str, ObjectHistory] = {}
         for step, before, after in zip(self.steps, self.beliefs, self.beliefs[1:], strict=False):
             known = {item.name: item for item in before.items}
             for item in after.items:
-                thing = things.setdefault(item.name, Thing(item.name, step.turn))
+                thing = things.setdefault(item.name, ObjectHistory(item.name, step.turn))
                 if thing.treated is None and self.treated(item) and not self.treated(known.get(item.name)):
                     thing.treated = step.turn
             if after.held != before.held:
@@ -110,11 +110,11 @@ class Case:
             return False
         return bool(item.clean) if self.treatment == "clean" else item.heat == {"heat": "hot", "cool": "cool"}[self.treatment]
 
-    def ready(self, thing: Thing) -> bool:
+    def ready(self, thing: ObjectHistory) -> bool:
         """Whether nothing but its place is missing, as far as is known at the end."""
         return self.treatment is None or self.treated(self.belief.item(thing.name))
 
-    def right(self, goal: Goal) -> list[Thing]:
+    def right(self, goal: Goal) -> list[ObjectHistory]:
         """The objects that the goal could mean."""
         return [thing for thing in self.things.values() if kind(thing.name) == goal.object]
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from agent.evaluation.analysis.failures import LABELS, FailureKind
-from agent.evaluation.analysis.metrics import Extras, Played
-from agent.evaluation.analysis.paths import Par
+from agent.evaluation.analysis.metrics import Extras, PlayedTask
+from agent.evaluation.analysis.paths import PathLengths
 from agent.evaluation.analysis.statistics import Interval, PairedCounts, bootstrap_mean, mcnemar, paired_interval
 from agent.evaluation.render.report import PriceList, extras_of, read_results
 from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Result, Selected
+from agent.evaluation.runs.result import Result, SelectedTask
 from agent.evaluation.runs.spec import Manifest
-from agent.evaluation.runs.timing import Clock
+from agent.evaluation.runs.timing import EpisodeTiming
 from worlds.errors import ConfigurationError, shown
 
 
@@ -47,7 +47,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class TaskPair:
     """One task as both runs played it."""
 
     first: Result
@@ -65,7 +65,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class StepsDifference:
     """Executed commands of the second run less the first's, a task that both won: their mean, with a bootstrap interval."""
 
     tasks: int
@@ -81,7 +81,7 @@ class Comparison:
 
     first: Run
     second: Run
-    pairs: tuple[Pair, ...]
+    pairs: tuple[TaskPair, ...]
     left_out: tuple[tuple[str, tuple[str, ...]], ...]
 
     @property
@@ -100,23 +100,23 @@ class Comparison:
         return mcnemar(self.counts.only_first, self.counts.only_second)
 
     @property
-    def steps(self) -> Steps | None:
+    def steps(self) -> StepsDifference | None:
         """The difference in steps on what both won; None where that is nothing."""
         won = [(pair.first.steps, pair.second.steps) for pair in self.pairs if pair.both_won]
         if not won:
             return None
         first, second, size = sum(one for one, _ in won), sum(other for _, other in won), len(won)
         interval = bootstrap_mean([other - one for one, other in won])
-        return Steps(size, first / size, second / size, (second - first) / size, interval)
+        return StepsDifference(size, first / size, second / size, (second - first) / size, interval)
 
     @property
-    def figures(self) -> tuple[Figure, ...]:
+    def figures(self) -> tuple[PairedMean, ...]:
         """The other figures of a report, over all pairs."""
         ours, theirs = ([pair.first for pair in self.pairs], [pair.second for pair in self.pairs])
         return figures(played_by(ours, self.first.extras), played_by(theirs, self.second.extras))
 
     @property
-    def failures(self) -> tuple[LostBoth, ...]:
+    def failures(self) -> tuple[PairedFailures, ...]:
         """Why either did not win, over all pairs."""
         return failures([pair.first for pair in self.pairs], [pair.second for pair in self.pairs])
 
@@ -127,18 +127,18 @@ class Comparison:
         return {kind: count([pair for pair in self.pairs if pair.first.type == kind]) for kind in types}
 
     @property
-    def flipped(self) -> tuple[Pair, ...]:
+    def flipped(self) -> tuple[TaskPair, ...]:
         """The tasks that only one of them won, in the order of the tasks."""
         return tuple(pair for pair in self.pairs if pair.flipped)
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[SettingChange, ...]:
         """In what the configurations differ: what the difference in success may come from."""
         first, second = (_settings(run.manifest) for run in (self.first, self.second))
         keys = [*first, *(key for key in second if key not in first)]
-        return tuple(Change(key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key))
+        return tuple(SettingChange(key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key))
 
-    def pair(self, reference: str) -> Pair:
+    def pair(self, reference: str) -> TaskPair:
         """The pair of a task, named by its number, its id or ``split:number``. Raises ``ConfigurationError``."""
         tasks = {task.id: task for run in (self.first, self.second) for task in run.manifest.tasks}
         task = find_task(tuple(tasks.values()), reference)
@@ -159,7 +159,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingChange:
     """A setting that is not the same in both runs; None where a run has no such setting."""
 
     key: str
@@ -167,14 +167,14 @@ class Change:
     second: object
 
 
-def find_task(tasks: Sequence[Selected], reference: str) -> Selected | None:
+def find_task(tasks: Sequence[SelectedTask], reference: str) -> SelectedTask | None:
     """The task that ``reference`` names: a number, an id, or ``split:number``; None where there is none."""
     return next((task for task in tasks if reference in {task.id, str(task.number), reference_of(task)}), None)
 
 
-def reference_of(task: Selected | Result) -> str:
+def reference_of(task: SelectedTask | Result) -> str:
     """The short name of a task, ``split:number``, as commands take it."""
-    return f"{(task.id if isinstance(task, Selected) else task.task).partition('/')[0]}:{task.number}"
+    return f"{(task.id if isinstance(task, SelectedTask) else task.task).partition('/')[0]}:{task.number}"
 
 
 def read_for_comparison(run: RunFolder, prices: PriceList | None = None) -> Run:
@@ -209,7 +209,7 @@ def compare(first: Run, second: Run) -> Comparison:
     return Comparison(
         first,
         second,
-        tuple(Pair(ours[task], theirs[task]) for task in finished if task not in touched),
+        tuple(TaskPair(ours[task], theirs[task]) for task in finished if task not in touched),
         tuple((cause, tasks) for cause, tasks in left_out if tasks),
     )
 
@@ -219,7 +219,7 @@ def _without(tasks: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     return tuple(task for task in tasks if task not in there)
 
 
-def count(pairs: Sequence[Pair]) -> PairedCounts:
+def count(pairs: Sequence[TaskPair]) -> PairedCounts:
     """``pairs`` by who won."""
     won = [(pair.first.outcome == "won", pair.second.outcome == "won") for pair in pairs]
     return PairedCounts(won.count((True, True)), won.count((True, False)), won.count((False, True)), won.count((False, False)))
@@ -259,11 +259,11 @@ def _refuse_unlike(first: Manifest, second: Manifest) -> None:
         raise ConfigurationError(f"These two runs cannot be paired:\n{listed}")
 
 
-Value = Callable[[Played], float | None]
+FigureOf = Callable[[PlayedTask], float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class PairedMean:
     """A figure of the paired tasks: its means, and the second's less the first's with its 95 % bootstrap interval over pairs.
 
     ``share``: it lies in [0, 1]. ``tasks`` have the figure in both runs, ``missing`` lack it in one and are left out.
@@ -281,7 +281,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class LostBoth:
+class PairedFailures:
     """How many of the paired tasks either run did not win for one reason."""
 
     kind: FailureKind
@@ -299,14 +299,14 @@ class _Kind:
     key: str
     label: str
     share: bool
-    value: Value
+    value: FigureOf
 
 
-def _result(of: Callable[[Result], float | None]) -> Value:
+def _result(of: Callable[[Result], float | None]) -> FigureOf:
     return lambda each: None if each.result is None else of(each.result)
 
 
-def _tokens(each: Played) -> float | None:
+def _tokens(each: PlayedTask) -> float | None:
     if each.result is not None and not each.result.calls:
         return 0.0
     return None if each.tokens is None else float(each.tokens.prompt + each.tokens.completion)
@@ -325,21 +325,21 @@ _KINDS = (
 )
 
 
-def played_by(results: Sequence[Result], extras: Extras) -> list[Played]:
+def played_by(results: Sequence[Result], extras: Extras) -> list[PlayedTask]:
     """The episodes with what is known of their tasks beside their results."""
     return [
-        Played(
-            Selected(number=result.number, id=result.task, type=result.type),
+        PlayedTask(
+            SelectedTask(number=result.number, id=result.task, type=result.type),
             result,
-            extras.paths.get(result.task, Par()),
-            extras.clocks.get(result.task, Clock()),
+            extras.paths.get(result.task, PathLengths()),
+            extras.clocks.get(result.task, EpisodeTiming()),
             extras.prices,
         )
         for result in results
     ]
 
 
-def figures(first: Sequence[Played], second: Sequence[Played]) -> tuple[Figure, ...]:
+def figures(first: Sequence[PlayedTask], second: Sequence[PlayedTask]) -> tuple[PairedMean, ...]:
     """The figures of the same tasks as both runs played them; one that no task has in both is left out.
 
     So are calls, tokens and cost where neither run called a model.
@@ -349,7 +349,7 @@ def figures(first: Sequence[Played], second: Sequence[Played]) -> tuple[Figure, 
     return tuple(found for kind in kinds if (found := _figure(kind, first, second)) is not None)
 
 
-def _figure(kind: _Kind, first: Sequence[Played], second: Sequence[Played]) -> Figure | None:
+def _figure(kind: _Kind, first: Sequence[PlayedTask], second: Sequence[PlayedTask]) -> PairedMean | None:
     both = [(kind.value(one), kind.value(other)) for one, other in zip(first, second, strict=True)]
     known = [(one, other) for one, other in both if one is not None and other is not None]
     if not known:
@@ -357,13 +357,13 @@ def _figure(kind: _Kind, first: Sequence[Played], second: Sequence[Played]) -> F
     size = len(known)
     ours, theirs = sum(one for one, _ in known) / size, sum(other for _, other in known) / size
     interval = bootstrap_mean([other - one for one, other in known])
-    return Figure(kind.key, kind.label, kind.share, ours, theirs, theirs - ours, interval, size, len(both) - size)
+    return PairedMean(kind.key, kind.label, kind.share, ours, theirs, theirs - ours, interval, size, len(both) - size)
 
 
-def failures(first: Sequence[Result], second: Sequence[Result]) -> tuple[LostBoth, ...]:
+def failures(first: Sequence[Result], second: Sequence[Result]) -> tuple[PairedFailures, ...]:
     """Why either run did not win the paired tasks, class by class; those that neither has are left out."""
     ours, theirs = (_by_kind(results) for results in (first, second))
-    return tuple(LostBoth(kind, ours[kind], theirs[kind]) for kind in LABELS if ours[kind] or theirs[kind])
+    return tuple(PairedFailures(kind, ours[kind], theirs[kind]) for kind in LABELS if ours[kind] or theirs[kind])
 
 
 def _by_kind(results: Sequence[Result]) -> Mapping[FailureKind, int]:

@@ -30,7 +30,7 @@ from itertools import takewhile
 from typing import Literal
 
 from agent.episodes.events import Ended, Event, branch
-from agent.evaluation.analysis.case import Case, Thing
+from agent.evaluation.analysis.case import EpisodeCase, ObjectHistory
 from worlds.errors import shown
 from worlds.household.belief import kind
 from worlds.household.goals import Goal, Treatment
@@ -106,7 +106,7 @@ class Failure:
         return LABELS[self.kind]
 
 
-def why(events: Sequence[Event]) -> Failure | None:
+def failure_of(events: Sequence[Event]) -> Failure | None:
     """The class of the episode of these ``events``, on the branch that was played on; None if it was won or has not ended.
 
     Any events at all give exactly one class.
@@ -115,37 +115,37 @@ def why(events: Sequence[Event]) -> Failure | None:
     ended = next((event.body for event in reversed(played) if isinstance(event.body, Ended)), None)
     if ended is None or ended.outcome == "won":
         return None
-    case = Case(played, ended)
+    case = EpisodeCase(played, ended)
     return next(found for rule in _RULES if (found := rule(case)))
 
 
-def _broke(case: Case) -> Failure | None:
+def _broke(case: EpisodeCase) -> Failure | None:
     if case.ended.outcome != "error":
         return None
     told = shown(case.ended.message or case.ended.reason, LONGEST)[1:-1]
     return Failure(case.ended.boundary or "unknown", case.last, _sentence(told))
 
 
-def _stopped(case: Case) -> Failure | None:
+def _stopped(case: EpisodeCase) -> Failure | None:
     if case.ended.outcome != "stopped":
         return None
     return Failure("stopped", case.last, f"It was stopped after {_turns(case.last)}.")
 
 
-def _unreadable(case: Case) -> Failure | None:
+def _unreadable(case: EpisodeCase) -> Failure | None:
     if not case.unread or 2 * len(case.unread) < case.last:
         return None
     return Failure("unreadable", case.unread[0], f"No reply could be read in {len(case.unread)} of the {_turns(case.last)}.")
 
 
-def _inconsistent(case: Case) -> Failure | None:
+def _inconsistent(case: EpisodeCase) -> Failure | None:
     """The text says that the goal was reached: an engine or a record that is not the game's own."""
     if case.goal is None or not case.met(case.goal):
         return None
     return _failure(case, "unknown", case.last, "as far as the text tells, all that the goal asks for was done.")
 
 
-def _wrong_object(case: Case) -> Failure | None:
+def _wrong_object(case: EpisodeCase) -> Failure | None:
     goal = case.goal
     if goal is None:
         return None
@@ -160,7 +160,7 @@ def _wrong_object(case: Case) -> Failure | None:
     return None
 
 
-def _misused(case: Case, goal: Goal, thing: Thing) -> str:
+def _misused(case: EpisodeCase, goal: Goal, thing: ObjectHistory) -> str:
     """How an object was treated as if it were the right one; empty if it was not."""
     if thing.where and kind(thing.where) == goal.receptacle:
         return f"put in {thing.where}"
@@ -171,7 +171,7 @@ def _misused(case: Case, goal: Goal, thing: Thing) -> str:
     return ""
 
 
-def _another(case: Case, goal: Goal, right: Sequence[Thing]) -> Failure | None:
+def _another(case: EpisodeCase, goal: Goal, right: Sequence[ObjectHistory]) -> Failure | None:
     """One object was treated, and another of its kind delivered."""
     ready = [thing for thing in right if goal.treatment and case.ready(thing)]
     there = [one for one in right if one not in ready and one.where and kind(one.where) == goal.receptacle]
@@ -186,7 +186,7 @@ def _another(case: Case, goal: Goal, right: Sequence[Thing]) -> Failure | None:
     )
 
 
-def _forgot(case: Case) -> Failure | None:
+def _forgot(case: EpisodeCase) -> Failure | None:
     goal, treatment = case.goal, case.treatment
     if goal and goal.lamp:
         return _forgot_light(case, goal)
@@ -205,7 +205,7 @@ def _forgot(case: Case) -> Failure | None:
     return _failure(case, _FORGOT[treatment], thing.put, words)
 
 
-def _forgot_light(case: Case, goal: Goal) -> Failure | None:
+def _forgot_light(case: EpisodeCase, goal: Goal) -> Failure | None:
     if any(lamp.lit for lamp in case.lamps(goal)):
         return None
     for step, belief in zip(case.steps[:-1], case.beliefs[1:], strict=False):
@@ -215,7 +215,7 @@ def _forgot_light(case: Case, goal: Goal) -> Failure | None:
     return None
 
 
-def _wrong_place(case: Case) -> Failure | None:
+def _wrong_place(case: EpisodeCase) -> Failure | None:
     goal = case.goal
     if goal is None:
         return None
@@ -235,7 +235,7 @@ def _wrong_place(case: Case) -> Failure | None:
     return None
 
 
-def _refused_place(case: Case, goal: Goal, held: str) -> Failure | None:
+def _refused_place(case: EpisodeCase, goal: Goal, held: str) -> Failure | None:
     """What is in the hand was to be put elsewhere than the goal says, which the world refused, and nowhere right."""
     lead = f"move {held} to "
     tries = [step for step in case.steps if step.command.startswith(lead) and not step.accepted]
@@ -247,7 +247,7 @@ def _refused_place(case: Case, goal: Goal, held: str) -> Failure | None:
     return _failure(case, "wrong_place", turn, words)
 
 
-def _gave_up(case: Case) -> Failure | None:
+def _gave_up(case: EpisodeCase) -> Failure | None:
     if not case.ended.reason.startswith("gave up"):
         return None
     return _failure(
@@ -255,7 +255,7 @@ def _gave_up(case: Case) -> Failure | None:
     )
 
 
-def _looped(case: Case) -> Failure | None:
+def _looped(case: EpisodeCase) -> Failure | None:
     done: set[tuple[str, str]] = set()
     again: list[bool] = []
     moves = _moves(case)
@@ -282,17 +282,17 @@ class _Move:
     answer: str
 
 
-def _moves(case: Case) -> list[_Move]:
+def _moves(case: EpisodeCase) -> list[_Move]:
     moves = [_Move(step.turn, step.command, step.observation) for step in case.steps]
     moves += [_Move(body.turn, "", body.reason or "") for body in case.idle]
     return sorted(moves, key=lambda move: move.turn)
 
 
-def _searched_in_vain(case: Case) -> bool:
+def _searched_in_vain(case: EpisodeCase) -> bool:
     return case.goal is not None and bool(_missing(case, case.goal)) and not case.unseen
 
 
-def _missing(case: Case, goal: Goal) -> str:
+def _missing(case: EpisodeCase, goal: Goal) -> str:
     """Which of the things that the goal names were never seen, in words; empty if all were."""
     seen = len(case.right(goal))
     if not seen:
@@ -302,7 +302,7 @@ def _missing(case: Case, goal: Goal) -> str:
     return f"no {goal.lamp}" if goal.lamp and not case.lamps(goal) else ""
 
 
-def _kept(case: Case) -> Failure | None:
+def _kept(case: EpisodeCase) -> Failure | None:
     """The hand was full of something else, so that nothing right could have been taken."""
     goal, held = case.goal, case.things.get(case.belief.held or "")
     if goal is None or held is None or kind(held.name) == goal.object or case.last - held.since < PATIENCE:
@@ -311,7 +311,7 @@ def _kept(case: Case) -> Failure | None:
     return _failure(case, "wrong_object", held.since, words)
 
 
-def _not_found(case: Case) -> Failure | None:
+def _not_found(case: EpisodeCase) -> Failure | None:
     missing = _missing(case, case.goal) if case.goal else ""
     if not missing:
         return None
@@ -324,7 +324,7 @@ def _not_found(case: Case) -> Failure | None:
     return _failure(case, "not_found", case.last, f"{missing} was seen in {_turns(case.last)}; {rest}.")
 
 
-def _neglected(case: Case) -> Failure | None:
+def _neglected(case: EpisodeCase) -> Failure | None:
     goal, held = case.goal, case.things.get(case.belief.held or "")
     if goal is None or held is None or held.taken is None or kind(held.name) != goal.object:
         return None
@@ -338,14 +338,14 @@ def _neglected(case: Case) -> Failure | None:
     return None
 
 
-def _out_of_turns(case: Case) -> Failure:
+def _out_of_turns(case: EpisodeCase) -> Failure:
     refused = sum(not step.accepted for step in case.steps)
     many = f" {refused} of its {len(case.steps)} commands were refused." if 2 * refused > len(case.steps) else ""
     far = _so_far(case) or "what was missing cannot be told, for the goal could not be read"
     return _failure(case, "out_of_turns", case.last, f"the {_turns(case.last)} were over: {far}.{many}")
 
 
-def _so_far(case: Case) -> str:
+def _so_far(case: EpisodeCase) -> str:
     """How far it had come, in words; empty where that cannot be told."""
     goal = case.goal
     if goal is None:
@@ -363,7 +363,7 @@ def _so_far(case: Case) -> str:
     return f"{first.name} was seen in turn {first.seen} and was still to be taken"
 
 
-Rule = Callable[[Case], Failure | None]
+Rule = Callable[[EpisodeCase], Failure | None]
 _RULES: tuple[Rule, ...] = (
     _broke,
     _stopped,
@@ -381,14 +381,14 @@ _RULES: tuple[Rule, ...] = (
 )
 
 
-def _failure(case: Case, kind: FailureKind, turn: int, words: str) -> Failure:
+def _failure(case: EpisodeCase, kind: FailureKind, turn: int, words: str) -> Failure:
     """The class with its sentence, which owns up to a goal that was guessed."""
     words = f"{words[:1].upper()}{words[1:]}"
     guess = f" (The goal was guessed: {case.goal}.)" if case.guessed and case.goal else ""
     return Failure(kind, turn, f"{words}{guess}")
 
 
-def _in_vain(case: Case, treatment: Treatment) -> str:
+def _in_vain(case: EpisodeCase, treatment: Treatment) -> str:
     tried = case.tried(treatment)
     return f" (tried in vain {tried} {'time' if tried == 1 else 'times'})" if tried else ""
 

@@ -6,7 +6,7 @@ is every selected task. Only episodes that a person touched are left out, by nam
 Path weights. Anderson et al., "On Evaluation of Embodied Navigation Agents" (2018), weight each success by L* / max(L, L*),
 where L is the length of the path that was taken and L* of the shortest; ALFRED (Shridhar et al., CVPR 2020, section 5) takes
 the expert's for L*, and weights goal conditions alike (PLWSR and PLWGC in OPEx, section 4). Here L counts executed commands,
-refused ones too, and L* is `Par.best`: the shortest way where the planner found it, else the expert's.
+refused ones too, and L* is `PathLengths.best`: the shortest way where the planner found it, else the expert's.
 """
 
 from __future__ import annotations
@@ -17,35 +17,33 @@ from math import fsum
 
 from agent.config import Prices
 from agent.evaluation.analysis.failures import LABELS, FailureKind
-from agent.evaluation.analysis.paths import Par
+from agent.evaluation.analysis.paths import PathLengths
 from agent.evaluation.analysis.statistics import Interval, bootstrap_mean, wilson
 from agent.evaluation.runs.cost import Tokens, cost
-from agent.evaluation.runs.result import Result, Selected, Tally, total
-from agent.evaluation.runs.timing import Clock
-
-__all__ = ["Count", "Extras", "Lost", "Played", "Result", "Sample", "Selected", "Summary", "Tally", "summarise"]
+from agent.evaluation.runs.result import Result, SelectedTask, total
+from agent.evaluation.runs.timing import EpisodeTiming
 
 
 @dataclass(frozen=True, slots=True)
 class Extras:
     """What is known of a run beside its results: L* and the clock of each task by its id, and the model's prices."""
 
-    paths: Mapping[str, Par] = field(default_factory=dict[str, Par])
-    clocks: Mapping[str, Clock] = field(default_factory=dict[str, Clock])
+    paths: Mapping[str, PathLengths] = field(default_factory=dict[str, PathLengths])
+    clocks: Mapping[str, EpisodeTiming] = field(default_factory=dict[str, EpisodeTiming])
     prices: Prices | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedTask:
     """One task that counts; ``result`` is None while it has not been finished.
 
     Two are equal where what was played is: how long it took and what is known of the task besides do not matter.
     """
 
-    task: Selected
+    task: SelectedTask
     result: Result | None = None
-    par: Par = field(default=Par(), compare=False)
-    clock: Clock = field(default=Clock(), compare=False)
+    par: PathLengths = field(default=PathLengths(), compare=False)
+    clock: EpisodeTiming = field(default=EpisodeTiming(), compare=False)
     prices: Prices | None = field(default=None, compare=False)
 
     @property
@@ -133,7 +131,7 @@ def _sample(values: Iterable[float | None]) -> Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Paths:
+class PathSources:
     """Of how many tasks L* is the ``planner``'s shortest way, of how many the ``expert``'s, and of how many it is not known."""
 
     planner: int
@@ -142,10 +140,10 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class Figures:
     """Tasks of one kind, and what their episodes came to."""
 
-    played: tuple[Played, ...] = ()
+    played: tuple[PlayedTask, ...] = ()
 
     @property
     def results(self) -> list[Result]:
@@ -194,7 +192,7 @@ class Count:
 
     @property
     def goal(self) -> Sample:
-        """GC, goal-condition success: `Played.goal` of every task, averaged (ALFRED, section 5: the ratio of goal conditions
+        """GC, goal-condition success: `PlayedTask.goal` of every task, averaged (ALFRED, section 5: the ratio of goal conditions
         completed at the end of an episode to those necessary to have finished the task).
         """
         return _sample(each.goal for each in self.played)
@@ -210,11 +208,11 @@ class Count:
         return _sample(each.weighted(each.goal) for each in self.played)
 
     @property
-    def paths(self) -> Paths:
+    def paths(self) -> PathSources:
         """Where the L* of the tasks come from."""
         shortest = sum(each.par.shortest is not None for each in self.played)
         known = sum(each.par.best is not None for each in self.played)
-        return Paths(shortest, known - shortest, self.episodes - known)
+        return PathSources(shortest, known - shortest, self.episodes - known)
 
     @property
     def commands(self) -> Sample:
@@ -294,7 +292,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class FailureGroup:
     """The episodes that were not won for one reason, in the order of the tasks; each has its ``failure``."""
 
     kind: FailureKind
@@ -310,9 +308,9 @@ class Lost:
 class Summary:
     """A run in figures: over all of its tasks, by their type, and by whose sentence the goal was."""
 
-    overall: Count
-    by_type: dict[str, Count]
-    by_wording: dict[str, Count]
+    overall: Figures
+    by_type: dict[str, Figures]
+    by_wording: dict[str, Figures]
     assisted: tuple[str, ...] = ()
     prices: Prices | None = field(default=None, compare=False)
 
@@ -327,13 +325,13 @@ class Summary:
         return tuple(result for result in self.overall.results if result.outcome not in {"won", "error"})
 
     @property
-    def failures(self) -> tuple[Lost, ...]:
+    def failures(self) -> tuple[FailureGroup, ...]:
         """Why episodes were not won, class by class in the order of `LABELS`; errored ones by what broke."""
         found: dict[FailureKind, list[Result]] = {kind: [] for kind in LABELS}
         for result in self.overall.results:
             if result.failure is not None:
                 found[result.failure.kind].append(result)
-        return tuple(Lost(kind, tuple(results)) for kind, results in found.items() if results)
+        return tuple(FailureGroup(kind, tuple(results)) for kind, results in found.items() if results)
 
     @property
     def refused(self) -> int:
@@ -361,26 +359,26 @@ class Summary:
         return self.overall.completion_tokens
 
 
-def summarise(tasks: Sequence[Selected], results: Iterable[Result], extras: Extras | None = None) -> Summary:
+def summarise(tasks: Sequence[SelectedTask], results: Iterable[Result], extras: Extras | None = None) -> Summary:
     """The figures of the selected ``tasks``; a task without a result is unfinished."""
     extras, found = extras or Extras(), {result.task: result for result in results}
     assisted = tuple(task.id for task in tasks if task.id in found and found[task.id].assisted)
     left_out = set(assisted)
     played = tuple(
-        Played(
+        PlayedTask(
             task,
             found.get(task.id),
-            extras.paths.get(task.id, Par()),
-            extras.clocks.get(task.id, Clock()),
+            extras.paths.get(task.id, PathLengths()),
+            extras.clocks.get(task.id, EpisodeTiming()),
             extras.prices,
         )
         for task in tasks
         if task.id not in left_out
     )
     by_type, by_wording = _by(played, lambda each: each.task.type), _by(played, lambda each: each.wording)
-    return Summary(Count(played), by_type, by_wording, assisted, extras.prices)
+    return Summary(Figures(played), by_type, by_wording, assisted, extras.prices)
 
 
-def _by(played: Sequence[Played], name: Callable[[Played], str]) -> dict[str, Count]:
+def _by(played: Sequence[PlayedTask], name: Callable[[PlayedTask], str]) -> dict[str, Figures]:
     names = sorted({name(each) for each in played})
-    return {of: Count(tuple(each for each in played if name(each) == of)) for of in names}
+    return {of: Figures(tuple(each for each in played if name(each) == of)) for of in names}

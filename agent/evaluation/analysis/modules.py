@@ -28,7 +28,7 @@ from worlds.household.masking import names
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WatchedEpisode:
     """One episode: what was told of it, and what an expert touched in its task.
 
     ``watched``: the modules were asked also after the last command.
@@ -40,7 +40,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Masking:
+class MaskingFigures:
     """How well places or objects were masked. Shares lie in [0, 1]; None where there is nothing to divide by.
 
     ``judgements`` counts each name once a target, ``masked`` those below the threshold. Of the ``touched`` names that were
@@ -66,7 +66,7 @@ class Masking:
 
 
 @dataclass(frozen=True, slots=True)
-class Tracking:
+class TrackingFigures:
     """How well the end was noticed: ``finished`` the last sub-task was said to be, ``rightly`` just when the task was won.
 
     ``planned`` episodes had a plan, ``won`` of them were won. ``watched`` counts those that were asked about to the end.
@@ -90,18 +90,20 @@ class Tracking:
 
 
 @dataclass(frozen=True, slots=True)
-class Modules:
+class ModuleFigures:
     """All of it, over ``episodes``."""
 
     episodes: int
-    places: Masking
-    objects: Masking
-    tracking: Tracking
+    places: MaskingFigures
+    objects: MaskingFigures
+    tracking: TrackingFigures
 
 
-def modules_of(seen: Sequence[Seen]) -> Modules:
+def modules_of(seen: Sequence[WatchedEpisode]) -> ModuleFigures:
     """The figures over these episodes; any events at all give some."""
-    return Modules(len(seen), _masking(seen, place=True), _masking(seen, place=False), _tracking([_end(each) for each in seen]))
+    return ModuleFigures(
+        len(seen), _masking(seen, place=True), _masking(seen, place=False), _tracking([_end(each) for each in seen])
+    )
 
 
 def touched(steps: Iterable[Stepped]) -> frozenset[str]:
@@ -109,7 +111,7 @@ def touched(steps: Iterable[Stepped]) -> frozenset[str]:
     return frozenset(name for step in steps if step.accepted for name in names(step.command))
 
 
-def _masking(seen: Iterable[Seen], *, place: bool) -> Masking:
+def _masking(seen: Iterable[WatchedEpisode], *, place: bool) -> MaskingFigures:
     judgements = masked = used = shown = 0
     right: list[float] = []
     wrong: list[float] = []
@@ -125,7 +127,7 @@ def _masking(seen: Iterable[Seen], *, place: bool) -> Masking:
             scores = [thing.score for thing in things if thing.name == name and thing.score is not None]
             if scores:
                 (right if is_used else wrong).append(max(scores))
-    return Masking(judgements, masked, used, shown, auc(right, wrong))
+    return MaskingFigures(judgements, masked, used, shown, auc(right, wrong))
 
 
 def auc(right: Collection[float], wrong: Collection[float]) -> float | None:
@@ -156,7 +158,7 @@ class _End:
     watched: bool
 
 
-def _end(seen: Seen) -> _End:
+def _end(seen: WatchedEpisode) -> _End:
     steps, length = 0, 0
     finished: int | None = None
     won: int | None = None
@@ -174,9 +176,9 @@ def _end(seen: Seen) -> _End:
     return _End(length > 0, finished, won, seen.watched)
 
 
-def _tracking(ends: Iterable[_End]) -> Tracking:
+def _tracking(ends: Iterable[_End]) -> TrackingFigures:
     planned = [end for end in ends if end.planned]
-    return Tracking(
+    return TrackingFigures(
         planned=len(planned),
         won=sum(end.won is not None for end in planned),
         finished=sum(end.finished is not None for end in planned),
@@ -185,7 +187,7 @@ def _tracking(ends: Iterable[_End]) -> Tracking:
     )
 
 
-def as_json(modules: Modules) -> dict[str, object]:
+def as_json(modules: ModuleFigures) -> dict[str, object]:
     """The figures as plain data; what is not known is null."""
     return {
         "episodes": modules.episodes,
@@ -202,14 +204,14 @@ def as_json(modules: Modules) -> dict[str, object]:
     }
 
 
-def as_text(modules: Modules) -> str:
+def as_text(modules: ModuleFigures) -> str:
     """The figures as a table for eliminating, and a sentence or two for tracking."""
     head = ("", "judged", "masked", "touched", "recall", "AUC")
     rows = [_row("places", modules.places), _row("objects", modules.objects)]
     return "\n".join([*table(head, rows), "", *wrapped(_tracked(modules.tracking))])
 
 
-def _row(name: str, masking: Masking) -> tuple[str, ...]:
+def _row(name: str, masking: MaskingFigures) -> tuple[str, ...]:
     return (
         name,
         str(masking.judgements),
@@ -220,7 +222,7 @@ def _row(name: str, masking: Masking) -> tuple[str, ...]:
     )
 
 
-def _tracked(tracking: Tracking) -> str:
+def _tracked(tracking: TrackingFigures) -> str:
     if not tracking.planned:
         return "Track: there was no plan to track."
     finished = f"Track: {tracking.finished} of {tracking.planned} plans were said to be finished"
@@ -232,7 +234,7 @@ def _tracked(tracking: Tracking) -> str:
     )
 
 
-def _masking_json(masking: Masking) -> dict[str, object]:
+def _masking_json(masking: MaskingFigures) -> dict[str, object]:
     return {
         "judged": masking.judgements,
         "masked": masking.masked,
@@ -248,7 +250,7 @@ Watcher = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class FinishedEpisode:
     """The branch that was played on of one finished episode."""
 
     started: Started
@@ -260,9 +262,9 @@ class Recorded:
         return tuple(body for body in self.bodies if isinstance(body, Stepped))
 
 
-def read_recorded(run: RunFolder, most: int | None = None) -> list[Recorded]:
+def read_recorded(run: RunFolder, most: int | None = None) -> list[FinishedEpisode]:
     """The finished episodes of a run, in the order of its tasks. Raises ``ConfigurationError``, also where there are none."""
-    found: list[Recorded] = []
+    found: list[FinishedEpisode] = []
     for task in run.manifest().tasks[:most]:
         path = run.episode(task)
         if path.exists() and (episode := _recorded(list(read_episode(path)))) is not None:
@@ -272,14 +274,14 @@ def read_recorded(run: RunFolder, most: int | None = None) -> list[Recorded]:
     return found
 
 
-def own(episode: Recorded, world: World) -> Seen:
+def watch_own(episode: FinishedEpisode, world: World) -> WatchedEpisode:
     """An episode that PET played, held against what the world's expert touches in the same task."""
     example = played(world, world.task(episode.started.task))
     commands = () if example is None else (one.command for one in example.trajectory.transitions)
-    return Seen(episode.bodies, frozenset(name for command in commands for name in names(command)))
+    return WatchedEpisode(episode.bodies, frozenset(name for command in commands for name in names(command)))
 
 
-async def watch(pet: Pet, episode: Recorded) -> Seen:
+async def watch(pet: Pet, episode: FinishedEpisode) -> WatchedEpisode:
     """What ``pet`` thinks along an episode that somebody else played, asked before each command and after the last.
 
     Calls a step: as many as PET makes besides acting. Raises ``ModelError`` and ``Unsupported``.
@@ -300,15 +302,15 @@ async def watch(pet: Pet, episode: Recorded) -> Seen:
         before = (Transition(step.command, Observation(step.observation, step.accepted, step.explanation)),)
     if before:
         await pet.look(memory, Turn(len(episode.steps) + 1, 0, before), emit)
-    return Seen(tuple(told), touched(episode.steps), watched=True)
+    return WatchedEpisode(tuple(told), touched(episode.steps), watched=True)
 
 
-async def watch_all(pet: Pet, episodes: Sequence[Recorded], workers: int, watcher: Watcher) -> list[Seen]:
+async def watch_all(pet: Pet, episodes: Sequence[FinishedEpisode], workers: int, watcher: Watcher) -> list[WatchedEpisode]:
     """`watch` over many, ``workers`` at once, in their order; the first that fails ends them all."""
     gate = asyncio.Semaphore(workers)
     done = 0
 
-    async def one(episode: Recorded) -> Seen:
+    async def one(episode: FinishedEpisode) -> WatchedEpisode:
         nonlocal done
         async with gate:
             seen = await watch(pet, episode)
@@ -325,7 +327,7 @@ async def watch_all(pet: Pet, episodes: Sequence[Recorded], workers: int, watche
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _recorded(events: Sequence[Event]) -> Recorded | None:
+def _recorded(events: Sequence[Event]) -> FinishedEpisode | None:
     bodies = tuple(event.body for event in branch(events))
     started = next((body for body in bodies if isinstance(body, Started)), None)
-    return None if started is None else Recorded(started, bodies)
+    return None if started is None else FinishedEpisode(started, bodies)

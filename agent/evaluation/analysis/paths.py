@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.evaluation.runs.folder import LARGEST_INDEX, RunFolder, parsed, read
-from agent.evaluation.runs.result import Number, Selected
+from agent.evaluation.runs.folder import LARGEST_INDEX, RunFolder, parsed, read_bytes
+from agent.evaluation.runs.result import Number, SelectedTask
 from agent.evaluation.runs.spec import Manifest
 from worlds.base import Task, World
 from worlds.errors import ConfigurationError, HousequestError, Unsupported
@@ -22,8 +22,8 @@ from worlds.registry import make_world
 Watcher = Callable[[int, int], None]
 
 
-class Path(BaseModel):
-    """What a task can be done in, as it is kept; see `agent.evaluation.analysis.paths.Par`."""
+class PathLine(BaseModel):
+    """What a task can be done in, as it is kept; see `agent.evaluation.analysis.paths.PathLengths`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,23 +32,25 @@ class Path(BaseModel):
     shortest: Number | None = None
 
 
-def read_paths(run: RunFolder) -> dict[str, Par]:
+def read_paths(run: RunFolder) -> dict[str, PathLengths]:
     """What is kept, by task; a line cut off in the middle of writing is left out.
 
     Raises ``ConfigurationError`` naming a damaged line and the way out.
     """
-    content = read(run.paths_file, LARGEST_INDEX) if run.paths_file.exists() else b""
-    found: dict[str, Par] = {}
+    content = read_bytes(run.paths_file, LARGEST_INDEX) if run.paths_file.exists() else b""
+    found: dict[str, PathLengths] = {}
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
-            path = parsed(Path, line, f"{run.paths_file}:{number}")
+            path = parsed(PathLine, line, f"{run.paths_file}:{number}")
         except ConfigurationError as error:
             raise ConfigurationError(f"{error} Delete the file; a report makes it anew.") from None
-        found[path.task] = Par(path.expert, path.shortest)
+        found[path.task] = PathLengths(path.expert, path.shortest)
     return found
 
 
-def paths_of(run: RunFolder, manifest: Manifest, tasks: Sequence[Selected], watcher: Watcher | None = None) -> dict[str, Par]:
+def paths_of(
+    run: RunFolder, manifest: Manifest, tasks: Sequence[SelectedTask], watcher: Watcher | None = None
+) -> dict[str, PathLengths]:
     """What each of ``tasks`` can be done in, by its id: what is kept, and what can be found here, which is then kept.
 
     It is found where the world is here with the very data of the run; what is not stays unknown, and is looked for again the
@@ -63,7 +65,7 @@ def paths_of(run: RunFolder, manifest: Manifest, tasks: Sequence[Selected], watc
         return known
     for number, task in enumerate(missing, start=1):
         with suppress(HousequestError):  # a game that is gone or damaged: its path stays unknown, and the report says so
-            known[task.id] = par_of(world, world.task(task.id))
+            known[task.id] = path_lengths(world, world.task(task.id))
         if watcher is not None:
             watcher(number, len(missing))
     with suppress(OSError):  # somebody else's folder, to be read and not written to
@@ -82,8 +84,8 @@ def _world(manifest: Manifest) -> World | None:
         return None
 
 
-def _keep(run: RunFolder, known: Mapping[str, Par]) -> None:
-    lines = [Path(task=task, expert=par.expert, shortest=par.shortest) for task, par in known.items()]
+def _keep(run: RunFolder, known: Mapping[str, PathLengths]) -> None:
+    lines = [PathLine(task=task, expert=par.expert, shortest=par.shortest) for task, par in known.items()]
     atomic_write(run.paths_file, b"".join(f"{line.model_dump_json(exclude_none=True)}\n".encode() for line in lines))
 
 
@@ -92,7 +94,7 @@ TURNS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Par:
+class PathLengths:
     """Commands that a task takes: by the world's ``expert``, who sees no more than a player, and on the ``shortest`` way.
 
     None: the expert gave up or was not done in time; the shortest way is not known.
@@ -107,13 +109,13 @@ class Par:
         return self.expert if self.shortest is None else self.shortest
 
 
-def par_of(world: World, task: Task, *, turns: int = TURNS, seconds: float | None = None) -> Par:
+def path_lengths(world: World, task: Task, *, turns: int = TURNS, seconds: float | None = None) -> PathLengths:
     """What ``task`` can be done in; ``seconds`` limits the search for the shortest way beyond the world's own limit.
 
     Plays and plans in the caller's thread, for up to a second or two: an event loop calls it in a thread of its own. Without
     ``seconds`` the same task gives the same figures everywhere. Raises ``GameError`` where the task cannot be played.
     """
-    return Par(expert_turns(world, task, turns), world.shortest(task, seconds=seconds))
+    return PathLengths(expert_turns(world, task, turns), world.shortest(task, seconds=seconds))
 
 
 def expert_turns(world: World, task: Task, turns: int = TURNS) -> int | None:

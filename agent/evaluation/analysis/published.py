@@ -22,7 +22,7 @@ FAMILY = "Not listed: the figures of ALFRED and LoTa-Bench, which are of rendere
 _NAMES = 64
 
 
-class Published(BaseModel):
+class PublishedFigure(BaseModel):
     """One published figure: ``success`` in per cent, ``split`` None where it is not stated, ``trials`` in words."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,23 +38,23 @@ class Published(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class PublishedComparison:
     """A published figure with what differs from the run; nothing where all that is stated is alike."""
 
-    figure: Published
+    figure: PublishedFigure
     differs: tuple[str, ...]
 
 
 @cache
-def published() -> tuple[Published, ...]:
+def published() -> tuple[PublishedFigure, ...]:
     """The published figures."""
     content = Path(__file__).with_name("published.json").read_bytes()
-    return TypeAdapter(tuple[Published, ...]).validate_json(content)
+    return TypeAdapter(tuple[PublishedFigure, ...]).validate_json(content)
 
 
-def beside(manifest: Manifest) -> tuple[Beside, ...]:
+def compare_published(manifest: Manifest) -> tuple[PublishedComparison, ...]:
     """The published figures for the run of ``manifest``: those of its split first, among them those like it, the best first."""
-    found = [Beside(figure, tuple(_differences(manifest, figure))) for figure in published()]
+    found = [PublishedComparison(figure, tuple(_differences(manifest, figure))) for figure in published()]
     split = manifest.configuration.split
     return tuple(
         sorted(found, key=lambda each: (*_nearness(each.figure.split, split), len(each.differs), -each.figure.success))
@@ -66,7 +66,7 @@ def _nearness(of: str | None, split: str) -> tuple[bool, bool, str]:
     return (of != split, of is None, of or "")
 
 
-def _differences(manifest: Manifest, figure: Published) -> Iterator[str]:
+def _differences(manifest: Manifest, figure: PublishedFigure) -> Iterator[str]:
     config = manifest.configuration
     if figure.split != config.split:
         yield "split not stated" if figure.split is None else f"{figure.split} is not {config.split}"
@@ -103,7 +103,7 @@ def as_json(manifest: Manifest) -> dict[str, object]:
     """The published figures as plain data, success as a share."""
     rows = [
         {**each.figure.model_dump(), "success": each.figure.success / 100, "differs": list(each.differs)}
-        for each in beside(manifest)
+        for each in compare_published(manifest)
     ]
     return {"warnings": [*warnings(manifest), FAMILY], "figures": rows}
 
@@ -124,7 +124,7 @@ def _lines(manifest: Manifest, summary: Summary) -> Iterator[str]:
     interval = f"95 % interval {percents(overall.interval)}"
     yield from wrapped(f"{config.split}; trials: 1; {config.goals} goals; {interval}", " " * 10)
     split: object = ""
-    for each in beside(manifest):
+    for each in compare_published(manifest):
         figure = each.figure
         if figure.split != split:
             split = figure.split
@@ -133,7 +133,7 @@ def _lines(manifest: Manifest, summary: Summary) -> Iterator[str]:
         yield from _figure(each, _wording(manifest))
 
 
-def _figure(each: Beside, wording: str) -> Iterator[str]:
+def _figure(each: PublishedComparison, wording: str) -> Iterator[str]:
     figure = each.figure
     name = ", ".join(part for part in (figure.method, figure.model) if part)
     # The heading says whether the split is another one: the mark is for what else keeps it from being compared.

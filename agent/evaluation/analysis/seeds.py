@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from agent.evaluation.analysis.metrics import Count, Summary
+from agent.evaluation.analysis.metrics import Figures, Summary
 from agent.evaluation.analysis.paths import Watcher
 from agent.evaluation.analysis.statistics import Interval, Mean, mean_over_seeds
 from agent.evaluation.render import report
@@ -17,7 +17,7 @@ from worlds.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
-class Seeded:
+class SeedRun:
     """One of the runs: the name of its folder, its manifest and its figures."""
 
     name: str
@@ -30,11 +30,11 @@ class Seeded:
         return self.manifest.configuration.seed
 
 
-def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watcher: Watcher | None = None) -> list[Seeded]:
+def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watcher: Watcher | None = None) -> list[SeedRun]:
     """The runs, by their seed. Raises ``ConfigurationError`` where they differ in more, or two have the same one."""
     # Read first: what is no path at all is refused there.
     results = [read_run(run, prices, watcher) for run in runs]
-    found = [Seeded(run.path.resolve().name, *result) for run, result in zip(runs, results, strict=True)]
+    found = [SeedRun(run.path.resolve().name, *result) for run, result in zip(runs, results, strict=True)]
     found.sort(key=lambda each: each.seed)
     for one, other in pairwise(found):
         if one.seed == other.seed:
@@ -54,7 +54,7 @@ def _seedless(manifest: Manifest) -> Manifest:
     return manifest.model_copy(update={"configuration": config.model_copy(update={"seed": 0}), "tasks": tasks})
 
 
-def _figures(count: Count) -> dict[str, float | None]:
+def _figures(count: Figures) -> dict[str, float | None]:
     return {
         "success": count.success,
         "goal_conditions": count.goal.mean,
@@ -69,7 +69,7 @@ _UNBOUNDED = {"steps", "cost"}
 """Figures that are no shares."""
 
 
-def means(runs: Sequence[Seeded]) -> dict[str, Mean | None]:
+def means(runs: Sequence[SeedRun]) -> dict[str, Mean | None]:
     """Each figure over the runs, with Student's 95 % interval, of a share within 0 and 1; None where a run lacks it."""
     each = [_figures(run.summary.overall) for run in runs]
     found: dict[str, Mean | None] = {}
@@ -90,12 +90,12 @@ def _as_share(mean: Mean | None) -> Mean | None:
 OWN_TASKS = "Each seed drew tasks of its own: the spread is that of the tasks as well as of the agent."
 
 
-def same_tasks(runs: Sequence[Seeded]) -> bool:
+def same_tasks(runs: Sequence[SeedRun]) -> bool:
     """Whether every run played the same tasks; one with ``--sample`` draws them with its seed."""
     return len({tuple(task.id for task in run.manifest.tasks) for run in runs}) == 1
 
 
-def as_json(runs: Sequence[Seeded]) -> dict[str, object]:
+def as_json(runs: Sequence[SeedRun]) -> dict[str, object]:
     """Every run's figures as plain data, and the means over them."""
     over = {name: mean and {"mean": mean.value, "interval": _ends(mean.interval)} for name, mean in means(runs).items()}
     return {
@@ -110,12 +110,12 @@ def _ends(interval: Interval | None) -> list[float] | None:
     return interval and [interval.low, interval.high]
 
 
-def as_text(runs: Sequence[Seeded]) -> str:
+def as_text(runs: Sequence[SeedRun]) -> str:
     """The runs and the means over them, in at most 80 columns."""
     return "\n".join(_lines(runs)) + "\n"
 
 
-def _lines(runs: Sequence[Seeded]) -> Iterator[str]:
+def _lines(runs: Sequence[SeedRun]) -> Iterator[str]:
     config = runs[0].manifest.configuration
     yield from (line for name, value in heading(runs[0].manifest) if name != "tasks" for line in wrapped(value, f"{name:<8}"))
     seeds = ", ".join(str(run.seed) for run in runs)
@@ -137,7 +137,7 @@ def _lines(runs: Sequence[Seeded]) -> Iterator[str]:
         yield from wrapped(OWN_TASKS)
 
 
-def _row(run: Seeded) -> tuple[str, ...]:
+def _row(run: SeedRun) -> tuple[str, ...]:
     count = run.summary.overall
     shares = (count.success, count.goal.mean, count.success_by_path.mean, count.goal_by_path.mean)
     whole = (str(count.episodes), str(count.won), str(count.errors))

@@ -12,12 +12,12 @@ from agent.evaluation.analysis.statistics import Interval, mean_over_seeds
 from agent.evaluation.render.report import read_results, wrapped
 from agent.evaluation.runs.cost import money
 from agent.evaluation.runs.sweep import SweepFolder
-from agent.evaluation.runs.timing import clocks_of
+from agent.evaluation.runs.timing import timings_of
 from worlds.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ArmFigures:
     """What one arm came to, over ``seeds`` runs of ``tasks`` tasks each.
 
     ``interval`` holds the 95 % of the mean of ``success``: Student's over several seeds, Wilson's over the tasks
@@ -38,7 +38,7 @@ class Standing:
     same_tasks: bool = True
 
 
-def read_standings(folder: SweepFolder, prices: Callable[[str], Prices | None]) -> tuple[Standing, ...]:
+def read_arms(folder: SweepFolder, prices: Callable[[str], Prices | None]) -> tuple[ArmFigures, ...]:
     """The arms of the sweep in ``folder`` in the order of its file. A run that has not begun is left out.
 
     Raises ``ConfigurationError``.
@@ -50,21 +50,21 @@ def read_standings(folder: SweepFolder, prices: Callable[[str], Prices | None]) 
         if run.manifest_file.exists():
             manifest, results = read_results(run)
             model = manifest.configuration.model
-            extras = Extras(clocks=clocks_of(run, manifest.tasks), prices=prices(model) if model else None)
+            extras = Extras(clocks=timings_of(run, manifest.tasks), prices=prices(model) if model else None)
             summaries.append(summarise(manifest.tasks, results, extras))
     if not any(by_arm.values()):
         raise ConfigurationError(f"No run of the sweep in {folder.path} has begun; play it with `housequest eval --sweep`.")
     return tuple(_standing(arm, summaries) for arm, summaries in by_arm.items())
 
 
-def _standing(arm: str, summaries: list[Summary]) -> Standing:
+def _standing(arm: str, summaries: list[Summary]) -> ArmFigures:
     counts = [summary.overall for summary in summaries]
     selections = {frozenset([each.task.id for each in one.overall.played] + list(one.assisted)) for one in summaries}
     mean = mean_over_seeds([count.success for count in counts]) if counts else None
     costs = [summary.overall.cost.total for summary in summaries if summary.prices is not None]
     finished = sum(count.finished for count in counts)
     alone = counts[0].interval if counts else Interval(0.0, 1.0)
-    return Standing(
+    return ArmFigures(
         arm=arm,
         seeds=len(counts),
         tasks=max((count.episodes for count in counts), default=0),
@@ -83,7 +83,7 @@ def _within(interval: Interval) -> Interval:
     return Interval(max(0.0, interval.low), min(1.0, interval.high))
 
 
-def as_json(standings: tuple[Standing, ...]) -> dict[str, object]:
+def as_json(standings: tuple[ArmFigures, ...]) -> dict[str, object]:
     """The arms as plain data; rates lie in [0, 1]."""
     return {
         "arms": [
@@ -105,7 +105,7 @@ def as_json(standings: tuple[Standing, ...]) -> dict[str, object]:
     }
 
 
-def as_text(standings: tuple[Standing, ...]) -> str:
+def as_text(standings: tuple[ArmFigures, ...]) -> str:
     """The arms as a table, and what must be said of it."""
     rows = [("", "seeds", "tasks", "err", "success", "95 % interval", "steps", "calls", "cost")]
     rows += [_row(each) for each in standings]
@@ -136,7 +136,7 @@ def _cells(row: tuple[str, ...], widths: list[int]) -> list[tuple[int, tuple[str
     return list(enumerate(zip(row, widths, strict=True)))
 
 
-def _row(each: Standing) -> tuple[str, ...]:
+def _row(each: ArmFigures) -> tuple[str, ...]:
     if not each.seeds:
         return (each.arm, "0", *["-"] * 7)
     return (

@@ -27,24 +27,24 @@ from agent.episodes.events import (
 )
 from agent.episodes.record import read_episode
 
-AsideKind = Literal["thought", "plan", "unreadable", "rules", "person", "failed"]
+NoteKind = Literal["thought", "plan", "unreadable", "rules", "person", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class TranscriptNote:
     """Something said beside the play: by ``who``, a role or the person."""
 
-    kind: AsideKind
+    kind: NoteKind
     who: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TranscriptTurn:
     """One turn. ``command`` is None where no reply could be read; ``before`` is what led to it, in order."""
 
     number: int
-    before: tuple[Aside | ModelCall, ...]
+    before: tuple[TranscriptNote | ModelCall, ...]
     command: str | None = None
     observation: str = ""
     accepted: bool = True
@@ -52,9 +52,9 @@ class Told:
     by: Player = "agent"
 
     @property
-    def asides(self) -> tuple[Aside, ...]:
+    def asides(self) -> tuple[TranscriptNote, ...]:
         """What led to the command, without the calls of the model."""
-        return tuple(each for each in self.before if isinstance(each, Aside))
+        return tuple(each for each in self.before if isinstance(each, TranscriptNote))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class Transcript:
     """A whole episode. ``after`` follows the last turn; ``ended`` is None of a broken one, ``started`` of an empty one."""
 
     started: Started | None
-    turns: tuple[Told, ...]
-    after: tuple[Aside | ModelCall, ...]
+    turns: tuple[TranscriptTurn, ...]
+    after: tuple[TranscriptNote | ModelCall, ...]
     ended: Ended | None
 
     @property
@@ -90,8 +90,8 @@ def transcribe(events: Iterable[Event]) -> Transcript:
     """The branch that was played on, as turns."""
     started: Started | None = None
     ended: Ended | None = None
-    turns: list[Told] = []
-    before: list[Aside | ModelCall] = []
+    turns: list[TranscriptTurn] = []
+    before: list[TranscriptNote | ModelCall] = []
     plan: tuple[str, ...] = ()
     for event in branch(list(events)):
         match event.body:
@@ -100,30 +100,32 @@ def transcribe(events: Iterable[Event]) -> Transcript:
             case ModelCall() as called:
                 before.append(called)
             case Thought(role=role, text=text):
-                before.append(Aside("thought", role, text))
+                before.append(TranscriptNote("thought", role, text))
             case Judged(role=role) as judged:
-                before.append(Aside("thought", role, judged.words))
+                before.append(TranscriptNote("thought", role, judged.words))
             case Planned(role=role, steps=steps):
                 plan = steps
-                before.append(Aside("plan", role, "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))))
+                before.append(
+                    TranscriptNote("plan", role, "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)))
+                )
             case Progressed(role=role, step=step):
                 now = f", {plan[step]}" if 0 <= step < len(plan) else ""
-                before.append(Aside("plan", role, f"now step {step + 1}{now}"))
+                before.append(TranscriptNote("plan", role, f"now step {step + 1}{now}"))
             case ParseFailed(role=role, reason=reason, final=final):
                 way = "it was asked twice" if final else "it is asked again"
-                before.append(Aside("unreadable", role, f"its reply could not be read: {reason} ({way})"))
+                before.append(TranscriptNote("unreadable", role, f"its reply could not be read: {reason} ({way})"))
             case RulesShown(rules=rules):
-                before.append(Aside("rules", "rules", "\n".join(rules)))
+                before.append(TranscriptNote("rules", "rules", "\n".join(rules)))
             case Failed(boundary=boundary, message=message):
-                before.append(Aside("failed", boundary, message))
+                before.append(TranscriptNote("failed", boundary, message))
             case Intervened(action=action, text=text):
-                before.append(Aside("person", "person", f"{action} {text}".strip()))
+                before.append(TranscriptNote("person", "person", f"{action} {text}".strip()))
             case TurnSpent(turn=turn):
-                turns.append(Told(turn, tuple(before)))
+                turns.append(TranscriptTurn(turn, tuple(before)))
                 before = []
             case Stepped() as step:
                 said = (step.command, step.observation, step.accepted, step.explanation, step.by)
-                turns.append(Told(step.turn, tuple(before), *said))
+                turns.append(TranscriptTurn(step.turn, tuple(before), *said))
                 before = []
             case Ended() as body:
                 ended = body
@@ -132,7 +134,7 @@ def transcribe(events: Iterable[Event]) -> Transcript:
     return Transcript(started, tuple(turns), tuple(before), ended)
 
 
-def aligned(first: Transcript, second: Transcript) -> list[tuple[Told | None, Told | None]]:
+def aligned(first: Transcript, second: Transcript) -> list[tuple[TranscriptTurn | None, TranscriptTurn | None]]:
     """The turns of two episodes beside each other, by their numbers; None where one had no such turn."""
     one, other = ({turn.number: turn for turn in transcript.turns} for transcript in (first, second))
     return [(one.get(number), other.get(number)) for number in sorted(one.keys() | other.keys())]

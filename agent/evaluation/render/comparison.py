@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agent.evaluation.analysis.compare import Comparison, Figure, Pair, Run, reference_of
+from agent.evaluation.analysis.compare import Comparison, PairedMean, Run, TaskPair, reference_of
 from agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, wilson
 from agent.evaluation.render.report import MOST_NAMED, WIDTH, percent, short, table, wrapped
 from agent.evaluation.runs.cost import money
@@ -64,7 +64,7 @@ def _counts(counts: PairedCounts) -> dict[str, object]:
     }
 
 
-def _figure(figure: Figure) -> dict[str, object]:
+def _figure(figure: PairedMean) -> dict[str, object]:
     return {
         "first": figure.first,
         "second": figure.second,
@@ -75,7 +75,7 @@ def _figure(figure: Figure) -> dict[str, object]:
     }
 
 
-def _flipped(pair: Pair) -> dict[str, object]:
+def _flipped(pair: TaskPair) -> dict[str, object]:
     return {
         "number": pair.first.number,
         "task": pair.first.task,
@@ -171,7 +171,7 @@ def _figures(comparison: Comparison) -> Iterator[str]:
         yield from wrapped(f"Without {_many(missing, 'task')} where one of them lacks the figure: {names}.")
 
 
-def figure_texts(figure: Figure) -> tuple[str, str, str, str]:
+def figure_texts(figure: PairedMean) -> tuple[str, str, str, str]:
     """A figure's means, difference and interval; of a share, in percent and points."""
     low, high = figure.interval.low, figure.interval.high
     if figure.share:

@@ -7,8 +7,8 @@ import io
 import re
 from collections.abc import Iterator
 
-from agent.evaluation.analysis.metrics import Count, Played, Summary
-from agent.evaluation.analysis.published import FAMILY, beside, warnings
+from agent.evaluation.analysis.metrics import Figures, PlayedTask, Summary
+from agent.evaluation.analysis.published import FAMILY, compare_published, warnings
 from agent.evaluation.render.report import definitions, groups, heading, number, percent, percents, sentences
 from agent.evaluation.runs.spec import Manifest
 from worlds.text import printable
@@ -40,7 +40,7 @@ def _safe(cell: Cell) -> Cell:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _row(manifest: Manifest, played: Played | None) -> dict[str, Cell]:
+def _row(manifest: Manifest, played: PlayedTask | None) -> dict[str, Cell]:
     """The columns by name; of no task, for the names alone."""
     config = manifest.configuration
     task, result = (played.task, played.result) if played else (None, None)
@@ -121,7 +121,7 @@ def published_markdown(manifest: Manifest, summary: Summary) -> str:
     lines.append(
         _line((percent(overall.success), *map(_escaped, said), _escaped(f"95 % interval {percents(overall.interval)}")))
     )
-    for each in beside(manifest):
+    for each in compare_published(manifest):
         figure = each.figure
         words = (figure.method, figure.model, figure.split or "not stated", figure.trials, figure.goals, figure.source)
         differs = "; ".join(part for part in (*each.differs, figure.caveat) if part)
@@ -130,7 +130,7 @@ def published_markdown(manifest: Manifest, summary: Summary) -> str:
     return "\n".join([*lines, "", *notes]) + "\n"
 
 
-def _cells(count: Count) -> tuple[str, ...]:
+def _cells(count: Figures) -> tuple[str, ...]:
     shares = (count.goal.mean, count.success_by_path.mean, count.goal_by_path.mean)
     whole = (str(count.episodes), str(count.won), str(count.errors), percent(count.success), percents(count.interval))
     return (*whole, *map(percent, shares), number(count.mean_steps))

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
 from agent.config import Prices
-from agent.evaluation.analysis.metrics import Count, Extras, Lost, Sample, Summary, summarise
+from agent.evaluation.analysis.metrics import Extras, FailureGroup, Figures, Sample, Summary, summarise
 from agent.evaluation.analysis.paths import Watcher, paths_of
 from agent.evaluation.analysis.statistics import Interval
 from agent.evaluation.runs.cost import money
@@ -14,7 +14,7 @@ from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result
 from agent.evaluation.runs.selection import MANY, counted
 from agent.evaluation.runs.spec import Manifest
-from agent.evaluation.runs.timing import clocks_of
+from agent.evaluation.runs.timing import timings_of
 from worlds.text import printable
 
 WIDTH = 80
@@ -48,7 +48,7 @@ def extras_of(
     played = {result.task for result in results}
     return Extras(
         paths=paths_of(run, manifest, [task for task in manifest.tasks if task.id in played], watcher),
-        clocks=clocks_of(run, manifest.tasks),
+        clocks=timings_of(run, manifest.tasks),
         prices=prices(manifest.configuration.model) if prices and manifest.configuration.model else None,
     )
 
@@ -89,7 +89,7 @@ def as_json(manifest: Manifest, summary: Summary) -> dict[str, object]:
     }
 
 
-def _figures(count: Count, *, bootstrap: bool = False) -> dict[str, object]:
+def _figures(count: Figures, *, bootstrap: bool = False) -> dict[str, object]:
     tokens = {
         "prompt": count.prompt_tokens,
         "completion": count.completion_tokens,
@@ -128,7 +128,7 @@ def _interval(interval: Interval | None) -> list[float] | None:
     return None if interval is None else [interval.low, interval.high]
 
 
-def _failures(lost: Lost) -> dict[str, object]:
+def _failures(lost: FailureGroup) -> dict[str, object]:
     tasks = [
         {"number": result.number, "task": result.task, "turn": result.failure.turn, "words": result.failure.words}
         for result in lost.results
@@ -178,7 +178,7 @@ def heading_text(manifest: Manifest) -> Iterator[str]:
         yield from wrapped(value, f"{name:<8}")
 
 
-def groups(summary: Summary) -> Iterator[tuple[str, Count]]:
+def groups(summary: Summary) -> Iterator[tuple[str, Figures]]:
     """The rows of a table: each type, all of them, and each wording where the goals were not all the template's."""
     yield from summary.by_type.items()
     yield "all", summary.overall
@@ -230,7 +230,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join([f"{short(row[0], widths[0]):<{widths[0]}}", *cells]).rstrip()
 
 
-def _means(overall: Count) -> Iterator[str]:
+def _means(overall: Figures) -> Iterator[str]:
     shares = (("goal conditions (GC)", overall.goal), ("success by path (SR/path)", overall.success_by_path))
     shares = (*shares, ("goal conditions by path (GC/path)", overall.goal_by_path))
     rows = [(name, percent(sample.mean), percents(sample.interval)) for name, sample in shares if sample.mean is not None]
@@ -250,7 +250,7 @@ def _behind(manifest: Manifest, summary: Summary) -> Iterator[str]:
         yield from (f"  {short(task, WIDTH - 2)}" for task in summary.assisted)
 
 
-def definitions(overall: Count) -> Iterator[str]:
+def definitions(overall: Figures) -> Iterator[str]:
     """What the columns of shares are, and what they lack."""
     if overall.goal.missing:
         yield f"GC: in {overall.goal.missing} tasks the world does not tell which of the goal's conditions hold."
@@ -289,7 +289,7 @@ def _cost_words(manifest: Manifest, summary: Summary) -> str:
     return f"Cost: not known, for not all tokens were counted, {at}." if amount is None else f"Cost: {money(amount)}, {at}."
 
 
-def _call_words(overall: Count) -> str:
+def _call_words(overall: Figures) -> str:
     if overall.prompt_tokens is None and overall.completion_tokens is None:
         tokens = "tokens were not counted by the model"
     else:
@@ -302,7 +302,7 @@ def _call_words(overall: Count) -> str:
     return f"{overall.calls:,} calls of the model, {tokens}{seconds}{whole if seconds else ''}"
 
 
-def _why(manifest: Manifest, failures: Sequence[Lost]) -> Iterator[str]:
+def _why(manifest: Manifest, failures: Sequence[FailureGroup]) -> Iterator[str]:
     if not failures:
         return
     yield f"Why they were not won ({sum(len(lost.results) for lost in failures)}):"

@@ -20,7 +20,7 @@ from agent.evaluation.analysis.metrics import Summary, summarise
 from agent.evaluation.runs.budget import BudgetTracker, RunHalted, Stopped, used_before
 from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.metered import MeteredModel
-from agent.evaluation.runs.result import Result, Selected, Tally
+from agent.evaluation.runs.result import Result, SelectedTask, Tally
 from agent.evaluation.runs.spec import RunSpec
 from agent.models.base import Model
 from agent.setup import Setup
@@ -71,7 +71,7 @@ class RunOptions:
 
 
 async def run_batch(
-    plan: RunSpec, folder: Path, sitting: RunOptions | None = None, purse: BudgetTracker | None = None
+    spec: RunSpec, folder: Path, options: RunOptions | None = None, tracker: BudgetTracker | None = None
 ) -> Summary:
     """Play what is not yet finished of ``plan`` in ``folder``, until ``purse`` has nothing more to give.
 
@@ -79,24 +79,24 @@ async def run_batch(
     disk ended it before it was through, and ``ConfigurationError`` where the folder holds another run, and for an agent or a
     model that cannot be made or used.
     """
-    sitting, purse = sitting or RunOptions(), purse or BudgetTracker()
+    options, tracker = options or RunOptions(), tracker or BudgetTracker()
     run = RunFolder(folder)
-    tasks = plan.manifest.tasks
-    model = sitting.model or plan.setup.make_model()
+    tasks = spec.manifest.tasks
+    model = options.model or spec.setup.make_model()
     try:
-        metered = None if model is None else MeteredModel(model, purse, plan.setup.prices)
-        batch = _Batch(run, plan, metered, sitting, purse)
+        metered = None if model is None else MeteredModel(model, tracker, spec.setup.prices)
+        batch = _Batch(run, spec, metered, options, tracker)
         if isinstance(batch.agent, RequiresCapabilities):
             await batch.agent.check()
         with run.locked():
-            run.begin(plan.manifest)
+            run.begin(spec.manifest)
             standing = _standing(run, tasks)
-            purse.add(used_before(run, tasks, standing, plan.setup.prices))
-            results = [result for result in standing if not (sitting.retry_errors and result.outcome == "error")]
+            tracker.add(used_before(run, tasks, standing, spec.setup.prices))
+            results = [result for result in standing if not (options.retry_errors and result.outcome == "error")]
             run.rewrite(results)
             await batch.play(results)
         if len(results) < len(tasks):
-            raise purse.ended()
+            raise tracker.ended()
         return summarise(tasks, results)
     except OSError as error:
         if error.errno not in _FULL:
@@ -105,11 +105,11 @@ async def run_batch(
         why = f"{folder} cannot be written to: {error.strerror}."
         raise Stopped(why, "Once there is room, the same command goes on with it.") from error
     finally:
-        if model is not None and sitting.model is None:
+        if model is not None and options.model is None:
             await model.aclose()
 
 
-def _standing(run: RunFolder, tasks: tuple[Selected, ...]) -> list[Result]:
+def _standing(run: RunFolder, tasks: tuple[SelectedTask, ...]) -> list[Result]:
     """The results of what has finished, also of what is not in the index."""
     results = run.results(tasks)
     known = {result.task for result in results}
@@ -120,17 +120,17 @@ class _Batch:
     """The episodes of a run that are still to be played."""
 
     def __init__(
-        self, run: RunFolder, plan: RunSpec, model: MeteredModel | None, sitting: RunOptions, purse: BudgetTracker
+        self, run: RunFolder, spec: RunSpec, model: MeteredModel | None, options: RunOptions, tracker: BudgetTracker
     ) -> None:
         self._run = run
-        self._plan = plan
+        self._spec = spec
         self._model = model
-        self.agent = plan.setup.make_agent(model)
-        self._setup = plan.setup
-        self._sitting = sitting
-        self._purse = purse
+        self.agent = spec.setup.make_agent(model)
+        self._setup = spec.setup
+        self._options = options
+        self._tracker = tracker
         self._results: list[Result] = []
-        self._waiting = iter(plan.selection.tasks)
+        self._waiting = iter(spec.selection.tasks)
         self._resumed = 0
         self._outcomes = Counter[str]()
         self._unfit = 0
@@ -140,13 +140,13 @@ class _Batch:
         finished = {result.task for result in results}
         self._results, self._resumed = results, len(results)
         self._outcomes = Counter(result.outcome for result in results)
-        self._waiting = iter([task for task in self._plan.selection.tasks if task.id not in finished])
+        self._waiting = iter([task for task in self._spec.selection.tasks if task.id not in finished])
         self._tell()
         for file in (self._run.timing_file, self._run.walls_file):
             cut_off_end(file)
         with self._run.timing_file.open("a", encoding="utf-8", newline="\n") as clock:
-            crew = [asyncio.create_task(self._work(clock)) for _ in range(self._sitting.workers)]
-            others = [asyncio.create_task(self._beat()), asyncio.create_task(self._purse.ring())]
+            crew = [asyncio.create_task(self._work(clock)) for _ in range(self._options.workers)]
+            others = [asyncio.create_task(self._beat()), asyncio.create_task(self._tracker.ring())]
             try:
                 await asyncio.gather(*crew)
             finally:
@@ -156,8 +156,8 @@ class _Batch:
         self._run.rewrite(sorted(self._results, key=lambda result: result.number))
 
     async def _work(self, clock: TextIO) -> None:
-        while not self._purse.over() and (task := next(self._waiting, None)) is not None:
-            selected = Selected.of(task)
+        while not self._tracker.over() and (task := next(self._waiting, None)) is not None:
+            selected = SelectedTask.of(task)
             try:
                 result = await self._episode(task, selected, clock)
             except RunHalted:
@@ -169,7 +169,7 @@ class _Batch:
             # An expert never waits for anything: without this, nobody else would be heard until the run is over.
             await asyncio.sleep(0)
 
-    async def _episode(self, task: Task, selected: Selected, clock: TextIO) -> Result:
+    async def _episode(self, task: Task, selected: SelectedTask, clock: TextIO) -> Result:
         """Play an episode from where it broke off, or from its beginning where there is no record that fits."""
         part = self._run.part(selected)
         try:
@@ -180,7 +180,7 @@ class _Batch:
             self._set_aside(part, str(error))
         return await self._play(task, selected, clock, [])
 
-    async def _play(self, task: Task, selected: Selected, clock: TextIO, recorded: list[Event]) -> Result:
+    async def _play(self, task: Task, selected: SelectedTask, clock: TextIO, recorded: list[Event]) -> Result:
         tally, begun = Tally(selected), time.monotonic()
         if not recorded:
             # Whatever happens to this sitting, those of an attempt before it do not count.
@@ -211,28 +211,28 @@ class _Batch:
         aside = next(file for n in range(1, 1_000_000) if not (file := part.with_name(f"{part.name}.unfit-{n}")).exists())
         part.replace(aside)
         self._unfit += 1
-        if self._unfit == 1 and self._sitting.say is not None:
-            self._sitting.say(f"{why}\nThis record is now {aside}, and its task is played anew; so is any other like it.")
+        if self._unfit == 1 and self._options.say is not None:
+            self._options.say(f"{why}\nThis record is now {aside}, and its task is played anew; so is any other like it.")
 
     async def _beat(self) -> None:
-        while self._sitting.beat is not None:
-            await asyncio.sleep(self._sitting.beat)
+        while self._options.beat is not None:
+            await asyncio.sleep(self._options.beat)
             self._tell()
 
     def _tell(self) -> None:
-        if self._sitting.watcher is not None:
+        if self._options.watcher is not None:
             won, errors, model = self._outcomes["won"], self._outcomes["error"], self._model
             progress = RunProgress(
                 done=len(self._results),
-                total=len(self._plan.selection.tasks),
+                total=len(self._spec.selection.tasks),
                 won=won,
                 errors=errors,
                 resumed=self._resumed,
                 active=model.active if model else 0,
                 limit=model.limit if model else None,
-                cost=self._purse.used.money,
+                cost=self._tracker.used.money,
             )
-            self._sitting.watcher(progress)
+            self._options.watcher(progress)
 
 
 class _Opening(Wrapper):

@@ -16,8 +16,8 @@ from agent.episodes.record import read_episode
 from agent.evaluation.runs.cost import Tokens, cost
 from agent.evaluation.runs.cost import money as amount
 from agent.evaluation.runs.folder import RunFolder, episode_name
-from agent.evaluation.runs.result import Result, Selected
-from agent.evaluation.runs.timing import clocks_of
+from agent.evaluation.runs.result import Result, SelectedTask
+from agent.evaluation.runs.timing import timings_of
 from agent.models.base import Completion
 from worlds.errors import ConfigurationError, HousequestError, nearest, shown
 
@@ -79,7 +79,7 @@ def _seconds(text: str) -> float | None:
     return sum(float(match[unit] or 0) * scale for unit, scale in (("h", 3600), ("m", 60), ("s", 1))) if match else None
 
 
-NONE = Tokens()
+NO_TOKENS = Tokens()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Spending:
     """Calls that were answered, their tokens, and what these cost; None where no price is known."""
 
     calls: int = 0
-    tokens: Tokens = NONE
+    tokens: Tokens = NO_TOKENS
     money: float | None = None
 
     def __add__(self, other: Spending) -> Spending:
@@ -203,12 +203,12 @@ def _used_up(what: str) -> Stopped:
     return Stopped(f"The budget of {what} is used up.", "The same command with a larger budget goes on with it.")
 
 
-def used_before(run: RunFolder, tasks: Sequence[Selected], results: Iterable[Result], prices: Prices | None) -> Spending:
+def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable[Result], prices: Prices | None) -> Spending:
     """What earlier sittings of a run have used, from its records: finished episodes, and those that broke off.
 
     An episode that was played again after an error left nothing of its first trial.
     """
-    clocks = clocks_of(run, tasks)
+    clocks = timings_of(run, tasks)
     finished = {result.task: result for result in results}
     used = Spending()
     for task in tasks:

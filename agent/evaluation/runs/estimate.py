@@ -42,7 +42,7 @@ class Estimate:
         )
 
 
-def estimate(plan: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate | None:
+def estimate(spec: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate | None:
     """What is left of ``plan`` in ``folder`` would cost; None where no run there or below ``runs`` says anything of it.
 
     The run that is most alike counts: this one, else one of the same agent, settings and model, of the same agent and model, of
@@ -56,7 +56,7 @@ def estimate(plan: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate
             if not run.manifest_file.is_file():
                 continue
             manifest = run.manifest()
-            alike = _alike(manifest, plan.manifest)
+            alike = _alike(manifest, spec.manifest)
             if not alike:
                 continue
             results = run.results(manifest.tasks)
@@ -65,7 +65,7 @@ def estimate(plan: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate
             told = [result for result in results if result.calls and result.outcome != "error" and not result.assisted]
             if told:
                 found.append((alike, len(told), candidate, told))
-    left = len(plan.manifest.tasks) - done
+    left = len(spec.manifest.tasks) - done
     if not found:
         return None
     _, episodes, source, told = max(found, key=lambda each: each[:2])
@@ -73,7 +73,7 @@ def estimate(plan: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate
         _scaled([result.prompt_tokens or 0 for result in told], left),
         _scaled([result.completion_tokens or 0 for result in told], left),
     )
-    prices = plan.setup.prices
+    prices = spec.setup.prices
     priced = cost(tokens, prices) if prices is not None else None
     return Estimate(left, source, episodes, _scaled([result.calls for result in told], left), tokens, priced)
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from agent.episodes.record import read_episode
-from agent.evaluation.runs.result import Result, Selected, result_of
+from agent.evaluation.runs.result import Result, SelectedTask, result_of
 from agent.evaluation.runs.spec import SCHEMA, Manifest, slug
 from worlds.errors import ConfigurationError, shown
 from worlds.paths import atomic_write
@@ -53,11 +53,11 @@ class RunFolder:
         self.paths_file = path / "paths.jsonl"
         self.episodes = path / "episodes"
 
-    def episode(self, task: Selected) -> Path:
+    def episode(self, task: SelectedTask) -> Path:
         """Where the episode of ``task`` lies once it has finished."""
         return self.episodes / f"{episode_name(task)}.jsonl"
 
-    def part(self, task: Selected) -> Path:
+    def part(self, task: SelectedTask) -> Path:
         """Where it lies until then."""
         return self.episodes / f"{episode_name(task)}.jsonl.part"
 
@@ -79,7 +79,7 @@ class RunFolder:
 
     def manifest(self) -> Manifest:
         """What the run is. Raises ``ConfigurationError`` where there is none, or a damaged one."""
-        content = read(self.manifest_file, LARGEST_MANIFEST, f"{self.path} is no run's folder; it has no run.json.")
+        content = read_bytes(self.manifest_file, LARGEST_MANIFEST, f"{self.path} is no run's folder; it has no run.json.")
         edition = parsed(_Edition, content, str(self.manifest_file))
         if edition.family is not None:
             family = printable(edition.family[:40])
@@ -91,12 +91,12 @@ class RunFolder:
             raise ConfigurationError(f"{self.manifest_file} is of a later housequest (schema {later}); update this one.")
         return parsed(Manifest, content, str(self.manifest_file))
 
-    def results(self, tasks: Sequence[Selected]) -> list[Result]:
+    def results(self, tasks: Sequence[SelectedTask]) -> list[Result]:
         """The finished episodes of ``tasks``, in the order of the index; those whose file is gone are left out.
 
         A line cut off in the middle of writing is no line. Raises ``ConfigurationError`` naming a damaged one.
         """
-        content = read(self.index_file, LARGEST_INDEX) if self.index_file.exists() else b""
+        content = read_bytes(self.index_file, LARGEST_INDEX) if self.index_file.exists() else b""
         selected = {task.id: task for task in tasks}
         found: dict[str, Result] = {}
         for number, line in enumerate(content.split(b"\n")[:-1], start=1):
@@ -107,20 +107,20 @@ class RunFolder:
                 found[result.task] = result
         return [self._complete(selected[result.task], result) for result in found.values()]
 
-    def _complete(self, task: Selected, result: Result) -> Result:
+    def _complete(self, task: SelectedTask, result: Result) -> Result:
         """``result`` as this version writes it; a line of an earlier one is made anew from its episode."""
         if result.repeated is not None:
             return result
         return self._recorded(task) or result
 
-    def _recorded(self, task: Selected) -> Result | None:
+    def _recorded(self, task: SelectedTask) -> Result | None:
         path = self.episode(task)
         try:
             return result_of(task, list(read_episode(path)))
         except ValidationError as error:
             raise ConfigurationError(f"{path} is damaged: {_fault(error)}.") from None
 
-    def recovered(self, tasks: Sequence[Selected]) -> Iterator[Result]:
+    def recovered(self, tasks: Sequence[SelectedTask]) -> Iterator[Result]:
         """Results of those ``tasks`` whose episode was written whole although its line in the index was not."""
         for task in tasks:
             if self.episode(task).exists() and (result := self._recorded(task)) is not None:
@@ -135,7 +135,7 @@ class RunFolder:
         with self.index_file.open("ab") as file:
             file.write(_line(result))
 
-    def clock(self, task: Selected, seconds: float, *, resumed: bool = False) -> None:
+    def clock(self, task: SelectedTask, seconds: float, *, resumed: bool = False) -> None:
         """Keep how many ``seconds`` a sitting gave to the episode of ``task``; ``resumed``: it went on with what was there."""
         line = {"episode": episode_name(task), "seconds": round(seconds, 3), **({"resumed": True} if resumed else {})}
         with self.walls_file.open("ab") as file:
@@ -176,7 +176,7 @@ def _begun(name: str) -> bool:
     return name == LOCK or (name.startswith(".run.json.") and name.endswith(".part"))
 
 
-def episode_name(task: Selected) -> str:
+def episode_name(task: SelectedTask) -> str:
     """The name of an episode in its run: the task's number, then its id as far as a file's name can hold it."""
     return f"{task.number:04d}-{slug(task.id)}"
 
@@ -209,7 +209,7 @@ def _line(result: Result) -> bytes:
     return f"{result.model_dump_json(exclude_none=True)}\n".encode()
 
 
-def read(path: Path, largest: int, missing: str | None = None) -> bytes:
+def read_bytes(path: Path, largest: int, missing: str | None = None) -> bytes:
     """What ``path`` holds. Raises ``ConfigurationError``, with ``missing`` where it is not there."""
     try:
         if missing is not None and not path.is_file():

@@ -14,7 +14,7 @@ from agent.episodes.record import read_episode
 from agent.evaluation.analysis.compare import Comparison, compare, read_for_comparison
 from agent.evaluation.render.report import PriceList
 from agent.evaluation.runs.spec import make_run_spec, slug
-from agent.evaluation.runs.sweep import SweepFolder, Trial
+from agent.evaluation.runs.sweep import ArmRun, SweepFolder
 from agent.setup import frozen_rules
 from knowledge.library import library
 from knowledge.rules import Rule, accepted
@@ -33,12 +33,12 @@ class Measurement:
 
     book: str
     rules: tuple[Rule, ...]
-    trials: tuple[Trial, Trial]
+    trials: tuple[ArmRun, ArmRun]
 
     @property
     def default_folder(self) -> Path:
         """Where the runs go unless told otherwise: the same measurement always names the same folder."""
-        manifests = (trial.plan.manifest.model_dump_json(exclude={"versions"}) for trial in self.trials)
+        manifests = (trial.spec.manifest.model_dump_json(exclude={"versions"}) for trial in self.trials)
         digest = sha256("\n".join(manifests).encode()).hexdigest()[:8]
         return Path("runs") / f"measure-{slug(Path(self.book).stem, 40)}-{digest}"
 
@@ -50,7 +50,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class MeasurementResult:
     """What came of a measurement; in the run with the rules, ``told`` of the paired episodes were told one of them."""
 
     measurement: Measurement
@@ -84,22 +84,22 @@ def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str]
     together = tuple(rule for rule in book.rules if rule in measured or rule in others)
     configuration = replace(configuration, settings=settings.model_copy(update={"agent": agent, "rules": None}))
 
-    def trial(arm: str, rules: tuple[Rule, ...]) -> Trial:
+    def trial(arm: str, rules: tuple[Rule, ...]) -> ArmRun:
         part = f"{_listed([rule.id for rule in rules])} alone" if alone else _part(rules, usual)
-        plan = make_run_spec(configuration, rules=frozen_rules(book, rules, settings.rules_budget, part) if rules else None)
-        return Trial(arm, plan.config.seed, arm, configuration, plan)
+        spec = make_run_spec(configuration, rules=frozen_rules(book, rules, settings.rules_budget, part) if rules else None)
+        return ArmRun(arm, spec.config.seed, arm, configuration, spec)
 
     return Measurement(book.path.name, measured, (trial(WITHOUT, others), trial(WITH, together)))
 
 
-def worth(measurement: Measurement, folder: SweepFolder, prices: PriceList | None = None) -> Worth:
+def measured(measurement: Measurement, folder: SweepFolder, prices: PriceList | None = None) -> MeasurementResult:
     """What the runs in ``folder`` came to. Raises ``ConfigurationError``."""
     first, second = (read_for_comparison(folder.run(trial.folder), prices) for trial in measurement.trials)
     comparison = compare(first, second)
     ids, paired = {rule.id for rule in measurement.rules}, {pair.second.task for pair in comparison.pairs}
     tasks = [task for task in second.manifest.tasks if task.id in paired]
     told = sum(_was_told(second.folder.episode(task), ids) for task in tasks)
-    return Worth(measurement, comparison, told)
+    return MeasurementResult(measurement, comparison, told)
 
 
 def _was_told(episode: Path, ids: set[str]) -> bool:

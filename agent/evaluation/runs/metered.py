@@ -18,16 +18,16 @@ class MeteredModel(ModelWrapper):
     An error that every other call would meet alike is no matter of the episode that met it first: it stops them all.
     """
 
-    def __init__(self, model: Model, purse: BudgetTracker, prices: Prices | None) -> None:
+    def __init__(self, model: Model, tracker: BudgetTracker, prices: Prices | None) -> None:
         super().__init__(model)
-        self._purse = purse
+        self._tracker = tracker
         self._prices = prices
-        purse.listen(self._dismiss)
+        tracker.listen(self._dismiss)
 
     @property
     def active(self) -> int:
         """How many calls are in flight; those that wait for the endpoint are not."""
-        return self.model.gate.active if isinstance(self.model, RateLimited) else self._purse.calling
+        return self.model.gate.active if isinstance(self.model, RateLimited) else self._tracker.calling
 
     @property
     def limit(self) -> int | None:
@@ -36,26 +36,26 @@ class MeteredModel(ModelWrapper):
 
     async def complete(self, request: Request) -> Completion:
         completion: Completion | None = None
-        self._purse.begin()
+        self._tracker.begin()
         try:
             with self._halting():
                 completion = await self.model.complete(request)
                 return completion
         finally:
-            self._purse.end(completion, self._prices)
+            self._tracker.end(completion, self._prices)
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         scored: Completion | None = None
         with self._halting():
             calls = len(continuations) + 1 if (await self.model.capabilities()).singly else 1
-        self._purse.begin(calls)
+        self._tracker.begin(calls)
         try:
             with self._halting():
                 scores = await self.model.score(messages, continuations)
                 scored = Completion("", usage=scores.usage, timing=scores.timing)
                 return scores
         finally:
-            self._purse.end(scored, self._prices, calls)
+            self._tracker.end(scored, self._prices, calls)
 
     @contextmanager
     def _halting(self) -> Generator[None]:
@@ -64,10 +64,10 @@ class MeteredModel(ModelWrapper):
         except ModelError as error:
             if not error.fatal:
                 raise
-            self._purse.stop(Stopped(str(error)))
+            self._tracker.stop(Stopped(str(error)))
             raise RunHalted from error
         except ConfigurationError as error:
-            self._purse.stop(error)
+            self._tracker.stop(error)
             raise RunHalted from error
 
     def _dismiss(self) -> None:

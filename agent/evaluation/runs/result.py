@@ -18,7 +18,7 @@ from agent.episodes.events import (
     Stepped,
     branch,
 )
-from agent.evaluation.analysis.failures import Failure, why
+from agent.evaluation.analysis.failures import Failure, failure_of
 from worlds.base import Task
 from worlds.errors import Boundary
 
@@ -26,7 +26,7 @@ Number = Annotated[int, Field(ge=0, le=1 << 53)]
 """A count of something, as far as a float can hold it."""
 
 
-class Selected(BaseModel):
+class SelectedTask(BaseModel):
     """A task that a run has selected, as the run remembers it; ``wording`` is None where it does not."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,7 +37,7 @@ class Selected(BaseModel):
     wording: str | None = None
 
     @classmethod
-    def of(cls, task: Task) -> Selected:
+    def of(cls, task: Task) -> SelectedTask:
         """``task``, as a run remembers it."""
         return cls(number=task.number, id=task.id, type=task.type, wording=task.wording)
 
@@ -78,7 +78,7 @@ class Result(BaseModel):
 class Tally:
     """Keeps an episode as it happens, or as it is read back, to say what it came to: a listener."""
 
-    def __init__(self, task: Selected) -> None:
+    def __init__(self, task: SelectedTask) -> None:
         self._task = task
         self._events: list[Event] = []
 
@@ -92,7 +92,7 @@ class Tally:
         return result_of(self._task, self._events)
 
 
-def result_of(task: Selected, events: Sequence[Event]) -> Result | None:
+def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
     """What the episode of these ``events`` came to, on the branch that was played on; None where it has not ended.
 
     Raises ``ValidationError`` for events that no episode has, such as a negative number of turns.
@@ -124,7 +124,7 @@ def result_of(task: Selected, events: Sequence[Event]) -> Result | None:
         completion_tokens=total(call.completion_tokens for call in calls),
         boundary=ended.boundary,
         message=ended.message,
-        failure=why(events),
+        failure=failure_of(events),
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from agent.config import Configuration, Grant, Scalar, check_habits
-from agent.evaluation.runs.result import Selected
+from agent.evaluation.runs.result import SelectedTask
 from agent.evaluation.runs.selection import Selection, select
 from agent.models.registry import file_digest
 from agent.setup import HUMAN, FrozenRules, Setup, set_up
@@ -78,7 +78,7 @@ class Manifest(_Frozen):
     data: str
     prompts: dict[str, str]
     of: int
-    tasks: tuple[Selected, ...]
+    tasks: tuple[SelectedTask, ...]
     versions: Versions
 
 
@@ -146,7 +146,7 @@ def make_run_spec(configuration: Configuration, *, curiosity: float | None = Non
         data=world.fingerprint(split),
         prompts=prompt_hashes() | store_digests(world, config.settings),
         of=selection.of,
-        tasks=tuple(Selected.of(task) for task in selection.tasks),
+        tasks=tuple(SelectedTask.of(task) for task in selection.tasks),
         versions=Versions(python=platform.python_version(), openai=installed_version("openai")),
     )
     return RunSpec(manifest, setup, selection)

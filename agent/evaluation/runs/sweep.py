@@ -26,8 +26,8 @@ from typing import Annotated, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.config import Configuration, Said, configure
-from agent.evaluation.runs.folder import RunFolder, parsed, read
+from agent.config import Configuration, FileSettings, configure
+from agent.evaluation.runs.folder import RunFolder, parsed, read_bytes
 from agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.paths import atomic_write
@@ -71,21 +71,21 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ArmRun:
     """One arm with one seed: a run of its own, in ``folder`` below the sweep's."""
 
     arm: str
     seed: int
     folder: str
     configuration: Configuration
-    plan: RunSpec
+    spec: RunSpec
 
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Kept(_Frozen):
+class ArmRecord(_Frozen):
     """A run of a sweep, as ``sweep.json`` keeps it."""
 
     arm: str
@@ -93,11 +93,11 @@ class Kept(_Frozen):
     folder: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,200}$")]
 
 
-class Contents(_Frozen):
+class SweepManifest(_Frozen):
     """What a sweep's folder holds (``sweep.json``)."""
 
     schema_version: int = 1
-    runs: tuple[Kept, ...]
+    runs: tuple[ArmRecord, ...]
 
 
 class SweepFolder:
@@ -112,21 +112,21 @@ class SweepFolder:
         """Whether a sweep lies here."""
         return self.file.is_file()
 
-    def begin(self, trials: tuple[Trial, ...]) -> None:
+    def begin(self, trials: tuple[ArmRun, ...]) -> None:
         """Say what is played here. Raises ``ConfigurationError`` for a folder that is somebody else's."""
         if self.path.is_dir() and not self.begun and any(self.path.iterdir()):
             raise ConfigurationError(f"{self.path} is not empty and holds no sweep; give --out a new folder.")
-        runs = tuple(Kept(arm=trial.arm, seed=trial.seed, folder=trial.folder) for trial in trials)
-        atomic_write(self.file, f"{Contents(runs=runs).model_dump_json(indent=2)}\n".encode())
+        runs = tuple(ArmRecord(arm=trial.arm, seed=trial.seed, folder=trial.folder) for trial in trials)
+        atomic_write(self.file, f"{SweepManifest(runs=runs).model_dump_json(indent=2)}\n".encode())
 
     def run(self, folder: str) -> RunFolder:
         """The run that lies in ``folder``."""
         return RunFolder(self.path / folder)
 
-    def contents(self) -> Contents:
+    def contents(self) -> SweepManifest:
         """What lies here. Raises ``ConfigurationError``."""
-        content = read(self.file, LARGEST_FILE, f"{self.path} is no sweep's folder; it has no sweep.json.")
-        return parsed(Contents, content, str(self.file))
+        content = read_bytes(self.file, LARGEST_FILE, f"{self.path} is no sweep's folder; it has no sweep.json.")
+        return parsed(SweepManifest, content, str(self.file))
 
 
 def read_sweep(file: Path) -> Sweep:
@@ -147,7 +147,7 @@ def read_sweep(file: Path) -> Sweep:
     return Sweep(file, tuple(named), seeds)
 
 
-def plan_sweep(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = None) -> Iterator[Trial]:
+def plan_sweep(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = None) -> Iterator[ArmRun]:
     """The runs of a sweep, arm by arm; ``flags`` hold for all arms. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     given = {key: value for key, value in flags.items() if value is not None and value not in ([], ())}
     for arm in sweep.arms:
@@ -159,10 +159,10 @@ def plan_sweep(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = 
                 )
         for seed in sweep.seeds:
             origin = f"the arm {shown(arm.name)} of {sweep.file}"
-            said = Said(origin, {**arm.values, "seed": seed}, sweep.file.parent)
+            said = FileSettings(origin, {**arm.values, "seed": seed}, sweep.file.parent)
             configuration = configure(given, folder, said)
             name = f"{slug(arm.name, LONGEST_NAME)}-seed{seed}"
-            yield Trial(arm.name, seed, name, configuration, make_run_spec(configuration))
+            yield ArmRun(arm.name, seed, name, configuration, make_run_spec(configuration))
 
 
 def _arm(file: Path, name: object, value: object, common: Mapping[str, object]) -> Arm:
@@ -210,7 +210,7 @@ def _loaded(file: Path) -> object:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
-    content = read(file, LARGEST_FILE, f"There is no sweep's file {file}.")
+    content = read_bytes(file, LARGEST_FILE, f"There is no sweep's file {file}.")
     try:
         _refuse_aliases(file, content)
         value: object = YAML(typ="safe", pure=True).load(content)  # pyright: ignore[reportUnknownMemberType]

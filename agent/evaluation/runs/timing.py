@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.episodes.record import LONGEST_LINE
 from agent.evaluation.runs.folder import RunFolder, episode_name
-from agent.evaluation.runs.result import Number, Selected, total
+from agent.evaluation.runs.result import Number, SelectedTask, total
 from worlds.errors import ConfigurationError
 
 T = TypeVar("T", bound=BaseModel)
@@ -20,7 +20,7 @@ Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class EpisodeTiming:
     """What an episode took: seconds of its model's calls, attempts at them, prompt tokens that a cache served, seconds in all.
 
     ``model`` and ``cached`` are None where no call was clocked or no cache told of, ``wall`` where it was not measured, as in a
@@ -52,7 +52,7 @@ class _Sat(BaseModel):
     resumed: bool = False
 
 
-def clocks_of(run: RunFolder, tasks: Sequence[Selected]) -> dict[str, Clock]:
+def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, EpisodeTiming]:
     """The clock of each episode that has one, by its task.
 
     Only the attempt that stands counts: a clock of an event that had one already began again from there. A line that a killed
@@ -76,8 +76,8 @@ def clocks_of(run: RunFolder, tasks: Sequence[Selected]) -> dict[str, Clock]:
     }
 
 
-def _clock(calls: Sequence[_Called], wall: float | None) -> Clock:
-    return Clock(
+def _clock(calls: Sequence[_Called], wall: float | None) -> EpisodeTiming:
+    return EpisodeTiming(
         model=sum(call.seconds for call in calls) if calls else None,
         attempts=sum(call.attempts for call in calls),
         cached=total(call.cached for call in calls),

@@ -16,7 +16,7 @@ from agent.agents.registry import make_agent
 from agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, TurnSpent
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.record import EpisodeRecorder, read_episode
-from agent.evaluation.analysis.failures import FailureKind, why
+from agent.evaluation.analysis.failures import FailureKind, failure_of
 from agent.models.base import Capabilities, Message, Scores
 from tests.agent.golden import Answering
 from tests.backends.server import Messages
@@ -160,7 +160,7 @@ def test_a_reply_that_leads_nowhere_is_bounded_recorded_and_classed(world: World
     assert isinstance(ended, Ended)
     assert (ended.outcome, ended.boundary) == ("lost", None)
     assert ended.turns <= TURNS
-    failure = why(told)
+    failure = failure_of(told)
     assert failure is not None and failure.kind == case.kind, failure
     assert sum(isinstance(event.body, ModelCall) for event in told) <= case.most
     # A turn counts as unreadable only where a reply of it was.
@@ -178,5 +178,5 @@ class Miscounting(Answering):
 
 def test_scores_that_are_none_are_the_models_failure(world: World, tmp_path: Path) -> None:
     case = Case("saycan", "scores that are none", LOTA, "", "model", 0, SCORES)
-    failure = why(played(world, case, Miscounting(case, SCORES), tmp_path / "e.jsonl"))
+    failure = failure_of(played(world, case, Miscounting(case, SCORES), tmp_path / "e.jsonl"))
     assert failure is not None and failure.kind == "model"

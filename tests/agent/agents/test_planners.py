@@ -17,7 +17,7 @@ from agent.episodes import events
 from agent.episodes.events import Event
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Proceed, Unattended
-from agent.evaluation.analysis.failures import why
+from agent.evaluation.analysis.failures import failure_of
 from agent.models.base import Capabilities, Completion, Request
 from agent.models.registry import make_model
 from tests.agent.agents.test_agents import ended, plans, prompts, steps
@@ -182,7 +182,7 @@ def test_what_nobody_has_seen_is_passed_over_without_asking_the_same_again(world
     told = episode(world, "llm-planner", model)
     assert len(prompts(told, "planner")) == 1, "the prompt would be the same, and so the plan"
     assert len(thoughts(told)) == 4
-    failure = why(told)
+    failure = failure_of(told)
     assert failure is not None
     assert (failure.kind, steps(told)) == ("gave_up", [])
 
@@ -204,7 +204,7 @@ def test_a_model_that_varies_is_asked_again_so_often_and_no_more(world: World, t
 def test_a_plan_in_circles_ends_with_the_turns(world: World, tmp_path: Path) -> None:
     model = replies(tmp_path, ("", "", ", ".join(["OpenObject fridge, CloseObject fridge"] * 20)))
     told = episode(world, "llm-planner", model, max_turns=30)
-    failure = why(told)
+    failure = failure_of(told)
     assert failure is not None
     assert (failure.kind, ended(told).turns) == ("looped", 30)
 
@@ -212,7 +212,7 @@ def test_a_plan_in_circles_ends_with_the_turns(world: World, tmp_path: Path) -> 
 def test_an_endless_plan_is_no_plan(world: World, tmp_path: Path) -> None:
     model = replies(tmp_path, ("", "", "Navigation egg, " * 900))
     told = episode(world, "llm-planner", model, max_turns=3)
-    failure = why(told)
+    failure = failure_of(told)
     assert failure is not None
     assert (failure.kind, ended(told).turns) == ("unreadable", 3)
     assert "more than 40 subgoals" in next(e.body.reason for e in told if isinstance(e.body, events.ParseFailed))
@@ -388,7 +388,7 @@ def test_a_chain_of_thought_becomes_a_plan_that_is_revised_like_any(world: World
 
 def test_thinking_of_nothing_spends_turns_and_what_was_thought_is_kept(world: World, tmp_path: Path) -> None:
     told = episode(world, "socratic", replies(tmp_path, (THINKS, "", "\u202e...\n12")), settings=CHAIN, max_turns=2)
-    failure = why(told)
+    failure = failure_of(told)
     assert failure is not None
     assert (failure.kind, [event.body.kind for event in told].count("spent")) == ("unreadable", 2)
     endless = "It is heated. " * 2_000
@@ -413,7 +413,7 @@ def test_revisions_in_circles_end(world: World, tmp_path: Path) -> None:
         (ADVISES, "", "Valid: no\nCause: no such thing"),
     )
     told = episode(world, "socratic", model, settings={**ZERO, "revisions": "2"})
-    failure = why(told)
+    failure = failure_of(told)
     assert failure is not None
     assert failure.kind == "gave_up"
     assert [plan.revision for plan in plans(told)] == [0, 1, 2]
@@ -426,6 +426,6 @@ def test_questions_without_end_and_plans_without_questions_spend_turns(world: Wo
     assert [event.body.kind for event in told].count("spent") == 2
     told = episode(world, "socratic", replies(tmp_path, (ASKS, "", QUESTIONS), (PLANS, "", "?")), max_turns=3)
     assert len(prompts(told, "questioner")) == 1, "what was found out is kept"
-    failure = why(told)
+    failure = failure_of(told)
     assert failure is not None
     assert failure.kind == "unreadable"

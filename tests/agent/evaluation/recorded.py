@@ -24,8 +24,8 @@ from agent.episodes.events import (
 )
 from agent.episodes.record import EpisodeRecorder
 from agent.evaluation.analysis.compare import Run, read_for_comparison
-from agent.evaluation.analysis.metrics import Selected, Tally
 from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.result import SelectedTask, Tally
 from agent.evaluation.runs.spec import Manifest, RunConfig, Versions
 
 Said = Callable[[str], str]
@@ -83,7 +83,7 @@ def run(
         prompts={},
         of=len(lived),
         tasks=tuple(
-            Selected(number=each.number, id=f"demo/{each.number}{said('-task')}", type=said(each.type)) for each in lived
+            SelectedTask(number=each.number, id=f"demo/{each.number}{said('-task')}", type=said(each.type)) for each in lived
         ),
         versions=Versions(python="3.11", openai=None),
     )

@@ -13,7 +13,7 @@ from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from agent.plans.planners import Pool, drawn, worked
 from agent.plans.report import as_json, as_text, failures
 from agent.plans.run import PlanRun, make_run
-from agent.plans.work import PlanRunOptions, Row, begun, carry_out, read_manifest, read_rows
+from agent.plans.work import PlanResult, PlanRunOptions, begun, carry_out, read_manifest, read_rows
 from tests.backends.server import Messages, Server, saying, serve, status
 from tests.worlds.alfred.annotations import small_world
 from worlds.alfred.plans import written
@@ -51,7 +51,7 @@ def data(tmp_path: Path) -> Path:
     return small_world(tmp_path / "data")
 
 
-def play(run: PlanRun, folder: Path, *, budget: Budget | None = None, workers: int = 1) -> list[Row]:
+def play(run: PlanRun, folder: Path, *, budget: Budget | None = None, workers: int = 1) -> list[PlanResult]:
     return asyncio.run(carry_out(run, folder, PlanRunOptions(workers=workers), BudgetTracker(budget)))
 
 

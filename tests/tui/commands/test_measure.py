@@ -87,7 +87,7 @@ def test_rules_are_added_to_the_book_taken_out_of_it_or_told_alone(book: Path) -
 
     def arms(*ids: str, alone: bool = False) -> list[tuple[list[str], str]]:
         trials = plan_measurement(configuration, str(book), ids, alone=alone).trials
-        rules = [trial.plan.config.rules for trial in trials]
+        rules = [trial.spec.config.rules for trial in trials]
         return [([rule.id for rule in each.rules], each.part) if each else ([], "none") for each in rules]
 
     assert arms() == [([], "none"), (["plain", "mugs"], "")]

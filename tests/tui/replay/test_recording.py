@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.episodes.events import Event
-from agent.evaluation.analysis.metrics import Selected
 from agent.evaluation.runs.folder import episode_name
+from agent.evaluation.runs.result import SelectedTask
 from tests.tui.recorded import Said, lines, long, rewound, started, step, write
 from tui.episode.state import replayed
 from tui.replay.recording import ReplayStop, read_recording
@@ -60,7 +60,7 @@ def test_clocks_beside_the_record_count_up_to_where_one_looks(tmp_path: Path) ->
 
 
 def test_a_run_s_clocks_are_those_of_this_episode_and_its_last_attempt(tmp_path: Path) -> None:
-    task = Selected(number=2, id="demo/bring", type="bring")
+    task = SelectedTask(number=2, id="demo/bring", type="bring")
     path = write(tmp_path / "episodes" / f"{episode_name(task)}.jsonl", rewound())
     label = episode_name(task)
     clocks(tmp_path / "timing.jsonl", (label, 2, 9.0), (label, 3, 9.0), ("another", 2, 7.0), (label, 2, 1.0), (label, 10, 1.0))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.evaluation.analysis.metrics import Result, Selected
 from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.result import Result, SelectedTask
 from tests.tui.recorded import play, rewound, write
 from tui.runs.data import QUIET_AFTER, RunSnapshot, UnreadableRun, file_states, pair_runs, read_digest, read_run, run_folders
 from worlds.errors import ConfigurationError
@@ -164,7 +164,7 @@ def test_runs_of_different_tasks_share_nothing(expert: Path, tmp_path: Path) -> 
 def test_a_run_of_thousands_of_tasks(expert: Path) -> None:
     folder = RunFolder(expert)
     manifest = folder.manifest()
-    tasks = tuple(Selected(number=n, id=f"train/{n}", type=f"type_{n % 6}") for n in range(3_553))
+    tasks = tuple(SelectedTask(number=n, id=f"train/{n}", type=f"type_{n % 6}") for n in range(3_553))
     folder.manifest_file.write_bytes(manifest.model_copy(update={"tasks": tasks, "of": 3_553}).model_dump_json().encode())
     won = {"outcome": "won", "reason": "done", "turns": 5, "steps": 5, "refused": 0}
     results = [Result.model_validate({"number": task.number, "task": task.id, "type": task.type, **won}) for task in tasks]

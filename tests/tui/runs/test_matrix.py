@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from textual.app import App, ComposeResult
 
-from agent.evaluation.analysis.metrics import Result, Selected, summarise
+from agent.evaluation.analysis.metrics import summarise
 from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.result import Result, SelectedTask
 from tests.tui.recorded import play
 from tests.tui.screen import until
 from tui.runs.data import MARKS, RunSnapshot, RunTask, TaskMark
@@ -51,13 +52,13 @@ def run(folder: Path, *rows: tuple[str, list[TaskMark]]) -> RunSnapshot:
     """A run whose tasks stand as they are given by type."""
     manifest = RunFolder(play(folder, limit=1, split="demo")).manifest()
     flat = [(kind, mark) for kind, marks in rows for mark in marks]
-    tasks = [Selected(number=number, id=f"t/{number}", type=kind) for number, (kind, _) in enumerate(flat)]
+    tasks = [SelectedTask(number=number, id=f"t/{number}", type=kind) for number, (kind, _) in enumerate(flat)]
     results = [_result(task, mark) for task, (_, mark) in zip(tasks, flat, strict=True)]
     cells = tuple(RunTask(task, mark, None, one) for task, (_, mark), one in zip(tasks, flat, results, strict=True))
     return RunSnapshot(folder, manifest, cells, summarise(tasks, [one for one in results if one is not None]), 0.0)
 
 
-def _result(task: Selected, mark: TaskMark) -> Result | None:
+def _result(task: SelectedTask, mark: TaskMark) -> Result | None:
     if mark in {"playing", "unfinished", "assisted"}:
         return None
     ended = {"outcome": mark, "reason": "x", "turns": 1, "steps": 1, "refused": 0}

@@ -27,7 +27,7 @@ _REACHES = (0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class RateBar:
     """A rate in [0, 1] with its interval; ``note`` stands behind it in words."""
 
     value: float
@@ -36,15 +36,15 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class RateGroup:
     """The rates of one group (a task type), one of each series."""
 
     label: str
-    rates: tuple[Rate, ...]
+    rates: tuple[RateBar, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class CountBar:
     """A bar of a count."""
 
     label: str
@@ -53,7 +53,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class HistogramBin:
     """A column of a histogram: episodes whose figure lies in ``label``, by series, from the bottom up."""
 
     label: str
@@ -61,15 +61,15 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class RunPoint:
     """A run in the plane: what an episode of it took, and its success."""
 
     label: str
     x: float
-    rate: Rate
+    rate: RateBar
 
 
-def rates_chart(title: str, groups: Sequence[Rates], series: Sequence[str] = ()) -> Markup:
+def rates_chart(title: str, groups: Sequence[RateGroup], series: Sequence[str] = ()) -> Markup:
     """Success by group: a bar for each series, with a whisker for the 95 % interval."""
     each = max((len(group.rates) for group in groups), default=1)
     step = each * _ROW + 12
@@ -99,7 +99,7 @@ def rates_chart(title: str, groups: Sequence[Rates], series: Sequence[str] = ())
     return _markup(svg)
 
 
-def amounts_chart(title: str, amounts: Sequence[Amount]) -> Markup:
+def counts_chart(title: str, amounts: Sequence[CountBar]) -> Markup:
     """Counts as horizontal bars."""
     height = len(amounts) * (_ROW + 6) + 8
     svg = _svg(title, "; ".join(f"{amount.label}: {amount.value}" for amount in amounts), height)
@@ -113,7 +113,7 @@ def amounts_chart(title: str, amounts: Sequence[Amount]) -> Markup:
     return _markup(svg)
 
 
-def histogram(title: str, bins: Sequence[Bin], series: Sequence[str], unit: str) -> Markup:
+def histogram(title: str, bins: Sequence[HistogramBin], series: Sequence[str], unit: str) -> Markup:
     """How many episodes lie in each bin, the series stacked."""
     height, top, bottom, left = 240, 30, 40, 48
     words = "; ".join(
@@ -141,7 +141,7 @@ def histogram(title: str, bins: Sequence[Bin], series: Sequence[str], unit: str)
     return _markup(svg)
 
 
-def points_chart(title: str, points: Sequence[Point], unit: str) -> Markup:
+def points_chart(title: str, points: Sequence[RunPoint], unit: str) -> Markup:
     """What an episode takes (across) against success with its interval (upwards), a point a run."""
     height, top, bottom, left = 280, 16, 44, 56
     words = "; ".join(f"{point.label}: {point.x:,.0f} {unit}, success {point.rate.note}" for point in points)

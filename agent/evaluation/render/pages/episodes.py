@@ -12,7 +12,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from agent.episodes.events import ModelCall, Started
-from agent.evaluation.analysis.transcript import Aside, Told, Transcript, aligned, read_transcript
+from agent.evaluation.analysis.transcript import Transcript, TranscriptNote, TranscriptTurn, aligned, read_transcript
 from worlds.errors import ConfigurationError
 
 MOST_TRANSCRIPTS = 12 << 20
@@ -45,10 +45,10 @@ class ShownCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Mind:
+class TurnContext:
     """What led to a command."""
 
-    asides: tuple[Aside, ...]
+    asides: tuple[TranscriptNote, ...]
     calls: tuple[ShownCall, ...]
 
     @property
@@ -63,7 +63,7 @@ class ShownTurn:
     """A turn as the template takes it."""
 
     number: int
-    before: Mind | None
+    before: TurnContext | None
     command: str | None
     observation: str
     accepted: bool
@@ -77,7 +77,7 @@ class ShownEpisode:
 
     started: Started | None
     turns: tuple[ShownTurn, ...]
-    after: Mind | None
+    after: TurnContext | None
     outcome: str
     state: str
 
@@ -191,14 +191,14 @@ class Episodes:
         state = transcript.ended.outcome if transcript.ended else "stopped"
         return ShownEpisode(transcript.started, turns, self._mind(transcript.after), transcript.outcome, state)
 
-    def _turn(self, told: Told) -> ShownTurn:
+    def _turn(self, told: TranscriptTurn) -> ShownTurn:
         before = self._mind(told.before)
         return ShownTurn(told.number, before, told.command, told.observation, told.accepted, told.explanation, told.by)
 
-    def _mind(self, before: Sequence[Aside | ModelCall]) -> Mind | None:
-        asides = tuple(each for each in before if isinstance(each, Aside))
+    def _mind(self, before: Sequence[TranscriptNote | ModelCall]) -> TurnContext | None:
+        asides = tuple(each for each in before if isinstance(each, TranscriptNote))
         calls = tuple(self._call(each) for each in before if isinstance(each, ModelCall))
-        return Mind(asides, calls) if before else None
+        return TurnContext(asides, calls) if before else None
 
     def _call(self, call: ModelCall) -> ShownCall:
         counts = (("read", call.prompt_tokens), ("written", call.completion_tokens))

@@ -1,4 +1,4 @@
-"""What a page shows of a run: the one place that knows the fields of ``Summary``, ``Count`` and ``Result``.
+"""What a page shows of a run: the one place that knows the fields of ``Summary``, ``Figures`` and ``Result``.
 
 A new figure is one more line in a table below.
 """
@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
-from agent.evaluation.analysis.metrics import Count, Summary
-from agent.evaluation.render.pages.charts import Amount, Bin, Rate, Rates
+from agent.evaluation.analysis.metrics import Figures, Summary
+from agent.evaluation.render.pages.charts import CountBar, HistogramBin, RateBar, RateGroup
 from agent.evaluation.render.report import number, percent, percents
 from agent.evaluation.runs.result import Result
 from agent.evaluation.runs.selection import counted
@@ -34,7 +34,7 @@ def _whole(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-BY_TYPE: tuple[Column[Count], ...] = (
+BY_TYPE: tuple[Column[Figures], ...] = (
     Column("tasks", lambda count: str(count.episodes)),
     Column("won", lambda count: str(count.won)),
     Column("lost", lambda count: str(count.lost)),
@@ -77,25 +77,28 @@ def tokens_an_episode(results: Sequence[Result]) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(results) else None
 
 
-def rate(count: Count) -> Rate:
+def rate(count: Figures) -> RateBar:
     """The success of ``count`` for a chart."""
-    return Rate(count.success, count.interval, f"{percent(count.success)} ({count.won}/{count.episodes})")
+    return RateBar(count.success, count.interval, f"{percent(count.success)} ({count.won}/{count.episodes})")
 
 
-def rates(summary: Summary) -> list[Rates]:
+def rates(summary: Summary) -> list[RateGroup]:
     """Success by task type, then overall."""
-    groups = [Rates(kind, (rate(count),)) for kind, count in summary.by_type.items()]
-    return [*groups, Rates("all", (rate(summary.overall),))]
+    groups = [RateGroup(kind, (rate(count),)) for kind, count in summary.by_type.items()]
+    return [*groups, RateGroup("all", (rate(summary.overall),))]
 
 
-def endings(summary: Summary) -> list[Amount]:
+def endings(summary: Summary) -> list[CountBar]:
     """How the episodes ended: won, or why not, class by class; what was not played is unfinished."""
-    bars = [Amount("won", summary.overall.won), *(Amount(lost.label, len(lost.results), tone=1) for lost in summary.failures)]
+    bars = [
+        CountBar("won", summary.overall.won),
+        *(CountBar(lost.label, len(lost.results), tone=1) for lost in summary.failures),
+    ]
     unfinished = summary.overall.unfinished
-    return [*bars, Amount("not finished", unfinished, tone=1)] if unfinished else bars
+    return [*bars, CountBar("not finished", unfinished, tone=1)] if unfinished else bars
 
 
-def step_bins(results: Sequence[Result], most: int) -> list[Bin]:
+def step_bins(results: Sequence[Result], most: int) -> list[HistogramBin]:
     """Steps of won and of other episodes in up to twelve bins of equal width, up to ``most`` of any."""
     width = max(1, -(-most // _BINS))
     bins = max(1, -(-most // width))
@@ -104,7 +107,7 @@ def step_bins(results: Sequence[Result], most: int) -> list[Bin]:
         place = min(bins - 1, max(0, result.steps - 1) // width)
         found[place][result.outcome != "won"] += 1
     labels = [str(place + 1) if width == 1 else f"{place * width + 1}-{(place + 1) * width}" for place in range(bins)]
-    return [Bin(label, (won, others)) for label, (won, others) in zip(labels, found, strict=True)]
+    return [HistogramBin(label, (won, others)) for label, (won, others) in zip(labels, found, strict=True)]
 
 
 def heading(manifest: Manifest) -> list[tuple[str, str]]:

@@ -16,16 +16,16 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from agent.evaluation.analysis.compare import Comparison, Pair, Run
+from agent.evaluation.analysis.compare import Comparison, Run, TaskPair
 from agent.evaluation.analysis.metrics import Summary, summarise
 from agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
 from agent.evaluation.render.comparison import sides, verdict
 from agent.evaluation.render.pages import figures
 from agent.evaluation.render.pages.charts import (
-    Point,
-    Rate,
-    Rates,
-    amounts_chart,
+    RateBar,
+    RateGroup,
+    RunPoint,
+    counts_chart,
     difference_chart,
     histogram,
     points_chart,
@@ -33,7 +33,7 @@ from agent.evaluation.render.pages.charts import (
 )
 from agent.evaluation.render.pages.episodes import LONGEST_LINE, MOST_CALLS, MOST_TRANSCRIPTS, Episodes
 from agent.evaluation.render.report import definitions, groups, percent, percents, sentences
-from agent.evaluation.runs.result import Result, Selected
+from agent.evaluation.runs.result import Result, SelectedTask
 from worlds.text import cut, printable
 
 HERE = Path(__file__).parent
@@ -175,14 +175,14 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _urgent(tasks: Sequence[Selected], results: dict[str, Result]) -> list[Selected]:
+def _urgent(tasks: Sequence[SelectedTask], results: dict[str, Result]) -> list[SelectedTask]:
     """The finished tasks, those first that a reader looks for first."""
     order = ("error", "lost", "stopped", "won")
     finished = [task for task in tasks if task.id in results]
     return sorted(finished, key=lambda task: order.index(results[task.id].outcome))
 
 
-def _row(task: Selected, result: Result | None, bodies: dict[str, Markup]) -> Row:
+def _row(task: SelectedTask, result: Result | None, bodies: dict[str, Markup]) -> Row:
     cells = tuple((column.cell(result) if result else "-", column.number) for column in figures.OF_TASK)
     outcome = result.outcome if result else "unfinished"
     return Row(task.number, task.id, task.type, outcome, cells, result is not None, bodies.get(task.id, Markup("")))
@@ -210,7 +210,7 @@ def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:
             "How many commands the episodes took.",
         ),
         (
-            amounts_chart("How the episodes ended", figures.endings(summary)),
+            counts_chart("How the episodes ended", figures.endings(summary)),
             "How the episodes ended, and why those were lost that were not won.",
         ),
     ]
@@ -226,7 +226,7 @@ def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
         (
             rates_chart(
                 "Success by type",
-                [Rates(kind, _rates(counts)) for kind, counts in [*comparison.by_type.items(), ("all", comparison.counts)]],
+                [RateGroup(kind, _rates(counts)) for kind, counts in [*comparison.by_type.items(), ("all", comparison.counts)]],
                 (f"first: {names[0]}", f"second: {names[1]}"),
             ),
             "Success by type of task over the pairs; the whiskers are 95 % intervals of each run by itself.",
@@ -234,7 +234,7 @@ def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
     ]
     means = [figures.tokens_an_episode(side) for side in sides(comparison)]
     points = [
-        Point(name, mean, of_run)
+        RunPoint(name, mean, of_run)
         for name, mean, of_run in zip(names, means, _rates(comparison.counts), strict=True)
         if mean is not None
     ]
@@ -243,11 +243,11 @@ def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
     return charts
 
 
-def _rates(counts: PairedCounts) -> tuple[Rate, ...]:
+def _rates(counts: PairedCounts) -> tuple[RateBar, ...]:
     total = counts.total
     won = (counts.both + counts.only_first, counts.both + counts.only_second)
     return tuple(
-        Rate(
+        RateBar(
             each / total if total else 0.0,
             wilson(each, total),
             f"{percent(each / total if total else 0)} ({each}/{total})",
@@ -275,9 +275,9 @@ def _both(first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -
     return [(key, one.get(key, missing), other.get(key, missing)) for key in {**one, **other}]
 
 
-def _flipped(pair: Pair, comparison: Comparison, episodes: Episodes, names: tuple[str, str]) -> Row:
+def _flipped(pair: TaskPair, comparison: Comparison, episodes: Episodes, names: tuple[str, str]) -> Row:
     result = pair.first
-    task = Selected(number=result.number, id=result.task, type=result.type)
+    task = SelectedTask(number=result.number, id=result.task, type=result.type)
     records = (comparison.first.folder.episode(task), comparison.second.folder.episode(task))
     cells = tuple(f"{each.outcome}, {each.turns} turns" for each in (pair.first, pair.second))
     winner = "first" if pair.first.outcome == "won" else "second"

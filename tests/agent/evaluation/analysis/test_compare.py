@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.evaluation.analysis.compare import compare, find_task, reference_of
-from agent.evaluation.analysis.metrics import Extras, Selected
-from agent.evaluation.analysis.paths import Par
+from agent.evaluation.analysis.metrics import Extras
+from agent.evaluation.analysis.paths import PathLengths
 from agent.evaluation.analysis.statistics import bootstrap_mean, mcnemar
 from agent.evaluation.render.comparison import as_json, as_text
+from agent.evaluation.runs.result import SelectedTask
 from tests.agent.evaluation.recorded import Lived, run
 from worlds.errors import ConfigurationError
 
@@ -85,7 +86,7 @@ def test_a_run_is_not_compared_with_itself_nor_with_one_of_other_tasks(tmp_path:
 
 
 def test_a_task_has_three_names(tmp_path: Path) -> None:
-    tasks = (Selected(number=7, id="seen/coin", type="heat"), Selected(number=8, id="seen/7", type="heat"))
+    tasks = (SelectedTask(number=7, id="seen/coin", type="heat"), SelectedTask(number=8, id="seen/7", type="heat"))
     assert find_task(tasks, "7") == find_task(tasks, "seen:7") == find_task(tasks, "seen/coin") == tasks[0]
     assert find_task(tasks, "seen/7") == tasks[1]
     assert find_task(tasks, "9") is None
@@ -102,7 +103,7 @@ def test_the_figures_of_a_report_are_paired_with_what_is_known_of_paths_and_pric
     first = run(tmp_path / "a", [Lived(1, steps=4), Lived(2, steps=8), Lived(3, "error", steps=1)])
     second = run(tmp_path / "b", [Lived(1, steps=2), Lived(2, "lost", steps=50), Lived(3, steps=2)])
     ids = [result.task for result in first.results]
-    known = Extras(paths={ids[0]: Par(4, 2), ids[1]: Par(8, None)})
+    known = Extras(paths={ids[0]: PathLengths(4, 2), ids[1]: PathLengths(8, None)})
     comparison = compare(replace(first, extras=known), replace(second, extras=known))
     found = {figure.key: figure for figure in comparison.figures}
     assert list(found) == ["goal", "success_by_path", "goal_by_path", "steps", "refused", "repeated"]

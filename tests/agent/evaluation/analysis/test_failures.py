@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent.base import Decision, GiveUp, Leave, ParseFailure
 from agent.episodes.events import Body, Ended, Event, Outcome, Started, Stepped, TurnSpent
-from agent.evaluation.analysis.failures import LABELS, PATIENCE, Failure, FailureKind, why
+from agent.evaluation.analysis.failures import LABELS, PATIENCE, Failure, FailureKind, failure_of
 from tests.agent.evaluation.runs.losing import env_of, house_of, lived
 from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.houses.house import House
@@ -29,7 +29,7 @@ TREATED: tuple[GoalForm, ...] = ("clean", "heat", "cool")
 def lost(
     house: House, decisions: Sequence[Decision | str], *, turns: int | None = None, idle: str = "look", goal: str | None = None
 ) -> Failure:
-    found = why(lived(env_of(house, goal), decisions, turns=turns, idle=idle))
+    found = failure_of(lived(env_of(house, goal), decisions, turns=turns, idle=idle))
     assert found is not None
     return found
 
@@ -86,9 +86,9 @@ def test_every_class_has_its_words() -> None:
 def test_what_was_won_or_has_not_ended_has_no_class() -> None:
     house = house_of("place")
     events = lived(env_of(house), house.plan)
-    assert why(events) is None
-    assert why(events[:-1]) is None
-    assert why([]) is None
+    assert failure_of(events) is None
+    assert failure_of(events[:-1]) is None
+    assert failure_of([]) is None
 
 
 def test_never_found_the_object() -> None:
@@ -310,7 +310,7 @@ def test_a_world_whose_texts_nothing_reads_is_classed_by_the_way_it_ended() -> N
 @pytest.mark.parametrize("boundary", get_args(Boundary))
 def test_what_broke_names_its_boundary(boundary: Boundary) -> None:
     ended = _ended("error", boundary=boundary, message="it broke\nin two")
-    found = why([Event(id=0, body=ended)])
+    found = failure_of([Event(id=0, body=ended)])
     assert found == Failure(boundary, 3, "It broke\\nin two.")
 
 
@@ -322,7 +322,7 @@ class _Falling(Wrapper):
 
 
 def test_a_world_that_breaks_in_the_midst_of_a_game_is_named() -> None:
-    found = why(lived(_Falling(env_of(house_of("place"))), ["look"]))
+    found = failure_of(lived(_Falling(env_of(house_of("place"))), ["look"]))
     assert found is not None
     assert (found.kind, found.words) == ("world", "The roof fell in.")
 
@@ -331,13 +331,13 @@ def test_the_branch_that_was_played_on_counts() -> None:
     events = lived(env_of(house_of("place")), ["look", "inventory", "help"])
     stepped = [event for event in events if isinstance(event.body, Stepped)]
     ended = Event(id=len(events), parent=stepped[0].id, body=_ended("lost", turns=1, reason="gave up: enough"))
-    found = why([*events, ended])
+    found = failure_of([*events, ended])
     assert found is not None
     assert (found.kind, found.turn) == ("gave_up", 1)
 
 
 def _kind(events: Sequence[Event]) -> FailureKind | None:
-    found = why(events)
+    found = failure_of(events)
     return found.kind if found else None
 
 
@@ -430,13 +430,13 @@ def test_any_lost_events_have_exactly_one_class(
     chain = [Event(id=n, parent=n - 1 if n else None, body=body) for n, body in enumerate(bodies)]
     astray = [replace_parent(event, parents[n]) if n < len(parents) else event for n, event in enumerate(chain)]
     for events in (chain, astray):
-        found = why(events)
+        found = failure_of(events)
         assert found is not None
         assert found.kind in LABELS
         assert found.label
         assert found.words.strip()
         assert found.turn >= 0 or any(body.turn < 0 for body in middle) or ended.turns < 0
-        assert why(events) == found
+        assert failure_of(events) == found
 
 
 def replace_parent(event: Event, parent: int) -> Event:
@@ -454,7 +454,7 @@ def test_random_walks_have_one_class_each() -> None:
             walk.append(dice.choice(env.admissible_commands()))
             if env.step(walk[-1]).done:
                 break
-        found = why(lived(env_of(house), walk))
+        found = failure_of(lived(env_of(house), walk))
         if found:
             kinds.add(found.kind)
     assert kinds

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from agent.config import Prices
 from agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, ParseFailed
 from agent.evaluation.analysis.failures import LABELS
-from agent.evaluation.analysis.metrics import Count, Extras, Paths, summarise
-from agent.evaluation.analysis.paths import Par
-from agent.evaluation.runs.result import Result, Selected, Tally
-from agent.evaluation.runs.timing import Clock
+from agent.evaluation.analysis.metrics import Extras, Figures, PathSources, summarise
+from agent.evaluation.analysis.paths import PathLengths
+from agent.evaluation.runs.result import Result, SelectedTask, Tally
+from agent.evaluation.runs.timing import EpisodeTiming
 
-TASKS = tuple(Selected(number=n, id=f"demo/{n}", type=kind) for n, kind in enumerate(("heat", "heat", "light", "light"), 1))
+TASKS = tuple(SelectedTask(number=n, id=f"demo/{n}", type=kind) for n, kind in enumerate(("heat", "heat", "light", "light"), 1))
 
 
 def result(number: int, outcome: str, *, steps: int = 5, assisted: bool = False, **more: object) -> Result:
@@ -98,10 +98,10 @@ def test_only_the_branch_that_was_played_on_counts() -> None:
     assert (result.calls, result.prompt_tokens, result.completion_tokens) == (2, 20, 2)
 
 
-PATHS = {"demo/1": Par(9, 4), "demo/2": Par(expert=5), "demo/3": Par(8, 8)}
+PATHS = {"demo/1": PathLengths(9, 4), "demo/2": PathLengths(expert=5), "demo/3": PathLengths(8, 8)}
 
 
-def hand_made(**more: Mapping[str, object]) -> Count:
+def hand_made(**more: Mapping[str, object]) -> Figures:
     """A task won in 5 of 4 commands, one lost in 10 of 5 with half of its goal, one that broke after 2 of 8, one unfinished."""
     results = [
         result(1, "won", steps=5, met=2, conditions=2),
@@ -119,11 +119,11 @@ def test_goal_conditions_and_path_weights_by_hand() -> None:
     assert overall.success_by_path.mean == pytest.approx(4 / 5 / 4)
     # The errored one took fewer commands than the shortest way: its share counts in full.
     assert overall.goal_by_path.mean == pytest.approx((4 / 5 + 5 / 10 * 0.5 + 0.5) / 4)
-    assert overall.paths == Paths(planner=2, expert=1, unknown=1)
+    assert overall.paths == PathSources(planner=2, expert=1, unknown=1)
 
 
 def test_without_a_path_that_matters_the_weighted_share_is_not_told() -> None:
-    overall = hand_made(paths={"demo/1": Par(9, 4)})
+    overall = hand_made(paths={"demo/1": PathLengths(9, 4)})
     assert overall.success_by_path.mean == pytest.approx(0.2), "what was not won weighs nothing, whatever its path"
     assert (overall.goal_by_path.mean, overall.goal_by_path.interval, overall.goal_by_path.missing) == (None, None, 2)
     assert hand_made(paths={}).success_by_path.missing == 1
@@ -137,7 +137,7 @@ def test_goal_conditions_are_told_by_the_world_alone() -> None:
 
 
 def test_a_task_that_takes_nothing_weighs_in_full() -> None:
-    overall = summarise(TASKS[:1], [result(1, "won", steps=0)], Extras(paths={"demo/1": Par(0, 0)})).overall
+    overall = summarise(TASKS[:1], [result(1, "won", steps=0)], Extras(paths={"demo/1": PathLengths(0, 0)})).overall
     assert overall.success_by_path.mean == 1.0
 
 
@@ -147,7 +147,11 @@ def test_tokens_seconds_and_cost_by_hand() -> None:
         result(2, "lost", calls=1, prompt_tokens=500, completion_tokens=50),
         result(3, "won"),
     ]
-    clocks = {"demo/1": Clock(model=3.0, cached=600, wall=4.0), "demo/2": Clock(model=1.0, wall=2.0), "demo/3": Clock(wall=0.5)}
+    clocks = {
+        "demo/1": EpisodeTiming(model=3.0, cached=600, wall=4.0),
+        "demo/2": EpisodeTiming(model=1.0, wall=2.0),
+        "demo/3": EpisodeTiming(wall=0.5),
+    }
     prices = Prices(input=2, cached=1, output=10)
     overall = summarise(TASKS[:3], results, Extras(clocks=clocks, prices=prices)).overall
     assert (overall.prompt_tokens, overall.completion_tokens) == (1_500, 150)
@@ -191,10 +195,10 @@ _TOKENS = st.none() | st.integers(0, 9_999)
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> tuple[list[Selected], list[Result], Extras]:
+def runs(draw: st.DrawFn) -> tuple[list[SelectedTask], list[Result], Extras]:
     """Any run at all: tasks, results of some of them, and whatever is known besides."""
     kinds = draw(st.lists(_KINDS, max_size=8))
-    tasks = [Selected(number=n, id=f"t{n}", type=kind, wording="template") for n, kind in enumerate(kinds)]
+    tasks = [SelectedTask(number=n, id=f"t{n}", type=kind, wording="template") for n, kind in enumerate(kinds)]
     results: list[Result] = []
     for task in draw(st.permutations(tasks)):
         if not draw(st.booleans()):
@@ -222,14 +226,14 @@ def runs(draw: st.DrawFn) -> tuple[list[Selected], list[Result], Extras]:
                 }
             )
         )
-    paths = {task.id: Par(draw(st.none() | _COUNTS), draw(st.none() | _COUNTS)) for task in tasks}
+    paths = {task.id: PathLengths(draw(st.none() | _COUNTS), draw(st.none() | _COUNTS)) for task in tasks}
     seconds = st.none() | st.floats(0, 100)
-    clocks = {task.id: Clock(draw(seconds), 1, draw(_TOKENS), draw(seconds)) for task in tasks}
+    clocks = {task.id: EpisodeTiming(draw(seconds), 1, draw(_TOKENS), draw(seconds)) for task in tasks}
     return tasks, results, Extras(paths, clocks, draw(st.none() | st.just(Prices(input=1, cached=0.1, output=4))))
 
 
 @given(runs())
-def test_the_parts_of_a_run_add_up_to_it(run: tuple[list[Selected], list[Result], Extras]) -> None:
+def test_the_parts_of_a_run_add_up_to_it(run: tuple[list[SelectedTask], list[Result], Extras]) -> None:
     summary = summarise(*run)
     overall = summary.overall
     sums = (

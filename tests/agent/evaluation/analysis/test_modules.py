@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 from agent.agents.pet.agent import Pet
 from agent.agents.registry import make_agent
 from agent.episodes.events import Body, Event, Judged, Planned, Progressed, Relevance, Started, Stepped
-from agent.evaluation.analysis.modules import Recorded, Seen, as_json, as_text, auc, modules_of, own, touched, watch
+from agent.evaluation.analysis.modules import (
+    FinishedEpisode,
+    WatchedEpisode,
+    as_json,
+    as_text,
+    auc,
+    modules_of,
+    touched,
+    watch,
+    watch_own,
+)
 from agent.models.registry import make_model
 from tests.agent.playing import play
 from tests.backends.pet import PetPolicy
@@ -57,7 +67,7 @@ def test_shares_recall_and_auc_are_those_of_the_names() -> None:
         judged(fridge_1=0.9, desk_1=0.1, safe_1=0.3, shelf_1=None),
         judged(fridge_1=0.2, desk_1=0.5, safe_1=0.1),
     )
-    places = modules_of([Seen(bodies, frozenset({"fridge 1", "safe 1", "bed 1"}))]).places
+    places = modules_of([WatchedEpisode(bodies, frozenset({"fridge 1", "safe 1", "bed 1"}))]).places
     assert (places.judgements, places.masked, places.touched, places.shown) == (7, 4, 2, 1)
     assert places.recall == 0.5
     # The highest scores count: 0.9 and 0.3 were touched, 0.5 was not, and what has no score is left out.
@@ -77,7 +87,9 @@ def test_the_end_is_noticed_just_then_or_not() -> None:
     early = (PLAN, stepped("look"), DONE, stepped("look", won=True))
     never = (PLAN, stepped("look"), stepped("look", won=True))
     lost = (PLAN, stepped("look"), DONE)
-    figures = modules_of([Seen(bodies, frozenset(), watched=True) for bodies in (rightly, early, never, lost)]).tracking
+    figures = modules_of(
+        [WatchedEpisode(bodies, frozenset(), watched=True) for bodies in (rightly, early, never, lost)]
+    ).tracking
     assert (figures.planned, figures.won, figures.finished, figures.rightly) == (4, 3, 3, 1)
     assert figures.precision == figures.recall == 1 / 3
 
@@ -98,14 +110,14 @@ def test_the_area_is_the_share_of_pairs_in_order(right: list[float], wrong: list
     assert abs(area - sum(pairs) / len(pairs)) < 1e-9
 
 
-def recorded(events: list[Event]) -> Recorded:
+def recorded(events: list[Event]) -> FinishedEpisode:
     bodies = tuple(event.body for event in events)
     started = bodies[0]
     assert isinstance(started, Started)
-    return Recorded(started, bodies)
+    return FinishedEpisode(started, bodies)
 
 
-def expert_episode(world: World, folder: Path, server: Server) -> Recorded:
+def expert_episode(world: World, folder: Path, server: Server) -> FinishedEpisode:
     return recorded(play(server, world, world.task("example:1"), "react", folder / "e.jsonl").events)
 
 
@@ -114,7 +126,7 @@ def test_pet_looks_on_to_the_end(server: Server, world: World, tmp_path: Path, f
     episode = expert_episode(world, tmp_path, server)
     server.policy = Solver(pet=PetPolicy(forgetful=forgetful))
 
-    async def watched() -> Seen:
+    async def watched() -> WatchedEpisode:
         model = make_model(server.model())
         try:
             pet = make_agent("pet", world=world, model=model)
@@ -135,7 +147,7 @@ def test_pet_looks_on_to_the_end(server: Server, world: World, tmp_path: Path, f
 def test_pets_own_episode_is_held_against_the_expert(server: Server, world: World, tmp_path: Path) -> None:
     played = recorded(play(server, world, world.task("example:1"), "pet", tmp_path / "e.jsonl").events)
     calls = len(server.requests)
-    figures = modules_of([own(played, world)])
+    figures = modules_of([watch_own(played, world)])
     assert len(server.requests) == calls
     assert figures.places.touched
     assert figures.tracking.recall is None

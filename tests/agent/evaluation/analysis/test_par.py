@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.analysis.paths import TURNS, Par, expert_turns, par_of
+from agent.evaluation.analysis.paths import TURNS, PathLengths, expert_turns, path_lengths
 from worlds.base import Task, World
 from worlds.errors import GameError
 from worlds.registry import make_world
@@ -20,7 +20,7 @@ def houses() -> World:
 
 def test_the_expert_is_never_quicker_than_the_shortest_way(houses: World) -> None:
     for seed in range(40):
-        par = par_of(houses, houses.task(f"generated:{seed}"))
+        par = path_lengths(houses, houses.task(f"generated:{seed}"))
         assert par.shortest is not None
         assert par.expert is None or par.shortest <= par.expert <= TURNS
         assert par.best == par.shortest
@@ -47,11 +47,11 @@ def test_no_random_walk_that_wins_is_shorter(houses: World) -> None:
 def test_the_houses_that_ship_and_the_scripted_world_have_both_figures(houses: World) -> None:
     for world, split in ((houses, "example"), (make_world("scripted"), "demo")):
         for task in world.tasks(split):
-            par = par_of(world, task)
+            par = path_lengths(world, task)
             assert par.shortest is not None
             assert par.expert is not None
             assert 0 < par.shortest <= par.expert
-    assert par_of(make_world("scripted"), make_world("scripted").task("demo:1")) == Par(6, 6)
+    assert path_lengths(make_world("scripted"), make_world("scripted").task("demo:1")) == PathLengths(6, 6)
 
 
 @pytest.mark.games
@@ -59,7 +59,7 @@ def test_published_games_have_both_figures(alfworld_games: Path) -> None:
     world = make_world("alfworld", data=alfworld_games)
     tasks = world.tasks("valid_seen")
     for task in tasks[:: len(tasks) // 20]:
-        par = par_of(world, task)
+        par = path_lengths(world, task)
         assert par.shortest is not None
         assert par.expert is not None
         assert 0 < par.shortest <= par.expert
@@ -78,7 +78,7 @@ def test_a_goal_that_the_expert_cannot_read_leaves_the_shortest_way() -> None:
     world = make_world("scripted")
     task = world.task("demo:2")
     odd = Task(task.id, task.world, task.split, task.number, task.type, "do something nice.")
-    assert par_of(world, odd) == Par(None, world.shortest(task))
+    assert path_lengths(world, odd) == PathLengths(None, world.shortest(task))
 
 
 def test_without_time_the_shortest_way_is_not_known(houses: World) -> None:
@@ -88,9 +88,11 @@ def test_without_time_the_shortest_way_is_not_known(houses: World) -> None:
 def test_a_game_that_is_not_there_is_an_error_with_a_way_out(houses: World, tmp_path: Path) -> None:
     gone = Task("file/gone", "alfworld", "file", 1, "", "put a mug in desk.", source=tmp_path / "game.tw-pddl")
     with pytest.raises(GameError, match="not there"):
-        par_of(houses, gone)
+        path_lengths(houses, gone)
 
 
-@pytest.mark.parametrize(("par", "best"), [(Par(), None), (Par(7), 7), (Par(7, 6), 6), (Par(None, 6), 6)])
-def test_the_best_is_the_shortest_where_it_is_known(par: Par, best: int | None) -> None:
+@pytest.mark.parametrize(
+    ("par", "best"), [(PathLengths(), None), (PathLengths(7), 7), (PathLengths(7, 6), 6), (PathLengths(None, 6), 6)]
+)
+def test_the_best_is_the_shortest_where_it_is_known(par: PathLengths, best: int | None) -> None:
     assert par.best == best

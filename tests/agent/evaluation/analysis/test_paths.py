@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.config import configure
-from agent.evaluation.analysis.paths import Par, par_of, paths_of, read_paths
+from agent.evaluation.analysis.paths import PathLengths, path_lengths, paths_of, read_paths
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import Manifest, make_run_spec
@@ -27,7 +27,7 @@ def test_they_are_the_worlds_own_and_kept(tmp_path: Path) -> None:
     asked: list[tuple[int, int]] = []
     found = paths_of(folder, manifest, manifest.tasks, lambda done, total: asked.append((done, total)))
     world = make_world()
-    assert found == {task.id: par_of(world, world.task(task.id)) for task in manifest.tasks}
+    assert found == {task.id: path_lengths(world, world.task(task.id)) for task in manifest.tasks}
     assert asked == [(1, 3), (2, 3), (3, 3)]
     assert read_paths(folder) == found
     kept = folder.paths_file.read_bytes()
@@ -40,7 +40,7 @@ def test_only_what_is_missing_is_looked_for(tmp_path: Path) -> None:
     whole = paths_of(folder, manifest, manifest.tasks)
     first = manifest.tasks[0].id
     folder.paths_file.write_text(f'{{"task":"{first}","shortest":99}}\n{{"task":"{manifest.tasks[1].id}","sh')
-    assert paths_of(folder, manifest, manifest.tasks) == {**whole, first: Par(shortest=99)}
+    assert paths_of(folder, manifest, manifest.tasks) == {**whole, first: PathLengths(shortest=99)}
 
 
 def test_other_games_are_not_measured_by(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_task_that_is_not_there_stays_unknown(tmp_path: Path) -> None:
 def test_goals_in_peoples_words_leave_the_expert_its_own(tmp_path: Path) -> None:
     folder, manifest = run(tmp_path, world="scripted", split="demo", limit=None)
     found = paths_of(folder, manifest, manifest.tasks)
-    assert found["demo/find"] == Par(6, 6)
+    assert found["demo/find"] == PathLengths(6, 6)
 
 
 @pytest.mark.parametrize("line", ["{}", '{"task":"x","shortest":-1}', "[" * 100_000, "nonsense"])

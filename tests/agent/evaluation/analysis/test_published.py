@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.analysis.published import as_json, as_text, beside, published, warnings
+from agent.evaluation.analysis.published import as_json, as_text, compare_published, published, warnings
 from agent.evaluation.render.report import read_run
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import Manifest
@@ -32,7 +32,7 @@ def test_the_figures_are_what_their_sources_say() -> None:
 
 @pytest.mark.parametrize("split", ["valid_seen", "valid_unseen"])
 def test_those_of_the_same_split_come_first(split: str, tmp_path: Path) -> None:
-    found = beside(manifest_of(tmp_path / "run", split=split))
+    found = compare_published(manifest_of(tmp_path / "run", split=split))
     same = [each.figure.split == split for each in found]
     assert same == sorted(same, reverse=True)
     assert found[0].differs == ()
@@ -51,7 +51,7 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     assert any("2 of the split's 140" in warning for warning in warnings(part))
     human = manifest_of(tmp_path / "human", split="valid_seen", goals="human")
     assert any("people's sentences" in warning for warning in warnings(human))
-    assert all("template goals" in each.differs for each in beside(human) if each.figure.goals == "template")
+    assert all("template goals" in each.differs for each in compare_published(human) if each.figure.goals == "template")
     assert any("No figure is of the split" in warning for warning in warnings(manifest_of(tmp_path / "a", split="generated")))
     other = manifest_of(tmp_path / "b", world="scripted")
     assert any("None of these figures is of the world scripted" in warning for warning in warnings(other))

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from agent.config import configure
-from agent.evaluation.analysis.metrics import Selected, Summary
+from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.render.report import as_json, as_text, read_run
 from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from agent.evaluation.runs.folder import RunFolder, episode_name
+from agent.evaluation.runs.result import SelectedTask
 from agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from agent.models.registry import portable_name
 from tests.backends.server import Server, serve, status, together
@@ -104,8 +105,8 @@ def test_an_interrupted_run_goes_on_wherever_the_server_now_is(tmp_path: Path, s
             if progress.done:
                 batch.cancel()
 
-        sitting = RunOptions(workers=2, watcher=stop)
-        batch = asyncio.create_task(run_batch(first, tmp_path / "run", sitting))
+        options = RunOptions(workers=2, watcher=stop)
+        batch = asyncio.create_task(run_batch(first, tmp_path / "run", options))
         await batch
 
     first = plan(tmp_path, agent="react", model=server.model(), max_steps=3)
@@ -266,7 +267,7 @@ def test_a_damaged_index_is_named_with_its_line(line: bytes, tmp_path: Path) -> 
 
 
 def test_names_of_files_are_safe() -> None:
-    assert episode_name(Selected(number=17, id="valid_seen/a b/../\x1b\u202e/trial", type="x")).startswith(
+    assert episode_name(SelectedTask(number=17, id="valid_seen/a b/../\x1b\u202e/trial", type="x")).startswith(
         "0017-valid_seen-a-b-"
     )
     assert slug("../../etc/passwd") == "etc-passwd"

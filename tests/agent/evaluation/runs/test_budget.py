@@ -44,9 +44,9 @@ def plan(folder: Path, server: Server | None, **flags: object) -> RunSpec:
 
 
 def play(planned: RunSpec, folder: Path, budget: Budget, **sitting: object) -> Summary:
-    purse = BudgetTracker(budget)
+    tracker = BudgetTracker(budget)
     settings = RunOptions(workers=3)
-    return asyncio.run(run_batch(planned, folder, replace(settings, **sitting), purse))  # pyright: ignore[reportArgumentType]
+    return asyncio.run(run_batch(planned, folder, replace(settings, **sitting), tracker))  # pyright: ignore[reportArgumentType]
 
 
 def episodes(folder: Path) -> dict[str, bytes]:

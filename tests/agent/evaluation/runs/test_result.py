@@ -15,7 +15,7 @@ from agent.episodes.events import Stepped
 from agent.evaluation.render.report import read_results
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Result, Selected, repeats, result_of
+from agent.evaluation.runs.result import Result, SelectedTask, repeats, result_of
 from agent.evaluation.runs.spec import make_run_spec
 from tests.agent.evaluation.runs.losing import env_of, house_of, lived
 from worlds.errors import ConfigurationError
@@ -56,7 +56,7 @@ def test_repeats_are_never_more_than_what_was_said_before(said: list[str]) -> No
 
 def test_a_real_episode_says_what_it_met_and_why_it_was_lost() -> None:
     house = house_of("heat")
-    task = Selected.of(env_of(house).task)
+    task = SelectedTask.of(env_of(house).task)
     won = result_of(task, lived(env_of(house), list(house.plan)))
     assert won is not None
     assert (won.outcome, won.met, won.failure, won.repeated) == ("won", won.conditions, None, 0)
@@ -74,14 +74,14 @@ def test_a_real_episode_says_what_it_met_and_why_it_was_lost() -> None:
 
 def test_an_episode_in_its_middle_comes_to_nothing_yet() -> None:
     house = house_of("heat")
-    task = Selected.of(env_of(house).task)
+    task = SelectedTask.of(env_of(house).task)
     assert result_of(task, ()) is None
     assert result_of(task, lived(env_of(house), ["look"])[:-1]) is None
 
 
 def test_a_result_is_read_back_as_it_was_written() -> None:
     house = house_of("heat")
-    result = result_of(Selected.of(env_of(house).task), lived(env_of(house), ["look", "look"]))
+    result = result_of(SelectedTask.of(env_of(house).task), lived(env_of(house), ["look", "look"]))
     assert result is not None
     assert Result.model_validate_json(result.model_dump_json(exclude_none=True)) == result
 

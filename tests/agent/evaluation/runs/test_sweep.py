@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.config import Prices
-from agent.evaluation.analysis.standings import as_json, as_text, read_standings
+from agent.evaluation.analysis.standings import as_json, as_text, read_arms
 from agent.evaluation.analysis.statistics import wilson
 from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.sweep import SweepFolder, Trial, plan_sweep, read_sweep
+from agent.evaluation.runs.sweep import ArmRun, SweepFolder, plan_sweep, read_sweep
 from worlds.errors import ConfigurationError, HousequestError
 
 EXAMPLES = sorted((Path(__file__).parents[4] / "examples" / "sweeps").glob("*.yaml"))
@@ -44,7 +44,7 @@ def written(folder: Path, text: str) -> Path:
     return folder / "two.yaml"
 
 
-def planned(file: Path, **flags: object) -> list[Trial]:
+def planned(file: Path, **flags: object) -> list[ArmRun]:
     return list(plan_sweep(read_sweep(file), flags, file.parent))
 
 
@@ -56,9 +56,9 @@ def test_each_arm_is_played_with_each_seed(tmp_path: Path) -> None:
         ("lamps, after rules", 0, "lamps-after-rules-seed0"),
         ("lamps, after rules", 3, "lamps-after-rules-seed3"),
     ]
-    configs = [trial.plan.config for trial in trials]
+    configs = [trial.spec.config for trial in trials]
     assert [config.seed for config in configs] == [0, 3, 0, 3]
-    assert [len(trial.plan.selection.tasks) for trial in trials] == [3, 3, 1, 1]
+    assert [len(trial.spec.selection.tasks) for trial in trials] == [3, 3, 1, 1]
     assert {config.max_turns for config in configs} == {9}
     # The expert takes no rules.
     assert [config.rules for config in configs] == [None] * 4
@@ -67,7 +67,7 @@ def test_each_arm_is_played_with_each_seed(tmp_path: Path) -> None:
 def test_an_arm_can_have_no_rules_whatever_is_configured(tmp_path: Path) -> None:
     file = written(tmp_path, TOLD)
     (tmp_path / "housequest.toml").write_text('rules = "rules.yaml"\n')
-    rules = [trial.plan.config.rules for trial in planned(file)]
+    rules = [trial.spec.config.rules for trial in planned(file)]
     assert [each and each.statements for each in rules] == [None, None, None, ("The key opens the box.",)]
 
 
@@ -85,8 +85,8 @@ def test_settings_of_an_agent_are_joined_and_flags_fill_what_is_left_open(tmp_pa
     with pytest.raises(ConfigurationError, match="--seed is given, and seeds of"):
         planned(file, seed=4)
     first, second = planned(file, limit=2)
-    assert (first.plan.config.settings["stuck_after"], second.plan.config.settings["stuck_after"]) == (5, 2)
-    assert (first.plan.config.settings["on_hint"], first.seed, first.plan.config.limit) == (False, 0, 2)
+    assert (first.spec.config.settings["stuck_after"], second.spec.config.settings["stuck_after"]) == (5, 2)
+    assert (first.spec.config.settings["on_hint"], first.seed, first.spec.config.limit) == (False, 0, 2)
 
 
 @pytest.mark.parametrize(
@@ -152,10 +152,10 @@ def test_arms_stand_beside_each_other(tmp_path: Path) -> None:
     folder = SweepFolder(tmp_path / "sweep")
     folder.begin(tuple(trials))
     with pytest.raises(ConfigurationError, match="has begun"):
-        read_standings(folder, lambda name: None)
+        read_arms(folder, lambda name: None)
     for trial in trials[:3]:
-        asyncio.run(run_batch(trial.plan, folder.path / trial.folder))
-    standings = read_standings(folder, lambda name: Prices(input=1, output=1))
+        asyncio.run(run_batch(trial.spec, folder.path / trial.folder))
+    standings = read_arms(folder, lambda name: Prices(input=1, output=1))
     both, lamps = standings
     assert (both.arm, both.seeds, both.tasks, both.success, both.cost) == ("all of it", 2, 3, 1.0, None)
     assert (lamps.seeds, lamps.tasks, lamps.interval) == (1, 1, wilson(1, 1))
@@ -173,8 +173,8 @@ def test_seeds_that_drew_tasks_of_their_own_are_told_of(tmp_path: Path) -> None:
     folder = SweepFolder(tmp_path / "sweep")
     folder.begin(trials)
     for trial in trials:
-        asyncio.run(run_batch(trial.plan, folder.path / trial.folder))
-    drawn, first = read_standings(folder, lambda name: None)
+        asyncio.run(run_batch(trial.spec, folder.path / trial.folder))
+    drawn, first = read_arms(folder, lambda name: None)
     assert (drawn.same_tasks, first.same_tasks) == (False, True)
     assert "drawn: each seed drew tasks of its own" in as_text((drawn, first))
     assert "tasks of its own" not in as_text((first,))

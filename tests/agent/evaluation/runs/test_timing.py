@@ -10,38 +10,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.evaluation.runs.folder import RunFolder, episode_name
-from agent.evaluation.runs.result import Selected
-from agent.evaluation.runs.timing import Clock, clocks_of
+from agent.evaluation.runs.result import SelectedTask
+from agent.evaluation.runs.timing import EpisodeTiming, timings_of
 
-TASK = Selected(number=1, id="demo/find", type="find")
+TASK = SelectedTask(number=1, id="demo/find", type="find")
 NAME = episode_name(TASK)
 
 
-def clock(folder: Path, *lines: object) -> Clock | None:
+def clock(folder: Path, *lines: object) -> EpisodeTiming | None:
     folder.mkdir(exist_ok=True)
     run = RunFolder(folder)
     written = (line if isinstance(line, str) else json.dumps({"episode": NAME, **line}) + "\n" for line in lines)  # pyright: ignore
     run.timing_file.write_text("".join(written))
-    return clocks_of(run, [TASK]).get(TASK.id)
+    return timings_of(run, [TASK]).get(TASK.id)
 
 
 def test_calls_are_summed_and_attempts_counted(tmp_path: Path) -> None:
     lines = ({"of": 1, "seconds": 1.5, "cached": 10}, {"of": 4, "seconds": 2.0, "attempts": 3})
-    assert clock(tmp_path, *lines) == Clock(model=3.5, attempts=4, cached=10)
+    assert clock(tmp_path, *lines) == EpisodeTiming(model=3.5, attempts=4, cached=10)
 
 
 def test_only_the_attempt_that_stands_counts(tmp_path: Path) -> None:
     """An errored episode was played again; then a call was made again, for its event had been lost."""
     first = [{"of": number, "seconds": 100.0} for number in (1, 5, 9)]
     again = [{"of": 1, "seconds": 1.0}, {"of": 5, "seconds": 50.0}, {"of": 5, "seconds": 2.0}]
-    assert clock(tmp_path, *first, *again) == Clock(model=3.0, attempts=2)
+    assert clock(tmp_path, *first, *again) == EpisodeTiming(model=3.0, attempts=2)
 
 
 def test_a_line_that_was_cut_off_is_no_clock(tmp_path: Path) -> None:
     """A killed command leaves half a line, and the next one went on behind it."""
     whole = {"of": 1, "seconds": 1.0}
     half = '{"episode": "0001-demo-f'
-    assert clock(tmp_path, half, whole, {"of": 2, "seconds": 3.0}, half) == Clock(model=3.0, attempts=1)
+    assert clock(tmp_path, half, whole, {"of": 2, "seconds": 3.0}, half) == EpisodeTiming(model=3.0, attempts=1)
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_the_sittings_of_the_last_attempt_count(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
     run.clock(TASK, 7.0)
     run.clock(TASK, 2.5)
-    assert clocks_of(run, [TASK]) == {TASK.id: Clock(wall=2.5)}
+    assert timings_of(run, [TASK]) == {TASK.id: EpisodeTiming(wall=2.5)}
     run.clock(TASK, 1.5, resumed=True)
     run.clock(TASK, 1.0, resumed=True)
-    assert clocks_of(run, [TASK]) == {TASK.id: Clock(wall=5.0)}
-    assert clocks_of(RunFolder(tmp_path / "nowhere"), [TASK]) == {}
+    assert timings_of(run, [TASK]) == {TASK.id: EpisodeTiming(wall=5.0)}
+    assert timings_of(RunFolder(tmp_path / "nowhere"), [TASK]) == {}
 
 
 @given(st.binary(max_size=200))
@@ -75,4 +75,4 @@ def test_any_bytes_are_clocks_or_none(tmp_path_factory: pytest.TempPathFactory, 
     run = RunFolder(tmp_path_factory.mktemp("run"))
     run.timing_file.write_bytes(content)
     run.walls_file.write_bytes(content)
-    clocks_of(run, [TASK])
+    timings_of(run, [TASK])

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.analysis.metrics import Result, Selected, summarise
+from agent.evaluation.analysis.metrics import summarise
 from agent.evaluation.analysis.statistics import Interval, wilson
 from agent.evaluation.render.pages.charts import (
     WIDTH,
-    Amount,
-    Bin,
-    Point,
-    Rate,
-    Rates,
-    amounts_chart,
+    CountBar,
+    HistogramBin,
+    RateBar,
+    RateGroup,
+    RunPoint,
+    counts_chart,
     difference_chart,
     histogram,
     points_chart,
@@ -25,6 +25,7 @@ from agent.evaluation.render.pages.charts import (
     ticks,
 )
 from agent.evaluation.render.pages.figures import endings, step_bins, tokens_an_episode
+from agent.evaluation.runs.result import Result, SelectedTask
 
 
 def result(outcome: str = "won", **fields: object) -> Result:
@@ -32,18 +33,18 @@ def result(outcome: str = "won", **fields: object) -> Result:
     return Result.model_validate({**told, "outcome": outcome, **fields})
 
 
-def rate(won: int, tasks: int) -> Rate:
-    return Rate(won / tasks, wilson(won, tasks), f"{won}/{tasks}")
+def rate(won: int, tasks: int) -> RateBar:
+    return RateBar(won / tasks, wilson(won, tasks), f"{won}/{tasks}")
 
 
 @given(st.text(max_size=60), st.integers(0, 9), st.integers(0, 10**9))
 def test_charts_are_well_formed_and_inside_their_frame(label: str, won: int, number: int) -> None:
     each = rate(won, 9)
     charts = (
-        rates_chart(label, [Rates(label, (each, each))], (label, label)),
-        amounts_chart(label, [Amount(label, number), Amount(label, 0, tone=1)]),
-        histogram(label, [Bin(label[:8], (number, won))], (label, label), label),
-        points_chart(label, [Point(label, float(number), each)], label),
+        rates_chart(label, [RateGroup(label, (each, each))], (label, label)),
+        counts_chart(label, [CountBar(label, number), CountBar(label, 0, tone=1)]),
+        histogram(label, [HistogramBin(label[:8], (number, won))], (label, label), label),
+        points_chart(label, [RunPoint(label, float(number), each)], label),
         difference_chart(label, won / 9 - 0.5, Interval(-0.6, 0.6)),
     )
     for chart in charts:
@@ -57,7 +58,7 @@ def test_charts_are_well_formed_and_inside_their_frame(label: str, won: int, num
 
 
 def test_whiskers_stand_at_the_ends_of_the_interval() -> None:
-    svg = ET.fromstring(rates_chart("s", [Rates("heat", (Rate(0.5, Interval(0.25, 0.75), "1/2"),))]))
+    svg = ET.fromstring(rates_chart("s", [RateGroup("heat", (RateBar(0.5, Interval(0.25, 0.75), "1/2"),))]))
     line = next(line for line in svg.iter("line") if line.get("class") == "whisker")
     (bar,) = svg.iter("rect")
     start, wide = float(bar.attrib["x"]), float(bar.attrib["width"])
@@ -82,7 +83,7 @@ def test_steps_fall_into_bins() -> None:
 
 
 def test_endings_are_told_apart_by_their_class() -> None:
-    tasks = [Selected(number=number, id=str(number), type="heat") for number in range(5)]
+    tasks = [SelectedTask(number=number, id=str(number), type="heat") for number in range(5)]
     broken, looped = ({"kind": kind, "turn": 1, "words": "x"} for kind in ("model", "looped"))
     played = [
         result(task="0"),
