@@ -128,5 +128,5 @@ async def _judged(model: Model, arm: Arm, choosing: Chooser, example: Example, s
 
     answer = await ask(LLM_PLANNER, model, (Message("system", system_text(arm.wording)),), text, hear, sampling)
     counts = [call.prompt_tokens for call in calls if call.prompt_tokens is not None]
-    right = answer.value is not None and same_plan(answer.value, shot_of(example).spec)
+    right = answer.value is not None and same_plan(answer.value, shot_of(example).plan)
     return Verdict(example.type, right, answer.value is not None, sum(counts) if len(counts) == len(calls) else None)
