@@ -20,7 +20,7 @@ def events(lived: Lived) -> list[Event]:
 def test_what_led_to_a_command_stands_before_it() -> None:
     transcript = transcribe(events(Lived(1, calls=True)))
     first, *_, last = transcript.turns
-    assert [type(each).__name__ for each in first.before] == ["Aside", "ModelCall", "Aside", "Aside"]
+    assert [type(each).__name__ for each in first.before] == ["TranscriptNote", "ModelCall", "TranscriptNote", "TranscriptNote"]
     assert [aside.text for aside in first.asides] == ["1. find it", "perhaps there", "now step 1, find it"]
     assert (first.number, first.command, first.observation, first.accepted) == (1, "look around", "You see a lamp.", False)
     assert (last.number, last.command) == (4, None)
