@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from agent.evaluation.analysis.transcript import Aside, Told, Transcript, aligned
+from agent.evaluation.analysis.transcript import Transcript, TranscriptNote, TranscriptTurn, aligned
 from tui.text import TextLayout, TextStyle, cut, printable
 
 NARROW = 100
@@ -70,7 +70,7 @@ def _painted(line: Line, look: TextLayout) -> str:
     return look.paint(style, text) if style else text
 
 
-def _turn(told: Told | None, look: TextLayout) -> list[Line]:
+def _turn(told: TranscriptTurn | None, look: TextLayout) -> list[Line]:
     if told is None:
         return []
     lines = [line for aside in told.asides for line in _aside(aside, look)]
@@ -84,12 +84,12 @@ def _turn(told: Told | None, look: TextLayout) -> list[Line]:
 
 def _end(transcript: Transcript, look: TextLayout) -> list[Line]:
     won = transcript.ended is not None and transcript.ended.outcome == "won"
-    lines = [line for aside in transcript.after if isinstance(aside, Aside) for line in _aside(aside, look)]
+    lines = [line for aside in transcript.after if isinstance(aside, TranscriptNote) for line in _aside(aside, look)]
     outcome = transcript.outcome
     return lines + _fitted(f"{outcome[:1].upper()}{outcome[1:]}.", look, "", "", "good" if won else "bad")
 
 
-def _aside(aside: Aside, look: TextLayout) -> list[Line]:
+def _aside(aside: TranscriptNote, look: TextLayout) -> list[Line]:
     text = " ".join(cut(aside.text, LONGEST_ASIDE).split())
     return _fitted(f"{aside.who}: {text}", look, "     ", "       ", "dim")
 

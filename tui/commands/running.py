@@ -30,18 +30,18 @@ class Round:
     ``opening`` announces it, once it has begun.
     """
 
-    plan: RunSpec
+    spec: RunSpec
     folder: Path
     settings: Settings
     retry_errors: bool = False
     opening: str = ""
 
 
-def remarks(plan: RunSpec) -> list[str]:
+def remarks(spec: RunSpec) -> list[str]:
     """What a reader of the figures must know about the tasks."""
-    remarks = [plan.selection.warning] if plan.selection.warning else []
-    if plan.config.goals != "template":
-        without = [task.id for task in plan.selection.tasks if task.wording == "template"]
+    remarks = [spec.selection.warning] if spec.selection.warning else []
+    if spec.config.goals != "template":
+        without = [task.id for task in spec.selection.tasks if task.wording == "template"]
         if without:
             listed = "\n".join(f"  {task}" for task in without)
             tasks = "1 task has" if len(without) == 1 else f"{len(without)} tasks have"
@@ -49,21 +49,21 @@ def remarks(plan: RunSpec) -> list[str]:
     return remarks
 
 
-def unheard(settings: Settings, plan: RunSpec) -> list[str]:
+def unheard(settings: Settings, spec: RunSpec) -> list[str]:
     """That rules were given to an agent that takes none."""
-    told = settings.rules is not None and plan.config.rules is None
-    return [f"The agent {plan.config.agent!r} takes no rules; it plays without {shown(settings.rules)}."] if told else []
+    told = settings.rules is not None and spec.config.rules is None
+    return [f"The agent {spec.config.agent!r} takes no rules; it plays without {shown(settings.rules)}."] if told else []
 
 
-def about_rules(plan: RunSpec) -> list[str]:
+def about_rules(spec: RunSpec) -> list[str]:
     """How many rules an episode may be told, and about how many tokens they are."""
     from knowledge.choosing import tokens, topic_of
 
-    if plan.config.rules is None:
+    if spec.config.rules is None:
         return []
-    file, offered, granted = plan.config.rules.file, plan.config.rules.offered, "type" in plan.config.grants
+    file, offered, granted = spec.config.rules.file, spec.config.rules.offered, "type" in spec.config.grants
     # Many tasks are about the same, and only the fewest and the most are told.
-    topics = {topic_of(task.goal, task.type if granted else None) for task in plan.selection.tasks}
+    topics = {topic_of(task.goal, task.type if granted else None) for task in spec.selection.tasks}
     first = [offered.about(each).next() for each in topics]
     numbers, costs = map(len, first), (sum(tokens(rule.statement) for rule in chosen) for chosen in first)
     return [
@@ -79,29 +79,29 @@ def _spread(numbers: Iterable[int]) -> str:
     return f"{ends[0]:,}" if ends[0] == ends[-1] else f"{ends[0]:,} to {ends[-1]:,}"
 
 
-def check_budget(budget: Budget, plan: RunSpec) -> None:
+def check_budget(budget: Budget, spec: RunSpec) -> None:
     """Raises ``ConfigurationError`` for a budget of money where no price is known."""
-    if budget.money is not None and plan.setup.model is not None and plan.setup.prices is None:
-        name = plan.config.model or ""
+    if budget.money is not None and spec.setup.model is not None and spec.setup.prices is None:
+        name = spec.config.model or ""
         raise ConfigurationError(
             f"--budget money: no price of {shown(name)} is known; write [prices.{_quoted(name)}] with input and output, each "
             "per million tokens, into housequest.toml, or give a budget of calls or tokens."
         )
 
 
-def play_round(round: Round, purse: BudgetTracker, told: Callable[[ProgressLine], None] | None = None) -> None:
-    """Play a run to its end. Interrupted, or stopped by ``purse`` or its model, it says so and raises ``typer.Exit(130)``."""
-    plan, settings = round.plan, round.settings
+def play_round(round: Round, tracker: BudgetTracker, told: Callable[[ProgressLine], None] | None = None) -> None:
+    """Play a run to its end. Interrupted, or stopped by ``tracker`` or its model, it says so and raises ``typer.Exit(130)``."""
+    spec, settings = round.spec, round.settings
     line = ProgressLine(round.opening)
-    sitting = RunOptions(
+    options = RunOptions(
         workers=settings.workers,
         retry_errors=round.retry_errors,
         watcher=line,
         beat=line.beat,
         say=line.say,
     )
-    total = len(plan.selection.tasks)
-    carry_out(run_batch(plan, round.folder, sitting, purse), line, lambda: f"{line.done} of {total} finished")
+    total = len(spec.selection.tasks)
+    carry_out(run_batch(spec, round.folder, options, tracker), line, lambda: f"{line.done} of {total} finished")
     if told is not None:
         told(line)
 
@@ -109,7 +109,7 @@ def play_round(round: Round, purse: BudgetTracker, told: Callable[[ProgressLine]
 def carry_out(work: Coroutine[Any, Any, T], line: ProgressLine, standing: Callable[[], str]) -> T:
     """What ``work``, which ``line`` tells of, comes to.
 
-    Interrupted, or stopped by its purse or its model, it says so with how it is ``standing``, and raises ``typer.Exit(130)``.
+    Interrupted, or stopped by its tracker or its model, it says so with how it is ``standing``, and raises ``typer.Exit(130)``.
     """
     try:
         return asyncio.run(_until_interrupted(work))

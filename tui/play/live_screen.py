@@ -23,7 +23,7 @@ from tui.widgets.keybar import KeyBar
 from worlds.errors import HousequestError
 
 if TYPE_CHECKING:
-    from agent.evaluation.analysis.par import Par
+    from agent.evaluation.analysis.paths import PathLengths
 
 LAST = ("app.command_palette", "home")
 """The actions whose keys are always shown, at the end."""
@@ -62,7 +62,7 @@ class LiveScreen(AppScreen):
     def __init__(self, game: GameConfig, *, hints: bool) -> None:
         super().__init__()
         self._game = game
-        self.par: Par | None = None
+        self.par: PathLengths | None = None
         self._measured = False
         self._note = ""
         self._typing = False
@@ -144,12 +144,12 @@ class LiveScreen(AppScreen):
             self.run_worker(self._measure(), group=_MEASURING)
 
     async def _measure(self) -> None:
-        from agent.evaluation.analysis.par import Par, par_of
+        from agent.evaluation.analysis.paths import PathLengths, path_lengths
 
         try:
-            self.par = await self.in_thread(partial(par_of, self._game.world, self._game.task))
+            self.par = await self.in_thread(partial(path_lengths, self._game.world, self._game.task))
         except HousequestError:  # the game itself has reported what is wrong with the task
-            self.par = Par()
+            self.par = PathLengths()
         self.show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

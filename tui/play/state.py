@@ -44,9 +44,9 @@ class LiveGame:
         self._events.append(update)
         if not isinstance(update.body, Ended):
             return False
-        from agent.evaluation.analysis.failures import why
+        from agent.evaluation.analysis.failures import failure_of
 
-        self.failure = why(self._events)
+        self.failure = failure_of(self._events)
         return True
 
 

@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from agent.episodes.events import Ended
 from agent.evaluation.analysis.failures import Failure
-from agent.evaluation.analysis.paths import Par
+from agent.evaluation.analysis.paths import PathLengths
 from tui.episode.ending import par_bars
 from tui.text import plural
 from tui.theme import role_style
@@ -54,9 +54,9 @@ class RaceEnding(Widget):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._results: tuple[RaceResult, RaceResult] | None = None
-        self._par: Par | None = None
+        self._par: PathLengths | None = None
 
-    def show(self, you: RaceResult, rival: RaceResult, par: Par | None) -> None:
+    def show(self, you: RaceResult, rival: RaceResult, par: PathLengths | None) -> None:
         """Compare both; ``par`` None: it is being measured."""
         if (you, rival, par) == (*(self._results or (None, None)), self._par) and self.display:
             return

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent.episodes.events import CallTiming, Event, Intervened, ModelCall, Started, Stepped, TurnSpent, branch
 from agent.episodes.record import read_clocks, read_episode
-from agent.evaluation.analysis.failures import Failure, why
+from agent.evaluation.analysis.failures import Failure, failure_of
 from tui.episode.state import ViewState, replayed
 from worlds.errors import ConfigurationError
 
@@ -122,7 +122,7 @@ def _branches(events: Sequence[Event]) -> tuple[ReplayBranch, ...]:
 
 
 def _branch(path: Sequence[Event]) -> ReplayBranch:
-    stops, failure = _stops(path), why(path)
+    stops, failure = _stops(path), failure_of(path)
     if failure is None:
         return ReplayBranch(stops, None)
     return ReplayBranch(tuple(replace(stop, lost=place == failure.turn) for place, stop in enumerate(stops)), failure)

@@ -7,7 +7,7 @@ from textual.content import Content
 
 from agent.episodes import events
 from agent.evaluation.analysis.failures import Failure
-from agent.evaluation.analysis.paths import Par
+from agent.evaluation.analysis.paths import PathLengths
 from tests.tui.episode.pane import Alone, after, started, step, text
 from tui.episode.ending import Ending
 from tui.episode.state import ViewState
@@ -26,7 +26,7 @@ def ended(outcome: events.Outcome, turns: int = 9, **more: object) -> events.End
 
 
 async def read(
-    state: ViewState, par: Par | None = None, failure: Failure | None = None, *, size: tuple[int, int] = (80, 10)
+    state: ViewState, par: PathLengths | None = None, failure: Failure | None = None, *, size: tuple[int, int] = (80, 10)
 ) -> str:
     card = Ending()
     async with Alone(card).run_test(size=size) as pilot:
@@ -41,7 +41,7 @@ async def test_nothing_is_seen_while_a_game_goes_on() -> None:
 
 
 async def test_a_won_game_stands_beside_what_could_be_done() -> None:
-    lines = (await read(after(started(), LOOK, ended("won")), Par(7, 6))).splitlines()
+    lines = (await read(after(started(), LOOK, ended("won")), PathLengths(7, 6))).splitlines()
     assert lines[0].strip() == "Won in 9 turns."
     assert [line.split()[-1] for line in lines[1:4]] == ["9", "7", "6"]
     assert [line.count("━") for line in lines[1:4]] == [27, 21, 18]
@@ -51,7 +51,7 @@ async def test_a_won_game_stands_beside_what_could_be_done() -> None:
 @pytest.mark.parametrize(("players", "named"), [(("person",), "you"), (("agent", "person"), "expert and you")])
 async def test_who_played_is_named(players: tuple[events.Player, ...], named: str) -> None:
     story = [LOOK.model_copy(update={"turn": turn, "by": player}) for turn, player in enumerate(players, 1)]
-    lines = (await read(after(started(), *story, ended("won")), Par(7, 6))).splitlines()
+    lines = (await read(after(started(), *story, ended("won")), PathLengths(7, 6))).splitlines()
     assert lines[1].partition("━")[0].strip() == named
 
 
@@ -59,12 +59,12 @@ async def test_who_played_is_named(players: tuple[events.Player, ...], named: st
     ("turns", "words"), [(6, "Nobody could have been quicker."), (7, ""), (8, ""), (5, "Nobody could have been quicker.")]
 )
 async def test_who_is_as_quick_as_can_be_is_told_so(turns: int, words: str) -> None:
-    first = (await read(after(started(agent="human"), ended("won", turns)), Par(7, 6))).splitlines()[0]
+    first = (await read(after(started(agent="human"), ended("won", turns)), PathLengths(7, 6))).splitlines()[0]
     assert first.strip() == f"Won in {turns} turns. {words}".strip()
 
 
 async def test_who_beats_the_expert_is_told_so() -> None:
-    assert "That beats the expert." in await read(after(started(), ended("won", 7)), Par(8, 6))
+    assert "That beats the expert." in await read(after(started(), ended("won", 7)), PathLengths(8, 6))
 
 
 async def test_what_arrives_later_fills_its_place() -> None:
@@ -74,7 +74,7 @@ async def test_what_arrives_later_fills_its_place() -> None:
         await pilot.pause()
         before = text(card).splitlines()
         assert [line.strip() for line in before[2:4]] == ["the expert    …", "the shortest  …"]
-        card.show(state, Par(None, 6))
+        card.show(state, PathLengths(None, 6))
         await pilot.pause()
         now = text(card).splitlines()
         assert before[:2] == now[:2]
@@ -83,14 +83,14 @@ async def test_what_arrives_later_fills_its_place() -> None:
 
 
 async def test_where_nothing_could_be_measured_the_expert_is_not_blamed() -> None:
-    shown = await read(after(started(), ended("won")), Par())
+    shown = await read(after(started(), ended("won")), PathLengths())
     assert shown.count("not known") == 2
     assert "does not win" not in shown
 
 
 async def test_a_lost_game_says_what_was_missed_and_when() -> None:
     stepped = LOOK.model_copy(update={"met": 1, "conditions": 3})
-    shown = await read(after(started(), stepped, ended("lost", 50, refused=2, assisted=True)), Par(7, 6), COLD)
+    shown = await read(after(started(), stepped, ended("lost", 50, refused=2, assisted=True)), PathLengths(7, 6), COLD)
     lines = [line.strip() for line in shown.splitlines()]
     assert lines[0] == "Lost after 50 turns: forgot to heat it, turn 12."
     assert " ".join(lines[1:3]) == COLD.words
@@ -102,12 +102,12 @@ async def test_a_lost_game_says_what_was_missed_and_when() -> None:
     ("par", "words"),
     [
         (None, "It can be done in …"),
-        (Par(), "In how many turns it can be done is not known."),
-        (Par(None, 1), "It can be done in 1 turn; the expert does not manage it."),
-        (Par(7), "It can be done: the expert takes 7 turns."),
+        (PathLengths(), "In how many turns it can be done is not known."),
+        (PathLengths(None, 1), "It can be done in 1 turn; the expert does not manage it."),
+        (PathLengths(7), "It can be done: the expert takes 7 turns."),
     ],
 )
-async def test_what_is_not_known_is_said_so(par: Par | None, words: str) -> None:
+async def test_what_is_not_known_is_said_so(par: PathLengths | None, words: str) -> None:
     assert words in await read(after(started(), ended("lost")), par, COLD)
 
 
@@ -119,10 +119,10 @@ async def test_what_was_broken_off_says_so(outcome: events.Outcome, word: str) -
 async def test_hostile_words_stay_on_the_card() -> None:
     evil = Failure("gave_up", 3, "\x1b[2J[bold]鸡蛋[/bold]\n" * 80)
     for size in ((80, 10), (20, 10), (8, 10)):
-        shown = await read(after(started(agent="[red]x\x07"), ended("lost")), Par(7, 6), evil, size=size)
+        shown = await read(after(started(agent="[red]x\x07"), ended("lost")), PathLengths(7, 6), evil, size=size)
         assert "\x1b" not in shown
         assert len(shown.splitlines()) <= 5
-    assert "[bold]" in await read(after(started(), ended("lost")), Par(7, 6), evil)
+    assert "[bold]" in await read(after(started(), ended("lost")), PathLengths(7, 6), evil)
 
 
 def test_bars_share_a_scale_and_keep_to_their_width() -> None:
@@ -165,7 +165,7 @@ async def test_a_race_is_compared(
         card.show(you, rival, None)
         await pilot.pause()
         before = text(card).splitlines()
-        card.show(you, rival, Par(7, 6))
+        card.show(you, rival, PathLengths(7, 6))
         await pilot.pause()
         now = text(card).splitlines()
         assert before[0].strip() == words
