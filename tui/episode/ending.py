@@ -7,7 +7,7 @@ from textual.widget import Widget
 
 from agent.episodes.events import Ended, Outcome
 from agent.evaluation.analysis.failures import Failure
-from agent.evaluation.analysis.par import Par
+from agent.evaluation.analysis.paths import PathLengths
 from tui.episode.state import EpisodeMoment, ViewState
 from tui.text import plural
 from tui.widgets.bars import Bar, bars
@@ -50,10 +50,10 @@ class Ending(Widget):
         super().__init__(id=id, classes=classes)
         self._moment = EpisodeMoment()
         self._assisted = False
-        self._par: Par | None = None
+        self._par: PathLengths | None = None
         self._failure: Failure | None = None
 
-    def show(self, state: ViewState, par: Par | None = None, failure: Failure | None = None, keys: str = "") -> None:
+    def show(self, state: ViewState, par: PathLengths | None = None, failure: Failure | None = None, keys: str = "") -> None:
         """Show how the game in ``state`` ended; nothing while it goes on.
 
         ``par`` None: it is being measured. ``failure`` is why it was not won. ``keys`` says what the next keys do.
@@ -125,11 +125,11 @@ class Ending(Widget):
         return Content.styled(" · ".join(parts), "$quiet")
 
 
-def par_bars(par: Par | None) -> tuple[Bar, Bar]:
+def par_bars(par: PathLengths | None) -> tuple[Bar, Bar]:
     """The turns of the expert and of the shortest way, as bars; both have their places while they are measured."""
     if par is None:
         return Bar("the expert", None, note=_PENDING), Bar("the shortest", None, note=_PENDING)
-    if par == Par():
+    if par == PathLengths():
         return Bar("the expert", None, note=_UNKNOWN), Bar("the shortest", None, note=_UNKNOWN)
     return (
         Bar("the expert", par.expert, note="does not win this one" if par.expert is None else ""),
@@ -137,7 +137,7 @@ def par_bars(par: Par | None) -> tuple[Bar, Bar]:
     )
 
 
-def _par_words(par: Par | None) -> str:
+def _par_words(par: PathLengths | None) -> str:
     if par is None:
         return f"It can be done in {_PENDING}"
     if par.expert is None and par.shortest is None:
