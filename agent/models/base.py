@@ -172,6 +172,10 @@ class Model(Protocol):
         """log p of each continuation (nats) as the next assistant message, tokenised after the rendered prompt."""
         raise Unsupported(f"{self.name} does not score given texts; use an agent that only needs replies.")
 
+    async def runtime(self) -> str:
+        """What runs it on this machine, with its version; "" for a model elsewhere."""
+        return ""
+
     async def aclose(self) -> None:
         """Close connections; the model is not used again."""
         return
@@ -193,6 +197,9 @@ class ModelWrapper(Model):
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         return await self.model.score(messages, continuations)
+
+    async def runtime(self) -> str:
+        return await self.model.runtime()
 
     async def aclose(self) -> None:
         await self.model.aclose()

@@ -1,16 +1,17 @@
-"""What a model can do, each ability proved by a real call."""
+"""Whether a model keeps its contract (`agent.models.base`), and what it can do; both found out by real calls."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request
-from agent.models.llama.model import LlamaModel
 from agent.models.openai.probes import spelt_of
-from worlds.errors import HousequestError
+from worlds.errors import HousequestError, Unsupported
 
 _CHAT = "Say hello in one word."
 _BRIEF = (
@@ -27,31 +28,49 @@ _SCHEMA = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CapabilityCheck:
-    """One ability: whether it was seen to work, and what was seen."""
+_AT_ONCE = 4
+_ENDED = 10.0
+"""Seconds after which a cancelled call counts as running on."""
 
-    ability: str
+_SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+_SHORTEST_SECRET = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Whether the model has an ability, or meets a demand of the contract, and what was seen."""
+
+    what: str
     works: bool
     seen: str
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
-    """A model's plain reply, and what it was found to do besides; ``runtime`` is what ran it on this machine, and on what."""
+class ModelReport:
+    """A model's plain reply, the abilities that were tried, and the demands that every model must meet.
+
+    ``runtime`` is what ran it on this machine; "" for a model elsewhere.
+    """
 
     reply: Completion
-    findings: tuple[CapabilityCheck, ...]
+    abilities: tuple[Finding, ...]
+    demands: tuple[Finding, ...]
     runtime: str = ""
 
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The demands that are not met, in words."""
+        return tuple(f"{one.what}: {one.seen}" for one in self.demands if not one.works)
 
-async def prove(model: Model) -> Proof:
-    """Ask ``model`` for a reply, and for all that it offers. Raises what the plain call raises."""
+
+async def check_model(model: Model) -> ModelReport:
+    """Try all that ``model`` offers and all that the contract demands, by some 15 calls. Raises what the first raises."""
     messages = [Message("user", _BRIEF if model.brief else _CHAT)]
-    reply = await model.complete(Request(messages, max_tokens=64))
-    again = await model.complete(Request(messages, max_tokens=64))
+    plain = Request(messages, max_tokens=64)
+    reply = await model.complete(plain)
+    again = await model.complete(plain)
     offered = await model.capabilities()
-    findings = [
+    abilities = (
         _usage(reply),
         _cache(again),
         await _tried("log-probabilities", offered.log_probabilities, lambda: _log_probabilities(model, messages)),
@@ -60,43 +79,131 @@ async def prove(model: Model) -> Proof:
         await _tried("bias on words", offered.bias, lambda: _bias(model, messages)),
         await _tried("exact scores of texts", offered.scoring, lambda: _scores(model, messages)),
         _sameness(offered, reply, again),
-    ]
-    return Proof(reply, tuple(findings), await _runtime(model))
+    )
+    promised = reply.text if offered.deterministic else None
+    demands = (
+        _named(model),
+        _complete(reply),
+        Finding("equal calls have equal replies where the model says so", promised in {None, again.text}, "two were compared"),
+        await _met("a stop text ends the reply before it", _stops(model, plain, reply)),
+        await _met("many calls may run at once", _at_once(model, plain, promised)),
+        await _met("cancelling a call ends it, and the model goes on", _cancels(model, plain)),
+        *[await _denied(what, model, request, offered) for what, request in _extras(messages).items()],
+        await _met("score raises Unsupported where scoring is denied", _scoring_denied(model, messages, offered)),
+    )
+    return ModelReport(reply, abilities, demands, await model.runtime())
 
 
-async def _runtime(model: Model) -> str:
-    if not isinstance(model, LlamaModel):
-        return ""
-    ready = await model.ready()
-    return f"{ready.runtime} {ready.version}, {ready.device}"
-
-
-async def _tried(ability: str, offered: bool, trial: Callable[[], Awaitable[tuple[bool, str]]]) -> CapabilityCheck:
-    if not offered:
-        return CapabilityCheck(ability, False, "not offered")
+async def _met(what: str, trial: Awaitable[str]) -> Finding:
+    """The demand ``what``; ``trial`` says what is wrong, or nothing."""
     try:
-        return CapabilityCheck(ability, *await trial())
+        wrong = await trial
     except HousequestError as error:
-        return CapabilityCheck(ability, False, f"offered, but: {error}")
+        wrong = f"it failed: {error}"
+    except Exception as error:  # noqa: BLE001 (what is wrong with somebody's model is what is asked)
+        wrong = f"it raised {type(error).__name__} ({error}); raise ModelError when the model fails"
+    return Finding(what, not wrong, wrong or "yes")
 
 
-def _usage(reply: Completion) -> CapabilityCheck:
+def _named(model: Model) -> Finding:
+    secrets = [
+        value
+        for key, value in os.environ.items()
+        if any(word in key.upper() for word in _SECRETS) and len(value) >= _SHORTEST_SECRET
+    ]
+    told = any(secret in text for secret in secrets for text in (model.name, repr(model)))
+    wrong = "it holds a key of the environment" if told else "" if model.name.isprintable() and model.name else "it is no text"
+    return Finding("the name is printable text without a secret", not wrong, wrong or model.name)
+
+
+def _complete(reply: Completion) -> Finding:
+    counts = (reply.usage.prompt, reply.usage.completion)
+    good = bool(reply.finish) and all(type(count) is int and count >= 0 for count in counts if count is not None)
+    return Finding("a reply says why it ended, and counts tokens or says None", good, f"{reply.finish}, {reply.usage}")
+
+
+async def _stops(model: Model, plain: Request, reply: Completion) -> str:
+    word = next((word for word in reply.text.split()[1:] if word.isascii()), "")
+    text = (await model.complete(Request(plain.messages, stop=(word,), max_tokens=plain.max_tokens))).text if word else ""
+    return f"{word!r} stands in {text!r}" if word and word in text else ""
+
+
+async def _at_once(model: Model, plain: Request, promised: str | None) -> str:
+    replies = await asyncio.gather(*(model.complete(plain) for _ in range(_AT_ONCE)))
+    alike = promised is None or all(reply.text == promised for reply in replies)
+    return "" if alike else "their replies differ from that of a call alone, in a model that says it is deterministic"
+
+
+async def _cancels(model: Model, plain: Request) -> str:
+    call = asyncio.ensure_future(model.complete(plain))
+    await asyncio.sleep(0)
+    call.cancel()
+    await asyncio.wait([call], timeout=_ENDED)
+    if not call.done():
+        return f"the call ran on for {_ENDED:g} seconds"
+    if not call.cancelled() and call.exception() is not None:
+        return f"the call raised {call.exception()!r} in place of CancelledError"
+    await model.complete(plain)
+    return ""
+
+
+def _extras(messages: list[Message]) -> dict[str, Request]:
+    """For each capability that ``Request`` may need, a request that needs it."""
+    return {
+        "log_probabilities": Request(messages, top_logprobs=1, max_tokens=1),
+        "choices": Request(messages, choices=_CHOICES),
+        "schema": Request(messages, schema=_SCHEMA),
+        "bias": Request(messages, bias={"a": 1.0}, max_tokens=1),
+    }
+
+
+async def _denied(what: str, model: Model, request: Request, offered: Capabilities) -> Finding:
+    async def trial() -> str:
+        if getattr(offered, what):
+            return ""
+        try:
+            await model.complete(request)
+        except Unsupported:
+            return ""
+        return "it replied as if nothing had been asked"
+
+    return await _met(f"complete raises Unsupported where {what} are denied".replace("schema are", "schema is"), trial())
+
+
+async def _scoring_denied(model: Model, messages: list[Message], offered: Capabilities) -> str:
+    if offered.scoring:
+        return ""
+    try:
+        await model.score(messages, _CHOICES)
+    except Unsupported:
+        return ""
+    return "it scored"
+
+
+async def _tried(ability: str, offered: bool, trial: Callable[[], Awaitable[tuple[bool, str]]]) -> Finding:
+    if not offered:
+        return Finding(ability, False, "not offered")
+    try:
+        return Finding(ability, *await trial())
+    except HousequestError as error:
+        return Finding(ability, False, f"offered, but: {error}")
+
+
+def _usage(reply: Completion) -> Finding:
     counted = None not in {reply.usage.prompt, reply.usage.completion}
-    return CapabilityCheck("tokens counted", counted, "read and written" if counted else "not told")
+    return Finding("tokens counted", counted, "read and written" if counted else "not told")
 
 
-def _cache(again: Completion) -> CapabilityCheck:
+def _cache(again: Completion) -> Finding:
     cached = again.timing.cached
     seen = "not told" if cached is None else f"{cached} of {again.usage.prompt} tokens of the same prompt were not read again"
-    return CapabilityCheck("prefix cache", bool(cached), seen)
+    return Finding("prefix cache", bool(cached), seen)
 
 
-def _sameness(offered: Capabilities, reply: Completion, again: Completion) -> CapabilityCheck:
+def _sameness(offered: Capabilities, reply: Completion, again: Completion) -> Finding:
     alike = reply.text == again.text
     seen = "two equal calls had equal replies" if alike else "two equal calls had different replies"
-    return CapabilityCheck(
-        "deterministic", offered.deterministic and alike, seen if offered.deterministic else f"not promised; {seen}"
-    )
+    return Finding("deterministic", offered.deterministic and alike, seen if offered.deterministic else f"not promised; {seen}")
 
 
 async def _log_probabilities(model: Model, messages: list[Message]) -> tuple[bool, str]:

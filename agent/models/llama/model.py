@@ -81,6 +81,10 @@ class LlamaModel(Model):
         except (Refused, Died) as error:
             raise self._error(error) from None
 
+    async def runtime(self) -> str:
+        ready = await self.ready()
+        return f"{ready.runtime} {ready.version}, {ready.device}"
+
     async def complete(self, request: Request) -> Completion:
         request.check(self.name, await self.capabilities())
         asked = Asked(

@@ -19,7 +19,7 @@ from agent.config import configure
 from agent.evaluation.runs.batch import RunOptions, run_batch
 from agent.evaluation.runs.spec import make_run_spec
 from agent.models.base import Message, Request
-from agent.models.checking import prove
+from agent.models.checking import check_model
 from agent.models.llama.model import LIVES, LlamaModel
 from agent.models.llama.options import installed, read_name
 from agent.models.llama.protocol import Asked, Load
@@ -88,9 +88,10 @@ def test_a_reply_with_all_that_can_be_asked_of_it(tiny: Path, runtime: str) -> N
 
 
 def test_what_runs_it_is_shown(tiny: Path, runtime: str) -> None:
-    proof = use(tiny, f"runtime={runtime}&{EXACT}", prove)
+    proof = use(tiny, f"runtime={runtime}&{EXACT}", check_model)
     assert re.fullmatch(rf"{runtime} \d\S+, .+", proof.runtime)
-    assert ("exact scores of texts" in {one.ability for one in proof.findings if one.works}) == (runtime != "xllamacpp")
+    assert proof.broken == ()
+    assert ("exact scores of texts" in {one.what for one in proof.abilities if one.works}) == (runtime != "xllamacpp")
 
 
 def test_what_prompts_begin_with_alike_is_evaluated_once(tiny: Path, runtime: str) -> None:

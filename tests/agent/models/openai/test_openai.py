@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from agent.models.base import Completion, Message, Model, Request, Usage
 from agent.models.openai.keys import KeyRing
 from agent.models.openai.model import LONGEST_MESSAGE
-from agent.models.registry import make_model
+from agent.models.registry import make_model, portable_name
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Server
 from worlds.errors import ModelError, Unsupported
@@ -98,6 +98,37 @@ def test_an_unreasonable_wait_and_a_spent_quota_end_it_at_once(server: Server) -
     server.behave(backend.status(429, {"error": {"message": "You have no money", "code": "insufficient_quota"}}))
     assert "Check the account's quota" in refusal(server)
     assert len(server.requests) == 2
+
+
+def thinking(server: Server, options: str) -> Model:
+    return make_model(server.model().replace("tester", f"tester?{options}"), keys=KeyRing(), timeout=5.0, wait=0.001)
+
+
+def test_a_model_that_thinks_is_given_its_effort_and_room_for_its_thoughts(server: Server) -> None:
+    model = thinking(server, "reasoning_effort=low&max_completion_tokens=4096")
+    assert portable_name(model.name) == "openai:tester?reasoning_effort=low&max_completion_tokens=4096"
+    server.behave(backend.status(400, {"error": {"message": "Unsupported: 'max_tokens'. Use 'max_completion_tokens'."}}))
+
+    async def run() -> None:
+        await model.complete(Request(PROMPT, max_tokens=512))
+        await model.complete(Request(PROMPT, max_tokens=9_999))
+        await model.capabilities()
+        await model.aclose()
+
+    asyncio.run(run())
+    sent = [request.body for request in (*server.requests, *server.probes)]
+    assert {body["reasoning_effort"] for body in sent} == {"low"}
+    assert sent[0]["max_tokens"] == sent[1]["max_completion_tokens"] == 4096
+    assert sent[2]["max_completion_tokens"] == 9_999
+    assert all(body["max_completion_tokens"] in {1, 4096} for body in sent[3:])
+
+
+def test_an_effort_that_is_refused_is_not_left_out_in_silence(server: Server) -> None:
+    told = {"error": {"message": "Unsupported parameter: 'reasoning_effort'", "param": "reasoning_effort"}}
+    server.behave(otherwise=backend.status(400, told))
+    with pytest.raises(ModelError, match=r"without \?reasoning_effort, or with another value"):
+        asyncio.run(ask(thinking(server, "reasoning_effort=low")))
+    assert len(server.requests) == 1
 
 
 def test_a_server_that_is_not_there_is_named_at_once() -> None:

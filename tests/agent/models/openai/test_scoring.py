@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from agent.evaluation.runs.budget import Budget, BudgetTracker, RunHalted
 from agent.evaluation.runs.metered import MeteredModel
 from agent.models.base import Message, ReadToken, Scores, Usage
-from agent.models.checking import prove
+from agent.models.checking import check_model
 from agent.models.openai.model import OpenAIModel
 from agent.models.openai.probes import gained, read_tokens
 from agent.models.registry import make_model
@@ -134,10 +134,10 @@ def test_each_text_is_a_request_that_is_counted(server: Server) -> None:
 def test_what_it_offers_is_proved(server: Server) -> None:
     async def run() -> None:
         asked = model(server)
-        proof = await prove(asked)
+        proof = await check_model(asked)
         await asked.aclose()
         assert len(server.probes) == 6
-        (finding,) = (finding for finding in proof.findings if finding.ability == "exact scores of texts")
+        (finding,) = (finding for finding in proof.abilities if finding.what == "exact scores of texts")
         assert finding.works
         assert "'ready' -8.00" in finding.seen
 
