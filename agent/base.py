@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,7 +15,7 @@ Memory = Any
 """What an agent remembers: immutable plain data of its own, kept with every step so that an episode can be rewound."""
 
 AgentEvent = Thought | Planned | Progressed | Judged | RulesShown | ModelCall | ParseFailed
-"""What an agent may tell while it decides."""
+"""What an agent may emit while it decides."""
 
 
 class Emitter(Protocol):
@@ -81,14 +82,14 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Stop the episode here, neither won nor lost: whoever played it went away."""
+    """Stop the episode here, neither won nor lost: the player went away."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Execute nothing: what was decided on cannot be done, for this reason; the turn is spent."""
+    """Execute nothing: what the agent decided on cannot be done, for this reason; the turn is spent."""
 
     reason: str
 
@@ -96,9 +97,13 @@ class Idle:
 Decision = Act | ParseFailure | Idle | GiveUp | Leave
 
 
+AskPerson = Callable[[Turn], Awaitable[str | None]]
+"""Asks a person for a command; None means that they leave."""
+
+
 @runtime_checkable
 class RequiresCapabilities(Protocol):
-    """An agent that needs of its model more than a chat."""
+    """An agent that may need more of its model than a chat."""
 
     async def check(self) -> None:
         """Raise ``Unsupported`` where the model cannot do what the agent needs; before anything is played."""

@@ -16,8 +16,7 @@ from knowledge.rules import Kind
 from worlds.base import Env, Task, World
 
 if TYPE_CHECKING:
-    from agent.agents.human import Question
-    from agent.base import Agent
+    from agent.base import Agent, AskPerson
     from agent.models.base import Model
     from knowledge.choosing import RuleBudget
     from knowledge.rulebook import Rulebook
@@ -108,7 +107,7 @@ class Setup:
 
         return make_model(self.model, timeout=self.timeout)
 
-    def make_agent(self, model: Model | None, question: Question | None = None) -> Agent:
+    def make_agent(self, model: Model | None, question: AskPerson | None = None) -> Agent:
         """Make the agent; ``question`` asks a person. Raises ``ConfigurationError``."""
         from agent.agents.registry import make_agent
 

@@ -14,13 +14,16 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from itertools import product
+from typing import get_args
 
-from agent.agents.examples import MADE_UP, STRATEGIES, Chooser, make_chooser
-from agent.agents.llm_planner.role import WORDINGS, Wording, wording_named
+from agent.agents.examples import MADE_UP, ExampleSelector, make_example_selector
+from agent.agents.llm_planner import LlmPlannerSettings, Wording
+from agent.agents.spec import Strategy
 from agent.evaluation.runs.leave_one_out import Arm, Score, leave_one_out
 from agent.models.registry import make_model
 from agent.roles.base import Sampling
 from worlds.errors import HousequestError
+from worlds.options import read_options
 from worlds.registry import make_world
 
 
@@ -43,19 +46,13 @@ async def scored(given: argparse.Namespace) -> tuple[Score, ...]:
     """Score every arm that the arguments name."""
     world = make_world("alfworld", goals=given.goals)
 
-    def chooser(choose: str, shots: int) -> Chooser:
-        return make_chooser(
-            world,
-            examples=given.examples,
-            choose=choose,
-            shots=shots,
-            embedder=given.embedder,
-            seed=given.seed,
-            pool=given.pool,
-        )
+    def selector(choose: str, shots: int) -> ExampleSelector:
+        named = {"examples": given.examples, "choose": choose, "shots": shots, "embedder": given.embedder, "pool": given.pool}
+        settings = read_options(LlmPlannerSettings, named, owner="The planner", word="setting")
+        return make_example_selector(world, settings, given.seed)
 
-    examples = chooser("random", 1).store[: given.limit]
-    wordings: list[Wording] = [wording_named(name) for name in given.wording.split(",")]
+    examples = selector("random", 1).store[: given.limit]
+    wordings = [wording for wording in get_args(Wording) if wording in given.wording.split(",")]
     arms = [
         Arm(choose, int(shots), wording)
         for choose, shots, wording in product(given.choose.split(","), given.shots.split(","), wordings)
@@ -64,7 +61,7 @@ async def scored(given: argparse.Namespace) -> tuple[Score, ...]:
     sampling = Sampling(max_tokens=given.max_tokens, seed=given.seed)
     try:
         return await leave_one_out(
-            model, examples, arms, lambda arm: chooser(arm.choose, arm.shots), sampling, workers=given.workers
+            model, examples, arms, lambda arm: selector(arm.choose, arm.shots), sampling, workers=given.workers
         )
     finally:
         await model.aclose()
@@ -79,8 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--pool", type=int, default=100, help="examples, stratified by task type (default %(default)s)")
     parser.add_argument("--limit", type=int, help="plan for so many of them only")
     parser.add_argument("--shots", default="1,3,5,9", help="examples in a prompt (default %(default)s)")
-    parser.add_argument("--choose", default="bm25,random", help=f"of {', '.join(STRATEGIES)} (default %(default)s)")
-    parser.add_argument("--wording", default="pairs", help=f"of {', '.join(WORDINGS)} (default %(default)s)")
+    parser.add_argument("--choose", default="bm25,random", help=f"of {', '.join(get_args(Strategy))} (default %(default)s)")
+    parser.add_argument("--wording", default="pairs", help=f"of {', '.join(get_args(Wording))} (default %(default)s)")
     parser.add_argument("--embedder", default="", help="an embedding model, for --choose embeddings")
     parser.add_argument("--max-tokens", type=int, default=512)
     parser.add_argument("--workers", type=int, default=4)

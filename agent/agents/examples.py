@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Protocol
 
+from agent.agents.spec import Strategy
 from agent.episodes.events import Started, Stepped, branch
 from agent.episodes.moments import records
 from agent.episodes.record import read_episode
@@ -23,42 +23,51 @@ from knowledge.examples import EACH, Example, from_world, load_examples, of_traj
 from knowledge.selection import at_random, best, cosines, nearest, of_type, stratified
 from worlds.base import Observation, Trajectory, Transition, World
 from worlds.errors import ConfigurationError, KnowledgeError, ModelError, shown
-from worlds.errors import nearest as nearest_word
 from worlds.household.goals import TASK_TYPES
+from worlds.paths import given_path
 
-Strategy = Literal["random", "task-type", "stratified", "bm25", "embeddings"]
-STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 MADE_UP, TRAIN = "made-up", "train"
 LEARNT_FROM = frozenset({"train", "generated", "example"})
 """Splits whose recorded episodes may be shown: never one that is played to be measured."""
 
-MOST_SHOTS = 50
+
+class ExampleSource(Protocol):
+    """The settings of an agent that shows examples; one with a ``pool`` chooses among so many, stratified by task type."""
+
+    @property
+    def examples(self) -> str: ...
+    @property
+    def choose(self) -> Strategy: ...
+    @property
+    def shots(self) -> int: ...
+    @property
+    def embedder(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleOptions:
-    """How examples are chosen: ``shots`` of them, by ``strategy``; ``seed`` is for what is drawn."""
-
-    strategy: Strategy = "bm25"
-    shots: int = 3
-    seed: int = 0
-
-
-class Chooser:
+class ExampleSelector:
     """Chooses examples from a store; the same task, store and seed give the same ones.
 
     With an ``embedder`` a first choice costs a call for the store, and each a call for the task's goal; they are no turns and
     not counted among the model's calls. Raises ``ConfigurationError`` where the strategy needs an embedder and has none.
     """
 
-    def __init__(self, store: Sequence[Example], choice: ExampleOptions, embedder: Embedder | None = None) -> None:
-        if choice.strategy == "embeddings" and embedder is None:
+    def __init__(
+        self,
+        store: Sequence[Example],
+        strategy: Strategy = "bm25",
+        shots: int = 0,
+        seed: int = 0,
+        embedder: Embedder | None = None,
+    ) -> None:
+        if strategy == "embeddings" and embedder is None:
             raise ConfigurationError(
                 "Examples are chosen by embeddings, and no embedding model is named; give --set embedder=openai:NAME, or "
                 "--set choose=bm25, which needs none."
             )
         self.store = tuple(store)
-        self._choice = choice
+        self._strategy: Strategy = strategy
+        self._shots = shots
+        self._seed = seed
         self._embedder = embedder
         self._vectors: tuple[Vector, ...] = ()
         self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
@@ -69,19 +78,19 @@ class Chooser:
         ``receptacles`` are the kinds of place in its house, by which free wordings are read; ``without`` leaves out the example
         of this origin. Raises ``ModelError`` when an embedding model fails.
         """
-        choice, store = self._choice, tuple(example for example in self.store if example.origin != without)
-        drawn = f"{choice.seed} {goal}"
-        match choice.strategy:
+        shots, store = self._shots, tuple(example for example in self.store if example.origin != without)
+        drawn = f"{self._seed} {goal}"
+        match self._strategy:
             case "random":
-                return at_random(store, choice.shots, drawn)
+                return at_random(store, shots, drawn)
             case "stratified":
-                return stratified(store, choice.shots, drawn)
+                return stratified(store, shots, drawn)
             case "task-type":
-                return of_type(store, type_of(goal, receptacles), choice.shots, drawn)
+                return of_type(store, type_of(goal, receptacles), shots, drawn)
             case "bm25":
-                return nearest(store, goal, choice.shots)
+                return nearest(store, goal, shots)
             case "embeddings":
-                return best(store, await self._likeness(goal, without), choice.shots)
+                return best(store, await self._likeness(goal, without), shots)
 
     async def _likeness(self, goal: str, without: str | None) -> list[float]:
         embedded = await self._embedded()
@@ -103,37 +112,24 @@ class Chooser:
         return self._vectors
 
 
-def make_chooser(
-    world: World,
-    *,
-    examples: str,
-    choose: str,
-    shots: int,
-    embedder: str,
-    seed: int,
-    pool: int | None = None,
-    store: Sequence[Example] | None = None,
-) -> Chooser:
-    """The chooser of these settings; with a ``pool`` over so many examples of the store, stratified by task type.
+def make_example_selector(
+    world: World, settings: ExampleSource, seed: int = 0, *, store: Sequence[Example] | None = None
+) -> ExampleSelector:
+    """The selector of these settings of an agent.
 
-    ``examples`` names the store: ``made-up`` (the one that ships), ``train`` (drawn from that split by ``seed`` and played by
-    the world's expert, which takes seconds), a file that scripts/make_examples.py wrote, or a run's folder, of whose
+    ``settings.examples`` names the store: ``made-up`` (the one that ships), ``train`` (drawn from that split by ``seed`` and
+    played by the world's expert, which takes seconds), a file that scripts/make_examples.py wrote, or a run's folder, of whose
     episodes those are taken that were won in train or in made-up houses. A ``store`` that is given takes its place. Raises
     ``ConfigurationError`` and ``KnowledgeError``.
     """
-    if choose not in STRATEGIES:
-        known = ", ".join(STRATEGIES)
-        raise ConfigurationError(
-            f"Examples are chosen by one of {known}, not {shown(choose)}.{nearest_word(choose, STRATEGIES)}"
-        )
-    if not 0 <= shots <= MOST_SHOTS:
-        raise ConfigurationError(f"From 0 to {MOST_SHOTS} examples can be shown, not {shots}; set shots.")
+    pool: int | None = getattr(settings, "pool", None)
     if store is None:
         each = EACH if pool is None else math.ceil(pool / len(TASK_TYPES))
-        store = () if shots == 0 else _store(world, examples, seed, each)
+        store = () if settings.shots == 0 else _store(world, settings.examples, seed, each)
     if pool is not None:
         store = stratified(store, pool, f"{seed} pool")
-    return Chooser(store, ExampleOptions(choose, shots, seed), make_embedder(embedder) if embedder else None)
+    embedder = make_embedder(settings.embedder) if settings.embedder else None
+    return ExampleSelector(store, settings.choose, settings.shots, seed, embedder)
 
 
 def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]:
@@ -141,8 +137,6 @@ def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]
         return shipped()
     if name == TRAIN:
         return _of_train(world, seed, each)
-    from worlds.paths import given_path
-
     path = given_path(name)
     if path.is_dir():
         return recorded(path)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent.roles.subgoals import Subgoal
-from agent.skills.controller import Controller, Execute, Failed, Pursuit
+from agent.skills.controller import Controller, ControllerState, Execute, Failed
 from agent.skills.naming import resolve
 from agent.skills.skill import Skill, Verb
 from worlds.base import Observation, Transition
@@ -22,14 +22,14 @@ _VERBS: dict[str, Verb] = {"toggle": "use", "slice": "slice", "pick": "pick"}
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class PlanProgress:
     """How far a plan is carried out; immutable plain data.
 
     ``at`` is the present subgoal, ``ahead`` what is left to do of it, None where it was not begun; ``steps`` commands were
     executed since. ``completed`` are the subgoals of the whole episode, of this plan or an earlier one.
     """
 
-    pursuit: Pursuit
+    state: ControllerState
     plan: tuple[Subgoal, ...] = ()
     at: int = 0
     ahead: tuple[Skill, ...] | None = None
@@ -39,7 +39,7 @@ class Course:
     @property
     def belief(self) -> Belief:
         """What is known of the house."""
-        return self.pursuit.belief
+        return self.state.belief
 
     @property
     def subgoal(self) -> Subgoal | None:
@@ -48,67 +48,67 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
-    """``subgoal`` cannot be carried out, or takes too long."""
+class SubgoalFailed:
+    """``subgoal`` cannot be carried out, or took too long."""
 
     subgoal: Subgoal
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class PlanDone:
     """Every subgoal of the plan was carried out or skipped."""
 
 
-class Follower:
-    """Carries plans out through ``controller``. A subgoal that took ``patience`` commands is stuck (0: it may take any)."""
+class PlanFollower:
+    """Carries plans out through ``controller``. A subgoal fails after ``patience`` commands (0: any number)."""
 
     def __init__(self, controller: Controller, patience: int) -> None:
         self._controller = controller
         self._patience = patience
 
-    def begin(self, opening: Observation, goal: str) -> Course:
-        """The course before any plan."""
-        return Course(self._controller.begin(opening, goal))
+    def begin(self, opening: Observation, goal: str) -> PlanProgress:
+        """The progress before any plan."""
+        return PlanProgress(self._controller.begin(opening, goal))
 
-    def told(self, course: Course, transitions: Sequence[Transition]) -> Course:
-        """The course after these commands were executed, whoever chose them."""
+    def observe(self, progress: PlanProgress, transitions: Sequence[Transition]) -> PlanProgress:
+        """The progress after these commands were executed, whoever chose them."""
         return replace(
-            course, pursuit=self._controller.observe(course.pursuit, transitions), steps=course.steps + len(transitions)
+            progress, state=self._controller.observe(progress.state, transitions), steps=progress.steps + len(transitions)
         )
 
-    def take(self, course: Course, plan: Sequence[Subgoal]) -> Course:
+    def take(self, progress: PlanProgress, plan: Sequence[Subgoal]) -> PlanProgress:
         """Follow ``plan`` from its beginning in place of the one before."""
-        return _turned(replace(course, plan=tuple(plan)), 0)
+        return _at(replace(progress, plan=tuple(plan)), 0)
 
-    def skip(self, course: Course) -> Course:
+    def skip(self, progress: PlanProgress) -> PlanProgress:
         """Go on with the next subgoal, whatever came of this one."""
-        return _turned(course, course.at + 1)
+        return _at(progress, progress.at + 1)
 
-    def advance(self, course: Course) -> tuple[Execute | Stuck | Ended, Course]:
-        """What comes next: a command, or that the present subgoal is stuck, or that the plan is at its end.
+    def advance(self, progress: PlanProgress) -> tuple[Execute | SubgoalFailed | PlanDone, PlanProgress]:
+        """What comes next: a command, the failure of the present subgoal, or the end of the plan.
 
-        Subgoals that hold already are passed over. Whoever advances a course that was stuck tries the subgoal anew.
+        Subgoals that hold already are passed over. To advance again after a failure tries the subgoal again.
         """
-        while (subgoal := course.subgoal) is not None:
-            if course.ahead is None:
-                course = self._begun(replace(course, steps=0), skills_of(subgoal))
-            if not course.ahead:
-                course = _turned(_completed(course, subgoal), course.at + 1)
+        while (subgoal := progress.subgoal) is not None:
+            if progress.ahead is None:
+                progress = self._begun(replace(progress, steps=0), skills_of(subgoal))
+            if not progress.ahead:
+                progress = _at(_completed(progress, subgoal), progress.at + 1)
                 continue
-            outcome, pursuit = self._controller.next(course.pursuit)
+            outcome, state = self._controller.next(progress.state)
             if isinstance(outcome, Failed):
-                return Stuck(subgoal, outcome.reason.rstrip(".")), _turned(replace(course, pursuit=pursuit), course.at)
+                return SubgoalFailed(subgoal, outcome.reason.rstrip(".")), _at(replace(progress, state=state), progress.at)
             if isinstance(outcome, Execute):
-                if self._patience and course.steps >= self._patience:
-                    return Stuck(subgoal, f"it is not done after {course.steps} commands"), _turned(course, course.at)
-                return outcome, replace(course, pursuit=pursuit)
-            course = self._begun(replace(course, pursuit=pursuit), course.ahead[1:])
-        return Ended(), course
+                if self._patience and progress.steps >= self._patience:
+                    return SubgoalFailed(subgoal, f"it is not done after {progress.steps} commands"), _at(progress, progress.at)
+                return outcome, replace(progress, state=state)
+            progress = self._begun(replace(progress, state=state), progress.ahead[1:])
+        return PlanDone(), progress
 
-    def _begun(self, course: Course, skills: tuple[Skill, ...]) -> Course:
-        pursuit = self._controller.start(course.pursuit, skills[0]) if skills else course.pursuit
-        return replace(course, pursuit=pursuit, ahead=skills)
+    def _begun(self, progress: PlanProgress, skills: tuple[Skill, ...]) -> PlanProgress:
+        state = self._controller.start(progress.state, skills[0]) if skills else progress.state
+        return replace(progress, state=state, ahead=skills)
 
 
 def skills_of(subgoal: Subgoal) -> tuple[Skill, ...]:
@@ -136,12 +136,12 @@ def was_seen(belief: Belief, said: str) -> bool:
     return resolve(said, seen_kinds(belief), [one.name for one in (*belief.receptacles, *belief.items)]) is not None
 
 
-def _completed(course: Course, subgoal: Subgoal) -> Course:
-    # What was completed last and is so again brought nothing: a planner that is told of it twice learns nothing either.
-    if course.completed[-1:] == (subgoal,):
-        return course
-    return replace(course, completed=(*course.completed, subgoal)[-MOST_COMPLETED:])
+def _completed(progress: PlanProgress, subgoal: Subgoal) -> PlanProgress:
+    # A subgoal that is completed twice in a row is listed once.
+    if progress.completed[-1:] == (subgoal,):
+        return progress
+    return replace(progress, completed=(*progress.completed, subgoal)[-MOST_COMPLETED:])
 
 
-def _turned(course: Course, at: int) -> Course:
-    return replace(course, at=at, ahead=None, steps=0)
+def _at(progress: PlanProgress, at: int) -> PlanProgress:
+    return replace(progress, at=at, ahead=None, steps=0)

@@ -1,147 +1,73 @@
-"""Agent names and their settings."""
+"""Agents by name: what they declare, their settings, and how one is made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from agent.agents import making
-from agent.agents.making import Parts, Setting
+from agent.agents.spec import AgentParts, AgentSpec, needs_a_model
 from agent.models.registry import DEFAULT_MODEL, EXAMPLE, parse_model
 from worlds.base import World
-from worlds.errors import ConfigurationError, nearest, shown
+from worlds.errors import ConfigurationError, Unsupported, shown
+from worlds.options import read_options
+from worlds.plugins import load_plugin, plugins
 from worlds.registry import belief_reader
 
 if TYPE_CHECKING:
-    from agent.agents.human import Question
-    from agent.base import Agent
+    from agent.base import Agent, AskPerson
     from agent.models.base import Model
+
+Setting = str | int | float | bool
 
 DEFAULT_AGENT = "reasoner-actor"
 """Who plays where nobody is named."""
 
 
-_SAMPLING: dict[str, Setting] = {"max_tokens": 512, "temperature": 0.0}
-_REPLANNING: dict[str, Setting] = {"on_subgoal": True, "stuck_after": 3, "on_hint": True, "revisions": 12}
-_PET: dict[str, Setting] = {
-    "acting": "react",
-    "plan": True,
-    "eliminate": True,
-    "track": True,
-    "examples": "made-up",
-    "choose": "bm25",
-    "shots": 5,
-    "embedder": "",
-    "threshold": 0.4,
-    "judged": "subtask",
-    "scores": "auto",
-}
-
-_POOL: dict[str, Setting] = {"examples": "made-up", "pool": 100, "choose": "bm25", "embedder": ""}
-_OPEX: dict[str, Setting] = {
-    **_SAMPLING,
-    **_POOL,
-    "pool": 60,
-    "shots": 3,
-    "search": "counts",
-    "planner": True,
-    "observer": True,
-    "look_around": True,
-    "explore": True,
-    "revisions": 6,
-    "on_hint": True,
-    "tries": 8,
-}
-_LLM_PLANNER: dict[str, Setting] = {
-    **_SAMPLING,
-    **_POOL,
-    "search": "counts",
-    "shots": 9,
-    "wording": "pairs",
-    "bias": 0.1,
-    "replanning": True,
-    "patience": 10,
-    "revisions": 10,
-}
-_SOCRATIC: dict[str, Setting] = {
-    **_SAMPLING,
-    **_POOL,
-    "search": "counts",
-    "max_tokens": 1_024,
-    "shots": 0,
-    "decompose": "questions",
-    "replanning": True,
-    "patience": 25,
-    "retries": 1,
-    "revisions": 10,
-}
-
-_LIKELIEST: dict[str, Setting] = {
-    **_SAMPLING,
-    "examples": "made-up",
-    "embedder": "",
-    "search": "counts",
-    "max_tokens": 64,
-    "choose": "stratified",
-    "shots": 6,
-    "replanning": False,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    make: Callable[[Parts], Agent]
-    about: str
-    needs_model: bool
-    settings: Mapping[str, Setting] | None
-    """The defaults; None where the world says what can be set."""
-    brief: bool = False
-    """Whether it can speak briefly, as the built-in model needs it."""
-    takes_rules: bool = True
-
-
-_AGENTS: dict[str, _Entry] = {
-    "react": _Entry(making.react, "one role that thinks and acts", True, _SAMPLING),
-    "reasoner-actor": _Entry(
-        making.reasoner_actor, "a reasoner plans, an actor grounds the plan", True, _SAMPLING | _REPLANNING, brief=True
-    ),
-    "opex": _Entry(making.opex, "a planner, an observer, and an executor with skills", True, _OPEX),
-    "llm-planner": _Entry(
-        making.llm_planner, "few-shot plans of actions and objects, made anew when one fails", True, _LLM_PLANNER
-    ),
-    "socratic": _Entry(making.socratic, "plans from questions that the model asks itself", True, _SOCRATIC),
-    "pet": _Entry(
-        making.pet,
-        "plans, leaves out what does not matter, and watches progress, round an acting agent",
-        True,
-        _SAMPLING | _REPLANNING | _PET,
-    ),
-    "lota": _Entry(
-        making.lota, "the likeliest of a fixed set of skills, one after the other", True, _LIKELIEST | {"exact": False}
-    ),
-    "saycan": _Entry(making.saycan, "every skill scored by itself, times whether it can be done", True, _LIKELIEST),
-    "expert": _Entry(making.expert, "the world's own player, without a language model", False, None, takes_rules=False),
-    "human": _Entry(making.human, "you, typing", False, {}, takes_rules=False),
-}
-
-
-_TRUTH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
+SHIPPED = (
+    "react",
+    "reasoner-actor",
+    "opex",
+    "llm-planner",
+    "socratic",
+    "pet",
+    "lota",
+    "saycan",
+    "expert",
+    "human",
+)
+"""The agents that ship, in the order in which people are shown them; others follow by name."""
 
 
 def agent_names() -> tuple[str, ...]:
     """The agents that can be made."""
-    return tuple(_AGENTS)
+    known = plugins("housequest.agents")
+    return (*(name for name in SHIPPED if name in known), *(name for name in known if name not in SHIPPED))
+
+
+def agent_spec(name: str) -> AgentSpec:
+    """What the agent ``name`` declares. Raises ``ConfigurationError``."""
+    spec = load_plugin("housequest.agents", name, "agent")
+    if not isinstance(spec, AgentSpec) or spec.name != name:
+        raise ConfigurationError(
+            f"The entry point {name!r} of housequest.agents is no AgentSpec of that name; mend its package."
+        )
+    return spec
 
 
 def about(name: str) -> str:
     """One line on what the agent is."""
-    return _entry(name).about
+    return agent_spec(name).about
 
 
 def needs_model(name: str) -> bool:
     """Whether the agent needs a language model."""
-    return _entry(name).needs_model
+    return agent_spec(name).needs_model
+
+
+def takes_rules(name: str) -> bool:
+    """Whether rules can change what the agent does."""
+    return agent_spec(name).takes_rules
 
 
 def default_agent(model: str | None, world: str) -> str:
@@ -151,7 +77,7 @@ def default_agent(model: str | None, world: str) -> str:
 
 def shipped_model(agent: str) -> str | None:
     """The model that ships, where it can fill the roles of ``agent`` in a household; else None."""
-    return DEFAULT_MODEL if _entry(agent).brief else None
+    return DEFAULT_MODEL if agent_spec(agent).builtin else None
 
 
 def model_for(agent: str, model: str | None, world: str) -> str | None:
@@ -159,14 +85,14 @@ def model_for(agent: str, model: str | None, world: str) -> str | None:
 
     None where the agent needs none. Raises ``ConfigurationError`` where there is none, or the built-in one cannot serve.
     """
-    entry = _entry(agent)
-    if not entry.needs_model:
+    spec = agent_spec(agent)
+    if not spec.needs_model:
         return None
-    serves = entry.brief and belief_reader(world) is not None
+    serves = spec.builtin and belief_reader(world) is not None
     if model is None and serves:
         return DEFAULT_MODEL
     if model is None:
-        raise ConfigurationError(f"The agent {agent!r} needs a language model; name one with --model, for example {EXAMPLE}.")
+        raise ConfigurationError(needs_a_model(agent))
     if parse_model(model).provider.brief and not serves:
         raise ConfigurationError(
             f"The model {shown(model, 60)} plays households as {DEFAULT_AGENT} and knows nothing else. Take that agent there, "
@@ -175,28 +101,19 @@ def model_for(agent: str, model: str | None, world: str) -> str | None:
     return model
 
 
-def takes_rules(name: str) -> bool:
-    """Whether what the agent does can depend on the rules that it is told."""
-    return _entry(name).takes_rules
-
-
 def resolve_settings(name: str, given: Mapping[str, str | Setting]) -> dict[str, Setting]:
-    """All settings of agent ``name``: its defaults with those ``given``, each read as its default's type.
+    """All settings of agent ``name``: its defaults with those ``given``, each read as its field's type.
 
-    Raises ``ConfigurationError`` for an unknown setting or a value of another type.
+    Raises ``ConfigurationError`` for an unknown setting and for a value that it cannot have.
     """
-    entry = _entry(name)
-    if entry.settings is None:
+    spec = agent_spec(name)
+    return dict(given) if spec.settings is None else dataclasses.asdict(_read_settings(spec, given))
+
+
+def _read_settings(spec: AgentSpec, given: Mapping[str, str | Setting]) -> Any:
+    if spec.settings is None:
         return dict(given)
-    resolved = dict(entry.settings)
-    for key, value in given.items():
-        if key not in resolved:
-            known = ", ".join(resolved) or "none"
-            raise ConfigurationError(
-                f"The agent {name!r} has no setting {shown(key)}; known: {known}.{nearest(key, tuple(resolved))}"
-            )
-        resolved[key] = _read(name, key, value, resolved[key])
-    return resolved
+    return read_options(spec.settings, given, owner=f"The agent {spec.name!r}", word="setting")
 
 
 def make_agent(
@@ -206,32 +123,31 @@ def make_agent(
     model: Model | None = None,
     settings: Mapping[str, str | Setting] | None = None,
     seed: int = 0,
-    question: Question | None = None,
+    question: AskPerson | None = None,
 ) -> Agent:
     """Make the agent ``name`` for ``world``.
 
-    ``settings`` are its variants (``resolve_settings``), ``seed`` goes to its model, ``question`` asks a person. Raises
-    ``ConfigurationError``.
+    ``settings`` are its variants (`resolve_settings`), ``seed`` goes to its model, ``question`` asks a person. Raises
+    ``ConfigurationError``, and ``Unsupported`` where the agent needs a household and the world is none.
     """
-    return _entry(name).make(Parts(world, model, question, resolve_settings(name, settings or {}), seed))
+    spec = agent_spec(name)
+    read = _read_settings(spec, settings or {})
+    if spec.needs_model and model is None:
+        raise ConfigurationError(needs_a_model(name))
+    if spec.needs_household and belief_reader(world.name) is None:
+        raise Unsupported(
+            f"The agent {name!r} plays households, and the world {shown(world.name)} is none; play a household, or take react."
+        )
+    return spec.make(AgentParts(name, world, read, seed, model, question))
 
 
-def _entry(name: str) -> _Entry:
-    if name not in _AGENTS:
-        known = ", ".join(_AGENTS)
-        raise ConfigurationError(f"There is no agent named {shown(name)}; known: {known}.{nearest(name, agent_names())}")
-    return _AGENTS[name]
+def prompt_hashes(agent: str | None = None) -> dict[str, str]:
+    """The SHA-256 of each prompt template by name, for a record: of everything that ships, and of a plugin ``agent``'s own."""
+    from agent.roles.base import template_hashes
 
-
-def _read(agent: str, key: str, value: str | Setting, default: Setting) -> Setting:
-    text = str(value).strip()
-    if isinstance(default, str):
-        return text
-    kind = {bool: "on or off", int: "a whole number", float: "a number"}[type(default)]
-    try:
-        read = _TRUTH[text.lower()] if isinstance(default, bool) else type(default)(text)
-    except (KeyError, ValueError):
-        raise ConfigurationError(f"The setting {key} of {agent!r} must be {kind}, not {shown(text)}.") from None
-    if not 0 <= read <= 1_000_000:
-        raise ConfigurationError(f"The setting {key} of {agent!r} must lie between 0 and 1000000, not {shown(text)}.")
-    return read
+    own = [name for name in SHIPPED if agent_spec(name).prompts]
+    packages = {"agent.roles", "agent.plans", *(agent_spec(name).prompts or "" for name in own)}
+    hashes = {name: digest for package in packages for name, digest in template_hashes(package).items()}
+    if agent is not None and agent not in SHIPPED and (package := agent_spec(agent).prompts):
+        hashes |= {f"{agent}/{name}": digest for name, digest in template_hashes(package).items()}
+    return dict(sorted(hashes.items()))

@@ -11,8 +11,7 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 
-from agent.agents.human import Question
-from agent.base import Agent, Turn
+from agent.base import Agent, AskPerson, Turn
 from agent.episodes import events
 from agent.episodes.emitter import EventListener
 from agent.episodes.ending import EpisodeOver
@@ -37,7 +36,7 @@ from worlds.base import Env, Step
 from worlds.errors import ConfigurationError, ModelError, shown
 from worlds.wrappers import Wrapper
 
-MakeAgent = Callable[[Model | None, Question | None], Agent]
+MakeAgent = Callable[[Model | None, AskPerson | None], Agent]
 """Makes the agent round the model and the question that it is given, which are None where no live ones were."""
 
 Listing = Callable[[tuple[str, ...] | None], None]
@@ -53,7 +52,7 @@ async def resume_episode(
     overseer: Overseer | None = None,
     *,
     model: Model | None = None,
-    question: Question | None = None,
+    question: AskPerson | None = None,
     listing: Listing | None = None,
 ) -> Ended:
     """Play on from the end of ``recorded``, and return how the episode ended.
@@ -219,7 +218,7 @@ def _again(called: events.ModelCall) -> Completion:
     return Completion(called.reply, called.finish, Usage(called.prompt_tokens, called.completion_tokens), tokens=tokens)
 
 
-def _recorded_question(script: _Script, live: Question) -> Question:
+def _recorded_question(script: _Script, live: AskPerson) -> AskPerson:
     """Gives the recorded commands of a person who plays, then asks them."""
 
     async def ask(turn: Turn) -> str | None:

@@ -111,14 +111,16 @@ class _Packing:
         self._houses += 1
         told = ", which you have seen the beginning of" if again else ""
         text = clean(opening)[:LONGEST_OPENING]
-        self._write(load_prompt("distiller").render("house", number=str(self._houses), again=told, opening=text))
+        self._write(
+            load_prompt("agent.explorer", "distiller").render("house", number=str(self._houses), again=told, opening=text)
+        )
 
     def add(self, step: Step) -> None:
         """Add a step of the present house."""
         self.steps.append(step)
         command, said = clean(step.command), clean(step.observation)[:LONGEST_OBSERVATION]
         number = str(len(self.steps))
-        self._write(load_prompt("distiller").render("step", number=number, command=command, observation=said))
+        self._write(load_prompt("agent.explorer", "distiller").render("step", number=number, command=command, observation=said))
 
     def chunk(self) -> Chunk:
         """What was packed; the next chunk begins."""

@@ -184,7 +184,7 @@ class _Learning:
 
     async def _gathered(self, parts: Sequence[Chunk], asker: Asker, origin: Origin) -> Gathered:
         """What the distiller proposes on reading each chunk."""
-        prompt = load_prompt("distiller")
+        prompt = load_prompt("agent.explorer", "distiller")
         world = self._exploration.run.setup.world
         system = prompt.render("system", manual=world.manual, most=str(MOST_RULES))
 

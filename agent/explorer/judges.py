@@ -83,7 +83,7 @@ class ModelJudges:
         return found
 
     async def _judge(self, number: int, pairs: Sequence[Pair]) -> Judgement | Lost:
-        prompt = load_prompt("judge")
+        prompt = load_prompt("agent.explorer", "judge")
         listed = [
             prompt.render("pair", number=str(place), first=one.statement, second=other.statement)
             for place, (one, other) in enumerate(pairs, 1)
@@ -93,7 +93,7 @@ class ModelJudges:
 
     async def decide(self, one: Candidate, other: Candidate) -> Right:
         """Which of two candidates that exclude each other is right."""
-        prompt = load_prompt("judge")
+        prompt = load_prompt("agent.explorer", "judge")
         text = prompt.render(
             "dispute",
             first=one.rule.statement,

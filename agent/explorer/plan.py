@@ -14,7 +14,7 @@ from agent.evaluation.runs.spec import RunSpec, default_split, make_run_spec
 from agent.explorer.chunks import Size
 from agent.explorer.report import Report
 from agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
-from agent.roles.base import prompt_hashes
+from agent.roles.base import template_hashes
 from worlds.errors import ConfigurationError, shown
 from worlds.paths import atomic_write
 
@@ -109,7 +109,7 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
         chunk_steps=wish.size.steps,
         chunk_tokens=wish.size.tokens,
         reply_tokens=wish.reply_tokens,
-        prompts=prompt_hashes(learning=True) if model else {},
+        prompts=template_hashes("agent.explorer") if model else {},
     )
     return Exploration(run, learning, model, settings.prices_of(model) if model else None)
 

@@ -21,7 +21,7 @@ from agent.evaluation.render.report import read_results
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result, SelectedTask
 from agent.evaluation.runs.spec import Manifest
-from agent.roles.base import spoken
+from agent.roles.base import reply_message
 from worlds.errors import ConfigurationError, shown
 
 FORMATS = (".eval", ".json")
@@ -92,7 +92,7 @@ class _Reader:
     def _call(self, called: ModelCall) -> None:
         added = (Said(message.role, message.content) for message in called.added)
         prompt = (*self.by_role.get(called.role, ())[: called.kept], *added)
-        reply = Said("assistant", spoken(called.reply).content)
+        reply = Said("assistant", reply_message(called.reply).content)
         self.by_role[called.role] = (*prompt, reply)
         self.calls.append(Call(called, prompt, reply))
 

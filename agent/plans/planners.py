@@ -136,12 +136,12 @@ class InContextPlanner:
         else:
             # The most similar one last, nearest to the question.
             chosen = self.pool.nearest(text, self.shots, without=without)[::-1]
-        prompt = load_prompt("alfred_plan")
+        prompt = load_prompt("agent.plans", "alfred_plan")
         shown = [f"{self._told(one.instruction)}\n{prompt.render('plan', plan=written(one.plan))}" for one in chosen]
         return "\n\n".join([*shown, f"{self._told(instruction)}\n{prompt.render('ask')}"])
 
     def _told(self, instruction: Instruction) -> str:
-        prompt = load_prompt("alfred_plan")
+        prompt = load_prompt("agent.plans", "alfred_plan")
         if not self.stepwise:
             return prompt.render("task", goal=instruction.goal)
         return prompt.render("instructions", goal=instruction.goal, steps=" ".join(instruction.steps))
@@ -150,6 +150,6 @@ class InContextPlanner:
 @cache
 def _system() -> str:
     kinds = [kind for kind in load_counts().can if able(kind, "pickupable") or able(kind, "toggleable")]
-    return load_prompt("alfred_plan").render(
+    return load_prompt("agent.plans", "alfred_plan").render(
         "system", objects=", ".join(sorted(kinds)), places=", ".join(sorted(receptacles_of(None)))
     )

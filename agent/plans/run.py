@@ -18,7 +18,7 @@ from agent.evaluation.runs.selection import find_types
 from agent.evaluation.runs.spec import slug
 from agent.models.registry import file_digest, portable_name
 from agent.plans.planners import ExampleChoice, Pool, drawn, worked
-from agent.roles.base import prompt_hashes
+from agent.roles.base import template_hashes
 from worlds.alfred.goals import TASK_TYPES
 from worlds.alfred.tasks import Demonstration, Instruction, read_split
 from worlds.errors import ConfigurationError, nearest, shown
@@ -152,7 +152,7 @@ def make_run(settings: Settings, data: Path | None = None) -> PlanRun:
         housequest=metadata.version("housequest") if _installed() else "0",
         configuration=config,
         data=_digest((*every, *(source if split != TRAIN else ()))),
-        prompts={"alfred_plan": prompt_hashes()["alfred_plan"], "again": prompt_hashes()["again"]} if model else {},
+        prompts=template_hashes("agent.plans") | {"again": template_hashes("agent.roles")["again"]} if model else {},
         of=len(tasks),
         tasks=tuple(task.id for task in chosen),
         versions={"python": platform.python_version()},

@@ -27,9 +27,6 @@ Conversation = tuple[Message, ...]
 LONGEST_REPLY = 20_000
 """Characters of a reply that are kept; what a model says beyond them is noise."""
 
-LEARNING = frozenset({"distiller", "judge"})
-"""Templates of roles that learn from play, and take no part in it."""
-
 _SECTION = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
 _THOUGHT_BEFORE = re.compile(r"\A.*</(think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 """Some servers give only the end of a model's reasoning a mark: its beginning was in the prompt."""
@@ -54,18 +51,19 @@ class Prompt:
 
 
 @cache
-def load_prompt(name: str) -> Prompt:
-    """The template ``agent/roles/NAME.txt``."""
-    text = resources.files("agent.roles").joinpath(f"{name}.txt").read_text("utf-8")
+def load_prompt(package: str, name: str) -> Prompt:
+    """The template ``NAME.txt`` of ``package``, which is the one that holds the role."""
+    text = resources.files(package).joinpath(f"{name}.txt").read_text("utf-8")
     _, *parts = _SECTION.split(text)
     return Prompt(name, dict(zip(parts[::2], parts[1::2], strict=True)))
 
 
-def prompt_hashes(*, learning: bool = False) -> dict[str, str]:
-    """The sha256 of each prompt template by name, for a record: of the roles that play, or of those that learn from it."""
-    files = {file.name.removesuffix(".txt"): file for file in resources.files("agent.roles").iterdir()}
-    names = sorted(name for name, file in files.items() if file.name.endswith(".txt") and (name in LEARNING) == learning)
-    return {name: sha256(files[name].read_bytes()).hexdigest() for name in names}
+def template_hashes(package: str) -> dict[str, str]:
+    """The SHA-256 of each prompt template in ``package`` by name, sorted."""
+    files = sorted(
+        (file for file in resources.files(package).iterdir() if file.name.endswith(".txt")), key=lambda file: file.name
+    )
+    return {file.name.removesuffix(".txt"): sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +115,19 @@ def clean(text: str) -> str:
     return text[:LONGEST_REPLY].encode("utf-8", "replace").decode("utf-8")
 
 
-def spoken(reply: str) -> Message:
+def reply_message(reply: str) -> Message:
     """A reply as it stands in the conversation afterwards; servers refuse an empty one."""
     return Message("assistant", reply if reply.strip() else "(nothing)")
 
 
-def called(role: str, conversation: Conversation, completion: Completion) -> events.ModelCall:
-    """The event of a call: of ``conversation``, which was its prompt, only what was added since the role's last reply."""
-    kept = max((i + 1 for i, message in enumerate(conversation) if message.role == "assistant"), default=0)
+def call_event(role: str, prompt: Conversation, completion: Completion, kept: int | None = None) -> events.ModelCall:
+    """The event of a call; of its ``prompt`` only what was added since the role's last reply, or after ``kept`` messages."""
+    if kept is None:
+        kept = max((i + 1 for i, message in enumerate(prompt) if message.role == "assistant"), default=0)
     return events.ModelCall(
         role=role,
         kept=kept,
-        added=tuple(events.Message(role=m.role, content=m.content) for m in conversation[kept:]),
+        added=tuple(events.Message(role=m.role, content=m.content) for m in prompt[kept:]),
         reply=clean(completion.text),
         finish=completion.finish,
         prompt_tokens=completion.usage.prompt,
@@ -136,7 +135,7 @@ def called(role: str, conversation: Conversation, completion: Completion) -> eve
     )
 
 
-def beginnings(completion: Completion) -> tuple[tuple[str, float], ...]:
+def first_words(completion: Completion) -> tuple[tuple[str, float], ...]:
     """The first word of a reply and what could have stood in its place, with their log-probabilities (nats); none but finite
     ones, since a record has no infinity.
     """
@@ -175,19 +174,19 @@ async def ask(
                 bias=dict[int | str, float](sampling.bias) or None,
             )
         )
-        call = called(role.name, conversation, completion)
-        begun = beginnings(completion) if alternatives else ()
+        call = call_event(role.name, conversation, completion)
+        begun = first_words(completion) if alternatives else ()
         if begun:
             noted = tuple(events.Candidate(text=word, logprob=logprob) for word, logprob in begun)
             call = call.model_copy(update={"candidates": noted})
         reply = call.reply
         emit(call, completion.timing)
-        conversation = (*conversation, spoken(reply))
+        conversation = (*conversation, reply_message(reply))
         try:
             return Answer(role.read(reply), "", conversation, begun)
         except ReplyError as error:
             cut = completion.finish == "length"
             reason = f"{error} It was cut off after {sampling.max_tokens} tokens." if cut else str(error)
         emit(events.ParseFailed(role=role.name, reply=reply, reason=reason, final=final))
-        text = load_prompt("again").render("user", reason=reason)
+        text = load_prompt("agent.roles", "again").render("user", reason=reason)
     return Answer(None, reason, conversation, begun)

@@ -1,22 +1,21 @@
-"""Short prompts for a small model that was trained on them: all that counts, and nothing else.
+"""Short prompts for a small model that was trained on them, rendered anew from belief at each call.
 
-Both are rendered anew at each call, from what is remembered of the game rather than from what was said (``observer``), so each
-is one message. A prefix cache then serves a prompt only up to its first change, which comes after some thirty tokens of plan;
-the rest is short enough for that.
+Each prompt is one message of under a hundred tokens, however long the game is: the plan, and what belief makes of the
+observations (OPEx, section 3, "LLM-based Observer"). A prefix cache serves it as far as the plan.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent.roles.observer import observed
-from agent.roles.story import numbered
+from agent.roles.messages import numbered
 from knowledge.rules import Rule
-from worlds.alfworld.text.reader import begin, update
-from worlds.base import Observation, Transition
-from worlds.household.belief import Belief
+from worlds.base import Transition
+from worlds.household.belief import Belief, Item, Receptacle, kind
+from worlds.registry import BeliefReader
 
 MOST_RULES = 4
 MOST_HINTS = 2
@@ -24,7 +23,7 @@ MOST_FAILED = 3
 LONGEST_LINE = 160
 """Characters of a goal, a rule, a hint or a failed plan that are shown."""
 
-_WORD = re.compile(r"[a-z]{3,}")
+_RULE_WORD = re.compile(r"[a-z]{3,}")
 _COMMON = frozenset(
     word
     for line in (
@@ -36,7 +35,7 @@ _COMMON = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class BriefState:
     """What is remembered of a game.
 
     ``seen`` are the commands so far with the belief in which each was given, ``hints`` all that a person said, ``failed`` the
@@ -59,15 +58,15 @@ class Scene:
         known = _known(self.belief)
         return tuple(dict.fromkeys(command for belief, command in self.seen if _known(belief) == known))
 
-    def after(self, transitions: Iterable[Transition]) -> Scene:
+    def after(self, transitions: Iterable[Transition], household: BeliefReader) -> BriefState:
         """The scene once ``transitions`` have happened."""
         belief, seen = self.belief, self.seen
         for one in transitions:
             seen = (*seen, (belief, one.command))
-            belief = update(belief, one.command, one.observation)
+            belief = household.update(belief, one.command, one.observation)
         return replace(self, belief=belief, seen=seen)
 
-    def instead(self) -> tuple[str, ...]:
+    def alternatives(self) -> tuple[str, ...]:
         """Commands that may lead on where the model's own has been tried: to open what is here, else to look where nobody has
         looked yet, else to go anywhere, or to look round."""
         away = [one for one in self.belief.receptacles if not self.belief.is_here(one.name)]
@@ -84,11 +83,6 @@ def _known(belief: Belief) -> Belief:
     return replace(belief, at=None, beside=())
 
 
-def scene(opening: Observation) -> Scene:
-    """The scene at the beginning."""
-    return Scene(begin(opening))
-
-
 def is_brief(prompt: str) -> bool:
     """Whether ``prompt`` is one of these."""
     return prompt.startswith(("Goal:", "Plan:"))
@@ -97,7 +91,7 @@ def is_brief(prompt: str) -> bool:
 def planning(goal: str, belief: Belief, rules: Iterable[Rule], hints: Sequence[str], failed: Sequence[Sequence[str]]) -> str:
     """The prompt of the reasoner. ``failed`` are plans that were carried out and did not win."""
     lines = [f"Goal: {_line(goal)}", f"Places: {' '.join(dict.fromkeys(one.kind for one in belief.receptacles))}"]
-    lines += [f"Rule: {_line(rule.statement)}" for rule in about(goal, belief, rules)]
+    lines += [f"Rule: {_line(rule.statement)}" for rule in relevant_rules(goal, belief, rules)]
     lines += [f"Hint: {_line(hint)}" for hint in hints[-MOST_HINTS:]]
     lines += [f"Failed: {'; '.join(steps)[:LONGEST_LINE]}" for steps in failed[-MOST_FAILED:]]
     return "\n".join(lines)
@@ -109,7 +103,7 @@ def acting(plan: Sequence[str], belief: Belief, tried: Sequence[str]) -> str:
     return f"Plan:\n{text}\n{observed(belief, text, tried)}"
 
 
-def about(goal: str, belief: Belief, rules: Iterable[Rule]) -> list[Rule]:
+def relevant_rules(goal: str, belief: Belief, rules: Iterable[Rule]) -> list[Rule]:
     """The first few rules that name what the goal names, apart from furniture and everyday words: a rulebook is long."""
     furniture = {one.kind for one in belief.receptacles}
     wanted = _words(goal) - furniture
@@ -117,8 +111,110 @@ def about(goal: str, belief: Belief, rules: Iterable[Rule]) -> list[Rule]:
 
 
 def _words(text: str) -> set[str]:
-    return {word.removesuffix("s") for word in _WORD.findall(text.lower())} - _COMMON
+    return {word.removesuffix("s") for word in _RULE_WORD.findall(text.lower())} - _COMMON
 
 
 def _line(text: str) -> str:
     return " ".join(text[: 4 * LONGEST_LINE].split())[:LONGEST_LINE]
+
+
+MOST_FOUND = 2
+MOST_PLACES = 2
+"""Of each kind."""
+MOST_UNSEEN = 30
+MOST_TRIED = 6
+_WORD = re.compile(r"[a-z]+")
+_NAME = re.compile(r"[a-z]+ [0-9]+")
+_KEPT = re.compile(r"put it in the ([a-z]+) too")
+
+
+def observed(belief: Belief, plan: str, tried: Collection[str] = ()) -> str:
+    """What to know of a house for the next command.
+
+    ``plan`` is any text; the kinds that it names are what it speaks of. ``tried`` are the commands that were given before in
+    just this situation, and changed nothing or led back to it.
+    """
+    named = frozenset(_WORD.findall(plan.lower())) | frozenset(_NAME.findall(plan.lower()))
+    lines = (
+        ("Holding", _held(belief)),
+        ("Here", "; ".join(_whole(belief, one) for one in belief.here()) or "nothing"),
+        ("Found", ", ".join(_found(belief, named, plan.lower())) or "nothing"),
+        ("Places", ", ".join(_places(belief, named, plan.lower())) or "nothing"),
+        ("Unseen", " ".join(_unseen(belief, named)) or "nothing"),
+        ("Tried", "; ".join(list(tried)[-MOST_TRIED:])),
+    )
+    return "\n".join(f"{label}: {text}" for label, text in lines if text)
+
+
+def _held(belief: Belief) -> str:
+    held = belief.item(belief.held)
+    return "nothing" if held is None else _item(held)
+
+
+def _item(item: Item) -> str:
+    states = (("hot", item.heat == "hot"), ("cool", item.heat == "cool"), ("clean", item.clean), ("on", item.lit))
+    return " ".join((item.name, *(word for word, true in states if true)))
+
+
+def _whole(belief: Belief, one: Receptacle) -> str:
+    """A receptacle at hand with all that is in it."""
+    inside = belief.inside(one)
+    things = ", ".join(inside) or ("empty" if one.contents is not None else "unseen")
+    return f"{_place(one)}, {things}"
+
+
+def _place(one: Receptacle) -> str:
+    return f"{one.name} {one.openness}" if one.openness in {"open", "closed"} else one.name
+
+
+def _found(belief: Belief, named: Collection[str], plan: str) -> Iterator[str]:
+    """Things of the plan, nearest first; those that lie where the plan puts a second one are left there, so they come last."""
+    here = {one.name for one in belief.here()}
+    kept = frozenset(_KEPT.findall(plan))
+    items = {item.name: item for item in belief.items}
+    shown: Counter[str] = Counter()
+    for one in sorted(belief.receptacles, key=lambda one: (one.kind in kept, one.name not in here, *_place_order(one))):
+        for name in belief.inside(one):
+            item = items[name]
+            shown[item.kind] += item.kind in named
+            if item.kind in named and shown[item.kind] <= MOST_FOUND:
+                yield f"{_item(item)} in {one.name}{' here' if one.name in here else ''}"
+
+
+def _places(belief: Belief, named: Collection[str], plan: str) -> Iterator[str]:
+    """Of each kind that the plan names the first to go to; for a second thing that is where the first one lies."""
+    kept = frozenset(_KEPT.findall(plan))
+
+    def holding(one: Receptacle) -> int:
+        return sum(kind(name) in named for name in belief.inside(one)) if one.kind in kept else 0
+
+    here = {one.name for one in belief.here()}
+    each: dict[str, list[Receptacle]] = {}
+    for one in belief.receptacles:
+        if one.kind in named:
+            each.setdefault(one.kind, []).append(one)
+    for one_kind in sorted(each):
+        members = sorted(each[one_kind], key=lambda one: (-holding(one), one.name not in here, *_place_order(one)))
+        yield from (f"{_place(one)}{' here' if one.name in here else ''}" for one in members[:MOST_PLACES])
+
+
+def _place_order(one: Receptacle) -> tuple[int, str, int]:
+    """The less there is to open the sooner, then by name."""
+    return {"surface": 0, "open": 0, None: 1, "closed": 2}[one.openness], one.kind, _number(one)
+
+
+def _unseen(belief: Belief, named: Collection[str]) -> Iterator[str]:
+    """Of each kind the next place to look, and those that are named themselves."""
+    each: dict[str, list[Receptacle]] = {}
+    for one in belief.receptacles:
+        if one.contents is None:
+            each.setdefault(one.kind, []).append(one)
+    shown: list[str] = []
+    for members in each.values():
+        members.sort(key=_number)
+        shown += (one.name for at, one in enumerate(members) if at == 0 or one.name in named)
+    return iter(shown[:MOST_UNSEEN])
+
+
+def _number(one: Receptacle) -> int:
+    return int(one.name.rpartition(" ")[2])

@@ -1,9 +1,10 @@
-"""Finding labelled lines and commands in what a language model wrote."""
+"""Finding labelled lines, numbered steps and commands in what a language model wrote."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -22,7 +23,7 @@ _THOUGHTS = frozenset({"thought", "think", "reasoning"})
 _WITHIN = re.compile(r"\bAction\s?: *(?P<command>[^\n]+)")
 _PLAIN = re.compile(r"[A-Za-z][\w '/-]{0,79}")
 _FENCE = re.compile(r"^\s*```\w*\s*$")
-_ITEM = re.compile(r"^(?:[-•*>]|\d{1,2}[.)])\s+")
+_MARK = re.compile(r"^(?:[-•*>]|\d{1,2}[.)])\s+")
 _REMARK = re.compile(r"\s*(?:\(|#|//|<[/|]).*$")
 _QUOTED = re.compile(r"(?P<mark>[`\"'])(?P<command>[^`\"']+)(?P=mark)")
 _MARKS = re.compile(r"[*`\[\]]")
@@ -30,7 +31,7 @@ _DRESS = " _\"'<>$"
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class CommandReply:
     """What a reply says to do: ``step`` is the text behind that label, empty where there is none."""
 
     thought: str
@@ -38,7 +39,7 @@ class Words:
     command: str
 
 
-def words(text: str) -> Words:
+def read_command(text: str) -> CommandReply:
     """The first command of ``text`` with its thought and step, in whatever form: labelled, JSON, or a lone line.
 
     What follows the first command is the model's imagination of the answer. Raises ``ReplyError``.
@@ -46,7 +47,7 @@ def words(text: str) -> Words:
     said = step = ""
     for label, rest in labelled(text):
         if label in _ACTIONS:
-            return Words(said, step, checked(undress(rest.split("\n")[0])))
+            return CommandReply(said, step, checked(undress(rest.split("\n")[0])))
         if label in _THOUGHTS:
             said = thought(rest)
         elif label == "step":
@@ -54,12 +55,12 @@ def words(text: str) -> Words:
     fields = json_fields(text)
     command = fields.get("action") or fields.get("command")
     if command is not None:
-        return Words(thought(fields.get("thought", "")), fields.get("step", ""), checked(undress(command)))
+        return CommandReply(thought(fields.get("thought", "")), fields.get("step", ""), checked(undress(command)))
     within = _WITHIN.search(text)
     command = within["command"] if within else None if fields else lone_line(text)
     if command is None:
         raise ReplyError('there is no line that begins with "Action:".')
-    return Words(said.partition("Action:")[0].strip(), step, checked(undress(command)))
+    return CommandReply(said.partition("Action:")[0].strip(), step, checked(undress(command)))
 
 
 def labelled(text: str) -> list[tuple[str, str]]:
@@ -86,7 +87,7 @@ def plain(command: str) -> bool:
 
 def undress(command: str) -> str:
     """A command without the quotes, backticks, prompts, remarks and full stop that models put round it."""
-    command = _ITEM.sub("", " ".join(command.split()))
+    command = _MARK.sub("", " ".join(command.split()))
     quoted = _QUOTED.match(command)
     command = quoted["command"] if quoted else _REMARK.sub("", command)
     return _MARKS.sub("", command).strip(_DRESS).rstrip(".").strip(_DRESS)
@@ -136,3 +137,25 @@ def _text(item: object) -> str:
 def thought(text: str) -> str:
     """A thought as it is shown and recorded."""
     return text.strip()[:LONGEST_THOUGHT]
+
+
+LONGEST_STEP = 300
+MOST_STEPS = 20
+
+_ITEM = re.compile(r"^\s*(?:(?:step\s*)?\d{1,2}\s*[.):]|[-*•])\s*(?P<step>\S.*)$", re.IGNORECASE)
+
+
+def items(text: str) -> list[str]:
+    """The numbered or bulleted lines of ``text``, without their numbers and marks."""
+    matches = (_ITEM.match(line) for line in text.splitlines())
+    steps = [match["step"].replace("**", "").strip(" *_`") for match in matches if match]
+    return [step for step in steps if step]
+
+
+def bounded(steps: Sequence[str]) -> tuple[str, ...]:
+    """``steps`` as a plan: some, not too many, each a line of bounded length. Raises ``ReplyError``."""
+    if not steps:
+        raise ReplyError("the plan has no numbered steps.")
+    if len(steps) > MOST_STEPS:
+        raise ReplyError(f"the plan has more than {MOST_STEPS} steps.")
+    return tuple(" ".join(step.split())[:LONGEST_STEP] for step in steps)

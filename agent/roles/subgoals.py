@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from agent.roles.base import ReplyError
+from knowledge.examples import Example
+from knowledge.examples import Subgoal as ExampleSubgoal
 from worlds.errors import shown
 
 Action = Literal["navigate", "pick", "put", "open", "close", "toggle", "slice", "heat", "cool", "clean"]
@@ -228,3 +230,39 @@ def _entry(entry: object) -> str:
     if isinstance(entry, list):
         return ", ".join(part for part in cast("list[object]", entry) if isinstance(part, str))
     return entry if isinstance(entry, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanExample:
+    """A task's sentence and the high-level plan that solves it."""
+
+    goal: str
+    plan: tuple[Subgoal, ...]
+
+
+def plan_example(example: Example) -> PlanExample:
+    """The example as planners are shown it: the subgoals that led to the win, with kinds of things in place of names.
+
+    A navigation stands before what is done somewhere and names what is gone for, as in LLM-Planner (figure 1).
+    """
+    return PlanExample(example.goal, tuple(_subgoal(deed) for deed in example.subgoals()))
+
+
+def without_navigation(plan: Iterable[Subgoal]) -> tuple[Subgoal, ...]:
+    """The plan as the Socratic Planner writes it, where going somewhere is the controller's."""
+    return tuple(subgoal for subgoal in plan if subgoal.action != "navigate")
+
+
+def _subgoal(deed: ExampleSubgoal) -> Subgoal:
+    thing, place = deed.object or "", deed.place
+    match deed.action:
+        case "find" | "go":
+            return Subgoal("navigate", place or thing)
+        case "use":
+            return Subgoal("toggle", thing)
+        case "put":
+            return Subgoal("put", thing, place)
+        case "open" | "close" as action:
+            return Subgoal(action, place or thing)
+        case action:
+            return Subgoal(action, thing)

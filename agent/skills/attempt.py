@@ -2,21 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.skills.naming import matches
-from agent.skills.search import Search
 from agent.skills.skill import Skill
 from worlds.household.belief import Belief, Item, Receptacle, kind
 from worlds.household.counts import Counts
 from worlds.household.goals import APPLIANCES, KNIVES, Treatment
 
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Orders the receptacles of one belief; with ``counts`` None by name, else by cost over chance (see the expert).
+
+    Costs are commands until one can reach in, chances those of the table that was counted over ``train``.
+    """
+
+    belief: Belief
+    counts: Counts | None
+    vain: Collection[str] = frozenset()
+
+    def nearest(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
+        """By the commands until one can reach into them, then by name."""
+        return sorted(receptacles, key=lambda one: (self._away(one) + self.shut_chance(one), by_name(one)))
+
+    def unseen(self) -> list[Receptacle]:
+        """The receptacles that were not seen inside."""
+        return [one for one in self.belief.receptacles if one.contents is None]
+
+    def likeliest(self, wanted: Sequence[str]) -> list[Receptacle]:
+        """The receptacles that were not seen inside, best first for finding an object of one of the kinds ``wanted``."""
+        if self.counts is None:
+            return self.nearest_by_name(self.unseen())
+        counts, room = self.counts, self.counts.room_of({one.kind for one in self.belief.receptacles})
+
+        def cost(one: Receptacle) -> float:
+            commands = max(1.0, self._away(one) + self.shut_chance(one))
+            return commands / sum(counts.chance(kind(name), one.kind, room) for name in wanted)
+
+        return sorted(self.unseen(), key=lambda one: (cost(one), by_name(one)))
+
+    def nearest_by_name(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
+        """What is here first, then by name."""
+        return sorted(receptacles, key=lambda one: (self._away(one), by_name(one)))
+
+    def breadth(self) -> list[Receptacle]:
+        """The receptacles that were not seen inside, one of each kind before the next of any, in the opening's order."""
+        seen: dict[str, int] = {}
+        for one in self.belief.receptacles:
+            seen[one.kind] = seen.get(one.kind, 0) + (one.contents is not None)
+        ranked: list[tuple[int, int, Receptacle]] = []
+        for position, one in enumerate(self.unseen()):
+            ranked.append((seen[one.kind], position, one))
+            seen[one.kind] += 1
+        return [one for *_, one in sorted(ranked, key=lambda entry: entry[:2])]
+
+    def shut_chance(self, one: Receptacle) -> float:
+        """How likely this must be opened first: as told, else like its kind in this house, else as counted."""
+        if one.openness:
+            return float(one.openness == "closed")
+        if f"open {one.name}" in self.vain:
+            return 0.0
+        alike = [other.openness != "surface" for other in self.belief.receptacles if other.kind == one.kind and other.openness]
+        if alike:
+            return sum(alike) / len(alike)
+        return self.counts.openable(one.kind) if self.counts else 0.0
+
+    def _away(self, one: Receptacle) -> int:
+        return not self.belief.is_here(one.name)
+
+
+def by_name(one: Receptacle) -> tuple[str, int]:
+    """A sort key by which drawer 2 comes before drawer 10."""
+    stem, _, number = one.name.rpartition(" ")
+    return stem, int(number)
+
+
 _TREATMENTS: dict[str, Treatment] = {"heat": "heat", "cool": "cool", "clean": "clean"}
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class LocatedItem:
     """An object with a receptacle that is known to hold it."""
 
     item: Item
@@ -154,7 +221,7 @@ class Attempt:
         for one in self.search.likeliest([self.wanted]):
             yield from self._look_into(one)
 
-    def _to_find(self) -> list[Sight]:
+    def _to_find(self) -> list[LocatedItem]:
         """Known objects that are a find: one that was put down is none until everything else was looked into."""
         seen = self._sights()
         fresh = [one for one in seen if one.item.name not in self.placed or self.wanted == one.item.name]
@@ -169,17 +236,17 @@ class Attempt:
             left = [f"go to {one.name}"] if f"go to {one.name}" not in self.vain else []
         yield from left
 
-    def _sights(self, *, nearby: bool = False) -> list[Sight]:
+    def _sights(self, *, nearby: bool = False) -> list[LocatedItem]:
         """Known objects that are wanted and not held, nearest first; fresh ones first but, where ``nearby``, for those here."""
         sights = [
-            Sight(item, holder)
+            LocatedItem(item, holder)
             for item in self.belief.items
             if self._is(item) and item.name != self.belief.held
             for holder in self.belief.holders(item.name)
         ]
         order = {one.name: at for at, one in enumerate(self.search.nearest(one.where for one in sights))}
 
-        def rank(one: Sight) -> tuple[bool, bool, int]:
+        def rank(one: LocatedItem) -> tuple[bool, bool, int]:
             return nearby and not self._here(one.where), one.item.name in self.placed, order[one.where.name]
 
         return sorted(sights, key=rank)

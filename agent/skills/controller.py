@@ -22,12 +22,11 @@ from agent.skills.naming import matches, resolve
 from agent.skills.skill import ALONE, AT_RECEPTACLE, Skill
 from worlds.alfworld.data.counts import load_counts
 from worlds.base import Observation, Transition
-from worlds.errors import ConfigurationError, nearest, shown
+from worlds.errors import nearest, shown
 from worlds.household.belief import Belief
 from worlds.household.counts import Counts
 from worlds.registry import BeliefReader
 
-ORDERS = ("counts", "name")
 MOST_COMMANDS = 100
 MOST_WORDS = 200
 MOST_PLACED = 200
@@ -58,7 +57,7 @@ Outcome = Execute | Done | Failed
 
 
 @dataclass(frozen=True, slots=True)
-class Pursuit:
+class ControllerState:
     """What is known, and the skill that is being carried out, if any; immutable plain data.
 
     ``placed`` are the objects that were put down and lie there still, which are no find when another of their kind is sought.
@@ -82,35 +81,33 @@ class Pursuit:
 
 
 class Controller:
-    """Skills to commands, for worlds whose texts ``reader`` puts into a belief (see ``believing.reader_of``).
+    """Turns skills into commands, for worlds whose texts ``household`` reads.
 
-    It searches by the table counted over ``train``, or with ``order`` ``name`` by the names of places. With ``near``, what is
-    done to a thing fails unless one stands beside it, as LoTa-Bench has it (section 4); else the skill goes there first.
-    Raises ``ConfigurationError`` for another order.
+    ``order`` says by what places are searched: ``counts`` (the likeliest as counted over a training split) or ``name``. With
+    ``near``, what is done to a thing fails unless one stands beside it, as LoTa-Bench has it (section 4); else the skill
+    goes there first. A skill fails after ``most`` commands.
     """
 
-    def __init__(self, reader: BeliefReader, *, order: str = "counts", near: bool = False, most: int = MOST_COMMANDS) -> None:
-        if order not in ORDERS:
-            raise ConfigurationError(
-                f"Places are searched by {' or '.join(ORDERS)}, not {shown(order)}.{nearest(order, ORDERS)}"
-            )
-        self._reader = reader
+    def __init__(
+        self, household: BeliefReader, *, order: str = "counts", near: bool = False, most: int = MOST_COMMANDS
+    ) -> None:
+        self._household = household
         self._counts: Counts | None = load_counts() if order == "counts" else None
         self._near = near
         self._most = most
 
-    def begin(self, opening: Observation, goal: str = "") -> Pursuit:
+    def begin(self, opening: Observation, goal: str = "") -> ControllerState:
         """The state before any skill."""
         words = re.findall(r"[a-z]+", goal[:10_000].lower())[:MOST_WORDS]
-        return Pursuit(self._reader.begin(opening), words=frozenset(words))
+        return ControllerState(self._household.begin(opening), words=frozenset(words))
 
-    def observe(self, state: Pursuit, transitions: Iterable[Transition]) -> Pursuit:
+    def observe(self, state: ControllerState, transitions: Iterable[Transition]) -> ControllerState:
         """The state after these commands were executed."""
         for transition in transitions:
             state = self._observed(state, transition)
         return state
 
-    def start(self, state: Pursuit, skill: Skill) -> Pursuit:
+    def start(self, state: ControllerState, skill: Skill) -> ControllerState:
         """Take up ``skill`` in place of whatever was being carried out; its targets may be called as a model calls them."""
         named, problem = self._named(state, skill)
         return replace(
@@ -124,7 +121,7 @@ class Controller:
             problem=problem,
         )
 
-    def next(self, state: Pursuit) -> tuple[Outcome, Pursuit]:
+    def next(self, state: ControllerState) -> tuple[Outcome, ControllerState]:
         """What to do now; with `Done` and `Failed` the skill is over, and ``skill`` of the state None."""
         over = replace(state, skill=None)
         if state.skill is None:
@@ -145,9 +142,9 @@ class Controller:
             return Failed(self._refusal(state, attempt)), over
         return Execute(command), replace(state, issued=command, given=state.given + 1)
 
-    def _observed(self, state: Pursuit, transition: Transition) -> Pursuit:
+    def _observed(self, state: ControllerState, transition: Transition) -> ControllerState:
         before, observation = state.belief, transition.observation
-        after = self._reader.update(before, transition.command, observation)
+        after = self._household.update(before, transition.command, observation)
         placed = state.placed - {after.held} if after.held else state.placed
         if before.held and after.held is None and len(placed) < MOST_PLACED:
             placed |= {before.held}
@@ -160,7 +157,7 @@ class Controller:
             return replace(state, vain=state.vain | {transition.command}, explanation=observation.explanation)
         return state
 
-    def _refusal(self, state: Pursuit, attempt: Attempt) -> str:
+    def _refusal(self, state: ControllerState, attempt: Attempt) -> str:
         if state.issued is None or state.issued not in state.vain:
             return attempt.nothing_left()
         why = f" {state.explanation}" if state.explanation else ""
@@ -168,7 +165,7 @@ class Controller:
 
     # What a planner's words mean in this house.
 
-    def _named(self, state: Pursuit, skill: Skill) -> tuple[Skill, str | None]:
+    def _named(self, state: ControllerState, skill: Skill) -> tuple[Skill, str | None]:
         if skill.verb in ALONE:
             return Skill(skill.verb), None
         if skill.verb == "go" and skill.receptacle is None:
@@ -185,7 +182,7 @@ class Controller:
             return (Skill(skill.verb, receptacle=place), None) if place else (skill, f"it was not said what to {skill.verb}")
         return self._with_object(state, replace(skill, receptacle=place))
 
-    def _with_object(self, state: Pursuit, skill: Skill) -> tuple[Skill, str | None]:
+    def _with_object(self, state: ControllerState, skill: Skill) -> tuple[Skill, str | None]:
         if skill.object is None:
             if state.belief.held and skill.verb in {"put", "heat", "cool", "clean", "examine"}:
                 return self._with_place(state, replace(skill, object=state.belief.held)), None
@@ -199,19 +196,19 @@ class Controller:
             return skill, _missing(skill.object, "thing", [one.kind for one in state.belief.items])
         return self._with_place(state, replace(skill, object=named)), None
 
-    def _with_place(self, state: Pursuit, skill: Skill) -> Skill:
+    def _with_place(self, state: ControllerState, skill: Skill) -> Skill:
         if skill.verb != "put" or skill.receptacle:
             return skill
         stood = state.before if state.before and state.belief.is_here(state.before) else state.belief.at
         return replace(skill, receptacle=stood)
 
-    def _place(self, state: Pursuit, said: str) -> str | None:
+    def _place(self, state: ControllerState, said: str) -> str | None:
         places = state.belief.receptacles
         found = resolve(said, {one.kind for one in places}, {one.name for one in places})
         # All places are told at the start: a number that is none of theirs is a mistake.
         return found if found and any(matches(one.name, found) for one in places) else None
 
-    def _thing(self, state: Pursuit, said: str) -> str | None:
+    def _thing(self, state: ControllerState, said: str) -> str | None:
         items = state.belief.items
         seen = {one.kind for one in items}
         furniture = {one.kind for one in state.belief.receptacles}

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from knowledge.examples import Example
+
 Verb = Literal[
     "find", "go", "pick", "put", "open", "close", "heat", "cool", "clean", "use", "slice", "examine", "look", "explore"
 ]
@@ -70,3 +72,8 @@ def _with_article(name: str, article: str) -> str:
     if article == "the" or name[-1].isdigit():
         return f"the {name}"
     return f"an {name}" if name[0] in "aeiou" else f"a {name}"
+
+
+def skills_of(example: Example) -> tuple[Skill, ...]:
+    """The skills by which the example's task is won, each with kinds as targets."""
+    return tuple(Skill(one.action, one.object, one.place) for one in example.subgoals())

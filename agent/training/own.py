@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from agent.agents.reasoner_actor.actor import ACTOR
-from agent.agents.reasoner_actor.reasoner import REASONER
+from agent.agents.reasoner_actor.roles import ACTOR, REASONER
 from agent.models.base import Message, Request
 from agent.models.builtin.model import BuiltinModel
 from agent.roles import brief
@@ -20,6 +19,7 @@ from agent.training.corpus import Game
 from agent.training.demonstrations import MISSTEPS, Sample, play
 from agent.training.teacher import STUCK, Teacher, Told, plan_of, planned
 from worlds.alfworld.expert import make_expert
+from worlds.alfworld.text import reader
 
 _MISREADINGS = 4
 
@@ -54,7 +54,7 @@ def reasoner_samples(games: Iterable[Game], own: Own, seed: int) -> Iterator[Sam
     """Each goal in people's words that the model misreads when it is made to guess."""
     for game in games:
         opening = game.env.reset().observation
-        belief = brief.scene(opening).belief
+        belief = reader.begin(opening)
         right = plan_of(game.goal, Told())
         for sentence in game.human:
             failed: list[tuple[str, ...]] = []

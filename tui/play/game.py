@@ -9,9 +9,8 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Literal
 
-from agent.agents.human import Question
 from agent.agents.registry import model_for, needs_model
-from agent.base import Agent
+from agent.base import Agent, AskPerson
 from agent.config import Settings
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.record import EpisodeRecorder, read_played
@@ -63,7 +62,7 @@ class OpenGame:
     recorded: tuple[Event | CallTiming, ...] = ()
 
 
-def open_game(game: GameConfig, question: Question, resume: Path | None = None) -> OpenGame:
+def open_game(game: GameConfig, question: AskPerson, resume: Path | None = None) -> OpenGame:
     """Open the world, the agent and its model. This may take seconds.
 
     ``question`` asks a person who plays alone, ``resume`` is the record to continue. Raises what the world, the model, the

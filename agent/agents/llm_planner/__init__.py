@@ -1,0 +1,50 @@
+"""LLM-Planner (Song et al., ICCV 2023)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from agent.agents.spec import AgentParts, ExampleSettings, SearchOrder, declare_agent
+from worlds.options import option
+
+if TYPE_CHECKING:
+    from agent.base import Agent
+
+Wording = Literal["pairs", "lines"]
+"""How plans are written in the prompt: all pairs on one line, or each on a numbered line of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class LlmPlannerSettings(ExampleSettings):
+    """How plans are worded, and what ties them to the house.
+
+    ``bias`` is what the tokens of allowed actions and seen objects are favoured by, in nats (section 5.3: 0.1), where the model
+    takes one. The paper sets no bound to ``revisions``.
+    """
+
+    search: SearchOrder = option("counts", "by what places are searched")
+    shots: int = option(9, "examples in the prompt", most=50)
+    wording: Wording = option("pairs", "how plans are written")
+    bias: float = option(0.1, "nats by which allowed actions and seen objects are favoured")
+    replanning: bool = option(True, "plan again when a subgoal fails")
+    patience: int = option(10, "commands after which a subgoal has failed (0: any number)")
+    revisions: int = option(10, "plan again so often in an episode at most")
+
+
+@declare_agent(
+    "llm-planner",
+    "few-shot plans of actions and objects, made anew when one fails",
+    settings=LlmPlannerSettings,
+    prompts=__name__,
+    needs_household=True,
+)
+def llm_planner(parts: AgentParts[LlmPlannerSettings]) -> Agent:
+    from agent.agents.examples import make_example_selector
+    from agent.agents.following import PlanFollower
+    from agent.agents.llm_planner.agent import LlmPlanner
+    from agent.skills.controller import Controller
+
+    follower = PlanFollower(Controller(parts.household, order=parts.settings.search), parts.settings.patience)
+    examples = make_example_selector(parts.world, parts.settings, parts.seed)
+    return LlmPlanner(parts.model, follower, examples, parts.sampling, parts.settings)

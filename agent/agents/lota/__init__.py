@@ -1,0 +1,68 @@
+"""LoTa-Bench's planner (Choi et al., ICLR 2024) and SayCan (Ahn et al., 2022)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from agent.agents.spec import AgentParts, ModelSettings, SearchOrder, Strategy, declare_agent
+from worlds.options import option
+
+if TYPE_CHECKING:
+    from agent.base import Agent
+
+Selection = Literal["greedy", "exact", "each"]
+"""How the next skill is selected."""
+
+
+@dataclass(frozen=True, slots=True)
+class SayCanSettings(ModelSettings):
+    """Examples, search, and whether the model is told why a skill failed."""
+
+    max_tokens: int = option(64, "tokens of a reply at most")
+    examples: str = option("made-up", "where examples come from: made-up, train, a file or a run's folder")
+    embedder: str = option("", "the embedding model of choose=embeddings")
+    search: SearchOrder = option("counts", "by what places are searched")
+    choose: Strategy = option("stratified", "how examples are chosen for a task")
+    shots: int = option(6, "examples in the prompt", most=50)
+    replanning: bool = option(False, "tell the model why a skill failed")
+
+
+@dataclass(frozen=True, slots=True)
+class LotaSettings(SayCanSettings):
+    """Those of `SayCanSettings`, and how the likeliest skill is found."""
+
+    exact: bool = option(False, "by the probability of each skill, in place of constrained decoding")
+
+
+@declare_agent(
+    "lota",
+    "the likeliest of a fixed set of skills, one after the other",
+    settings=LotaSettings,
+    prompts=__name__,
+    needs_household=True,
+)
+def lota(parts: AgentParts[LotaSettings]) -> Agent:
+    return _make(parts, "exact" if parts.settings.exact else "greedy")
+
+
+@declare_agent(
+    "saycan",
+    "every skill scored by itself, times whether it can be done",
+    settings=SayCanSettings,
+    prompts=__name__,
+    needs_household=True,
+)
+def saycan(parts: AgentParts[SayCanSettings]) -> Agent:
+    return _make(parts, "each")
+
+
+def _make(parts: AgentParts[LotaSettings] | AgentParts[SayCanSettings], selection: Selection) -> Agent:
+    from agent.agents.examples import make_example_selector
+    from agent.agents.lota.agent import Lota
+    from agent.skills.controller import Controller
+
+    given = parts.settings
+    controller = Controller(parts.household, order=given.search, near=True)
+    examples = make_example_selector(parts.world, given, parts.seed)
+    return Lota(parts.model, controller, examples, parts.sampling, selection, replanning=given.replanning)

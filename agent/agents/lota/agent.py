@@ -7,32 +7,28 @@ LoTa-Bench's appendix B has it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING
 
-from agent.agents.examples import Chooser
-from agent.agents.lota.selector import DONE, NAME, Constrained, Prompted, Scored, Selector, numbered_skills
+from agent.agents.examples import ExampleSelector
+from agent.agents.lota.selector import DONE, NAME, Constrained, Prompted, Scored, Selector, fixed_skills, numbered_skills
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.episodes import events
 from agent.models.base import Capabilities, Message, Model
 from agent.roles.base import Conversation, Sampling, load_prompt
-from agent.roles.story import additions, rules_after, tell_rules
-from agent.skills.controller import Controller, Done, Execute, Failed, Pursuit
-from agent.skills.fixed import fixed_skills
-from agent.skills.shown import skills_of
-from agent.skills.skill import Skill
+from agent.roles.messages import additions, emit_rules, rules_after
+from agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
+from agent.skills.skill import Skill, skills_of
 from knowledge.examples import Example
 from knowledge.rules import Rule
 from worlds.alfworld.data.counts import load_counts
 from worlds.base import Observation
 from worlds.errors import Unsupported
 
+if TYPE_CHECKING:
+    from agent.agents.lota import Selection
+
 MOST_AT_ONCE = 8
 """Skills in a turn that were carried out already when they were selected; after so many the turn is spent."""
-
-_PROMPT = "selector"
-
-Way = Literal["greedy", "exact", "each"]
-"""How the next skill is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,7 @@ class LotaMemory:
 
     goal: str
     grants: Grants
-    pursuit: Pursuit
+    state: ControllerState
     conversation: Conversation = ()
     selected: int = 0
     failure: str | None = None
@@ -53,7 +49,7 @@ class LotaMemory:
 
 
 class Lota:
-    """Plays skill by skill; the agents ``lota`` and ``saycan`` differ in the ``way`` in which the next one is found.
+    """Plays skill by skill; the agents ``lota`` and ``saycan`` differ in how the next one is selected.
 
     ``greedy``: under the constraint that the text stays a skill, where the model can be held to given texts; else the skills
     are listed in its prompt and its reply is read (appendix D), which it says at the start. ``exact``: by the probability of
@@ -68,24 +64,31 @@ class Lota:
     executed spends its turn, as a failed step does in the paper.
 
     Where admissible commands are granted, a skill has the affordance 1 if it begins with one of them, else 0, and is then not
-    selected. Where they are not, every skill has 1: ``saycan`` is its language score alone, which it says at the start.
+    selected. Where they are not, every skill has 1: ``saycan`` then goes by its language score alone, and says so at the start.
     """
 
     def __init__(
-        self, model: Model, controller: Controller, chooser: Chooser, sampling: Sampling, *, way: Way, replanning: bool = False
+        self,
+        model: Model,
+        controller: Controller,
+        examples: ExampleSelector,
+        sampling: Sampling,
+        selection: Selection,
+        *,
+        replanning: bool = False,
     ) -> None:
         self._model = model
         self._controller = controller
-        self._chooser = chooser
+        self._examples = examples
         self._sampling = sampling
-        self._way: Way = way
+        self._selection: Selection = selection
         self._replanning = replanning
         self._set = fixed_skills(load_counts())
         self._skills = {skill.text: skill for skill in self._set.skills}
 
     @property
     def name(self) -> str:
-        return "saycan" if self._way == "each" else "lota"
+        return "saycan" if self._selection == "each" else "lota"
 
     async def check(self) -> None:
         """Raise ``Unsupported`` where the model cannot do what is needed."""
@@ -95,17 +98,17 @@ class Lota:
         return LotaMemory(goal, grants, self._controller.begin(observation, goal))
 
     async def decide(self, memory: LotaMemory, turn: Turn, emit: Emitter) -> tuple[Decision, LotaMemory]:
-        pursuit = self._controller.observe(memory.pursuit, turn.transitions)
-        memory = replace(memory, pursuit=pursuit, hints=memory.hints + turn.hints)
+        state = self._controller.observe(memory.state, turn.transitions)
+        memory = replace(memory, state=state, hints=memory.hints + turn.hints)
         for _ in range(MOST_AT_ONCE):
-            if memory.pursuit.skill is None:
+            if memory.state.skill is None:
                 skill, memory = await self._select(memory, turn, emit)
                 if not isinstance(skill, Skill):
                     return skill, memory
-                memory = replace(memory, pursuit=self._controller.start(memory.pursuit, skill))
-            begun = memory.pursuit.given > 0
-            outcome, pursuit = self._controller.next(memory.pursuit)
-            memory = replace(memory, pursuit=pursuit)
+                memory = replace(memory, state=self._controller.start(memory.state, skill))
+            begun = memory.state.given > 0
+            outcome, state = self._controller.next(memory.state)
+            memory = replace(memory, state=state)
             match outcome:
                 case Execute(command=command):
                     return Act(command), memory
@@ -124,11 +127,11 @@ class Lota:
             if notice := self._notice(selector, memory.grants):
                 emit(events.Thought(role=self.name, text=notice))
             memory = replace(memory, conversation=(self._system(listed=selector.listed),))
-        told = replace(turn, hints=memory.hints, admissible=None)
+        asked = replace(turn, hints=memory.hints, admissible=None)
         first = memory.selected == 0
-        added = additions(told, memory.shown_rules, memory.grants, first=first)
+        added = additions(asked, memory.shown_rules, memory.grants, first=first)
         text = await self._opening(memory, added) if first else self._next(memory, added)
-        tell_rules(turn.rules, memory.shown_rules, emit)
+        emit_rules(turn.rules, memory.shown_rules, emit)
         answer = await selector.select(memory.conversation, text, self._possible(memory, turn), emit)
         memory = replace(
             memory,
@@ -146,51 +149,51 @@ class Lota:
         return self._skills[answer.value], memory
 
     def _selector(self, can: Capabilities) -> Selector:
-        if self._way == "greedy":
+        if self._selection == "greedy":
             return Constrained(self._model, self._sampling) if can.choices else Prompted(self._model, self._sampling)
         if not can.scoring:
-            otherwise = "leave exact off" if self._way == "exact" else "take the agent lota"
+            otherwise = "leave exact off" if self._selection == "exact" else "take the agent lota"
             raise Unsupported(
                 f"{self._model.name} does not score given texts, without which {self.name} cannot select a skill exactly; run "
                 f"a GGUF file by llama-cpp-python (--model llama:FILE.gguf), take a server that tells how likely a prompt's "
                 f"tokens are, as vLLM does, or {otherwise}."
             )
-        return Scored(self._model, each=self._way == "each")
+        return Scored(self._model, each=self._selection == "each")
 
     def _notice(self, selector: Selector, grants: Grants) -> str:
         """What should be known of how skills are selected; empty where it goes without saying."""
         if selector.listed:
             return "the model cannot be held to given texts: it is shown the skills, and its replies are read"
-        if self._way == "each" and not grants.admissible:
+        if self._selection == "each" and not grants.admissible:
             return "no commands are granted as admissible, so nothing tells what can be done: the language score decides alone"
         return ""
 
     def _possible(self, memory: LotaMemory, turn: Turn) -> dict[str, bool]:
         if turn.admissible is None:
             return dict.fromkeys((*self._skills, DONE), True)
-        possible = self._set.possible(memory.pursuit.belief, turn.admissible)
+        possible = self._set.possible(memory.state.belief, turn.admissible)
         return {**{text: skill in possible for text, skill in self._skills.items()}, DONE: True}
 
     def _system(self, *, listed: bool) -> Message:
-        prompt = load_prompt(_PROMPT)
+        prompt = load_prompt("agent.agents.lota", "selector")
         parts = [prompt.render("system")]
         if listed:
             parts.append(prompt.render("listed", skills=", ".join((*self._skills, DONE))))
         return Message("system", "\n".join(parts))
 
     async def _opening(self, memory: LotaMemory, added: str) -> str:
-        prompt = load_prompt(_PROMPT)
-        places = {one.kind for one in memory.pursuit.belief.receptacles}
+        prompt = load_prompt("agent.agents.lota", "selector")
+        places = {one.kind for one in memory.state.belief.receptacles}
         parts = [
             prompt.render("example", goal=example.goal, skills=numbered_skills(demonstrated(example)))
-            for example in await self._chooser.choose(memory.goal, places)
+            for example in await self._examples.choose(memory.goal, places)
         ]
         if self._replanning:
             parts.append(prompt.render("replanning"))
         return "\n".join((*parts, prompt.render("opening", goal=memory.goal) + added, prompt.render("first")))
 
     def _next(self, memory: LotaMemory, added: str) -> str:
-        prompt, number = load_prompt(_PROMPT), str(memory.selected + 1)
+        prompt, number = load_prompt("agent.agents.lota", "selector"), str(memory.selected + 1)
         failed = prompt.render("failed", reason=memory.failure) if self._replanning and memory.failure else ""
         start = f"{failed}{added}".strip()
         between = "\n\n" if added else " "

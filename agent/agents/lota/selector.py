@@ -20,8 +20,11 @@ from typing import Protocol
 from agent.base import Emitter
 from agent.episodes import events
 from agent.models.base import Completion, Message, Model, Request, Scores
-from agent.roles.base import Answer, Conversation, ReplyError, Role, Sampling, ask, called, clean, spoken
+from agent.roles.base import Answer, Conversation, ReplyError, Role, Sampling, ask, call_event, clean, reply_message
+from agent.skills.skill import Skill, Verb
 from worlds.errors import ModelError, shown
+from worlds.household.belief import Belief
+from worlds.household.counts import Counts
 
 NAME = "selector"
 DONE = "done"
@@ -86,9 +89,9 @@ class Constrained:
                 choices=tuple(texts),
             )
         )
-        call = called(NAME, conversation, completion)
+        call = call_event(NAME, conversation, completion)
         emit(call, completion.timing)
-        conversation = (*conversation, spoken(call.reply))
+        conversation = (*conversation, reply_message(call.reply))
         if call.reply in texts:
             return Answer(texts[call.reply], "", conversation)
         cut = f" It was cut off after {self.sampling.max_tokens} tokens." if call.finish == "length" else ""
@@ -118,7 +121,7 @@ class Scored:
         seconds = time.perf_counter() - began
         ranked = sorted(zip(asked, scores.logprobs, strict=True), key=lambda scored: (not skills[scored[0]], -scored[1]))
         best = ranked[0][0]
-        call = called(NAME, conversation, Completion(said(best), "scored", scores.usage)).model_copy(
+        call = call_event(NAME, conversation, Completion(said(best), "scored", scores.usage)).model_copy(
             update={
                 "candidates": tuple(
                     events.Candidate(text=said(skill), logprob=score) for skill, score in ranked[:MOST_CANDIDATES]
@@ -127,7 +130,7 @@ class Scored:
             }
         )
         emit(call, replace(scores.timing, seconds=seconds))
-        return Answer(best, "", (*conversation, spoken(call.reply)))
+        return Answer(best, "", (*conversation, reply_message(call.reply)))
 
     async def _scores(self, conversation: Conversation, texts: Sequence[str]) -> Scores:
         apart = self.each and not (await self.model.capabilities()).singly
@@ -182,3 +185,59 @@ def _key(item: str) -> str:
     """What two ways of writing one skill have in common: "1. Turn on a desk lamp." and "turn on the desklamp"."""
     words: list[str] = _WORD.findall(_NUMBER.sub("", item.strip()[:200]).lower())
     return "".join(word for word in words if word not in _ARTICLES)
+
+
+_NEEDED: dict[Verb, str] = {
+    "pick": "pickupable",
+    "put": "pickupable",
+    "heat": "heatable",
+    "cool": "coolable",
+    "clean": "cleanable",
+    "slice": "sliceable",
+    "use": "toggleable",
+}
+"""What must hold for a kind of object."""
+
+_COMMAND_WORDS: dict[Verb, str] = {"find": "go to", "pick": "take", "put": "move"}
+"""How a command begins where its skill has another word for it."""
+
+_COMMAND = re.compile(r"(?P<word>go to|[a-z]+) (?P<kind>[A-Za-z][\w-]*) \d+\b", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillSet:
+    """Skills, verb by verb and within each by name; ``places`` are the kinds of receptacle among their targets."""
+
+    skills: tuple[Skill, ...]
+    places: frozenset[str]
+
+    def possible(self, belief: Belief, admissible: Iterable[str]) -> frozenset[Skill]:
+        """The skills that begin with one of the ``admissible`` commands, as far as belief knows.
+
+        A place is found by going there. An object may be found as long as one was seen, or some place was not looked into.
+        """
+        commands = {(found["word"], found["kind"]) for found in map(_COMMAND.match, admissible) if found}
+        seen = {item.kind for item in belief.items if item.name != belief.held}
+        searching = any(one.contents is None for one in belief.receptacles)
+
+        def can(skill: Skill) -> bool:
+            target = skill.object or skill.receptacle or ""
+            if skill.verb == "find" and target not in self.places:
+                return searching or target in seen
+            return (_COMMAND_WORDS.get(skill.verb, skill.verb), target) in commands
+
+        return frozenset(filter(can, self.skills))
+
+
+def fixed_skills(counts: Counts) -> SkillSet:
+    """The skills of a table: the same in every episode."""
+    useful = [thing for thing in counts.objects() if counts.can.get(thing)]
+    places = sorted({place for room in counts.rooms.values() for place in room.receptacles})
+    shut = [place for place in places if counts.openable(place) > 0]
+    skills = (
+        *(Skill("find", thing) for thing in sorted({*useful, *places})),
+        *(Skill(verb, thing) for verb, can in _NEEDED.items() for thing in useful if can in counts.can[thing]),
+        *(Skill("open", receptacle=place) for place in shut),
+        *(Skill("close", receptacle=place) for place in shut),
+    )
+    return SkillSet(skills, frozenset(places))

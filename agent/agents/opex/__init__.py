@@ -1,0 +1,48 @@
+"""OPEx (Shi et al., section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agent.agents.spec import AgentParts, ExampleSettings, SearchOrder, declare_agent
+from worlds.options import option
+
+if TYPE_CHECKING:
+    from agent.base import Agent
+
+
+@dataclass(frozen=True, slots=True)
+class OpexSettings(ExampleSettings):
+    """Which parts of OPEx play: without its planner, observer or single skills it is the paper's ablation (table 2).
+
+    Without the planner the task itself is the only subtask; without the observer the executor is told what the text said.
+    """
+
+    pool: int = option(60, "examples to choose from")
+    shots: int = option(3, "examples in the planner's prompt", most=50)
+    search: SearchOrder = option("counts", "by what places are searched")
+    planner: bool = option(True, "plan subtasks")
+    observer: bool = option(True, "describe the state to the executor")
+    look_around: bool = option(True, "have the skill LookAround")
+    explore: bool = option(True, "have the skill Explore")
+    revisions: int = option(6, "make the plan again so often in an episode at most")
+    on_hint: bool = option(True, "make it again when a person gives a hint")
+    tries: int = option(8, "ask the executor so often within a turn at most", least=1, most=50)
+
+
+@declare_agent(
+    "opex",
+    "a planner, an observer, and an executor with skills",
+    settings=OpexSettings,
+    prompts=__name__,
+    needs_household=True,
+)
+def opex(parts: AgentParts[OpexSettings]) -> Agent:
+    from agent.agents.examples import make_example_selector
+    from agent.agents.opex.agent import Opex
+    from agent.skills.controller import Controller
+
+    controller = Controller(parts.household, order=parts.settings.search)
+    examples = make_example_selector(parts.world, parts.settings, parts.seed)
+    return Opex(parts.model, controller, examples, parts.sampling, parts.settings)

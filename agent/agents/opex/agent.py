@@ -15,49 +15,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from agent.agents.examples import Chooser
-from agent.agents.opex.executor import EXECUTOR, SKILLS, Order, library
-from agent.agents.opex.observer import OBSERVER
-from agent.agents.opex.planner import KINDS, PLANNER
+from agent.agents.examples import ExampleSelector
+from agent.agents.opex.roles import (
+    EXECUTOR,
+    KINDS,
+    OBSERVER,
+    PLANNER,
+    SKILLS,
+    SkillCall,
+    found_items,
+    held_text,
+    here_text,
+    library,
+    place_kinds,
+)
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.episodes import events
 from agent.models.base import Message, Model
-from agent.roles.base import Conversation, Sampling, ask, load_prompt
-from agent.roles.story import additions, numbered_from, rules_after, tell_rules, told
-from agent.skills import facts
-from agent.skills.controller import Controller, Done, Execute, Pursuit
-from agent.skills.shown import skills_of
+from agent.roles.base import Sampling, ask, load_prompt
+from agent.roles.messages import RoleMemory, additions, emit_rules, numbered, transcript
+from agent.skills.controller import Controller, ControllerState, Done, Execute
+from agent.skills.skill import skills_of
 from knowledge.examples import Example
-from knowledge.rules import Rule
 from worlds.base import Observation, Transition
 
+if TYPE_CHECKING:
+    from agent.agents.opex import OpexSettings
+
+PACKAGE = "agent.agents.opex"
 NOTHING_YET = "none yet"
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Which parts of OPEx play: without its planner, observer or single skills it is the paper's ablation (table 2).
-
-    Without the planner the task itself is the only subtask; without the observer the executor is told what the text said.
-    ``revisions``: how often the plan is made again in an episode at most. ``on_hint``: whether a person's hint is a reason.
-    ``tries``: how often the executor is asked within a turn at most, before the turn is spent.
-    """
-
-    planner: bool = True
-    observer: bool = True
-    left_out: frozenset[str] = frozenset()
-    revisions: int = 6
-    on_hint: bool = True
-    tries: int = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Minds:
-    """One role's side of the memory: its conversation, and the rules it was shown in it."""
-
-    conversation: Conversation
-    shown_rules: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +58,9 @@ class OpexMemory:
 
     goal: str
     grants: Grants
-    state: Pursuit
-    planner: Minds
-    executor: Minds
+    state: ControllerState
+    planner: RoleMemory
+    executor: RoleMemory
     plan: tuple[str, ...] = ()
     step: int = 0
     revision: int = -1
@@ -86,29 +74,34 @@ class Opex:
     """Plays by subtasks and skills; needs a chat model.
 
     Calls: 1 for the plan and for each revision; 2, observer and executor, for each skill and each ``Finish``. Steps: as many as
-    the skills have commands. Admissible commands are shown to nobody, since what is decided on are skills. The observer's
-    prompts are not appended to (``agent.agents.opex.observer``), and the executor's begin anew with each subtask.
+    the skills have commands. Admissible commands are not shown, since the model names skills. The observer's prompts are not
+    appended to, and the executor's begin anew with each subtask.
     """
 
     name = "opex"
 
-    def __init__(self, model: Model, controller: Controller, chooser: Chooser, sampling: Sampling, parts: Parts) -> None:
+    def __init__(
+        self, model: Model, controller: Controller, examples: ExampleSelector, sampling: Sampling, settings: OpexSettings
+    ) -> None:
         self._model = model
         self._controller = controller
-        self._chooser = chooser
+        self._examples = examples
         self._sampling = sampling
-        self._parts = parts
+        self._settings = settings
+        self._left_out = left_out(look_around=settings.look_around, explore=settings.explore)
         kinds = "\n".join(f"- {kind}" for kind in KINDS.values())
-        self._planner = Message("system", load_prompt("opex_planner").render("system", kinds=kinds))
-        self._observer = Message("system", load_prompt("opex_observer").render("system"))
-        self._executor = Message("system", load_prompt("opex_executor").render("system", skills=library(parts.left_out)))
+        self._planner = Message("system", load_prompt(PACKAGE, "opex_planner").render("system", kinds=kinds))
+        self._observer = Message("system", load_prompt(PACKAGE, "opex_observer").render("system"))
+        self._executor = Message(
+            "system", load_prompt(PACKAGE, "opex_executor").render("system", skills=library(self._left_out))
+        )
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> OpexMemory:
         state = self._controller.begin(observation, goal)
-        return OpexMemory(goal, grants, state, Minds((self._planner,)), Minds((self._executor,)))
+        return OpexMemory(goal, grants, state, RoleMemory((self._planner,)), RoleMemory((self._executor,)))
 
     async def decide(self, memory: OpexMemory, turn: Turn, emit: Emitter) -> tuple[Decision, OpexMemory]:
-        # What the world shows an agent that names commands is of no use to one that names skills.
+        # The model names skills, not commands.
         turn = replace(turn, admissible=None)
         memory = replace(
             memory,
@@ -118,14 +111,14 @@ class Opex:
         )
         hinted = bool(turn.hints)
         if hinted:
-            # Whoever gives a hint wants it heard before the skill has run its course.
+            # A hint ends the running skill, so that it is heard at once.
             memory = replace(memory, state=replace(memory.state, skill=None))
-        if memory.revision < 0 or (hinted and self._parts.on_hint and self._may_replan(memory)):
+        if memory.revision < 0 or (hinted and self._settings.on_hint and self._may_replan(memory)):
             reason = "the person beside the robot gave a hint" if memory.plan else "the episode begins"
             refusal, memory = await self._plan(memory, turn, reason, emit)
             if refusal is not None:
                 return refusal, memory
-        for _ in range(self._parts.tries):
+        for _ in range(self._settings.tries):
             if memory.state.skill is not None:
                 outcome, state = self._controller.next(memory.state)
                 memory = replace(memory, state=state)
@@ -138,34 +131,32 @@ class Opex:
                 refusal, memory = await self._plan(memory, turn, "the plan is carried out, and the task is not done", emit)
                 if refusal is not None:
                     return refusal, memory
-            order, reason, memory = await self._order(memory, turn, emit)
-            if order is None:
+            call, reason, memory = await self._call(memory, turn, emit)
+            if call is None:
                 return ParseFailure(EXECUTOR.name, reason), memory
-            refusal, memory = await self._follow(order, memory, turn, emit)
+            refusal, memory = await self._follow(call, memory, turn, emit)
             if refusal is not None:
                 return refusal, memory
             turn = replace(turn, hints=())
         outcome, state = self._controller.next(memory.state) if memory.state.skill else (None, memory.state)
         if isinstance(outcome, Execute):
             return Act(outcome.command), replace(memory, state=state)
-        return Idle(f"asked {self._parts.tries} times, the executor named no skill that leads to a command"), memory
+        return Idle(f"asked {self._settings.tries} times, the executor named no skill that leads to a command"), memory
 
     def _may_replan(self, memory: OpexMemory) -> bool:
-        return self._parts.planner and memory.asked < self._parts.revisions
-
-    # The planner.
+        return self._settings.planner and memory.asked < self._settings.revisions
 
     async def _plan(self, memory: OpexMemory, turn: Turn, reason: str, emit: Emitter) -> tuple[ParseFailure | None, OpexMemory]:
-        if not self._parts.planner:
+        if not self._settings.planner:
             return None, self._planned(memory, (memory.goal,), reason, emit)
-        first = len(memory.planner.conversation) == 1
+        first = not memory.planner.started
         text = await self._task(memory) if first else self._review(memory, reason)
         text += additions(turn, memory.planner.shown_rules, memory.grants, first=first)
-        tell_rules(turn.rules, memory.planner.shown_rules, emit)
+        emit_rules(turn.rules, memory.planner.shown_rules, emit)
         answer = await ask(PLANNER, self._model, memory.planner.conversation, text, emit, self._sampling)
         memory = replace(
             memory,
-            planner=Minds(answer.conversation, rules_after(turn, memory.planner.shown_rules)),
+            planner=memory.planner.after(answer.conversation, turn),
             asked=memory.asked + (memory.revision >= 0),
             unplanned=(),
         )
@@ -180,74 +171,72 @@ class Opex:
     def _planned(self, memory: OpexMemory, steps: tuple[str, ...], reason: str, emit: Emitter) -> OpexMemory:
         revision = memory.revision + 1
         emit(events.Planned(role=PLANNER.name, steps=steps, revision=revision, reason=reason))
-        return replace(memory, plan=steps, step=0, revision=revision, executor=Minds((self._executor,)))
+        return replace(memory, plan=steps, step=0, revision=revision, executor=RoleMemory((self._executor,)))
 
     async def _task(self, memory: OpexMemory) -> str:
-        prompt, belief = load_prompt("opex_planner"), memory.state.belief
-        chosen = await self._chooser.choose(memory.goal, (one.kind for one in belief.receptacles))
+        prompt, belief = load_prompt(PACKAGE, "opex_planner"), memory.state.belief
+        chosen = await self._examples.choose(memory.goal, (one.kind for one in belief.receptacles))
         examples = prompt.render("examples", examples="\n\n".join(map(_shown, chosen))) + "\n" if chosen else ""
-        text = prompt.render("opening", examples=examples, places=facts.places(belief), goal=memory.goal)
-        return f"{text}\n\n{told(memory.unplanned)}" if memory.unplanned else text
+        text = prompt.render("opening", examples=examples, places=place_kinds(belief), goal=memory.goal)
+        return f"{text}\n\n{transcript(memory.unplanned)}" if memory.unplanned else text
 
     def _review(self, memory: OpexMemory, reason: str) -> str:
         belief = memory.state.belief
-        known = f"It holds {facts.held(belief)}. Found so far: {facts.found(belief)}"
-        return load_prompt("opex_planner").render(
+        known = f"It holds {held_text(belief)}. Found so far: {found_items(belief)}"
+        return load_prompt(PACKAGE, "opex_planner").render(
             "review",
-            story=told(memory.unplanned),
+            story=transcript(memory.unplanned),
             known=known,
-            plan=numbered_from(memory.plan, 0),
+            plan=numbered(memory.plan, 0),
             step=f"step {memory.step}" if memory.step < len(memory.plan) else "the end",
             reason=reason,
             goal=memory.goal,
         )
 
-    # The observer and the executor.
-
-    async def _order(self, memory: OpexMemory, turn: Turn, emit: Emitter) -> tuple[Order | None, str, OpexMemory]:
+    async def _call(self, memory: OpexMemory, turn: Turn, emit: Emitter) -> tuple[SkillCall | None, str, OpexMemory]:
         belief = memory.state.belief
         state = {
-            "found": facts.found(belief),
-            "here": facts.here(belief),
-            "held": facts.held(belief),
+            "found": found_items(belief),
+            "here": here_text(belief),
+            "held": held_text(belief),
             "note": memory.note,
             "objective": memory.plan[memory.step],
         }
-        story = told(memory.unseen)
+        story = transcript(memory.unseen)
         description = story
-        if self._parts.observer:
-            text = load_prompt("opex_observer").render("user", story=story, **state)
+        if self._settings.observer:
+            text = load_prompt(PACKAGE, "opex_observer").render("user", story=story, **state)
             seen = await ask(OBSERVER, self._model, (self._observer,), text, emit, self._sampling)
-            # A description that cannot be read is no reason to stand still: the text itself is there.
+            # Where the description cannot be read, the text itself takes its place.
             description = seen.value or story
             if seen.value:
                 emit(events.Thought(role=OBSERVER.name, text=seen.value))
-        first = len(memory.executor.conversation) == 1
-        text = load_prompt("opex_executor").render("user", observation=description, **state)
+        first = not memory.executor.started
+        text = load_prompt(PACKAGE, "opex_executor").render("user", observation=description, **state)
         text += additions(turn, memory.executor.shown_rules, Grants(), first=first)
-        tell_rules(turn.rules, memory.executor.shown_rules, emit)
+        emit_rules(turn.rules, memory.executor.shown_rules, emit)
         answer = await ask(EXECUTOR, self._model, memory.executor.conversation, text, emit, self._sampling)
-        executor = Minds(answer.conversation, rules_after(turn, memory.executor.shown_rules))
+        executor = memory.executor.after(answer.conversation, turn)
         return answer.value, answer.reason, replace(memory, executor=executor, unseen=())
 
     async def _follow(
-        self, order: Order, memory: OpexMemory, turn: Turn, emit: Emitter
+        self, call: SkillCall, memory: OpexMemory, turn: Turn, emit: Emitter
     ) -> tuple[ParseFailure | None, OpexMemory]:
-        if order.thought:
-            emit(events.Thought(role=EXECUTOR.name, text=order.thought))
-        if order.move == "finish" and order.done:
+        if call.thought:
+            emit(events.Thought(role=EXECUTOR.name, text=call.thought))
+        if call.move == "finish" and call.done:
             if memory.step + 1 < len(memory.plan):
                 emit(events.Progressed(role=EXECUTOR.name, step=memory.step + 1))
             note = f"the objective before is finished: {memory.plan[memory.step]}"
-            return None, replace(memory, step=memory.step + 1, note=note, executor=Minds((self._executor,)))
-        if order.move != "play":
+            return None, replace(memory, step=memory.step + 1, note=note, executor=RoleMemory((self._executor,)))
+        if call.move != "play":
             if not self._may_replan(memory):
                 return None, replace(memory, note="the plan stays as it is; go on with it as well as you can")
-            why = f"the executor requires it: {order.thought or 'it did not say why'}"
+            why = f"the executor requires it: {call.thought or 'it did not say why'}"
             return await self._plan(memory, turn, why, emit)
-        if order.skill in self._parts.left_out:
-            return None, replace(memory, note=f"it failed: there is no skill {order.skill}")
-        return None, replace(memory, state=self._controller.start(memory.state, order.as_skill()))
+        if call.skill in self._left_out:
+            return None, replace(memory, note=f"it failed: there is no skill {call.skill}")
+        return None, replace(memory, state=self._controller.start(memory.state, call.as_skill()))
 
 
 def left_out(*, look_around: bool, explore: bool) -> frozenset[str]:
@@ -266,12 +255,12 @@ def _shown(example: Example) -> str:
             else skill.text
         )
         steps += [] if skill.verb == "go" else [text]
-    return load_prompt("opex_planner").render(
+    return load_prompt(PACKAGE, "opex_planner").render(
         "example",
         goal=example.goal,
         kind=KINDS.get(example.type, "another"),
         thought=_thought(steps),
-        plan=numbered_from([f"{step[0].upper()}{step[1:]}." for step in steps], 0),
+        plan=numbered([f"{step[0].upper()}{step[1:]}." for step in steps], 0),
     )
 
 

@@ -1,0 +1,56 @@
+"""PET: Plan, Eliminate and Track (Wu et al., 2023)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from agent.agents.react import react
+from agent.agents.reasoner_actor import ReasonerActorSettings, reasoner_actor
+from agent.agents.spec import AgentParts, Strategy, declare_agent
+from worlds.options import option
+
+if TYPE_CHECKING:
+    from agent.base import Agent
+
+
+@dataclass(frozen=True, slots=True)
+class PetSettings(ReasonerActorSettings):
+    """Which of the modules there are, and how they work; the settings before ``acting`` are those of the acting agent.
+
+    ``judged`` says against what relevance is judged: the present sub-task (abstract, table 3) or the task (section 3.2).
+    ``scores`` says where verdicts come from: ``probability``, p(yes) against p(no) with a question a name; ``answer``, a number
+    a name with one question for all, and a plain yes or no for Track; ``auto`` takes the probability where the model gives
+    log-probabilities.
+    """
+
+    acting: Literal["react", "reasoner-actor"] = option("react", "the agent that acts")
+    plan: bool = option(True, "plan sub-tasks")
+    eliminate: bool = option(True, "mask what does not matter")
+    track: bool = option(True, "watch whether the sub-task is finished")
+    examples: str = option("made-up", "where examples come from: made-up, train, a file or a run's folder")
+    choose: Strategy = option("bm25", "how examples are chosen for a task")
+    shots: int = option(5, "examples in the planner's prompt", most=50)
+    embedder: str = option("", "the embedding model of choose=embeddings")
+    threshold: float = option(0.4, "names that score below this are masked", most=1)
+    judged: Literal["subtask", "task"] = option("subtask", "against what relevance is judged")
+    scores: Literal["auto", "probability", "answer"] = option("auto", "where verdicts come from")
+
+
+@declare_agent(
+    "pet",
+    "plans, leaves out what does not matter, and watches progress, round an acting agent",
+    settings=PetSettings,
+    prompts=__name__,
+)
+def pet(parts: AgentParts[PetSettings]) -> Agent:
+    from agent.agents.examples import TRAIN, ExampleSelector, make_example_selector
+    from agent.agents.pet.agent import Pet
+    from knowledge.examples import tasks_of
+
+    given, world = parts.settings, parts.world
+    # The planner is shown no trajectory, so the tasks of train need not be played.
+    store = tasks_of(world, TRAIN) if given.plan and given.examples == TRAIN else None
+    examples = make_example_selector(world, given, parts.seed, store=store) if given.plan else ExampleSelector(())
+    acting = (react if given.acting == "react" else reasoner_actor).make(parts)
+    return Pet(parts.model, acting, parts.sampling, given, examples, world)

@@ -13,61 +13,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from agent.agents.examples import Chooser
-from agent.agents.pet import eliminator, tracker, verdict
-from agent.agents.pet.subtasks import SUBTASKS, Shot, bare, question
-from agent.base import (
-    Agent,
-    AgentEvent,
-    Decision,
-    Emitter,
-    Grants,
-    Memory,
-    ParseFailure,
-    Turn,
+from agent.agents.examples import ExampleSelector
+from agent.agents.pet.roles import (
+    ALTERNATIVES,
+    CONTEXT,
+    ELIMINATOR,
+    MOST_LISTED,
+    ONE,
+    PACKAGE,
+    SUBTASKS,
+    TRACKER,
+    SubtaskExample,
+    bare,
+    listing,
+    plan_question,
+    probability,
+    question_all,
+    question_one,
+    track_question,
 )
+from agent.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
 from agent.episodes import events
-from agent.models.base import Message, Model, Timing
+from agent.models.base import Model, Timing
 from agent.roles.base import Answer, Role, Sampling, ask, load_prompt
-from agent.roles.story import additions, numbered, tell_rules
+from agent.roles.messages import additions, emit_rules, numbered, system_message
 from knowledge.examples import subtasks
-from worlds.base import Observation, Transition
+from worlds.base import Observation, Transition, World
 from worlds.errors import Unsupported
 from worlds.household.belief import Belief
 from worlds.household.masking import masked, possible
-from worlds.registry import BeliefReader
+from worlds.registry import belief_reader
+
+if TYPE_CHECKING:
+    from agent.agents.pet import PetSettings
 
 T = TypeVar("T")
 
 MOST_JUDGED = 500
 """Names that are judged for one target; what comes after them is shown unjudged."""
 
-Scores = Literal["auto", "probability", "answer"]
-Target = Literal["subtask", "task"]
-
 
 @dataclass(frozen=True, slots=True)
-class Modules:
-    """Which of the modules there are, and how they work.
-
-    ``judged`` says against what relevance is judged: the present sub-task (abstract, table 3) or the task (section 3.2).
-    ``scores`` says where verdicts come from: ``probability``, p(yes) against p(no) with a question a name; ``answer``, a number
-    a name with one question for all, and a plain yes or no for Track; ``auto`` takes the probability where the model gives
-    log-probabilities. Names that score below ``threshold`` are masked.
-    """
-
-    plan: bool = True
-    eliminate: bool = True
-    track: bool = True
-    threshold: float = 0.4
-    judged: Target = "subtask"
-    scores: Scores = "auto"
-
-
-@dataclass(frozen=True, slots=True)
-class Relevant:
+class NameRelevance:
     """How relevant a name is to ``target``; a score of None could not be read."""
 
     target: str
@@ -93,7 +82,7 @@ class PetMemory:
     since: int = 0
     played: tuple[Transition, ...] = ()
     hints: tuple[str, ...] = ()
-    relevance: tuple[Relevant, ...] = ()
+    relevance: tuple[NameRelevance, ...] = ()
     acting: Memory = None
     began: int | None = None
 
@@ -113,8 +102,7 @@ class Pet:
     shown. A verdict that cannot be read is a no. Without Track nothing tells sub-tasks apart, so the acting agent is given the
     task with the whole list, and relevance is judged against the task; without Plan there is nothing to track. What is held,
     and where one stands, is never masked: the text names it in other words. As in the paper, what was masked in error stays so,
-    and a sub-task that was finished in error is not gone back to. ``reader`` None (a world whose texts belief does not read)
-    leaves Eliminate nothing to judge.
+    and a sub-task that was finished in error is not gone back to. In a world that is no household, nothing is eliminated.
     """
 
     name = "pet"
@@ -124,25 +112,25 @@ class Pet:
         model: Model,
         acting: Agent,
         sampling: Sampling,
-        modules: Modules,
-        *,
-        chooser: Chooser,
-        reader: BeliefReader | None,
+        settings: PetSettings,
+        examples: ExampleSelector,
+        world: World,
     ) -> None:
         self._model = model
         self._acting = acting
         self._sampling = sampling
-        self.modules = modules
-        self._chooser = chooser
-        self._reader = reader
+        self.settings = settings
+        self._examples = examples
+        self._world = world
+        self._household = belief_reader(world.name)
 
     async def check(self) -> None:
         """Raise ``Unsupported`` where the model cannot do what the settings ask for; where they leave it open, ask nothing."""
-        if self._model.brief or self.modules.scores == "probability":
+        if self._model.brief or self.settings.scores == "probability":
             await self._probable()
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> PetMemory:
-        belief = None if self._reader is None else self._reader.begin(observation)
+        belief = None if self._household is None else self._household.begin(observation)
         return PetMemory(goal, observation, grants, belief)
 
     async def decide(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PetMemory]:
@@ -154,14 +142,14 @@ class Pet:
     async def look(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, PetMemory]:
         """Plan, track and eliminate: everything but act. A failure spends the turn. Raises ``Unsupported``, ``ModelError``."""
         probable = await self._probable()
-        memory = self._hear(memory, turn)
-        if self.modules.plan and memory.plan is None:
+        memory = self._observe(memory, turn)
+        if self.settings.plan and memory.plan is None:
             failure, memory = await self._plan(memory, turn, emit)
             if failure is not None:
                 return failure, memory
-        elif self.modules.track and turn.transitions and memory.subtask is not None:
+        elif self.settings.track and turn.transitions and memory.subtask is not None:
             memory = await self._track(memory, memory.subtask, emit, probable=probable)
-        if self.modules.eliminate and memory.belief is not None:
+        if self.settings.eliminate and memory.belief is not None:
             memory = await self._eliminate(memory, memory.belief, emit, probable=probable)
         return None, memory
 
@@ -173,18 +161,18 @@ class Pet:
                 "name a chat model, such as openai:NAME, or another agent."
             )
         able = await self._model.capabilities()
-        if self.modules.scores == "probability" and not able.log_probabilities:
+        if self.settings.scores == "probability" and not able.log_probabilities:
             raise Unsupported(
                 f"{self._model.name} gives no log-probabilities, which --set scores=probability needs; "
                 "leave that out, and 'pet' takes the model's answers."
             )
-        return able.log_probabilities and self.modules.scores != "answer"
+        return able.log_probabilities and self.settings.scores != "answer"
 
-    def _hear(self, memory: PetMemory, turn: Turn) -> PetMemory:
+    def _observe(self, memory: PetMemory, turn: Turn) -> PetMemory:
         belief = memory.belief
-        if belief is not None and self._reader is not None:
+        if belief is not None and self._household is not None:
             for transition in turn.transitions:
-                belief = self._reader.update(belief, transition.command, transition.observation)
+                belief = self._household.update(belief, transition.command, transition.observation)
         return replace(
             memory,
             belief=belief,
@@ -197,11 +185,11 @@ class Pet:
 
     async def _plan(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, PetMemory]:
         kinds = () if memory.belief is None else (one.kind for one in memory.belief.receptacles)
-        examples = await self._chooser.choose(memory.goal, kinds)
+        examples = await self._examples.choose(memory.goal, kinds)
         # The nearest comes last, right before the question.
-        text = question(memory.goal, [Shot(example.goal, subtasks(example)) for example in reversed(examples)])
+        text = plan_question(memory.goal, [SubtaskExample(example.goal, subtasks(example)) for example in reversed(examples)])
         text += additions(replace(turn, admissible=None), (), memory.grants, first=True)
-        tell_rules(turn.rules, (), emit)
+        emit_rules(turn.rules, (), emit)
         answer = await self._ask(SUBTASKS, text, emit)
         if answer.value is None:
             return ParseFailure(SUBTASKS.name, answer.reason), replace(memory, plan=())
@@ -211,18 +199,18 @@ class Pet:
     # Track (section 3.3).
 
     async def _track(self, memory: PetMemory, subtask: str, emit: Emitter, *, probable: bool) -> PetMemory:
-        steps = memory.played[-min(memory.since, tracker.CONTEXT) :]
-        finished = await self._chance(tracker.TRACKER, tracker.question(subtask, steps), emit, probable=probable)
+        steps = memory.played[-min(memory.since, CONTEXT) :]
+        finished = await self._chance(TRACKER, track_question(subtask, steps), emit, probable=probable)
         if finished is None or finished <= 0.5:
             return memory
-        emit(events.Progressed(role=tracker.TRACKER.name, step=memory.step + 1))
+        emit(events.Progressed(role=TRACKER.name, step=memory.step + 1))
         return replace(memory, step=memory.step + 1, since=0)
 
     # Eliminate (section 3.2).
 
     def target(self, memory: PetMemory) -> str:
         """What relevance is judged against now."""
-        subtask = memory.subtask if self.modules.track and self.modules.judged == "subtask" else None
+        subtask = memory.subtask if self.settings.track and self.settings.judged == "subtask" else None
         return bare(subtask or memory.goal)
 
     async def _eliminate(self, memory: PetMemory, belief: Belief, emit: Emitter, *, probable: bool) -> PetMemory:
@@ -234,42 +222,39 @@ class Pet:
             known.update(new)
             judge = self._one_by_one if probable else self._together
             for name, score in await judge(target, new, emit, place=place):
-                below = score is not None and score < self.modules.threshold
+                below = score is not None and score < self.settings.threshold
                 found.append(events.Relevance(name=name, place=place, score=score, masked=below))
         if not found:
             return memory
-        emit(events.Judged(role=eliminator.NAME, target=target, things=tuple(found)))
-        return replace(memory, relevance=memory.relevance + tuple(Relevant(target, one.name, one.score) for one in found))
+        emit(events.Judged(role=ELIMINATOR, target=target, things=tuple(found)))
+        return replace(memory, relevance=memory.relevance + tuple(NameRelevance(target, one.name, one.score) for one in found))
 
     async def _one_by_one(
         self, target: str, names: Sequence[str], emit: Emitter, *, place: bool
     ) -> list[tuple[str, float | None]]:
         # One after the other: a record is enacted in the order of its calls.
-        return [
-            (name, await self._chance(eliminator.ONE, eliminator.question_one(target, name, place=place), emit, probable=True))
-            for name in names
-        ]
+        return [(name, await self._chance(ONE, question_one(target, name, place=place), emit, probable=True)) for name in names]
 
     async def _together(
         self, target: str, names: Sequence[str], emit: Emitter, *, place: bool
     ) -> list[tuple[str, float | None]]:
         found: list[tuple[str, float | None]] = []
-        for start in range(0, len(names), eliminator.MOST_LISTED):
-            some = names[start : start + eliminator.MOST_LISTED]
-            text = eliminator.question_all(target, some, places=place)
-            answer = await self._ask(eliminator.listing(some), text, emit)
+        for start in range(0, len(names), MOST_LISTED):
+            some = names[start : start + MOST_LISTED]
+            text = question_all(target, some, places=place)
+            answer = await self._ask(listing(some), text, emit)
             found += [(name, (answer.value or {}).get(name)) for name in some]
         return found
 
     def hidden(self, memory: PetMemory) -> frozenset[str]:
         """The names that are masked now."""
-        if memory.belief is None or not self.modules.eliminate:
+        if memory.belief is None or not self.settings.eliminate:
             return frozenset()
         target = self.target(memory)
         low = {
             one.name
             for one in memory.relevance
-            if one.target == target and one.score is not None and one.score < self.modules.threshold
+            if one.target == target and one.score is not None and one.score < self.settings.threshold
         }
         return frozenset(low - {memory.belief.held} - {one.name for one in memory.belief.here()})
 
@@ -283,42 +268,40 @@ class Pet:
         told = tuple(replace(one, observation=_without(one.observation, hidden)) for one in turn.transitions)
         admissible = None if turn.admissible is None else possible(turn.admissible, hidden)
         turn = replace(turn, transitions=told, admissible=admissible)
-        decision, acting = await self._acting.decide(memory.acting, turn, _Beneath(emit) if memory.plan else emit)
+        decision, acting = await self._acting.decide(memory.acting, turn, _ActingEmitter(emit) if memory.plan else emit)
         return decision, replace(memory, acting=acting)
 
     def _begun(self, memory: PetMemory, hidden: frozenset[str]) -> Memory:
         """The acting agent's memory at the beginning of what it is given now, which is no task of the granted type."""
-        goal = self._aim(memory)
+        goal = self._acting_goal(memory)
         # The game's opening ends with the task.
         opening = replace(memory.opening, text=memory.opening.text.replace(memory.goal or goal, goal))
         grants = memory.grants if goal == memory.goal else replace(memory.grants, task_type=None)
         return self._acting.begin(goal, _without(opening, hidden), grants)
 
-    def _aim(self, memory: PetMemory) -> str:
+    def _acting_goal(self, memory: PetMemory) -> str:
         """What the acting agent is given as its task."""
         if not memory.plan or memory.subtask is None:
             return memory.goal
-        if self.modules.track:
+        if self.settings.track:
             return memory.subtask
-        return load_prompt("subtasks").render("whole", goal=bare(memory.goal), subtasks=", ".join(memory.plan))
-
-    # Asking.
+        return load_prompt(PACKAGE, "subtasks").render("whole", goal=bare(memory.goal), subtasks=", ".join(memory.plan))
 
     async def _ask(self, role: Role[T], text: str, emit: Emitter, *, alternatives: int = 0) -> Answer[T]:
-        system = Message("system", load_prompt(role.name).render("system"))
+        system = system_message(load_prompt(PACKAGE, role.name), self._world)
         return await ask(role, self._model, (system,), text, emit, self._sampling, alternatives=alternatives)
 
     async def _chance(self, role: Role[bool], text: str, emit: Emitter, *, probable: bool) -> float | None:
         """How likely yes is against no; 1 or 0 where only the answer tells, None where nothing does."""
-        answer = await self._ask(role, text, emit, alternatives=verdict.ALTERNATIVES if probable else 0)
-        chance = verdict.probability(answer.alternatives)
+        answer = await self._ask(role, text, emit, alternatives=ALTERNATIVES if probable else 0)
+        chance = probability(answer.alternatives)
         if chance is not None:
             return chance
         return None if answer.value is None else float(answer.value)
 
 
 @dataclass(frozen=True, slots=True)
-class _Beneath:
+class _ActingEmitter:
     """Tells what an acting agent says: its own plan is a thought about a sub-task, since the plan is the list of those."""
 
     emit: Emitter

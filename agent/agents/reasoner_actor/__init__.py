@@ -1,0 +1,40 @@
+"""Reasoner and actor (OPEx, section 3, "Prior Knowledge Integration")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agent.agents.spec import AgentParts, ModelSettings, declare_agent
+from worlds.options import option
+
+if TYPE_CHECKING:
+    from agent.base import Agent
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonerActorSettings(ModelSettings):
+    """When the reasoner is asked again.
+
+    ``stuck_after``: that many of the latest commands in a row were refused, or were the same command with the same answer; an
+    actor that says it is stuck counts wherever this is not 0. ``on_hint``: the actor is told of a hint in any case; a model
+    with short prompts (`agent.roles.brief`) hears of it by the plan alone, and is always asked.
+    """
+
+    on_subgoal: bool = option(True, "ask the reasoner when the actor goes on to another step")
+    stuck_after: int = option(3, "ask it after so many commands that led nowhere (0: never)")
+    on_hint: bool = option(True, "ask it when a person gives a hint")
+    revisions: int = option(12, "ask it so often in an episode at most")
+
+
+@declare_agent(
+    "reasoner-actor",
+    "a reasoner plans, an actor grounds the plan",
+    settings=ReasonerActorSettings,
+    prompts=__name__,
+    builtin=True,
+)
+def reasoner_actor(parts: AgentParts[ReasonerActorSettings]) -> Agent:
+    from agent.agents.reasoner_actor.agent import ReasonerActor
+
+    return ReasonerActor(parts.model, parts.world, parts.sampling, parts.settings)

@@ -7,77 +7,61 @@ actor is stuck, when a person gives a hint.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from agent.agents.reasoner_actor.actor import ACTOR, Grounding
-from agent.agents.reasoner_actor.reasoner import REASONER
-from agent.agents.reasoner_actor.talk import Brief, Chat, Minds, PlanMemory, Talk
+from agent.agents.reasoner_actor.prompting import PACKAGE, BriefPrompting, ChatPrompting, PlanMemory, Prompting
+from agent.agents.reasoner_actor.roles import ACTOR, REASONER, ActorReply
 from agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from agent.episodes import events
-from agent.models.base import Message, Model
+from agent.models.base import Model
 from agent.roles.base import Sampling, load_prompt
-from worlds.base import Observation, Transition
+from agent.roles.messages import RoleMemory, system_message
+from worlds.base import Observation, Transition, World
 from worlds.errors import Unsupported
+from worlds.registry import belief_reader
 
-
-@dataclass(frozen=True, slots=True)
-class Replanning:
-    """When the reasoner is asked again.
-
-    ``subgoal``: the actor went on to another step of the plan. ``stuck_after``: that many of the latest commands in a row were
-    refused, or were one and the same command with one and the same answer (0: never); an actor that says it is stuck counts
-    wherever this is not 0. ``hint``: a person gave a hint, of which the actor is told in any case; a model that is spoken to
-    briefly hears of it by the plan alone, and so is always asked. ``most``: revisions asked for in one episode at most.
-    """
-
-    subgoal: bool = True
-    stuck_after: int = 3
-    hint: bool = True
-    most: int = 12
+if TYPE_CHECKING:
+    from agent.agents.reasoner_actor import ReasonerActorSettings
 
 
 class ReasonerActor:
-    """Plays by a plan. Calls a step: 1, and 1 more where the plan is made or looked at again.
-
-    ``household``: the world's texts are those that belief reads, without which there are no short prompts.
-    """
+    """Plays by a plan. Calls a step: 1, and 1 more where the plan is made or looked at again."""
 
     name = "reasoner-actor"
 
-    def __init__(
-        self, model: Model, manual: str, sampling: Sampling, replanning: Replanning, *, household: bool = True
-    ) -> None:
+    def __init__(self, model: Model, world: World, sampling: Sampling, settings: ReasonerActorSettings) -> None:
         self._model = model
-        self._brief = household
+        self._household = belief_reader(world.name)
         self._sampling = sampling
-        self._when = replanning
-        self._systems = {
-            name: Message("system", load_prompt(name).render("system", manual=manual)) for name in ("reasoner", "actor")
-        }
+        self._settings = settings
+        self._reasoner, self._actor = (
+            RoleMemory((system_message(load_prompt(PACKAGE, name), world, manual=world.manual),))
+            for name in ("reasoner", "actor")
+        )
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> PlanMemory:
-        minds = {name: Minds((system,)) for name, system in self._systems.items()}
-        return PlanMemory(goal, observation, grants, minds["reasoner"], minds["actor"])
+        return PlanMemory(goal, observation, grants, self._reasoner, self._actor)
 
     async def decide(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PlanMemory]:
-        talk = self._talk()
-        memory = talk.hear(memory, turn.transitions)
-        reason = self._trigger(memory, turn, reviews=talk.reviews)
+        prompting = self._prompting()
+        memory = prompting.observe(memory, turn.transitions)
+        reason = self._trigger(memory, turn, reviews=prompting.reviews)
         revised = False
         if reason:
             before = memory.revision
-            failure, memory = await self._plan(talk, memory, turn, reason, emit)
+            failure, memory = await self._plan(prompting, memory, turn, reason, emit)
             if failure is not None:
                 return failure, memory
             revised = memory.revision != before
-        answer, memory = await talk.act(memory, turn, emit, revised=revised, again=False)
-        if answer.value is not None and answer.value.command is None and self._may_ask(memory) and self._when.stuck_after:
+        answer, memory = await prompting.act(memory, turn, emit, revised=revised, again=False)
+        if answer.value is not None and answer.value.command is None and self._may_ask(memory) and self._settings.stuck_after:
             why = f"the actor is stuck: {answer.value.thought or 'it did not say why'}"
             before = memory.revision
-            failure, memory = await self._plan(talk, memory, replace(turn, hints=()), why, emit)
+            failure, memory = await self._plan(prompting, memory, replace(turn, hints=()), why, emit)
             if failure is not None:
                 return failure, memory
-            answer, memory = await talk.act(memory, turn, emit, revised=memory.revision != before, again=True)
+            answer, memory = await prompting.act(memory, turn, emit, revised=memory.revision != before, again=True)
         if answer.value is None:
             return ParseFailure(ACTOR.name, answer.reason), memory
         return self._grounded(answer.value, memory, emit)
@@ -85,36 +69,33 @@ class ReasonerActor:
     def _trigger(self, memory: PlanMemory, turn: Turn, *, reviews: bool) -> str | None:
         if memory.revision < 0:
             return "the episode begins"
-        # Without reviews the actor hears of a hint by the plan alone: it is never one too many, and nothing turns it off.
-        if turn.hints and (not reviews or (self._when.hint and self._may_ask(memory))):
+        # Without reviews a hint reaches the actor through the plan alone, so the reasoner is always asked.
+        if turn.hints and (not reviews or (self._settings.on_hint and self._may_ask(memory))):
             return "the person beside you gave a hint"
-        if not self._may_ask(memory):
+        if not reviews or not self._may_ask(memory):
             return None
-        if not reviews:
-            return None
-        if _stuck(memory.recent, self._when.stuck_after):
-            return f"the last {self._when.stuck_after} commands led nowhere"
-        if memory.moved_on and self._when.subgoal:
+        if _stuck(memory.recent, self._settings.stuck_after):
+            return f"the last {self._settings.stuck_after} commands led nowhere"
+        if memory.moved_on and self._settings.on_subgoal:
             return f"the actor has gone on to step {memory.step + 1} of the plan"
         return None
 
     def _may_ask(self, memory: PlanMemory) -> bool:
-        return memory.asked < self._when.most
+        return memory.asked < self._settings.revisions
 
-    def _talk(self) -> Talk:
-        """The way to speak to the model."""
+    def _prompting(self) -> Prompting:
         if not self._model.brief:
-            return Chat(self._model, self._sampling)
-        if not self._brief:
+            return ChatPrompting(self._model, self._sampling)
+        if self._household is None:
             raise Unsupported(
                 f"{self._model.name} reads households alone; name another model for this world, such as openai:NAME."
             )
-        return Brief(self._model, self._sampling)
+        return BriefPrompting(self._model, self._sampling, self._household)
 
     async def _plan(
-        self, talk: Talk, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
+        self, prompting: Prompting, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[ParseFailure | Idle | None, PlanMemory]:
-        answer, memory = await talk.plan(memory, turn, reason, emit)
+        answer, memory = await prompting.plan(memory, turn, reason, emit)
         memory = replace(
             memory,
             asked=memory.asked + (memory.revision >= 0),
@@ -135,7 +116,7 @@ class ReasonerActor:
             emit(events.Planned(role=REASONER.name, steps=steps, revision=memory.revision, reason=reason))
         return None, memory
 
-    def _grounded(self, grounding: Grounding, memory: PlanMemory, emit: Emitter) -> tuple[Decision, PlanMemory]:
+    def _grounded(self, grounding: ActorReply, memory: PlanMemory, emit: Emitter) -> tuple[Decision, PlanMemory]:
         if grounding.thought:
             emit(events.Thought(role=ACTOR.name, text=grounding.thought))
         if grounding.command is None:

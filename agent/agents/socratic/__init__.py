@@ -1,0 +1,50 @@
+"""The Socratic Planner (Shin et al., 2024)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from agent.agents.spec import AgentParts, ExampleSettings, SearchOrder, declare_agent
+from worlds.options import option
+
+if TYPE_CHECKING:
+    from agent.base import Agent
+
+Decomposition = Literal["questions", "chain-of-thought", "none"]
+"""How a task is taken apart before it is planned: the method's way, or one of those that table 3 compares it with."""
+
+
+@dataclass(frozen=True, slots=True)
+class SocraticSettings(ExampleSettings):
+    """Decomposition, re-planning, and bounds on the latter, which the paper does not set.
+
+    ``retries``: in a household in text the same commands fail alike, where the paper's controller may have had bad luck.
+    """
+
+    max_tokens: int = option(1_024, "tokens of a reply at most")
+    search: SearchOrder = option("counts", "by what places are searched")
+    shots: int = option(0, "examples in the planner's prompt", most=50)
+    decompose: Decomposition = option("questions", "how a task is taken apart")
+    replanning: bool = option(True, "revise the plan when a subgoal fails")
+    patience: int = option(25, "commands after which a subgoal has failed (0: any number)")
+    retries: int = option(1, "try a subgoal that was judged valid again so often in a row at most")
+    revisions: int = option(10, "revise the plan so often in an episode at most")
+
+
+@declare_agent(
+    "socratic",
+    "plans from questions that the model asks itself",
+    settings=SocraticSettings,
+    prompts=__name__,
+    needs_household=True,
+)
+def socratic(parts: AgentParts[SocraticSettings]) -> Agent:
+    from agent.agents.examples import make_example_selector
+    from agent.agents.following import PlanFollower
+    from agent.agents.socratic.agent import Socratic
+    from agent.skills.controller import Controller
+
+    follower = PlanFollower(Controller(parts.household, order=parts.settings.search), parts.settings.patience)
+    examples = make_example_selector(parts.world, parts.settings, parts.seed)
+    return Socratic(parts.model, follower, examples, parts.sampling, parts.settings)

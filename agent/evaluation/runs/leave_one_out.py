@@ -11,15 +11,15 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.agents.examples import Chooser
-from agent.agents.llm_planner.role import LLM_PLANNER, Wording, request_text, system_text
+from agent.agents.examples import ExampleSelector
+from agent.agents.llm_planner import Wording
+from agent.agents.llm_planner.agent import LLM_PLANNER, request_text, system_text
 from agent.base import AgentEvent
 from agent.episodes.events import ModelCall
 from agent.evaluation.analysis.statistics import Interval, wilson
 from agent.models.base import Message, Model, Timing
 from agent.roles.base import Sampling, ask
-from agent.roles.shots import shot_of
-from agent.roles.subgoals import same_plan
+from agent.roles.subgoals import plan_example, same_plan
 from knowledge.examples import Example
 from worlds.alfworld.text.reader import begin
 
@@ -87,7 +87,7 @@ async def leave_one_out(
     model: Model,
     examples: Sequence[Example],
     arms: Sequence[Arm],
-    chooser: Callable[[Arm], Chooser],
+    selector: Callable[[Arm], ExampleSelector],
     sampling: Sampling,
     *,
     workers: int = 4,
@@ -98,16 +98,16 @@ async def leave_one_out(
     """
     gate = asyncio.Semaphore(workers)
 
-    async def judged(arm: Arm, choosing: Chooser, example: Example) -> Verdict:
+    async def judged(arm: Arm, chosen_by: ExampleSelector, example: Example) -> Verdict:
         async with gate:
-            return await _judged(model, arm, choosing, example, sampling)
+            return await _judged(model, arm, chosen_by, example, sampling)
 
     scores: list[Score] = []
     for arm in arms:
-        choosing = chooser(arm)
+        chosen_by = selector(arm)
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(judged(arm, choosing, example)) for example in examples]
+                tasks = [group.create_task(judged(arm, chosen_by, example)) for example in examples]
         except ExceptionGroup as errors:
             # What failed first has cancelled the others.
             raise errors.exceptions[0] from None
@@ -115,10 +115,10 @@ async def leave_one_out(
     return tuple(scores)
 
 
-async def _judged(model: Model, arm: Arm, choosing: Chooser, example: Example, sampling: Sampling) -> Verdict:
+async def _judged(model: Model, arm: Arm, chosen_by: ExampleSelector, example: Example, sampling: Sampling) -> Verdict:
     house = begin(example.trajectory.opening)
-    chosen = await choosing.choose(example.goal, {one.kind for one in house.receptacles}, without=example.origin)
-    text = request_text(example.goal, tuple(map(shot_of, chosen)), arm.wording)
+    chosen = await chosen_by.choose(example.goal, {one.kind for one in house.receptacles}, without=example.origin)
+    text = request_text(example.goal, tuple(map(plan_example, chosen)), arm.wording)
     calls: list[ModelCall] = []
 
     def hear(body: AgentEvent, timing: Timing | None = None) -> None:
@@ -128,5 +128,5 @@ async def _judged(model: Model, arm: Arm, choosing: Chooser, example: Example, s
 
     answer = await ask(LLM_PLANNER, model, (Message("system", system_text(arm.wording)),), text, hear, sampling)
     counts = [call.prompt_tokens for call in calls if call.prompt_tokens is not None]
-    right = answer.value is not None and same_plan(answer.value, shot_of(example).plan)
+    right = answer.value is not None and same_plan(answer.value, plan_example(example).plan)
     return Verdict(example.type, right, answer.value is not None, sum(counts) if len(counts) == len(calls) else None)

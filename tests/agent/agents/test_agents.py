@@ -17,7 +17,7 @@ from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Proceed, Unattended
 from agent.models.base import Message
 from agent.models.registry import make_model
-from agent.roles.base import spoken
+from agent.roles.base import reply_message
 from knowledge.choosing import RuleBudget
 from worlds.errors import ConfigurationError
 from worlds.registry import make_world
@@ -62,7 +62,7 @@ def prompts(told: Sequence[Event], role: str) -> list[tuple[Message, ...]]:
         if isinstance(event.body, events.ModelCall) and event.body.role == role:
             prompt = said[: event.body.kept] + tuple(Message(m.role, m.content) for m in event.body.added)
             found.append(prompt)
-            said = (*prompt, spoken(event.body.reply))
+            said = (*prompt, reply_message(event.body.reply))
     return found
 
 

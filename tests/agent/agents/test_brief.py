@@ -24,6 +24,7 @@ from agent.roles.reading import LONGEST_THOUGHT
 from knowledge.choosing import RuleBudget
 from knowledge.rules import Rule
 from tests.agent.models.builtin.tiny import write_tiny
+from worlds.alfworld.text import reader
 from worlds.base import Observation, Transition
 from worlds.registry import make_world
 
@@ -34,8 +35,9 @@ OPENING = Observation(
 PLAN = ("find and take a mug", "put it in the cabinet")
 
 
-def after(*told: tuple[str, str]) -> brief.Scene:
-    return brief.scene(OPENING).after(Transition(command, Observation(answer)) for command, answer in told)
+def after(*told: tuple[str, str]) -> brief.BriefState:
+    transitions = [Transition(command, Observation(answer)) for command, answer in told]
+    return brief.BriefState(reader.begin(OPENING)).after(transitions, reader)
 
 
 @dataclass
@@ -137,9 +139,11 @@ def test_endless_words_are_cut() -> None:
 def test_what_led_back_to_the_same_situation_was_tried() -> None:
     scene = after(("look around", "Nothing happens."), ("open desk 1", "Nothing happens."))
     assert scene.tried == ("look around", "open desk 1")
-    assert set(scene.instead()) == {"go to cabinet 1", "go to cabinet 2", "go to desk 1", "go to fridge 1"}
+    assert set(scene.alternatives()) == {"go to cabinet 1", "go to cabinet 2", "go to desk 1", "go to fridge 1"}
     assert (
-        scene.after((Transition("go to desk 1", Observation("You arrive at desk 1. On the desk 1, you see nothing.")),)).tried
+        scene.after(
+            (Transition("go to desk 1", Observation("You arrive at desk 1. On the desk 1, you see nothing.")),), reader
+        ).tried
         == ()
     )
 
@@ -270,8 +274,8 @@ def test_what_taught_nothing_is_done_once_wherever_one_stands() -> None:
     scene = after(desk, cabinet, desk)
     assert scene.tried == ()
     assert scene.idle == ("go to desk 1",)
-    assert "go to desk 1" not in scene.instead()
-    assert "go to fridge 1" in scene.instead()
+    assert "go to desk 1" not in scene.alternatives()
+    assert "go to fridge 1" in scene.alternatives()
     # Once more is known, it may be of use again.
     assert after(desk, cabinet, desk, ("go to fridge 1", "You arrive at fridge 1. The fridge 1 is closed.")).idle == ()
 

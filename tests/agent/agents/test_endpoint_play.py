@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.episodes import events
-from agent.roles.base import spoken
+from agent.roles.base import reply_message
 from tests.agent.playing import AGENTS, CHATTING, EVERY, PLANNERS, Played, in_turn, one_of_each_type, play
 from tests.backends import server as backend
 from tests.backends.policy import Solver
@@ -99,7 +99,7 @@ def test_a_roles_prompt_begins_with_all_that_was_said_before(server: Server, wor
         assert request.messages[: len(before)] == before
         assert call.kept == len(before)
         assert [(m.role, m.content) for m in call.added] == [(m["role"], m["content"]) for m in request.messages[call.kept :]]
-        said[call.role] = [*request.messages, {"role": "assistant", "content": spoken(call.reply).content}]
+        said[call.role] = [*request.messages, {"role": "assistant", "content": reply_message(call.reply).content}]
 
 
 CALM = "calm.jsonl"

@@ -13,14 +13,16 @@ from typing import Any
 
 import pytest
 
-from agent.agents.examples import Chooser, make_chooser, recorded
+from agent.agents.examples import ExampleSelector, make_example_selector, recorded
+from agent.agents.lota import SayCanSettings
 from agent.config import configure
 from agent.evaluation.runs.spec import make_run_spec
-from agent.skills.shown import skills_of
+from agent.skills.skill import skills_of
 from knowledge.examples import shipped, written
 from tests.agent.playing import play
 from tests.backends.server import Server
 from worlds.errors import ConfigurationError, HousequestError, KnowledgeError, ModelError
+from worlds.options import read_options
 from worlds.registry import make_world
 
 GOAL = "put a hot potato in fridge."
@@ -55,9 +57,11 @@ def embeddings(answer: bytes | None = None, code: int = 200) -> Iterator[str]:
         thread.join(5)
 
 
-def chooser(**settings: Any) -> Chooser:
-    given = {"examples": "made-up", "choose": "bm25", "shots": 3, "embedder": "", "seed": 0}
-    return make_chooser(make_world("alfworld"), **{**given, **settings})
+def chooser(**settings: Any) -> ExampleSelector:
+    given: dict[str, Any] = {"choose": "bm25", "shots": 3, **settings}
+    seed = given.pop("seed", 0)
+    options = read_options(SayCanSettings, given, owner="The agent 'saycan'", word="setting")
+    return make_example_selector(make_world("alfworld"), options, seed)
 
 
 @pytest.mark.parametrize("strategy", ["random", "task-type", "stratified", "bm25"])
@@ -172,4 +176,4 @@ def test_a_run_keeps_the_digest_of_what_is_shown(tmp_path: Path) -> None:
 
 def test_a_world_without_train_has_no_examples_of_it() -> None:
     with pytest.raises(HousequestError, match="train"):
-        make_chooser(make_world("scripted"), examples="train", choose="bm25", shots=1, embedder="", seed=0)
+        make_example_selector(make_world("scripted"), SayCanSettings(examples="train", shots=1))

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.lota.selector import DONE, said
+from agent.agents.lota.selector import DONE, fixed_skills, said
 from agent.episodes import events
-from agent.skills.fixed import fixed_skills
 from tests.agent.playing import EVERY, Played, in_turn, one_of_each_type, play
 from tests.backends.policy import Solver
 from tests.backends.server import Recorded, Server

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.lota.selector import DONE, MOST_CANDIDATES, reader_of, said
+from agent.agents.lota.selector import DONE, MOST_CANDIDATES, fixed_skills, reader_of, said
 from agent.agents.registry import make_agent
 from agent.base import Agent
 from agent.config import configure
@@ -28,7 +28,6 @@ from agent.evaluation.runs.spec import make_run_spec
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from agent.models.registry import make_model
 from agent.roles.base import ReplyError
-from agent.skills.fixed import fixed_skills
 from agent.skills.skill import Skill
 from knowledge.choosing import RuleBudget
 from tests.agent.agents import test_leaks as leaks

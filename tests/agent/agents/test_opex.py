@@ -13,9 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.opex.executor import EXECUTOR, Order
-from agent.agents.opex.observer import OBSERVER
-from agent.agents.opex.planner import PLANNER, Decomposition
+from agent.agents.opex.roles import EXECUTOR, OBSERVER, PLANNER, SkillCall, TaskPlan
 from agent.agents.registry import make_agent
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
@@ -285,31 +283,31 @@ def test_a_wrong_setting_is_refused(settings: Mapping[str, str]) -> None:
 @pytest.mark.parametrize(
     ("reply", "order"),
     [
-        ("Thought: t\nAction: Play[NavigateTo, egg]", Order("t", "play", "NavigateTo", ("egg",))),
-        ("Thought: t\nAction: Play[NavigateToObject,SinkBasin]", Order("t", "play", "NavigateTo", ("SinkBasin",))),
-        ("Thought: t\nAction: Play[PickupObject, egg 1]", Order("t", "play", "Pick", ("egg 1",))),
-        ("Thought: t\nAction: Play[Explore, None]", Order("t", "play", "Explore")),
-        ("Thought: t\nAction: Play[LookAround]", Order("t", "play", "LookAround")),
-        ("Thought: t\nAction: Play[Put, egg, fridge 1]", Order("t", "play", "Put", ("egg", "fridge 1"))),
-        ("Thought: t\nAction: Play[Heat, egg with microwave 1]", Order("t", "play", "Heat", ("egg", "microwave 1"))),
-        ("Thought: t\nAction: Play[ToggleObjectOn, DeskLamp]", Order("t", "play", "Use", ("DeskLamp",))),
-        ("Thought: t\nAction: Finish[yes]", Order("t", "finish")),
-        ("Thought: t\nAction: Finish[no]", Order("t", "finish", done=False)),
-        ("Thought: t\nAction: Finish", Order("t", "finish")),
-        ("Thought: t\nAction: Play[RequireReplan, None]", Order("t", "replan")),
-        ("**Thought:** t\n**Action:** `Play[Pick, egg]`", Order("t", "play", "Pick", ("egg",))),
-        ("Thought: t\nAction: Pick[egg]", Order("t", "play", "Pick", ("egg",))),
-        ("Thought: t\nAction: NavigateTo, egg", Order("t", "play", "NavigateTo", ("egg",))),
-        ("Thought: t\nAction: Play(Open, fridge)", Order("t", "play", "Open", ("fridge",))),
-        ("I go. Play[Open, fridge]", Order("I go.", "play", "Open", ("fridge",))),
-        ('{"thought": "t", "action": "Open", "target": "fridge"}', Order("t", "play", "Open", ("fridge",))),
+        ("Thought: t\nAction: Play[NavigateTo, egg]", SkillCall("t", "play", "NavigateTo", ("egg",))),
+        ("Thought: t\nAction: Play[NavigateToObject,SinkBasin]", SkillCall("t", "play", "NavigateTo", ("SinkBasin",))),
+        ("Thought: t\nAction: Play[PickupObject, egg 1]", SkillCall("t", "play", "Pick", ("egg 1",))),
+        ("Thought: t\nAction: Play[Explore, None]", SkillCall("t", "play", "Explore")),
+        ("Thought: t\nAction: Play[LookAround]", SkillCall("t", "play", "LookAround")),
+        ("Thought: t\nAction: Play[Put, egg, fridge 1]", SkillCall("t", "play", "Put", ("egg", "fridge 1"))),
+        ("Thought: t\nAction: Play[Heat, egg with microwave 1]", SkillCall("t", "play", "Heat", ("egg", "microwave 1"))),
+        ("Thought: t\nAction: Play[ToggleObjectOn, DeskLamp]", SkillCall("t", "play", "Use", ("DeskLamp",))),
+        ("Thought: t\nAction: Finish[yes]", SkillCall("t", "finish")),
+        ("Thought: t\nAction: Finish[no]", SkillCall("t", "finish", done=False)),
+        ("Thought: t\nAction: Finish", SkillCall("t", "finish")),
+        ("Thought: t\nAction: Play[RequireReplan, None]", SkillCall("t", "replan")),
+        ("**Thought:** t\n**Action:** `Play[Pick, egg]`", SkillCall("t", "play", "Pick", ("egg",))),
+        ("Thought: t\nAction: Pick[egg]", SkillCall("t", "play", "Pick", ("egg",))),
+        ("Thought: t\nAction: NavigateTo, egg", SkillCall("t", "play", "NavigateTo", ("egg",))),
+        ("Thought: t\nAction: Play(Open, fridge)", SkillCall("t", "play", "Open", ("fridge",))),
+        ("I go. Play[Open, fridge]", SkillCall("I go.", "play", "Open", ("fridge",))),
+        ('{"thought": "t", "action": "Open", "target": "fridge"}', SkillCall("t", "play", "Open", ("fridge",))),
         ("Thought: t\nAction: Play[Fly, high]", None),
         ("Thought: t\nAction: go to fridge 1, quickly; and then some more", None),
         ("Thought: t", None),
         ("", None),
     ],
 )
-def test_executor_reads(reply: str, order: Order | None) -> None:
+def test_executor_reads(reply: str, order: SkillCall | None) -> None:
     if order is None:
         with pytest.raises(ReplyError):
             EXECUTOR.read(reply)
@@ -339,7 +337,7 @@ def test_planner_reads(reply: str, steps: tuple[str, ...] | None) -> None:
         read = PLANNER.read(reply)
         assert read.steps == steps
         assert read.kind in {"k", ""}
-        assert read == Decomposition(read.kind, read.thought, steps)
+        assert read == TaskPlan(read.kind, read.thought, steps)
 
 
 _PIECES = [
@@ -372,5 +370,5 @@ def test_any_reply_is_a_value_or_a_reply_error(reply: str) -> None:
     for read in readers:
         with suppress(ReplyError):
             value = read(reply)
-            if isinstance(value, Order) and value.move == "play":
+            if isinstance(value, SkillCall) and value.move == "play":
                 assert isinstance(value.as_skill(), Skill)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.agents.pet import eliminator, verdict
-from agent.agents.pet.subtasks import MOST_SUBTASKS, SUBTASKS, bare
+from agent.agents.pet.roles import MOST_SUBTASKS, SUBTASKS, bare
 from agent.agents.registry import make_agent
 from agent.base import RequiresCapabilities
 from agent.episodes import events

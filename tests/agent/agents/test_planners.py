@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.examples import make_chooser
+from agent.agents.examples import make_example_selector
+from agent.agents.llm_planner import LlmPlannerSettings
 from agent.agents.registry import make_agent
 from agent.episodes import events
 from agent.episodes.events import Event
@@ -278,13 +279,13 @@ def test_an_annotators_instructions_are_shown_where_they_are_asked_for(alfworld_
 
 @pytest.mark.parametrize("pool", [6, 13])
 def test_examples_are_of_a_pool_that_is_stratified_by_type(world: World, pool: int) -> None:
-    given = {"examples": "made-up", "choose": "bm25", "shots": 9, "embedder": ""}
-    store = make_chooser(world, **given, seed=0, pool=pool).store
+    settings = LlmPlannerSettings(shots=9, pool=pool)
+    store = make_example_selector(world, settings, 0).store
     often = Counter(example.type for example in store)
     assert (len(store), len(often)) == (pool, 6)
     assert max(often.values()) - min(often.values()) <= 1
-    assert store == make_chooser(world, **given, seed=0, pool=pool).store
-    assert store != make_chooser(world, **given, seed=1, pool=pool).store
+    assert store == make_example_selector(world, settings, 0).store
+    assert store != make_example_selector(world, settings, 1).store
 
 
 def test_a_hint_asks_for_another_plan(world: World, tmp_path: Path) -> None:

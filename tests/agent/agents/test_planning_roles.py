@@ -9,23 +9,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.llm_planner.role import LLM_PLANNER
-from agent.agents.llm_planner.role import written as as_line
-from agent.agents.opex.executor import EXECUTOR
-from agent.agents.opex.observer import OBSERVER
-from agent.agents.opex.planner import PLANNER as OPEX_PLANNER
-from agent.agents.pet.subtasks import SUBTASKS
-from agent.agents.reasoner_actor.reasoner import REASONER
-from agent.agents.socratic.advisor import CAUSE, VALIDITY
-from agent.agents.socratic.decomposer import DECOMPOSER, LONGEST_REASONING
-from agent.agents.socratic.planner import SOCRATIC_PLANNER, Plan
-from agent.agents.socratic.planner import written as as_lines
-from agent.agents.socratic.questioner import QUESTIONER, Exchange
-from agent.agents.socratic.questioner import written as as_dialogue
+from agent.agents.llm_planner.agent import LLM_PLANNER
+from agent.agents.llm_planner.agent import plan_text as as_line
+from agent.agents.opex.roles import EXECUTOR, OBSERVER
+from agent.agents.opex.roles import PLANNER as OPEX_PLANNER
+from agent.agents.pet.roles import SUBTASKS
+from agent.agents.reasoner_actor.roles import REASONER
+from agent.agents.socratic.roles import (
+    CAUSE,
+    DECOMPOSER,
+    LONGEST_REASONING,
+    QUESTIONER,
+    SOCRATIC_PLANNER,
+    VALIDITY,
+    Exchange,
+    SubgoalPlan,
+)
+from agent.agents.socratic.roles import dialogue_text as as_dialogue
+from agent.agents.socratic.roles import plan_text as as_lines
 from agent.explorer.judges import ARBITER
 from agent.roles.base import LONGEST_REPLY, ReplyError, Role
-from agent.roles.shots import shot_of, without_navigation
-from agent.roles.subgoals import LONGEST_NAME, MOST_SUBGOALS, PAIR_NAMES, Subgoal, read_plan, same_plan
+from agent.roles.subgoals import (
+    LONGEST_NAME,
+    MOST_SUBGOALS,
+    PAIR_NAMES,
+    Subgoal,
+    plan_example,
+    read_plan,
+    same_plan,
+    without_navigation,
+)
 from knowledge.examples import shipped
 
 NAMES = tuple(PAIR_NAMES.values())
@@ -74,11 +87,11 @@ def test_a_plan_is_read_in_any_dress(text: str, plan: tuple[Subgoal, ...] | None
 
 def test_plans_are_read_as_they_are_written() -> None:
     for example in shipped():
-        plan = shot_of(example).plan
+        plan = plan_example(example).plan
         assert same_plan(LLM_PLANNER.read(as_line(plan, "pairs")), plan)
         assert same_plan(LLM_PLANNER.read(as_line(plan, "lines")), plan)
         bare = without_navigation(plan)
-        assert SOCRATIC_PLANNER.read(f"Plan:\n{as_lines(bare)}") == Plan("", bare)
+        assert SOCRATIC_PLANNER.read(f"Plan:\n{as_lines(bare)}") == SubgoalPlan("", bare)
 
 
 def test_an_exact_match_cares_for_what_is_done_and_not_for_how_it_is_spelt() -> None:
@@ -98,7 +111,7 @@ def test_an_exact_match_cares_for_what_is_done_and_not_for_how_it_is_spelt() -> 
     ],
 )
 def test_a_revised_plan_says_what_changed(reply: str, change: str) -> None:
-    assert SOCRATIC_PLANNER.read(reply) == Plan(change, (Subgoal("open", "fridge"),))
+    assert SOCRATIC_PLANNER.read(reply) == SubgoalPlan(change, (Subgoal("open", "fridge"),))
 
 
 @pytest.mark.parametrize(

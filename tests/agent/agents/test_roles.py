@@ -9,37 +9,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.react.role import REACT, Move
-from agent.agents.reasoner_actor.actor import ACTOR, Grounding
-from agent.agents.reasoner_actor.reasoner import REASONER, Plan
-from agent.roles.base import LONGEST_REPLY, ReplyError, clean, load_prompt, prompt_hashes
+from agent.agents.react.agent import REACT, ReactReply
+from agent.agents.reasoner_actor.roles import ACTOR, REASONER, ActorReply, ReasonerReply
+from agent.agents.registry import SHIPPED, agent_spec, prompt_hashes
+from agent.roles.base import LONGEST_REPLY, ReplyError, clean, load_prompt, template_hashes
 from agent.roles.reading import LONGEST_COMMAND
 
 
 @pytest.mark.parametrize(
     ("reply", "move"),
     [
-        ("Thought: an egg is in the fridge\nAction: go to fridge 1", Move("an egg is in the fridge", "go to fridge 1")),
-        ("**Thought:** look first\n\n**Action:** `open fridge 1`.", Move("look first", "open fridge 1")),
-        ("thought: a\naction: go to sinkbasin 1\nObservation: You see\nAction: take b", Move("a", "go to sinkbasin 1")),
-        ("<think>Action: no\n</think>Thought: b\nAction: yes 1", Move("b", "yes 1")),
+        ("Thought: an egg is in the fridge\nAction: go to fridge 1", ReactReply("an egg is in the fridge", "go to fridge 1")),
+        ("**Thought:** look first\n\n**Action:** `open fridge 1`.", ReactReply("look first", "open fridge 1")),
+        ("thought: a\naction: go to sinkbasin 1\nObservation: You see\nAction: take b", ReactReply("a", "go to sinkbasin 1")),
+        ("<think>Action: no\n</think>Thought: b\nAction: yes 1", ReactReply("b", "yes 1")),
         ("<think>it never ends", None),
-        ("```\nAction: look\n```", Move("", "look")),
-        ('{"thought": "c", "action": "look"}', Move("c", "look")),
-        ("take mug 1 from shelf 2", Move("", "take mug 1 from shelf 2")),
-        ("> go to bed 1", Move("", "go to bed 1")),
-        ("Thought: a\nAction: `go to bed 1`", Move("a", "go to bed 1")),
-        ("Thought: a\nAction: go to bed 1.", Move("a", "go to bed 1")),
-        ("Thought: a\nAction: go to bed 1 (to look under it)", Move("a", "go to bed 1")),
-        ('Thought: a\nAction: "go to bed 1" because it is near', Move("a", "go to bed 1")),
-        ("Thought: a\nAction: go to [bed 1]", Move("a", "go to bed 1")),
-        ("Thought 1: a\nAction 1: go to bed 1\nObservation 1: You", Move("a", "go to bed 1")),
-        ("1. Thought: a\n2. Next action: go to bed 1", Move("a", "go to bed 1")),
-        ("### Thought\na\n### Action\ngo to bed 1", Move("a", "go to bed 1")),
-        ("Thought: a. Action: go to bed 1", Move("a.", "go to bed 1")),
-        ("Thought：a\nAction：go to bed 1", Move("a", "go to bed 1")),
-        ("Thought: one of\n- bed: soft\n- desk: hard\nAction: look", Move("one of\n- bed: soft\n- desk: hard", "look")),
-        ("Action: no\n</think>\nThought: b\nAction: look", Move("b", "look")),
+        ("```\nAction: look\n```", ReactReply("", "look")),
+        ('{"thought": "c", "action": "look"}', ReactReply("c", "look")),
+        ("take mug 1 from shelf 2", ReactReply("", "take mug 1 from shelf 2")),
+        ("> go to bed 1", ReactReply("", "go to bed 1")),
+        ("Thought: a\nAction: `go to bed 1`", ReactReply("a", "go to bed 1")),
+        ("Thought: a\nAction: go to bed 1.", ReactReply("a", "go to bed 1")),
+        ("Thought: a\nAction: go to bed 1 (to look under it)", ReactReply("a", "go to bed 1")),
+        ('Thought: a\nAction: "go to bed 1" because it is near', ReactReply("a", "go to bed 1")),
+        ("Thought: a\nAction: go to [bed 1]", ReactReply("a", "go to bed 1")),
+        ("Thought 1: a\nAction 1: go to bed 1\nObservation 1: You", ReactReply("a", "go to bed 1")),
+        ("1. Thought: a\n2. Next action: go to bed 1", ReactReply("a", "go to bed 1")),
+        ("### Thought\na\n### Action\ngo to bed 1", ReactReply("a", "go to bed 1")),
+        ("Thought: a. Action: go to bed 1", ReactReply("a.", "go to bed 1")),
+        ("Thought：a\nAction：go to bed 1", ReactReply("a", "go to bed 1")),
+        ("Thought: one of\n- bed: soft\n- desk: hard\nAction: look", ReactReply("one of\n- bed: soft\n- desk: hard", "look")),
+        ("Action: no\n</think>\nThought: b\nAction: look", ReactReply("b", "look")),
         ("I will go to bed 1.", None),
         ("The task is complete.", None),
         ("I am sorry, but I can't help with that.", None),
@@ -51,7 +51,7 @@ from agent.roles.reading import LONGEST_COMMAND
         ('{"a": ' * 5000, None),
     ],
 )
-def test_react_reads(reply: str, move: Move | None) -> None:
+def test_react_reads(reply: str, move: ReactReply | None) -> None:
     if move is None:
         with pytest.raises(ReplyError):
             REACT.read(reply)
@@ -62,25 +62,25 @@ def test_react_reads(reply: str, move: Move | None) -> None:
 @pytest.mark.parametrize(
     ("reply", "plan"),
     [
-        ("Thought: t\nPlan:\n1. find an egg\n2. heat it", Plan("t", ("find an egg", "heat it"))),
-        ("Thought: t\nPlan: keep", Plan("t", None)),
-        ("Thought: still right.\n\n**Plan:** keep the plan.", Plan("still right.", None)),
+        ("Thought: t\nPlan:\n1. find an egg\n2. heat it", ReasonerReply("t", ("find an egg", "heat it"))),
+        ("Thought: t\nPlan: keep", ReasonerReply("t", None)),
+        ("Thought: still right.\n\n**Plan:** keep the plan.", ReasonerReply("still right.", None)),
         (
             "Sure!\n## Revised plan:\n- find a mug\n- put it in the sink\n",
-            Plan("", ("find a mug", "put it in the sink")),
+            ReasonerReply("", ("find a mug", "put it in the sink")),
         ),
-        ("1) find a mug\n2) clean it", Plan("", ("find a mug", "clean it"))),
-        ("Step 1: find a mug\nStep 2: clean it", Plan("", ("find a mug", "clean it"))),
+        ("1) find a mug\n2) clean it", ReasonerReply("", ("find a mug", "clean it"))),
+        ("Step 1: find a mug\nStep 2: clean it", ReasonerReply("", ("find a mug", "clean it"))),
         ("Thought: t\nPlan:\nthere is none", None),
-        ("Keep the plan.", Plan("", None)),
-        ('{"thought": "t", "plan": ["find a mug", "clean it"]}', Plan("t", ("find a mug", "clean it"))),
-        ('{"thought": "t", "plan": "keep"}', Plan("t", None)),
-        ("Plan:\n1. **Find**: a mug", Plan("", ("Find: a mug",))),
+        ("Keep the plan.", ReasonerReply("", None)),
+        ('{"thought": "t", "plan": ["find a mug", "clean it"]}', ReasonerReply("t", ("find a mug", "clean it"))),
+        ('{"thought": "t", "plan": "keep"}', ReasonerReply("t", None)),
+        ("Plan:\n1. **Find**: a mug", ReasonerReply("", ("Find: a mug",))),
         ("\n".join(f"{n}. s" for n in range(1, 40)), None),
         ("", None),
     ],
 )
-def test_reasoner_reads(reply: str, plan: Plan | None) -> None:
+def test_reasoner_reads(reply: str, plan: ReasonerReply | None) -> None:
     if plan is None:
         with pytest.raises(ReplyError):
             REASONER.read(reply)
@@ -91,19 +91,19 @@ def test_reasoner_reads(reply: str, plan: Plan | None) -> None:
 @pytest.mark.parametrize(
     ("reply", "grounding"),
     [
-        ("Thought: t\nStep: 2\nAction: look", Grounding("t", 1, "look")),
-        ("Thought: t\nStep: 2 of 3\nAction: stuck", Grounding("t", 1, None)),
-        ("Action: Stuck.", Grounding("", None, None)),
-        ("Thought: t\nStep: 2\nAction: stuck.", Grounding("t", 1, None)),
-        ("Thought: t\nStep: 2\nAction: stuck - there is no egg", Grounding("t", 1, None)),
-        ("Thought: t\nStep 2: find it\nAction: look", Grounding("t", 1, "look")),
-        ("Action: look", Grounding("", None, "look")),
-        ("Step: 0\nAction: look", Grounding("", 0, "look")),
-        ('{"step": 3, "action": "look"}', Grounding("", 2, "look")),
+        ("Thought: t\nStep: 2\nAction: look", ActorReply("t", 1, "look")),
+        ("Thought: t\nStep: 2 of 3\nAction: stuck", ActorReply("t", 1, None)),
+        ("Action: Stuck.", ActorReply("", None, None)),
+        ("Thought: t\nStep: 2\nAction: stuck.", ActorReply("t", 1, None)),
+        ("Thought: t\nStep: 2\nAction: stuck - there is no egg", ActorReply("t", 1, None)),
+        ("Thought: t\nStep 2: find it\nAction: look", ActorReply("t", 1, "look")),
+        ("Action: look", ActorReply("", None, "look")),
+        ("Step: 0\nAction: look", ActorReply("", 0, "look")),
+        ('{"step": 3, "action": "look"}', ActorReply("", 2, "look")),
         ("Step: 3", None),
     ],
 )
-def test_actor_reads(reply: str, grounding: Grounding | None) -> None:
+def test_actor_reads(reply: str, grounding: ActorReply | None) -> None:
     if grounding is None:
         with pytest.raises(ReplyError):
             ACTOR.read(reply)
@@ -144,15 +144,17 @@ def test_clean_text_is_bounded() -> None:
 
 
 def test_what_is_filled_in_is_never_a_template() -> None:
-    rendered = load_prompt("again").render("user", reason="$reason ${x} $$")
+    rendered = load_prompt("agent.roles", "again").render("user", reason="$reason ${x} $$")
     assert "$reason ${x} $$" in rendered
 
 
 def test_prompts_hold_sections_that_are_templates() -> None:
     assert {"react", "reasoner", "actor", "additions", "again"} <= set(prompt_hashes())
-    assert set(prompt_hashes(learning=True)) == {"distiller", "judge"}
-    for name in prompt_hashes():
-        sections = load_prompt(name).sections
-        assert sections
-        for text in sections.values():
-            assert Template(text).is_valid()
+    assert set(template_hashes("agent.explorer")) == {"distiller", "judge"}
+    shipped = {agent_spec(name).prompts or "" for name in SHIPPED} - {""}
+    for package in {"agent.roles", "agent.plans", "agent.explorer", *shipped}:
+        for name in template_hashes(package):
+            sections = load_prompt(package, name).sections
+            assert sections
+            for text in sections.values():
+                assert Template(text).is_valid()

@@ -14,7 +14,7 @@ from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import EpisodeConfig, play, run_episode
 from agent.episodes.overseer import Accept, Again, Play, Proceed, Replace, Stop, Unattended
-from agent.roles.story import tell_rules
+from agent.roles.messages import emit_rules
 from worlds.base import Env, Observation, Step, World
 from worlds.errors import ModelError
 from worlds.registry import make_world
@@ -39,7 +39,7 @@ class Reciter:
 
     async def decide(self, memory: int, turn: Turn, emit: Emitter) -> tuple[Decision, int]:
         self.turns.append(turn)
-        tell_rules(turn.rules, (), emit)
+        emit_rules(turn.rules, (), emit)
         emit(events.Thought(role="reciter", text=f"number {memory}"))
         decision = self.decisions[memory]
         if isinstance(decision, Exception):

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.human import Question
 from agent.agents.registry import make_agent
-from agent.base import Act, Agent, Turn
+from agent.base import Act, Agent, AskPerson, Turn
 from agent.episodes.events import (
     CallTiming,
     Ended,
@@ -59,11 +58,11 @@ class Setting:
     """All that an episode is played with, made anew for each time that it is played; ``None`` for nobody or nothing."""
 
     env: Callable[[], Env]
-    agent: Callable[[Model | None, Question | None], Agent]
+    agent: Callable[[Model | None, AskPerson | None], Agent]
     terms: EpisodeConfig = field(default_factory=lambda: EpisodeConfig("an engine", rules=RuleBudget.of_statements(RULES)))
     person: Person | None = None
     model: Callable[[Person], Model] | None = None
-    question: Question | None = None
+    question: AskPerson | None = None
 
 
 @dataclass
@@ -143,7 +142,7 @@ def cut_everywhere(setting: Setting, *, every: int = 1) -> Lived:
     return asyncio.run(everything())
 
 
-def agent(world: World, name: str, **settings: str) -> Callable[[Model | None, Question | None], Agent]:
+def agent(world: World, name: str, **settings: str) -> Callable[[Model | None, AskPerson | None], Agent]:
     return lambda model, question: make_agent(name, world=world, model=model, question=question, settings=settings)
 
 

@@ -101,7 +101,9 @@ def test_no_check_in_the_prompt_is_one_that_cannot_be_read() -> None:
     from knowledge.checks import parse_check
 
     shown = [
-        line for line in load_prompt("distiller").sections["system"].splitlines() if "; then " in line and "FACTS" not in line
+        line
+        for line in load_prompt("agent.explorer", "distiller").sections["system"].splitlines()
+        if "; then " in line and "FACTS" not in line
     ]
     assert len(shown) == 2
     assert all(parse_check(line) for line in shown)

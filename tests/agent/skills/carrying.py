@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.skills.controller import Controller, Done, Execute, Failed, Pursuit
+from agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
 from agent.skills.skill import Skill
 from worlds.base import Env, Step, Transition
 from worlds.household.goals import Goal
@@ -17,7 +17,7 @@ class House:
 
     env: Env
     controller: Controller
-    state: Pursuit
+    state: ControllerState
     last: Step
     played: tuple[Transition, ...] = ()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.skills.believing import reader_of
+from agent.agents.registry import make_agent
+from agent.models.registry import make_model
 from agent.skills.controller import Controller, Done, Execute, Failed
 from agent.skills.naming import resolve
 from agent.skills.skill import VERBS, Skill
@@ -27,7 +27,7 @@ def world() -> World:
 
 
 def enter(world: World, reference: str, **settings: Any) -> House:
-    return House.enter(world.open(world.task(reference)), Controller(reader_of(world, "test"), **settings))
+    return House.enter(world.open(world.task(reference)), Controller(reader(), **settings))
 
 
 def win(house: House) -> None:
@@ -152,7 +152,7 @@ def test_the_room_is_explored_place_by_place(world: World) -> None:
 @pytest.mark.parametrize("text", ["Nothing happens.", "", "You arrive at nowhere.", "The fridge 1 is closed."])
 def test_a_house_that_answers_nonsense_ends_every_skill(world: World, text: str) -> None:
     env = world.open(world.task("example:1"))
-    controller = Controller(reader_of(world, "test"), most=60)
+    controller = Controller(reader(), most=60)
     opening = env.reset().observation
     for verb in VERBS:
         state = controller.start(controller.begin(opening, env.task.goal), Skill(verb, "egg", "fridge"))
@@ -216,9 +216,9 @@ def test_a_skill_has_words() -> None:
     ]
 
 
-def test_a_world_without_belief_is_refused_in_words() -> None:
+def test_a_world_that_is_no_household_is_refused_in_words() -> None:
+    model = make_model("openai:m@http://127.0.0.1:9/v1")
     with pytest.raises(Unsupported, match=r"'opex'.*scripted"):
-        reader_of(make_world("scripted"), "opex")
-    with suppress(ConfigurationError):
-        Controller(reader(), order="chance")
-        raise AssertionError
+        make_agent("opex", world=make_world("scripted"), model=model)
+    with pytest.raises(ConfigurationError, match=r"search of the agent 'opex' must be one of counts, name"):
+        make_agent("opex", world=make_world("alfworld"), model=model, settings={"search": "chance"})

@@ -10,8 +10,7 @@ import pytest
 
 np = pytest.importorskip("numpy")
 
-from agent.agents.reasoner_actor.actor import ACTOR  # noqa: E402
-from agent.agents.reasoner_actor.reasoner import REASONER  # noqa: E402
+from agent.agents.reasoner_actor.roles import ACTOR, REASONER  # noqa: E402
 from agent.models.builtin.vocabulary import Vocabulary  # noqa: E402
 from agent.training import wordings  # noqa: E402
 from agent.training.__main__ import main  # noqa: E402

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from agent.agents.lota.selector import DONE, said
+from agent.agents.lota.selector import DONE, fixed_skills, said
 from agent.episodes import events
 from agent.episodes.events import Event
 from agent.models.base import Message
 from agent.models.llama.model import LlamaModel
 from agent.models.llama.options import installed
-from agent.skills.fixed import fixed_skills
 from tests.agent.agents.test_agents import ended
 from tests.agent.agents.test_lota import calls, lived
 from tests.agent.models.llama.test_model import EXACT, use

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
-from agent.base import Act, Decision, Emitter, Grants, Leave, Turn
+from agent.base import Act, AskPerson, Decision, Emitter, Grants, Leave, Turn
 from agent.roles.base import clean
-from agent.roles.story import tell_rules
+from agent.roles.messages import emit_rules
 from worlds.base import Observation
-
-Question = Callable[[Turn], Awaitable[str | None]]
-"""Asks the person for a command; None means that they leave."""
 
 
 class Human:
@@ -18,15 +13,15 @@ class Human:
 
     name = "human"
 
-    def __init__(self, question: Question) -> None:
-        self._question = question
+    def __init__(self, ask: AskPerson) -> None:
+        self._ask = ask
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> None:
         del goal, observation, grants
 
     async def decide(self, memory: None, turn: Turn, emit: Emitter) -> tuple[Decision, None]:
         del memory
-        # Whoever watches an episode sees the rules that its agent is shown, and a person watches their own.
-        tell_rules(turn.rules, (), emit)
-        command = await self._question(turn)
+        # The screen shows the rules from the event.
+        emit_rules(turn.rules, (), emit)
+        command = await self._ask(turn)
         return (Leave("the player left") if command is None else Act(clean(command))), None

@@ -1,0 +1,296 @@
+"""The roles of OPEx: planner, observer and executor (section 3, figures 3 and 4), and what they are told of belief."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.roles.base import ReplyError, Role
+from agent.roles.reading import bounded, items, json_fields, labelled, thought
+from agent.skills.skill import Skill, Verb
+from worlds.household.belief import Belief, Item, Receptacle
+
+# The planner (section 3, "LLM-based Planner", figure 3): the kind of task, a thought, and a numbered plan.
+
+END = "<END_OF_PLAN>"
+
+KINDS = {
+    "pick_and_place_simple": "put one thing somewhere",
+    "pick_two_obj_and_place": "put two things of a kind somewhere",
+    "pick_clean_then_place_in_recep": "clean a thing and put it somewhere",
+    "pick_heat_then_place_in_recep": "heat a thing and put it somewhere",
+    "pick_cool_then_place_in_recep": "cool a thing and put it somewhere",
+    "look_at_obj_in_light": "look at a thing under a lamp",
+}
+"""What the planner calls each type of task: words, since the world's own name is granted or not shown."""
+
+_PLAN_LABELS = re.compile(
+    r"(?im)^[\W_]{0,40}(?P<label>task type|type of task|kind of task|thought|plan)\b[\s*_`]*[:：][ \t*_`]*(?P<rest>.*)$"
+)
+_STRICT_PLAN = re.compile(
+    r"Task type: (?P<type>[^\n]+)\nThought: (?P<thought>[^\n]+)\nPlan:\n(?P<plan>(?:\d{1,2}\. [^\n]+(?:\n|\Z))+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlan:
+    """The kind of task, a thought, and the subtasks."""
+
+    kind: str
+    thought: str
+    steps: tuple[str, ...]
+
+
+def _strict_plan(text: str) -> TaskPlan:
+    match = _STRICT_PLAN.fullmatch(text.removesuffix(END).strip())
+    if match is None:
+        raise ReplyError('there are no lines "Task type: ...", "Thought: ..." and "Plan:" with numbered steps below.')
+    return TaskPlan(match["type"].strip(), thought(match["thought"]), bounded(items(match["plan"])))
+
+
+def _lenient_plan(text: str) -> TaskPlan:
+    fields = json_fields(text)
+    if "plan" in fields:
+        kind = fields.get("task type", fields.get("task_type", ""))
+        return TaskPlan(_one_line(kind), thought(fields.get("thought", "")), bounded(items(fields["plan"])))
+    found = {"type": "", "thought": "", "plan": ""}
+    text = text.partition(END)[0]
+    labels = list(_PLAN_LABELS.finditer(text))
+    for place, match in enumerate(labels):
+        end = labels[place + 1].start() if place + 1 < len(labels) else len(text)
+        name = match["label"].lower()
+        found["type" if "task" in name else name] = f"{match['rest']}\n{text[match.end() : end]}".strip()
+    steps = items(found["plan"] if labels else text)
+    return TaskPlan(_one_line(found["type"]), thought(found["thought"]), bounded(steps))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:80]
+
+
+PLANNER: Role[TaskPlan] = Role("planner", _strict_plan, _lenient_plan, stop=(END,))
+
+# The observer (section 3, "LLM-based Observer", figure 4): the present state with the subtask in mind. It is asked without
+# examples and keeps nothing: a conversation would cost more than its cached prefix saves. The paper's is told what a detector
+# saw; this one, what the text has told.
+
+LONGEST_DESCRIPTION = 1_500
+
+_NO_DESCRIPTION = 'there is no line that begins with "Observation:".'
+_DESCRIPTION_LABEL = re.compile(r"(?is)\A.*?^[\W_]{0,40}(?:observation|description)\b[\s*_`]*[:：]", re.MULTILINE)
+
+
+def _strict_description(text: str) -> str:
+    if not text.startswith("Observation: "):
+        raise ReplyError(_NO_DESCRIPTION)
+    return _described(text.removeprefix("Observation: "))
+
+
+def _lenient_description(text: str) -> str:
+    described = json_fields(text).get("observation")
+    label = None if described else _DESCRIPTION_LABEL.match(text)
+    if described is None and label is None:
+        raise ReplyError(_NO_DESCRIPTION)
+    return _described(described or text[label.end() if label else 0 :])
+
+
+def _described(text: str) -> str:
+    description = " ".join(text.split())[:LONGEST_DESCRIPTION]
+    if not description:
+        raise ReplyError("the observation is empty.")
+    return description
+
+
+OBSERVER: Role[str] = Role("observer", _strict_description, _lenient_description, stop=("\nObjective:",))
+
+# The executor (section 3, "LLM-based Executor"): a thought and one skill with its target. The skills are the paper's, fitted
+# to a household in text: heating, cooling and cleaning are one command here, and ``Use`` stands for switching on.
+
+CallKind = Literal["play", "finish", "replan"]
+LONGEST_TARGET = 80
+
+SKILLS: dict[str, str] = {
+    "NavigateTo": "go to a place, or to a thing; one that was not found yet is looked for",
+    "Explore": "look into one more place of the room; no target",
+    "LookAround": "look around where you are; no target",
+    "Pick": "pick up a thing",
+    "Put": "put what you hold in or on a place",
+    "Open": "open a place",
+    "Close": "close a place",
+    "Heat": "heat what you hold",
+    "Cool": "cool what you hold",
+    "Clean": "clean what you hold",
+    "Use": "switch on a thing, such as a lamp",
+    "Slice": "slice a thing with the knife that you hold",
+    "RequireReplan": "ask for another plan, when this one cannot be followed; no target",
+}
+"""The skill library, with what is said of each."""
+
+_VERBS: dict[str, Verb] = {
+    "NavigateTo": "go",
+    "Explore": "explore",
+    "LookAround": "look",
+    "Pick": "pick",
+    "Put": "put",
+    "Open": "open",
+    "Close": "close",
+    "Heat": "heat",
+    "Cool": "cool",
+    "Clean": "clean",
+    "Use": "use",
+    "Slice": "slice",
+}
+_ALSO = {
+    "goto": "NavigateTo",
+    "navigate": "NavigateTo",
+    "find": "NavigateTo",
+    "lookaround": "LookAround",
+    "look": "LookAround",
+    "pickup": "Pick",
+    "take": "Pick",
+    "place": "Put",
+    "putdown": "Put",
+    "move": "Put",
+    "toggle": "Use",
+    "toggleon": "Use",
+    "turnon": "Use",
+    "switchon": "Use",
+    "replan": "RequireReplan",
+    "requirereplanning": "RequireReplan",
+}
+_NAMES = {name.lower(): name for name in SKILLS} | _ALSO
+_CALL = re.compile(r"\b(?P<head>Play|Finish)\s*[\[(](?P<rest>[^\])\n]{0,200})[\])]", re.IGNORECASE)
+_BARE = re.compile(
+    r"[\W_]{0,40}(?P<name>[A-Za-z][A-Za-z _]{2,30}?)\s{0,8}"
+    r"(?:[\[(](?P<rest>[^\])\n]{0,200})[\])]|,(?P<more>[^\n]{0,200}))?[\W_]{0,40}"
+)
+_STRICT_CALL = re.compile(r"Thought: (?P<thought>[^\n]+)\nAction: (?P<order>(?:Play|Finish)\[[^\]\n]+\])")
+_BETWEEN = re.compile(r"\s*(?:,|\b(?:with|into|inside|onto|in|on|to|from)\b)\s*", re.IGNORECASE)
+_NOTHING = frozenset({"", "none", "null", "n/a", "nothing"})
+
+
+@dataclass(frozen=True, slots=True)
+class SkillCall:
+    """What the executor answers: ``skill`` by its name in the library with up to two targets, or the end of the subtask.
+
+    ``done`` is whether a subtask that is finished is said to be done.
+    """
+
+    thought: str
+    move: CallKind
+    skill: str = ""
+    targets: tuple[str, ...] = ()
+    done: bool = True
+
+    def as_skill(self) -> Skill:
+        """The skill that is carried out."""
+        first, second = (*self.targets, None, None)[:2]
+        return Skill(_VERBS[self.skill], first, second)
+
+
+def library(left_out: Collection[str] = ()) -> str:
+    """The skills in words, one a line."""
+    return "\n".join(f"{name}: {about}" for name, about in SKILLS.items() if name not in left_out)
+
+
+def _strict_call(text: str) -> SkillCall:
+    match = _STRICT_CALL.fullmatch(text)
+    found = _CALL.fullmatch(match["order"]) if match else None
+    if match is None or found is None:
+        raise ReplyError('there are no two lines "Thought: ..." and "Action: Play[skill, target]" or "Action: Finish[yes]".')
+    return _call(thought(match["thought"]), found["head"], found["rest"])
+
+
+def _lenient_call(text: str) -> SkillCall:
+    said = ""
+    for label, rest in labelled(text):
+        if label in {"action", "act", "command"}:
+            return _lenient_action(said, rest.split("\n")[0])
+        if label in {"thought", "think", "reasoning"}:
+            said = thought(rest)
+    fields = json_fields(text)
+    if "action" in fields:
+        target = fields.get("target", "")
+        action = fields["action"] if "[" in fields["action"] or not target else f"Play[{fields['action']}, {target}]"
+        return _lenient_action(thought(fields.get("thought", "")), action)
+    found = _CALL.search(text)
+    if found:
+        return _call(thought(text[: found.start()].partition("Action:")[0]), found["head"], found["rest"])
+    raise ReplyError('there is no line that begins with "Action:" and holds Play[skill, target] or Finish[yes].')
+
+
+def _lenient_action(said: str, action: str) -> SkillCall:
+    found = _CALL.search(action)
+    if found:
+        return _call(said, found["head"], found["rest"])
+    bare = _BARE.fullmatch(action.strip())
+    if bare is None:
+        raise ReplyError("the action is neither Play[skill, target] nor Finish[yes].")
+    if bare["name"].strip().lower() == "finish":
+        return _call(said, "Finish", bare["rest"] or "yes")
+    return _call(said, "Play", f"{bare['name']}, {bare['rest'] or bare['more'] or ''}")
+
+
+def _call(said: str, head: str, rest: str) -> SkillCall:
+    if head.lower() == "finish":
+        return SkillCall(said, "finish", done=not rest.strip().lower().startswith(("no", "fail", "false")))
+    name, _, targets = rest.partition(",")
+    known = _NAMES.get(re.sub(r"[\s_'\"]|object", "", name.lower()))
+    if known is None:
+        raise ReplyError(f"there is no skill called {name.strip()[:40]!r}; the skills are {', '.join(SKILLS)}.")
+    if known == "RequireReplan":
+        return SkillCall(said, "replan")
+    given = [part.strip(" '\"")[:LONGEST_TARGET] for part in _BETWEEN.split(targets)]
+    return SkillCall(said, "play", known, tuple(part for part in given if part.lower() not in _NOTHING)[:2])
+
+
+EXECUTOR: Role[SkillCall] = Role("executor", _strict_call, _lenient_call, stop=("\nObservation:",))
+
+# What is believed, in words: the paper's planner and observer are told what a detector saw.
+
+MOST_THINGS = 120
+NOTHING = "nothing"
+
+
+def found_items(belief: Belief) -> str:
+    """The objects that were seen, each with where it is now."""
+    named = [f"{_with_state(item)} ({_where(belief, item)})" for item in belief.items]
+    more = [f"and {len(named) - MOST_THINGS} more"] if len(named) > MOST_THINGS else []
+    return ", ".join([*named[:MOST_THINGS], *more]) or NOTHING
+
+
+def here_text(belief: Belief) -> str:
+    """The receptacles at this location, with what they are known to hold."""
+    return "; ".join(_contents(belief, one) for one in belief.here()) or NOTHING
+
+
+def held_text(belief: Belief) -> str:
+    """What is in the hand."""
+    item = belief.item(belief.held)
+    return _with_state(item) if item else NOTHING
+
+
+def place_kinds(belief: Belief) -> str:
+    """The kinds of receptacle in the house, in the order of the opening."""
+    return ", ".join(dict.fromkeys(one.kind for one in belief.receptacles)) or NOTHING
+
+
+def _where(belief: Belief, item: Item) -> str:
+    if item.name == belief.held:
+        return "in the hand"
+    return " and ".join(one.name for one in belief.holders(item.name)) or "somewhere"
+
+
+def _contents(belief: Belief, one: Receptacle) -> str:
+    if one.openness == "closed":
+        return f"{one.name} (closed)"
+    inside = ", ".join(belief.inside(one)[:MOST_THINGS])
+    return f"{one.name}: {inside or ('not looked into yet' if one.contents is None else 'empty')}"
+
+
+def _with_state(item: Item) -> str:
+    words = [word for word, true in (("hot", item.heat == "hot"), ("cool", item.heat == "cool")) if true]
+    words += [word for word, true in (("clean", item.clean), ("sliced", item.sliced), ("on", item.lit)) if true]
+    return f"{' '.join([*words, item.name])}"

@@ -1,0 +1,189 @@
+"""The roles of PET: a planner of sub-tasks, an eliminator, a tracker (section 3), and how yes and no are read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from agent.roles.base import ReplyError, Role, load_prompt
+from agent.roles.messages import transcript
+from agent.roles.reading import json_fields
+from worlds.base import Transition
+
+PACKAGE = "agent.agents.pet"
+
+# Questions that are answered yes or no: how the answer is read, and how sure the model was where it can tell.
+
+ALTERNATIVES = 10
+"""First words that are looked at; yes and no are among the likeliest where they are an answer at all."""
+
+_YES_OR_NO = re.compile(r"(?P<word>Yes|No)\.?")
+_BEGUN = re.compile(r"[\W_]{0,8}(?:(?:the |my )?answer\b\W{0,8}(?:is\b\W{0,4})?)?(?P<word>yes|no)\b", re.IGNORECASE)
+_ANSWER = re.compile(r"\banswer\b\W{0,8}(?:is\b\W{0,4})?(?P<word>yes|no)\b", re.IGNORECASE)
+
+
+def strict_verdict(text: str) -> bool:
+    """Read a bare "Yes" or "No". Raises ``ReplyError``."""
+    return _verdict(_YES_OR_NO.fullmatch(text))
+
+
+def lenient_verdict(text: str) -> bool:
+    """Read a reply that begins with yes or no, or names one of them its answer. Raises ``ReplyError``."""
+    return _verdict(_BEGUN.match(text) or _ANSWER.search(text))
+
+
+def _verdict(found: re.Match[str] | None) -> bool:
+    if found is None:
+        raise ReplyError('it is neither "Yes" nor "No".')
+    return found["word"].lower() == "yes"
+
+
+def probability(alternatives: Sequence[tuple[str, float]]) -> float | None:
+    """p(yes) against p(no) from the log-probabilities (nats) of the ways to begin a reply; None where neither is among them."""
+    masses = {"yes": 0.0, "no": 0.0}
+    for text, logprob in dict(alternatives).items():
+        word = text.strip(" \t\r\n\"'*▁Ġ").rstrip(".,").lower()
+        if word in masses and not math.isnan(logprob):
+            masses[word] += math.exp(min(logprob, 0.0))
+    total = sum(masses.values())
+    return masses["yes"] / total if total else None
+
+
+# The planner (section 3.1): a task to a list of sub-tasks, from examples in a question-and-answer form.
+
+LONGEST_SUBTASK = 120
+MOST_SUBTASKS = 20
+"""The longest task has six; an endless list is no plan."""
+
+_WORDS = re.compile(r"[A-Za-z][\w '/-]*")
+_ITEM = re.compile(r"^\s*(?:(?:step\s*|sub-?task\s*)?\d{1,3}\s*[.):]|[-*•])\s*(?P<subtask>\S.*)$", re.IGNORECASE)
+_LABEL = re.compile(r"^[\W_]*(?:answer|sub-?tasks|(?:middle )?steps|plan)\b[\s*_`]*[:=]\s*", re.IGNORECASE)
+_THEN = re.compile(r"^(?:and |then |and then |finally )", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskExample:
+    """An example: a task with its sub-tasks."""
+
+    task: str
+    subtasks: tuple[str, ...]
+
+
+def plan_question(task: str, shots: Sequence[SubtaskExample]) -> str:
+    """What the planner is asked: the examples, then the task."""
+    prompt = load_prompt(PACKAGE, "subtasks")
+    parts = [prompt.render("example", task=bare(shot.task), subtasks=", ".join(shot.subtasks)) for shot in shots]
+    return "\n\n".join([*parts, prompt.render("question", task=bare(task))])
+
+
+def bare(task: str) -> str:
+    """A task as part of a sentence: on one line, without its full stop."""
+    return " ".join(task.split()).rstrip(".")
+
+
+def _strict_plan(text: str) -> tuple[str, ...]:
+    steps = text.removesuffix(".").split(", ")
+    if not all(_WORDS.fullmatch(step) for step in steps):
+        raise ReplyError("there is no single line of sub-tasks with commas between them.")
+    return _bounded(steps)
+
+
+def _lenient_plan(text: str) -> tuple[str, ...]:
+    fields = json_fields(text)
+    listed = next((fields[key] for key in ("subtasks", "sub-tasks", "steps", "plan", "answer") if key in fields), text)
+    lines = [line for line in (_LABEL.sub("", line).strip() for line in listed.splitlines()) if line and "```" not in line]
+    items = [match["subtask"] for match in map(_ITEM.match, lines) if match]
+    if not items:
+        if len(lines) != 1:
+            raise ReplyError("there is no single line of sub-tasks with commas between them.")
+        items = re.split(r",|;|->|→", lines[0])
+    steps = [_THEN.sub("", item.strip().strip(" \t*_`\"'")).rstrip(".").strip() for item in items]
+    return _bounded([step for step in steps if step])
+
+
+def _bounded(steps: Sequence[str]) -> tuple[str, ...]:
+    if len(steps) > MOST_SUBTASKS:
+        raise ReplyError(f"there are more than {MOST_SUBTASKS} sub-tasks.")
+    if not steps or not all(step.isprintable() and any(map(str.isalpha, step)) for step in steps):
+        raise ReplyError("there are no sub-tasks in plain words.")
+    if any(len(step) > LONGEST_SUBTASK for step in steps):
+        raise ReplyError(f"a sub-task is longer than {LONGEST_SUBTASK} characters.")
+    return tuple(" ".join(step.split()) for step in steps)
+
+
+SUBTASKS: Role[tuple[str, ...]] = Role("subtasks", _strict_plan, _lenient_plan)
+
+# The tracker (section 3.3): whether the present sub-task is finished, seen from the last few steps.
+
+CONTEXT = 3
+"""Steps that are shown at most."""
+
+TRACKER: Role[bool] = Role("tracker", strict_verdict, lenient_verdict)
+
+
+def track_question(subtask: str, steps: Sequence[Transition]) -> str:
+    """What the tracker is asked after ``steps``, the last few of the sub-task."""
+    return load_prompt(PACKAGE, TRACKER.name).render("question", story=transcript(steps), subtask=subtask)
+
+
+# The eliminator (section 3.2): how relevant places and objects are. Either each name is a question of its own, answered by yes
+# against no, or one question lists them and the model writes a number behind each.
+
+ELIMINATOR = "eliminator"
+
+MOST_LISTED = 40
+"""Names in one question, so that the answer fits a reply."""
+
+NameScores = Mapping[str, float]
+
+_LINE = re.compile(
+    r"(?P<name>[A-Za-z][\w-]{0,59} \d{1,6})[\"'*`]{0,4}\s{0,3}[:=\u2013-]\s{0,3}[\"'*`]{0,4}"
+    r"(?P<score>\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(?P<percent>\s?%)?(?![\w.]*\w)"
+)
+
+
+def listing(names: Sequence[str]) -> Role[NameScores]:
+    """The role that scores all of ``names`` in one reply; a name that it leaves out has no score."""
+    return Role(ELIMINATOR, partial(_strict_scores, names), partial(_lenient_scores, names))
+
+
+ONE: Role[bool] = Role(ELIMINATOR, strict_verdict, lenient_verdict)
+"""The role that is asked about a single name."""
+
+
+def question_all(target: str, names: Sequence[str], *, places: bool) -> str:
+    """The question about ``names``, all of them places or all of them objects."""
+    section = "places" if places else "objects"
+    return load_prompt(PACKAGE, ELIMINATOR).render(section, target=target, names="\n".join(names))
+
+
+def question_one(target: str, name: str, *, place: bool) -> str:
+    """The question about one name, which comes last, so that what comes before is the same for all."""
+    return load_prompt(PACKAGE, ELIMINATOR).render("place" if place else "object", target=target, name=name)
+
+
+def _strict_scores(names: Sequence[str], text: str) -> NameScores:
+    scores: dict[str, float] = {}
+    for line in text.splitlines():
+        name, _, score = line.partition(": ")
+        if name not in names or not re.fullmatch(r"0|1|[01]\.\d{1,9}", score, re.ASCII) or float(score) > 1:
+            raise ReplyError("there are lines other than a name with a number between 0 and 1.")
+        scores[name] = float(score)
+    if len(scores) < len(names):
+        raise ReplyError("there is not a line for every name.")
+    return scores
+
+
+def _lenient_scores(names: Sequence[str], text: str) -> NameScores:
+    known = {name.lower(): name for name in names}
+    scores: dict[str, float] = {}
+    for found in _LINE.finditer(text):
+        score = float(found["score"]) / (100 if found["percent"] else 1)
+        if (name := known.get(found["name"].lower())) is not None and score <= 1:
+            scores.setdefault(name, score)
+    if not scores:
+        raise ReplyError("there is no line that has a name with a number between 0 and 1.")
+    return scores

@@ -1,0 +1,212 @@
+"""How reasoner and actor are asked: in growing conversations, or by the short prompts that a small model was trained on.
+
+The model says which of the two it needs (``Model.brief``). When the roles are asked is the agent's affair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from agent.agents.reasoner_actor.roles import ACTOR, REASONER, ActorReply, ReasonerReply
+from agent.base import Emitter, Grants, Turn
+from agent.models.base import Message, Model, Request
+from agent.roles import brief
+from agent.roles.base import Answer, Sampling, ask, call_event, load_prompt
+from agent.roles.messages import RoleMemory, additions, emit_rules, numbered, opening_text, transcript
+from worlds.base import Observation, Transition
+from worlds.registry import BeliefReader
+
+PACKAGE = "agent.agents.reasoner_actor"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMemory:
+    """What reasoner and actor remember.
+
+    ``played`` is all that has happened, ``unreviewed`` what of it the reasoner has not been told, ``recent`` the latest
+    commands since the plan was last looked at, ``asked`` how often the reasoner was asked again. ``state`` is what short
+    prompts are rendered from; None in conversations. A person may change the model within an episode, so each way of asking
+    finds what it needs here.
+    """
+
+    goal: str
+    opening: Observation
+    grants: Grants
+    reasoner: RoleMemory
+    actor: RoleMemory
+    plan: tuple[str, ...] = ()
+    step: int = 0
+    moved_on: bool = False
+    asked: int = 0
+    revision: int = -1
+    played: tuple[Transition, ...] = ()
+    unreviewed: tuple[Transition, ...] = ()
+    recent: tuple[Transition, ...] = ()
+    last: str | None = None
+    state: brief.BriefState | None = None
+
+
+class Prompting(Protocol):
+    """A way to ask the two roles; each call gives the answer, and the memory with what was said."""
+
+    @property
+    def reviews(self) -> bool:
+        """Whether the reasoner is told what happened, so that it is worth asking again."""
+        ...
+
+    def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
+        """The memory after these commands."""
+        ...
+
+    async def plan(
+        self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
+    ) -> tuple[Answer[ReasonerReply], PlanMemory]:
+        """Ask the reasoner for a plan, or about the present one, because ``reason``."""
+        ...
+
+    async def act(
+        self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
+    ) -> tuple[Answer[ActorReply], PlanMemory]:
+        """Ask the actor for a command; ``revised``: the plan is new; ``again``: it has just said that it is stuck."""
+        ...
+
+
+class ChatPrompting:
+    """Two conversations, each of whose prompts begins with the one before."""
+
+    reviews = True
+
+    def __init__(self, model: Model, sampling: Sampling) -> None:
+        self._model = model
+        self._sampling = sampling
+
+    def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
+        return replace(
+            memory,
+            played=memory.played + transitions,
+            unreviewed=memory.unreviewed + transitions,
+            recent=memory.recent + transitions,
+            state=None,
+        )
+
+    async def plan(
+        self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
+    ) -> tuple[Answer[ReasonerReply], PlanMemory]:
+        prompt = load_prompt(PACKAGE, "reasoner")
+        first = not memory.reasoner.started
+        if first:
+            text = prompt.render("opening", observation=opening_text(memory.opening, memory.goal), goal=memory.goal)
+            if memory.played:
+                text += "\n\n" + transcript(memory.played)
+        else:
+            plan = numbered(memory.plan) or "There is none yet."
+            text = prompt.render("review", story=transcript(memory.unreviewed), plan=plan, reason=reason)
+        text += additions(replace(turn, admissible=None), memory.reasoner.shown_rules, memory.grants, first=first)
+        emit_rules(turn.rules, memory.reasoner.shown_rules, emit)
+        answer = await ask(REASONER, self._model, memory.reasoner.conversation, text, emit, self._sampling)
+        return answer, replace(memory, reasoner=memory.reasoner.after(answer.conversation, turn))
+
+    async def act(
+        self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
+    ) -> tuple[Answer[ActorReply], PlanMemory]:
+        prompt = load_prompt(PACKAGE, "actor")
+        first = not memory.actor.started
+        parts: list[str] = []
+        if first:
+            parts.append(
+                prompt.render(
+                    "opening",
+                    observation=opening_text(memory.opening, memory.goal),
+                    goal=memory.goal,
+                    plan=numbered(memory.plan),
+                )
+            )
+            if memory.played:
+                parts.append(transcript(memory.played))
+        elif not again:
+            parts.append(prompt.render("turn", observation=transcript(turn.transitions, own=memory.last)))
+        if revised and not first:
+            parts.append(prompt.render("revised", plan=numbered(memory.plan)))
+        elif again:
+            parts.append(prompt.render("kept", plan=numbered(memory.plan)))
+        text = "\n\n".join(parts)
+        if not again:
+            text += additions(turn, memory.actor.shown_rules, memory.grants, first=first)
+            emit_rules(turn.rules, memory.actor.shown_rules, emit)
+        answer = await ask(ACTOR, self._model, memory.actor.conversation, text, emit, self._sampling)
+        return answer, replace(memory, actor=memory.actor.after(answer.conversation, turn), last=None)
+
+
+class BriefPrompting:
+    """One short message each time (`agent.roles.brief`), rendered anew from what ``household`` reads.
+
+    The reasoner is told goal, rules, hints and failed plans, so it is asked at the beginning, on a hint and when the actor is
+    stuck. A command that was given before while just as much was known, or is not among those granted, is replaced by one that
+    the actor chooses among others.
+    """
+
+    reviews = False
+
+    def __init__(self, model: Model, sampling: Sampling, household: BeliefReader) -> None:
+        self._model = model
+        self._sampling = sampling
+        self._household = household
+
+    def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
+        state = memory.state or self._state(memory).after(memory.played, self._household)
+        return replace(memory, played=memory.played + transitions, state=state.after(transitions, self._household))
+
+    def _state(self, memory: PlanMemory) -> brief.BriefState:
+        return memory.state or brief.BriefState(self._household.begin(memory.opening))
+
+    async def plan(
+        self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
+    ) -> tuple[Answer[ReasonerReply], PlanMemory]:
+        del reason
+        state = self._state(memory)
+        if memory.plan and not turn.hints:
+            state = replace(state, failed=(*state.failed, memory.plan))
+        state = replace(state, hints=state.hints + turn.hints)
+        rules = brief.relevant_rules(memory.goal, state.belief, turn.rules)
+        emit_rules(rules, (), emit)
+        text = brief.planning(memory.goal, state.belief, rules, state.hints, state.failed)
+        answer = await ask(REASONER, self._model, (), text, emit, self._sampling)
+        return answer, replace(memory, state=state)
+
+    async def act(
+        self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
+    ) -> tuple[Answer[ActorReply], PlanMemory]:
+        del revised
+        state = self._state(memory)
+        text = brief.acting(memory.plan, state.belief, state.tried)
+        answer = await ask(ACTOR, self._model, (), text, emit, self._sampling)
+        if answer.value is not None:
+            options = _options(answer.value.command, state, turn.admissible, again=again)
+            if options:
+                answer = await self._choose(answer, answer.value, options, emit)
+        return answer, memory
+
+    async def _choose(
+        self, answer: Answer[ActorReply], said: ActorReply, options: tuple[str, ...], emit: Emitter
+    ) -> Answer[ActorReply]:
+        begun = f"Thought: {said.thought}\nStep: {(said.step or 0) + 1}\nAction:"
+        conversation = (*answer.conversation[:-1], Message("assistant", begun))
+        completion = await self._model.complete(
+            Request(conversation, choices=options, temperature=self._sampling.temperature, seed=self._sampling.seed)
+        )
+        call = call_event(ACTOR.name, conversation, completion, kept=0)
+        emit(call, completion.timing)
+        return Answer(replace(said, command=call.reply), "", conversation)
+
+
+def _options(
+    command: str | None, state: brief.BriefState, admissible: tuple[str, ...] | None, *, again: bool
+) -> tuple[str, ...]:
+    """The commands to choose from in place of ``command``; none where it can stand."""
+    refused = command is not None and (command in state.idle or (admissible is not None and command not in admissible))
+    if not (refused or (command is None and again)):
+        return ()
+    if admissible is None:
+        return state.alternatives()
+    return tuple(each for each in admissible if each not in state.idle) or admissible

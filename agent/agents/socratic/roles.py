@@ -1,0 +1,181 @@
+"""The roles of the Socratic Planner: questioner or decomposer (section 3.3), planner (3.4) and advisor (3.5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from agent.roles.base import ReplyError, Role, load_prompt
+from agent.roles.reading import thought
+from agent.roles.subgoals import MOST_SUBGOALS, TRIPLE_NAMES, Action, Subgoal, as_triple, read_plan
+
+PACKAGE = "agent.agents.socratic"
+
+# The questioner (section 3.3): asks itself questions about a task and answers them.
+
+MOST_QUESTIONS = 40
+LONGEST_ANSWER = 1_000
+
+_STRICT_LINE = re.compile(r"(?P<mark>[QA])(?P<number>\d{1,2}): ?(?P<words>\S.*)")
+_LABEL = re.compile(
+    r"^[\W_\d]{0,8}(?P<mark>q|a|question|answer)\s?\d{0,3}[\s*_`]{0,4}[:.)：][\s*_`]{0,4}(?P<words>.*)$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question that the model asked itself, with its answer."""
+
+    question: str
+    answer: str
+
+
+Dialogue = tuple[Exchange, ...]
+
+
+def dialogue_text(dialogue: Sequence[Exchange]) -> str:
+    """The dialogue as a planner is shown it."""
+    return "\n".join(f"Q{at}: {each.question}\nA{at}: {each.answer}" for at, each in enumerate(dialogue, 1))
+
+
+def _bounded_dialogue(exchanges: list[Exchange]) -> Dialogue:
+    if not exchanges:
+        raise ReplyError('there is no question with its answer, as in "Q1: ..." and "A1: ...".')
+    if len(exchanges) > MOST_QUESTIONS:
+        raise ReplyError(f"there are more than {MOST_QUESTIONS} questions.")
+    return tuple(exchanges)
+
+
+def _strict_dialogue(text: str) -> Dialogue:
+    lines = [_STRICT_LINE.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
+    marks = [f"{line['mark']}{line['number']}" if line else "" for line in lines]
+    if not lines or marks != [f"{mark}{at}" for at in range(1, len(lines) // 2 + 1) for mark in "QA"]:
+        raise ReplyError("these are not questions and answers in turn.")
+    words = [line["words"][:LONGEST_ANSWER] for line in lines if line]
+    return _bounded_dialogue([Exchange(question, answer) for question, answer in zip(words[::2], words[1::2], strict=True)])
+
+
+def _lenient_dialogue(text: str) -> Dialogue:
+    said: list[tuple[str, str]] = []
+    for line in text.splitlines():
+        label = _LABEL.match(line)
+        if label:
+            said.append((label["mark"][0].lower(), label["words"].strip(" *_`")))
+        elif said and line.strip():
+            mark, words = said[-1]
+            said[-1] = (mark, f"{words} {line.strip()}".strip())
+    pairs = pairwise(said)
+    found = [(asked[1], told[1]) for asked, told in pairs if asked[0] == "q" and told[0] == "a" and asked[1] and told[1]]
+    return _bounded_dialogue([Exchange(question[:LONGEST_ANSWER], answer[:LONGEST_ANSWER]) for question, answer in found])
+
+
+QUESTIONER: Role[Dialogue] = Role("questioner", _strict_dialogue, _lenient_dialogue)
+
+# The decomposer: chain of thought in place of questions, as in the paper's comparison (section 4.4, table 3). Its prompt is the
+# questioner's without questions, answers and things to discover.
+
+LONGEST_REASONING = 8_000
+"""Characters that the planner is shown; a reply within the default of tokens is shorter."""
+
+
+def _read_reasoning(text: str) -> str:
+    if not any(character.isalpha() for character in text):
+        raise ReplyError("nothing was thought in it.")
+    return text[:LONGEST_REASONING].rstrip()
+
+
+DECOMPOSER: Role[str] = Role("decomposer", _read_reasoning, _read_reasoning)
+
+# The planner (sections 3.4 and 3.5): a dialogue to subgoals, and their revision.
+
+_NAMES = tuple(TRIPLE_NAMES.values())
+_ACTIONS: dict[str, Action] = {name: action for action, name in TRIPLE_NAMES.items()}
+_STRICT_SUBGOAL = re.compile(r"(?P<number>\d{1,2})\. \((?P<action>\w+), (?P<object>[\w ]{1,60})(?:, (?P<place>[\w ]{1,60}))?\)")
+_CHANGE = re.compile(r"(?im)^[\W_]{0,40}change\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class SubgoalPlan:
+    """A plan, with what was said to have to change about the one before; empty where nothing was said."""
+
+    change: str
+    subgoals: tuple[Subgoal, ...]
+
+
+def plan_text(plan: Sequence[Subgoal]) -> str:
+    """A plan as numbered lines, in the form that the planner is to write."""
+    return "\n".join(f"{number}. {as_triple(subgoal)}" for number, subgoal in enumerate(plan, 1))
+
+
+def system_text() -> str:
+    """What the planner is told before any task."""
+    household = load_prompt(PACKAGE, "socratic")
+    return load_prompt(PACKAGE, "socratic_planner").render(
+        "system", subtask=household.render("subtask"), rules=household.render("rules"), actions=", ".join(_NAMES)
+    )
+
+
+def _strict_plan(text: str) -> SubgoalPlan:
+    head, label, body = text.partition("Plan:\n")
+    change = head.strip()
+    lines = [_STRICT_SUBGOAL.fullmatch(line.rstrip()) for line in body.splitlines() if line.strip()]
+    known = all(line is not None and line["action"] in _ACTIONS for line in lines)
+    if not label or not 0 < len(lines) <= MOST_SUBGOALS or not known or (change and not change.startswith("Change:")):
+        raise ReplyError('there is no line "Plan:" followed by numbered subgoals.')
+    found = [Subgoal(_ACTIONS[line["action"]], line["object"], line["place"]) for line in lines if line]
+    return SubgoalPlan(thought(change.removeprefix("Change:")), tuple(found))
+
+
+def _lenient_plan(text: str) -> SubgoalPlan:
+    change = _CHANGE.search(text)
+    return SubgoalPlan(thought(change["words"]) if change else "", read_plan(text, _NAMES))
+
+
+SOCRATIC_PLANNER: Role[SubgoalPlan] = Role("planner", _strict_plan, _lenient_plan)
+
+# The advisor (section 3.5): is a failed subgoal valid, and why did it fail? The paper asks a vision-language model about an
+# image; here the same model is asked about the observation's text.
+
+LONGEST_CAUSE = 500
+
+_VALID = re.compile(
+    r"(?im)^[\W_]{0,40}(?:(?:valid\b[\s*_`]{0,8}|answer)[:：][\s*_`\"']{0,40})?(?P<word>yes|no|true|false|valid|invalid)\b"
+)
+_ANYWHERE = re.compile(r"\b(?P<not>in|not )?valid\b", re.IGNORECASE)
+_CAUSE = re.compile(r"(?is)\bcause\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)")
+
+
+def _valid_strict(text: str) -> bool:
+    if text not in {"Valid: yes", "Valid: no"}:
+        raise ReplyError('the answer is neither "Valid: yes" nor "Valid: no".')
+    return text == "Valid: yes"
+
+
+def _valid_lenient(text: str) -> bool:
+    found = _VALID.search(text)
+    if found:
+        return found["word"].lower() in {"yes", "true", "valid"}
+    words = {bool(each["not"]) for each in _ANYWHERE.finditer(text)}
+    if len(words) != 1:
+        raise ReplyError('the answer is neither "Valid: yes" nor "Valid: no".')
+    return words == {False}
+
+
+def _cause_strict(text: str) -> str:
+    if not text.startswith("Cause: ") or "\n" in text or len(text) > LONGEST_CAUSE:
+        raise ReplyError('there is no line "Cause: ...".')
+    return thought(text.removeprefix("Cause:"))
+
+
+def _cause_lenient(text: str) -> str:
+    found = _CAUSE.search(text)
+    words = " ".join((found["words"] if found else text).split())
+    if not any(character.isalpha() for character in words):
+        raise ReplyError("no cause is given.")
+    return words[:LONGEST_CAUSE]
+
+
+VALIDITY: Role[bool] = Role("advisor", _valid_strict, _valid_lenient)
+CAUSE: Role[str] = Role("advisor", _cause_strict, _cause_lenient)

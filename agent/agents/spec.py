@@ -1,0 +1,144 @@
+"""What an agent declares of itself: a name, settings, needs, and how it is made. Importing a spec loads nothing heavy.
+
+A package offers an agent as an entry point of the group ``housequest.agents`` whose value is an `AgentSpec`::
+
+    @declare_agent("walker", "walks from door to door", settings=WalkerSettings, needs_model=False)
+    def walker(parts: AgentParts[WalkerSettings]) -> Agent:
+        from walker.agent import Walker
+
+        return Walker(parts.settings.steps)
+
+The agents that ship are declared the same way, each in the package that holds its code, its roles and its prompts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from agent.models.registry import EXAMPLE
+from worlds.base import World
+from worlds.errors import ConfigurationError
+from worlds.options import option
+from worlds.registry import BeliefReader, belief_reader
+
+if TYPE_CHECKING:
+    from agent.base import Agent, AskPerson
+    from agent.models.base import Model
+    from agent.roles.base import Sampling
+
+S = TypeVar("S")
+
+Strategy = Literal["random", "task-type", "stratified", "bm25", "embeddings"]
+"""How examples are chosen for a task (`knowledge.selection`)."""
+
+SearchOrder = Literal["counts", "name"]
+"""By what places are searched: the likeliest as counted over a training split, or by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoSettings:
+    """The settings of an agent that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """The settings of every agent with a language model."""
+
+    max_tokens: int = option(512, "tokens of a reply at most")
+    temperature: float = option(0.0, "the sampling temperature")
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleSettings(ModelSettings):
+    """The settings of an agent that shows its model examples of other tasks."""
+
+    examples: str = option("made-up", "where examples come from: made-up, train, a file or a run's folder")
+    pool: int = option(100, "examples to choose from")
+    choose: Strategy = option("bm25", "how examples are chosen for a task")
+    embedder: str = option("", "the embedding model of choose=embeddings")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentParts(Generic[S]):
+    """What an agent is made from. ``asks`` asks a person for a command, in ``housequest play`` alone."""
+
+    name: str
+    world: World
+    settings: S
+    seed: int = 0
+    given_model: Model | None = None
+    asks: AskPerson | None = None
+
+    @property
+    def model(self) -> Model:
+        """The language model. Raises ``ConfigurationError`` where none was given."""
+        if self.given_model is None:
+            raise ConfigurationError(needs_a_model(self.name))
+        return self.given_model
+
+    @property
+    def sampling(self) -> Sampling:
+        """How the model is asked, from `ModelSettings` and the seed."""
+        from agent.roles.base import Sampling
+
+        settings: Any = self.settings
+        return Sampling(settings.max_tokens, settings.temperature, self.seed)
+
+    @property
+    def household(self) -> BeliefReader:
+        """What reads the world's texts; for agents that declare ``needs_household``, which are refused in other worlds."""
+        found = belief_reader(self.world.name)
+        assert found is not None
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSpec:
+    """An agent as it is registered.
+
+    ``settings`` is a frozen dataclass of ``worlds.options``; None where the world says what can be set. ``prompts`` names the
+    package whose ``*.txt`` are the agent's prompt templates. ``takes_rules``: whether rules can change what it does.
+    ``needs_household``: it is refused in worlds whose texts describe no household. ``builtin``: the model that ships can play
+    it in a household.
+    """
+
+    name: str
+    about: str
+    make: Callable[[AgentParts[Any]], Agent]
+    settings: type[Any] | None = NoSettings
+    prompts: str | None = None
+    needs_model: bool = True
+    needs_household: bool = False
+    takes_rules: bool = True
+    builtin: bool = False
+
+
+def declare_agent(
+    name: str,
+    about: str,
+    *,
+    settings: type[Any] | None = NoSettings,
+    prompts: str | None = None,
+    needs_model: bool = True,
+    needs_household: bool = False,
+    takes_rules: bool = True,
+    builtin: bool = False,
+) -> Callable[[Callable[[AgentParts[Any]], Agent]], AgentSpec]:
+    """Make the decorated function, which makes the agent of its parts, an `AgentSpec`; ``about`` is one line for people.
+
+    The function imports the agent's code itself, so that a list of agents stays cheap.
+    """
+
+    def declared(make: Callable[[AgentParts[Any]], Agent]) -> AgentSpec:
+        return AgentSpec(
+            name, about, make, settings, prompts, needs_model, needs_household, takes_rules=takes_rules, builtin=builtin
+        )
+
+    return declared
+
+
+def needs_a_model(agent: str) -> str:
+    """The error of an agent without its model."""
+    return f"The agent {agent!r} needs a language model; name one with --model, for example {EXAMPLE}."

@@ -1,0 +1,94 @@
+"""The parts that the prompts of all agents share: the world, the transcript, plans, rules and hints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.base import Emitter, Grants, Turn
+from agent.episodes.events import RulesShown
+from agent.models.base import Message
+from agent.roles.base import Conversation, Prompt, load_prompt
+from knowledge.rules import Rule
+from worlds.base import Observation, Transition, World
+from worlds.registry import belief_reader
+
+GAME = "game"
+"""What a prompt calls a world that is no household."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleMemory:
+    """What one role remembers: its conversation, and the rules it was shown."""
+
+    conversation: Conversation
+    shown_rules: tuple[Rule, ...] = ()
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was said after the system message."""
+        return len(self.conversation) > 1
+
+    def after(self, conversation: Conversation, turn: Turn) -> RoleMemory:
+        """The memory once ``conversation`` has told the role the rules of ``turn``."""
+        return RoleMemory(conversation, rules_after(turn, self.shown_rules))
+
+
+def system_message(prompt: Prompt, world: World, **values: str) -> Message:
+    """The system message of a role: its template, which speaks of a household, fitted to ``world``."""
+    return Message("system", for_world(prompt.render("system", **values), world))
+
+
+def for_world(text: str, world: World) -> str:
+    """``text`` without its household where ``world`` has none."""
+    if belief_reader(world.name) is not None:
+        return text
+    return text.replace("household tasks", "tasks").replace("household", GAME)
+
+
+def opening_text(opening: Observation, goal: str) -> str:
+    """The opening without its last line where that repeats the ``goal``, which prompts state themselves."""
+    text, _, last = opening.text.rstrip().rpartition("\n")
+    return text.rstrip() if text and goal and last.endswith(goal) else opening.text
+
+
+def transcript(transitions: Sequence[Transition], *, own: str | None = None) -> str:
+    """The transitions as text; ``own``, the command that the role itself gave last, is not repeated to it."""
+    parts = [
+        str(t.observation)
+        if own is not None and len(transitions) == 1 and t.command == own
+        else f"> {t.command}\n{t.observation}"
+        for t in transitions
+    ]
+    return "\n".join(parts) if parts else "No command was executed."
+
+
+def numbered(steps: Sequence[str], first: int = 1) -> str:
+    """A plan as numbered lines, from ``first``."""
+    return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, first))
+
+
+def additions(turn: Turn, shown_rules: Sequence[Rule], grants: Grants, *, first: bool) -> str:
+    """What this turn appends to a message: the granted task type, new rules, hints, admissible commands."""
+    prompt = load_prompt("agent.roles", "additions")
+    parts: list[str] = []
+    if first and grants.task_type:
+        parts.append(prompt.render("type", type=grants.task_type))
+    fresh = [rule for rule in turn.rules if rule not in shown_rules]
+    if fresh:
+        parts.append(prompt.render("rules", rules="\n".join(f"- {rule.statement}" for rule in fresh)))
+    parts += [prompt.render("hint", hint=hint) for hint in turn.hints]
+    if turn.admissible is not None:
+        parts.append(prompt.render("admissible", commands="\n".join(turn.admissible)))
+    return "".join(f"\n\n{part}" for part in parts)
+
+
+def emit_rules(rules: Sequence[Rule], shown_rules: Sequence[Rule], emit: Emitter) -> None:
+    """Emit those of ``rules`` that a prompt is about to show and that it has not shown before."""
+    if fresh := [rule for rule in rules if rule not in shown_rules]:
+        emit(RulesShown(rules=tuple(rule.statement for rule in fresh), ids=tuple(rule.id for rule in fresh)))
+
+
+def rules_after(turn: Turn, shown_rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """The rules that a role has been shown after this turn."""
+    return (*shown_rules, *(rule for rule in turn.rules if rule not in shown_rules))
