@@ -50,6 +50,8 @@ class Scene:
 
 
 SCENES = (
+    Scene("react"),
+    Scene("reasoner-actor"),
     Scene("opex", settings={"shots": "1"}),
     Scene("llm-planner", settings={"shots": "2"}),
     Scene("socratic", settings={"shots": "1"}),

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.pet import eliminator, verdict
+from agent.agents.pet import roles
 from agent.agents.pet.roles import MOST_SUBTASKS, SUBTASKS, bare
 from agent.agents.registry import make_agent
 from agent.base import RequiresCapabilities
@@ -158,10 +158,10 @@ def test_a_tracker_that_notices_nothing_sees_three_steps_and_no_more(server: Ser
 def scripted(folder: Path, **replies: Sequence[str] | str) -> str:
     """A script that answers each role; a text is said again and again, and several one after the other."""
     systems = {
-        "subtasks": "You break household tasks",
+        "subtasks": "tasks into sub-tasks",
         "eliminator": "You know where things are kept",
         "tracker": "You watch somebody",
-        "react": "You act in a household",
+        "react": "You act in a",
     }
     lines = ["rules:"]
     for role, said in replies.items():
@@ -348,29 +348,29 @@ def test_subtasks_are_read_however_they_are_written(reply: str) -> None:
 
 def test_scores_are_read_however_they_are_written() -> None:
     names = ["desk 1", "desk 11", "pen 2"]
-    assert eliminator.listing(names).read("desk 1: 0.5\ndesk 11: 1\npen 2: 0") == {"desk 1": 0.5, "desk 11": 1, "pen 2": 0}
-    assert eliminator.listing(names).read('{"desk 11": 0.25, "Pen 2": "80%", "bed 1": 1}') == {"desk 11": 0.25, "pen 2": 0.8}
-    assert eliminator.listing(names).read("- **desk 1**: 0.3 (a desk)\n- pen 2: 7") == {"desk 1": 0.3}
+    assert roles.listing(names).read("desk 1: 0.5\ndesk 11: 1\npen 2: 0") == {"desk 1": 0.5, "desk 11": 1, "pen 2": 0}
+    assert roles.listing(names).read('{"desk 11": 0.25, "Pen 2": "80%", "bed 1": 1}') == {"desk 11": 0.25, "pen 2": 0.8}
+    assert roles.listing(names).read("- **desk 1**: 0.3 (a desk)\n- pen 2: 7") == {"desk 1": 0.3}
 
 
 @pytest.mark.parametrize(
     ("reply", "is_yes"), [("Yes", True), ("no.", False), ("**Answer: Yes**, it is", True), ("No, not yet", False)]
 )
 def test_a_verdict_is_read(reply: str, is_yes: bool) -> None:
-    assert eliminator.ONE.read(reply) is is_yes
+    assert roles.ONE.read(reply) is is_yes
 
 
 def test_a_probability_sums_the_ways_to_say_it() -> None:
     said = [("Yes", log(0.3)), (" yes", log(0.1)), ("No", log(0.1)), ("I", log(0.4)), ("", float("-inf"))]
-    chance = verdict.probability(said)
+    chance = roles.probability(said)
     assert chance is not None
     assert abs(chance - 0.8) < 1e-9
-    assert verdict.probability([("Maybe", 0.0)]) is None
+    assert roles.probability([("Maybe", 0.0)]) is None
 
 
 @given(st.text(max_size=300))
 def test_any_reply_is_read_or_refused(reply: str) -> None:
-    for role in (SUBTASKS, eliminator.listing(["desk 1", "pen 2"]), eliminator.ONE):
+    for role in (SUBTASKS, roles.listing(["desk 1", "pen 2"]), roles.ONE):
         try:
             role.read(reply)
         except ReplyError:
