@@ -101,7 +101,7 @@ class AgentSpec:
     ``settings`` is a frozen dataclass of ``worlds.options``; None where the world says what can be set. ``prompts`` names the
     package whose ``*.txt`` are the agent's prompt templates. ``takes_rules``: whether rules can change what it does.
     ``needs_household``: it is refused in worlds whose texts describe no household. ``builtin``: the model that ships can play
-    it in a household.
+    it in a household. ``rerenders``: its prompts are not appended to, and its docstring says what that costs.
     """
 
     name: str
@@ -113,6 +113,7 @@ class AgentSpec:
     needs_household: bool = False
     takes_rules: bool = True
     builtin: bool = False
+    rerenders: bool = False
 
 
 def declare_agent(
@@ -125,6 +126,7 @@ def declare_agent(
     needs_household: bool = False,
     takes_rules: bool = True,
     builtin: bool = False,
+    rerenders: bool = False,
 ) -> Callable[[Callable[[AgentParts[Any]], Agent]], AgentSpec]:
     """Make the decorated function, which makes the agent of its parts, an `AgentSpec`; ``about`` is one line for people.
 
@@ -132,9 +134,7 @@ def declare_agent(
     """
 
     def declared(make: Callable[[AgentParts[Any]], Agent]) -> AgentSpec:
-        return AgentSpec(
-            name, about, make, settings, prompts, needs_model, needs_household, takes_rules=takes_rules, builtin=builtin
-        )
+        return AgentSpec(name, about, make, settings, prompts, needs_model, needs_household, takes_rules, builtin, rerenders)
 
     return declared
 

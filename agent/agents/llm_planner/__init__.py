@@ -38,6 +38,7 @@ class LlmPlannerSettings(ExampleSettings):
     settings=LlmPlannerSettings,
     prompts=__name__,
     needs_household=True,
+    rerenders=True,
 )
 def llm_planner(parts: AgentParts[LlmPlannerSettings]) -> Agent:
     from agent.agents.examples import make_example_selector

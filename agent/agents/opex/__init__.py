@@ -37,6 +37,7 @@ class OpexSettings(ExampleSettings):
     settings=OpexSettings,
     prompts=__name__,
     needs_household=True,
+    rerenders=True,
 )
 def opex(parts: AgentParts[OpexSettings]) -> Agent:
     from agent.agents.examples import make_example_selector

@@ -42,6 +42,7 @@ class PetSettings(ReasonerActorSettings):
     "plans, leaves out what does not matter, and watches progress, round an acting agent",
     settings=PetSettings,
     prompts=__name__,
+    rerenders=True,
 )
 def pet(parts: AgentParts[PetSettings]) -> Agent:
     from agent.agents.examples import TRAIN, ExampleSelector, make_example_selector
