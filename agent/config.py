@@ -40,6 +40,11 @@ NO_RULES = "none"
 RULES_BUDGET = 1_000
 """Tokens of rules that an agent is told in an episode, unless another number is given."""
 
+DEFAULT_WORLD = "alfworld"
+
+COMMON_OPTIONS = ("engine", "goals", "habits")
+"""Options of worlds that are settings of their own."""
+
 Scalar = str | int | float | bool
 
 
@@ -91,7 +96,8 @@ class Settings(BaseModel):
 
     ``rules`` is a rulebook's name or file, of which an episode is told at most about ``rules_budget`` tokens.
     ``timeout`` limits one attempt at a model's call, in seconds. ``agents`` holds the settings of each agent by its name;
-    ``set`` those given on the spot, for the agent at hand. ``prices`` are those of each model by its name::
+    ``set`` those given on the spot, for the agent at hand. ``worlds`` and ``world_option`` are the same for the options of
+    worlds. ``prices`` are those of each model by its name::
 
         [prices."openai:NAME"]
         input = 1.25
@@ -101,7 +107,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    world: Text = "alfworld"
+    world: Text = DEFAULT_WORLD
     engine: Text = "native"
     split: Text | None = None
     type: tuple[Text, ...] = ()
@@ -109,6 +115,7 @@ class Settings(BaseModel):
     sample: Number | None = None
     goals: Text = "template"
     habits: Text | None = None
+    world_option: dict[Text, Scalar] = {}
     seed: Seed | None = None
     agent: Text | None = None
     model: Text | None = None
@@ -120,11 +127,18 @@ class Settings(BaseModel):
     workers: Annotated[int, BeforeValidator(_no_truth), Field(ge=1, le=512)] = 1
     set: dict[Text, Scalar] = {}
     agents: dict[Text, dict[Text, Scalar]] = {}
+    worlds: dict[Text, dict[Text, Scalar]] = {}
     prices: dict[Text, Prices] = {}
 
     def settings_of(self, agent: str) -> dict[str, Scalar]:
         """The settings configured for ``agent``, those given on the spot last."""
         return {**self.agents.get(agent, {}), **self.set}
+
+    def options_of(self, world: str) -> dict[str, Scalar]:
+        """The options that ``world`` is made with, those given on the spot last; `COMMON_OPTIONS` only if they were set."""
+        habits = None if self.habits is None else str(given_path(self.habits))
+        common = changed_options(engine=self.engine, goals=self.goals, habits=habits)
+        return {**self.worlds.get(world, {}), **self.world_option, **common}
 
     def prices_of(self, model: str) -> Prices | None:
         """The prices of ``model``: those of its whole name, else without its address, else without its options too.
@@ -198,6 +212,7 @@ def configure(
         settings = Settings.model_validate(merged)
     except ValidationError as error:
         raise ConfigurationError(_complaint(error, said)) from None
+    _check_options(settings, said)
     for agent in settings.agents:
         _known_agent(agent, said["agents"])
     return Configuration(settings, {key: source.place(key) for key, source in said.items()})
@@ -239,6 +254,16 @@ def _joined(before: object, after: object) -> object:
     return joined
 
 
+def _check_options(settings: Settings, said: Mapping[str, _Source]) -> None:
+    """Refuse an option of a world that is a setting of its own: it would have two values."""
+    tables = [("world_option", settings.world_option), *(("worlds", table) for table in settings.worlds.values())]
+    for key, table in tables:
+        for name in table.keys() & set(COMMON_OPTIONS):
+            raise ConfigurationError(
+                f"{said[key].place(key)}: {name} is a setting of its own; give it as --{name} or `{name} = ...`."
+            )
+
+
 def _known_agent(agent: str, source: _Source) -> None:
     from agent.agents.registry import agent_names
 
@@ -249,7 +274,7 @@ def _known_agent(agent: str, source: _Source) -> None:
         )
 
 
-_TABLES = ("agents", "prices")
+_TABLES = ("agents", "worlds", "prices")
 """Settings that are tables of tables: joined from all files, and in no variable of the environment."""
 
 _ADDRESS = re.compile(r"@https?://.*", re.DOTALL)
@@ -335,25 +360,32 @@ def _environment(environ: Mapping[str, str]) -> _Source:
 def _listed(key: str, value: str, variable: str) -> object:
     """The text of an environment variable as its key wants it: lists and pairs are separated by commas."""
     parts = [part.strip() for part in value.split(",") if part.strip()]
-    if key == "set":
+    if key in _PAIRS:
         return pairs(parts, variable)
     return parts if key in {"type", "grant"} else value
 
 
+def changed_options(**common: str | None) -> dict[str, Scalar]:
+    """Those of `COMMON_OPTIONS` that differ from their defaults: a world need not have them."""
+    return {key: value for key, value in common.items() if value is not None and value != Settings.model_fields[key].default}
+
+
 def world_of(settings: Settings) -> World:
     """The world that ``settings`` name. Raises ``ConfigurationError``."""
+    from worlds.alfred import PLANS
     from worlds.registry import make_world
 
-    habits = given_path(settings.habits) if settings.habits is not None else None
-    return make_world(settings.world, engine=settings.engine, goals=settings.goals, habits=habits)
+    if settings.world == PLANS:
+        raise ConfigurationError(f"{PLANS} has plans to score and nothing to play; use `housequest eval --world {PLANS}`.")
+    return make_world(settings.world, **settings.options_of(settings.world))
 
 
-def check_habits(habits: str | None, split: str) -> None:
+def check_habits(habits: str | None, split: str, world: World) -> None:
     """Raise ``ConfigurationError`` where habits are given for tasks that are not made by them."""
-    if habits is not None and split != "generated":
+    if habits is not None and split not in world.endless_splits:
         raise ConfigurationError(
             f"habits: {shown(habits)} says where things lie in made-up houses, and the split {shown(split)} has none; leave "
-            "it out, or play tasks of the split 'generated'."
+            f"it out, or play tasks of the split {' or '.join(map(repr, world.endless_splits))}."
         )
 
 
@@ -371,12 +403,13 @@ def pairs(texts: Sequence[str], where: str) -> dict[str, str]:
 def _flags(flags: Mapping[str, object]) -> _Source:
     given = {key: value for key, value in flags.items() if value is not None and value not in ([], ())}
     spelled = {key: f"--{key.replace('_', '-')}" for key in Settings.model_fields}
-    texts = cast("Sequence[str]", given.get("set", ()))
-    values = {**given, "set": pairs(texts, "--set")} if texts else given
-    return _Source("the command line", values, spelled=spelled)
+    read = {key: pairs(cast("Sequence[str]", given[key]), spelled[key]) for key in _PAIRS if key in given}
+    return _Source("the command line", {**given, **read}, spelled=spelled)
 
 
 _PATHS = ("rules", "habits")
 """Files that a configuration file names beside itself."""
-_FILE_KEYS = tuple(key for key in Settings.model_fields if key != "set")
+_PAIRS = ("set", "world_option")
+"""Settings given as KEY=VALUE on the spot, and in files as tables of an agent or a world."""
+_FILE_KEYS = tuple(key for key in Settings.model_fields if key not in _PAIRS)
 _VARIABLES = {f"{PREFIX}{key.upper()}": key for key in Settings.model_fields if key not in _TABLES}

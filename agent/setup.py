@@ -183,4 +183,4 @@ def frozen_rules(book: Rulebook, rules: Iterable[Rule], budget: int, part: str =
 
 def habits_label(file: str | None, world: World) -> str | None:
     """The habits of ``file`` that ``world`` was made with, in a word, for an episode's record."""
-    return None if file is None else f"{Path(file).name}@{world.fingerprint('generated')[:12]}"
+    return None if file is None else f"{Path(file).name}@{world.fingerprint(world.endless_splits[0])[:12]}"

@@ -1,15 +1,25 @@
 """The contracts of a world. Read this file first.
 
-A *world* is a family of tasks with one way of acting. A *task* is one problem; an *env* is one running task; what a player
-is told is an *observation*: text only, never hidden state.
+A *world* is a family of tasks with one way of acting. A *task* is one problem; an *env* is one running task; an *observation*
+is the text that a player reads, never hidden state. A *household* world also reads its texts into values of
+`worlds.household`.
+
+A world that somebody else adds is a subclass of `World`, declared as an entry point in the group ``housequest.worlds``.
+`worlds.checking.check_world` says whether it keeps the contract.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
+
+from worlds.errors import TaskNotFound, Unsupported, nearest, shown
+
+if TYPE_CHECKING:
+    from worlds.household.base import Household
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +48,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the player is told after a command, or at the start.
+    """The text after a command, or at the start.
 
-    ``accepted`` is whether the world took the command, which the text itself says ("Nothing happens."); ``explanation`` is
-    the diagnosis of a refusal where the player was granted one, else None. Neither adds hidden state.
+    ``accepted`` is False if the world refused the command, which the text itself says ("Nothing happens."). ``explanation`` is
+    the diagnosis of a refusal if the player was granted one. Neither adds hidden state.
     """
 
     text: str
@@ -94,7 +104,7 @@ class Env(Protocol):
         ...
 
     def reset(self) -> Step:
-        """Start, or start again; the first observation ends with the task sentence."""
+        """Start, or start again; the first observation ends with "Your task is to: " and the goal."""
         ...
 
     def step(self, command: str) -> Step:
@@ -114,7 +124,7 @@ class Env(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back whatever the env holds; it is not used again."""
+        """Release what the env holds; it is not used again."""
         ...
 
 
@@ -133,75 +143,130 @@ class Policy(Protocol):
         ...
 
     def decide(self, memory: Any) -> tuple[str | None, str, Any]:
-        """The next command, the thought behind it in a few words, and the memory that goes with having chosen it.
+        """The next command, the thought behind it in a few words, and the memory after choosing it.
 
-        A command of None gives up: the thought says why.
+        A command of None gives up; the thought says why.
         """
         ...
 
 
-@runtime_checkable
-class World(Protocol):
-    """A family of tasks."""
+@dataclass(frozen=True, slots=True)
+class NoOptions:
+    """The options of a world that has none."""
 
-    @property
-    def name(self) -> str:
-        """The name in the registry."""
-        ...
+
+class World(ABC):
+    """A family of tasks. A subclass needs ``name``, `splits`, `tasks` and `open`; everything else has a default.
+
+    ``make_world(NAME, **options)`` checks the options against ``Options`` and passes them to `from_options`.
+    """
+
+    name: ClassVar[str]
+    """The name of its entry point."""
+    version: ClassVar[str] = "1"
+    """Changes when the same commands may give other texts."""
+    Options: ClassVar[type[Any]] = NoOptions
+    """A frozen dataclass with the options that can be set; see `worlds.options`."""
+    household: ClassVar[Household | None] = None
+    """Reads its texts; None if no belief can be formed from them."""
+    preamble: ClassVar[str] = "a world"
+    """What prompts call this world: a noun with its article, such as "a household"."""
+    task_types: ClassVar[Mapping[str, str]] = {}
+    """Its task types in display order, each with a short word for it. Needed by endless splits alone."""
+    published_splits: ClassVar[Mapping[str, int]] = {}
+    """The published splits in display order, with the number of tasks of each, whether they are installed or not."""
+    endless_splits: ClassVar[tuple[str, ...]] = ()
+    """Splits that make tasks on demand (``SPLIT:SEED``). `splits` does not list them."""
+    first_task: ClassVar[str | None] = None
+    """The task for somebody who plays for the first time; None for the first of `example_split`."""
+    get_data: ClassVar[str] = ""
+    """How to get the published splits: one sentence for people."""
+    rulebooks: ClassVar[Path | None] = None
+    """A folder with rulebooks about this world that ship with it."""
+    inline: bool = True
+    """Whether a step takes milliseconds. If not, steps run in a thread."""
+    manual: str = ""
+    """How to act: the forms of the commands, one a line, for people and prompts."""
+
+    @classmethod
+    def from_options(cls, options: Any) -> Self:
+        """Make the world with ``options``, an instance of ``Options``; they are its keyword arguments unless overridden."""
+        return cls(**{name: getattr(options, name) for name in cls.Options.__dataclass_fields__})
 
     @property
     def engine(self) -> str:
-        """Which engine steps its envs, with its version."""
-        ...
+        """What steps its envs, with the version; recorded in every run."""
+        return f"{self.name} {self.version}"
 
     @property
-    def inline(self) -> bool:
-        """Whether a step is quick enough for an event loop; others are stepped in a worker thread or process."""
-        ...
+    def default_split(self) -> str:
+        """The split that is evaluated if none is named."""
+        return self.splits()[0]
 
     @property
-    def manual(self) -> str:
-        """How to act in this world: the forms of its commands, one a line, for people and for prompts."""
-        ...
+    def example_split(self) -> str:
+        """The split that is played if none is named; it must need no download."""
+        return self.splits()[0]
 
+    @property
+    def training_split(self) -> str:
+        """The split that exploration plays if none is named."""
+        return self.default_split
+
+    @abstractmethod
     def splits(self) -> Sequence[str]:
-        """The splits that are there, in a fixed order."""
-        ...
+        """The installed splits, in a fixed order."""
 
+    @abstractmethod
     def tasks(self, split: str) -> Sequence[Task]:
-        """Every task of ``split`` in a fixed order. Raises ``TaskNotFound`` for an unknown split."""
-        ...
+        """Every task of ``split`` in a fixed order, numbered from 1. Raises ``TaskNotFound`` for an unknown split."""
+
+    @abstractmethod
+    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
+        """A new env over ``task``; with ``diagnosis``, it explains refused commands from what was observed.
+
+        Raises ``GameError`` if the task cannot be played and ``Unsupported`` if the world has no diagnosis.
+        """
 
     def task(self, reference: str) -> Task:
-        """The task named by an id, a path, or ``split:number``. Raises ``TaskNotFound``."""
-        ...
-
-    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        """A new env over ``task``; with ``diagnosis``, refused commands are explained from what was observed.
-
-        Raises ``GameError`` when the task cannot be played and ``Unsupported`` where the world has no diagnosis.
-        """
-        ...
+        """The task with this id or ``split:number``. Raises ``TaskNotFound``."""
+        every = [task for split in self.splits() for task in self.tasks(split)]
+        for task in every:
+            if reference in (task.id, task.reference):
+                return task
+        hint = nearest(reference, [name for task in every for name in (task.reference, task.id)])
+        splits = ", ".join(f"{split}:1 to {split}:{len(self.tasks(split))}" for split in self.splits())
+        raise TaskNotFound(f"The world {self.name!r} has no task {shown(reference)}; give {splits} or an id.{hint}")
 
     def expert(self, /, **settings: Any) -> Policy:
-        """The world's own player. Raises ``Unsupported`` where there is none."""
-        ...
+        """A player that needs no language model. Raises ``Unsupported`` if the world has none."""
+        del settings
+        raise Unsupported(f"The world {self.name!r} has no expert.")
 
-    def rehearse(self, task: Task) -> Env:
-        """An env over ``task`` to try things out in beside the game, always on an engine that is quick and in this process.
+    def sandbox(self, task: Task) -> Env:
+        """A quick env over ``task`` in this process, to try commands beside the game.
 
-        Raises what `open` raises, and ``Unsupported`` where there is no such engine.
+        Raises what `open` raises, and ``Unsupported`` if there is none.
         """
-        ...
+        if not self.inline:
+            raise Unsupported(f"The world {self.name!r} has no env that is quick enough to try commands in.")
+        return self.open(task)
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
-        """How many commands the shortest way to win ``task`` takes: hidden knowledge, for metrics and for people after a game.
+        """The number of commands in the shortest solution; None if there is none or it is not known.
 
-        None where there is none, where the world cannot tell, or where it did not find out within its own limit, or
-        ``seconds``. Raises ``GameError``. It may take a second or two, so an event loop calls it in a thread.
+        This is hidden knowledge, for metrics and for people after a game. The search ends after the world's own limit, or
+        ``seconds``; as it may take a second or two, call it in a thread. Raises ``GameError``.
         """
-        ...
+        del task, seconds
+        return None
 
     def fingerprint(self, split: str) -> str:
-        """A digest of the data behind ``split``, for a run's record."""
-        ...
+        """A SHA-256 in hexadecimal over all that decides what the tasks of ``split`` are. Raises ``TaskNotFound``."""
+        import hashlib
+
+        lines = (f"{task.id} {task.type} {task.goal}" for task in self.tasks(split))
+        return hashlib.sha256("\n".join((self.engine, *lines)).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def close(self) -> None:  # noqa: B027 (most worlds hold nothing)
+        """Release what the world holds, such as processes."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from worlds.base import Env, Step, Task
@@ -62,7 +61,7 @@ class HousequestEnv(gymnasium.Env[str, str]):
     ``admissible_commands`` (None where the world cannot list them), ``goal``, and ``task``, its short name, which no agent
     should see.
 
-    ``engine``, ``data`` and ``goals`` are those of `make_world`; ``charset`` is what texts may consist of. Raises
+    ``charset`` is what texts may consist of; all other options are the world's own (see `make_world`). Raises
     ``ConfigurationError`` for settings that mean nothing, and ``WorldError`` for a text outside the observation space.
     """
 
@@ -71,20 +70,20 @@ class HousequestEnv(gymnasium.Env[str, str]):
     def __init__(
         self,
         world: str = "alfworld",
-        split: str = "example",
+        split: str | None = None,
         task: str | None = None,
         *,
         max_steps: int = 50,
         render_mode: str | None = None,
-        engine: str = "native",
-        data: Path | str | None = None,
-        goals: str = "template",
         charset: str = CHARACTERS,
+        **options: Any,
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ConfigurationError(f"There is no render mode {shown(render_mode)}; known: ansi, or none.")
-        self.world = make_world(world, engine=engine, data=None if data is None else Path(data), goals=goals)
-        self.tasks: Sequence[Task] = self.world.tasks(split) if task is None else (self.world.task(task),)
+        self.world = make_world(world, **options)
+        self.tasks: Sequence[Task] = (
+            self.world.tasks(split or self.world.example_split) if task is None else (self.world.task(task),)
+        )
         if not self.tasks:
             raise ConfigurationError(f"The split {shown(split)} has no tasks; there are: {', '.join(self.world.splits())}.")
         if max_steps < 1:

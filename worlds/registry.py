@@ -1,88 +1,45 @@
-"""World names and how each is made; a world's code is imported when it is first asked for."""
+"""Worlds by name. A world is any entry point of the group ``housequest.worlds``; its code is imported when it is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from worlds.base import Observation, World
-from worlds.errors import ConfigurationError, nearest, shown
+from worlds.errors import ConfigurationError, shown
+from worlds.options import read_options
+from worlds.plugins import load_plugin, plugins
 
 if TYPE_CHECKING:
-    from worlds.household.belief import Belief
-
-
-def _alfworld(habits: Path | None, **settings: Any) -> World:
-    from worlds.alfworld.world import AlfworldWorld
-
-    if habits is None:
-        return AlfworldWorld(**settings)
-    from worlds.alfworld.houses.own_habits import read_habits
-
-    return AlfworldWorld(**settings, habits=read_habits(habits))
-
-
-def _scripted(habits: Path | None, **settings: Any) -> World:
-    from worlds.scripted import ScriptedWorld
-
-    if habits is not None:
-        raise ConfigurationError(f"The scripted world has no habits; leave out {shown(str(habits))}.")
-    return ScriptedWorld(**settings)
-
-
-_WORLDS: dict[str, Callable[..., World]] = {"alfworld": _alfworld, "scripted": _scripted}
-
-PLANS = "alfred-plans"
-"""What ``housequest eval`` takes beside worlds: `worlds.alfred`, where nothing is played."""
+    from worlds.base import Household, World
 
 
 def world_names() -> tuple[str, ...]:
-    """The worlds that can be made."""
-    return tuple(_WORLDS)
+    """The installed worlds."""
+    return tuple(plugins("housequest.worlds"))
 
 
-def make_world(
-    name: str = "alfworld",
-    *,
-    engine: str = "native",
-    data: Path | None = None,
-    goals: str = "template",
-    habits: Path | str | None = None,
-) -> World:
-    """Make the world ``name``.
+@cache
+def world_class(name: str) -> type[World]:
+    """The class of the world ``name``. Raises ``ConfigurationError`` if it is unknown or is no `worlds.base.World`."""
+    from worlds.base import World
 
-    ``engine`` picks who steps it, ``data`` where its files lie (else its own default), ``goals`` whose goal sentences are
-    shown: ``template``, ``human``, ``human:N`` (annotator N) or ``human:seed=N``. ``habits`` is a file of habits for made-up
-    houses (``worlds.alfworld.houses.own_habits``). Raises ``ConfigurationError``.
+    found: object = load_plugin("housequest.worlds", name, "world")
+    if not isinstance(found, type) or not issubclass(found, World):
+        raise ConfigurationError(f"The world {shown(name)} is declared as {shown(str(found))}, no worlds.base.World.")
+    if found.name != name:
+        raise ConfigurationError(f"The world {shown(name)} calls itself {shown(found.name)}; name it as its entry point.")
+    return found
+
+
+def make_world(name: str = "alfworld", **options: Any) -> World:
+    """Make the world ``name`` with its ``options`` (see its ``Options``).
+
+    Raises ``ConfigurationError`` for an unknown world, an option that it does not have, and a value that it refuses.
     """
-    if name == PLANS:
-        raise ConfigurationError(f"{PLANS} has plans to score and nothing to play; use `housequest eval --world {PLANS}`.")
-    if name not in _WORLDS:
-        known = ", ".join(_WORLDS)
-        raise ConfigurationError(
-            f"There is no world named {shown(name)}; known: {known}.{nearest(name, (*world_names(), PLANS))}"
-        )
-    own = None if habits is None else Path(habits)
-    return _WORLDS[name](engine=engine, data=data, goals=goals, habits=own)
+    found = world_class(name)
+    return found.from_options(read_options(found.Options, options, owner=f"The world {name!r}"))
 
 
-class BeliefReader(Protocol):
-    """Puts together what a world's texts have told so far."""
-
-    def begin(self, opening: Observation, /) -> Belief:
-        """The belief after the opening text."""
-        ...
-
-    def update(self, belief: Belief, command: str, observation: Observation, /) -> Belief:
-        """The belief after ``command`` was answered."""
-        ...
-
-
-def belief_reader(name: str) -> BeliefReader | None:
-    """What reads the texts of the world ``name``; None where nothing does."""
-    if name != "alfworld":
-        return None
-    from worlds.alfworld.text import reader as belief
-
-    return belief
+def household(name: str) -> Household | None:
+    """What reads the texts of the world ``name``; None if it reads none or is not installed."""
+    return world_class(name).household if name in plugins("housequest.worlds") else None

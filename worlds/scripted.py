@@ -10,14 +10,11 @@ import hashlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from worlds.base import Observation, Step, Task
-from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, nearest, shown
+from worlds.base import Observation, Step, Task, World
+from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
 
-_NAME = "scripted"
-_VERSION = "scripted 1"
 _SPLIT = "demo"
 _REFUSED = "Nothing happens."
 _DOORS = {"cellar": ("hall",), "hall": ("cellar", "study"), "study": ("hall",)}
@@ -199,32 +196,12 @@ def _shortest(problem: _Problem, start: State) -> tuple[str, ...]:
     raise Unsupported(f"No commands lead from here to the goal {problem.goal!r}.")
 
 
-class ScriptedWorld:
-    """The scripted world: one split, ``demo``, of three tasks.
+class ScriptedWorld(World):
+    """The scripted world: one split, ``demo``, of three tasks."""
 
-    It takes the settings that every world takes; only their defaults mean anything here, and others raise
-    ``ConfigurationError``.
-    """
-
-    name = _NAME
-    engine = _VERSION
-    inline = True
-
-    def __init__(self, engine: str = "native", data: Path | None = None, goals: str = "template") -> None:
-        if engine != "native":
-            raise ConfigurationError(f"The scripted world has no engine {shown(engine)}; leave it at 'native'.")
-        if data is not None:
-            raise ConfigurationError(f"The scripted world reads no data; leave out {shown(str(data))}.")
-        if goals != "template":
-            raise ConfigurationError(f"The scripted world has no goals {shown(goals)}; leave them at 'template'.")
-        self._tasks = tuple(
-            Task(id=f"{_SPLIT}/{problem.type}", world=_NAME, split=_SPLIT, number=number, type=problem.type, goal=problem.goal)
-            for number, problem in enumerate(_PROBLEMS, start=1)
-        )
-
-    @property
-    def manual(self) -> str:
-        return "look\ninventory\ngo to ROOM\ntake THING\ndrop THING\nunlock box\nlight lamp"
+    name = "scripted"
+    preamble = "a tiny house"
+    manual = "look\ninventory\ngo to ROOM\ntake THING\ndrop THING\nunlock box\nlight lamp"
 
     def splits(self) -> Sequence[str]:
         return (_SPLIT,)
@@ -232,16 +209,9 @@ class ScriptedWorld:
     def tasks(self, split: str) -> Sequence[Task]:
         if split != _SPLIT:
             raise TaskNotFound(f"The scripted world has no split {shown(split)}; its only one is {_SPLIT!r}.")
-        return self._tasks
-
-    def task(self, reference: str) -> Task:
-        for task in self._tasks:
-            if reference in (task.id, task.reference):
-                return task
-        ids = tuple(task.id for task in self._tasks)
-        raise TaskNotFound(
-            f"The scripted world has no task {shown(reference)}; give {_SPLIT}:1 to {_SPLIT}:{len(ids)} or an id."
-            f"{nearest(reference, ids)}"
+        return tuple(
+            Task(f"{_SPLIT}/{problem.type}", self.name, _SPLIT, number, problem.type, problem.goal)
+            for number, problem in enumerate(_PROBLEMS, start=1)
         )
 
     def open(self, task: Task, *, diagnosis: bool = False) -> ScriptedEnv:
@@ -250,18 +220,15 @@ class ScriptedWorld:
         known = self.task(task.id)
         return ScriptedEnv(known, _PROBLEMS[known.number - 1])
 
-    def rehearse(self, task: Task) -> ScriptedEnv:
-        return self.open(task)
-
     def shortest(self, task: Task, *, seconds: float | None = None) -> int:
         del seconds  # It is found at once.
         return len(_shortest(_PROBLEMS[self.task(task.id).number - 1], State()))
 
     def expert(self, /, **settings: Any) -> ScriptedExpert:
         if settings:
-            raise ConfigurationError(f"The expert of the scripted world takes no settings; leave out {shown(min(settings))}.")
+            raise ConfigurationError(f"The expert of the scripted world has no settings; leave out {shown(min(settings))}.")
         return ScriptedExpert()
 
     def fingerprint(self, split: str) -> str:
         goals = "\n".join(f"{task.id} {task.goal}" for task in self.tasks(split))
-        return hashlib.sha256(f"{_VERSION}\n{goals}".encode()).hexdigest()
+        return hashlib.sha256(f"{self.engine}\n{goals}".encode()).hexdigest()

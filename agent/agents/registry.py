@@ -12,7 +12,7 @@ from worlds.base import World
 from worlds.errors import ConfigurationError, Unsupported, shown
 from worlds.options import read_options
 from worlds.plugins import load_plugin, plugins
-from worlds.registry import belief_reader
+from worlds.registry import household
 
 if TYPE_CHECKING:
     from agent.base import Agent, AskPerson
@@ -72,7 +72,7 @@ def takes_rules(name: str) -> bool:
 
 def default_agent(model: str | None, world: str) -> str:
     """Who plays in the world named ``world`` where nobody is named: the expert where there is no model to play with."""
-    return DEFAULT_AGENT if model or belief_reader(world) is not None else "expert"
+    return DEFAULT_AGENT if model or household(world) is not None else "expert"
 
 
 def shipped_model(agent: str) -> str | None:
@@ -88,7 +88,7 @@ def model_for(agent: str, model: str | None, world: str) -> str | None:
     spec = agent_spec(agent)
     if not spec.needs_model:
         return None
-    serves = spec.builtin and belief_reader(world) is not None
+    serves = spec.builtin and household(world) is not None
     if model is None and serves:
         return DEFAULT_MODEL
     if model is None:
@@ -134,7 +134,7 @@ def make_agent(
     read = _read_settings(spec, settings or {})
     if spec.needs_model and model is None:
         raise ConfigurationError(needs_a_model(name))
-    if spec.needs_household and belief_reader(world.name) is None:
+    if spec.needs_household and world.household is None:
         raise Unsupported(
             f"The agent {name!r} plays households, and the world {shown(world.name)} is none; play a household, or take react."
         )

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from agent.models.registry import EXAMPLE
 from worlds.base import World
 from worlds.errors import ConfigurationError
+from worlds.household.base import Household
 from worlds.options import option
-from worlds.registry import BeliefReader, belief_reader
 
 if TYPE_CHECKING:
     from agent.base import Agent, AskPerson
@@ -87,9 +87,9 @@ class AgentParts(Generic[S]):
         return Sampling(settings.max_tokens, settings.temperature, self.seed)
 
     @property
-    def household(self) -> BeliefReader:
+    def household(self) -> Household:
         """What reads the world's texts; for agents that declare ``needs_household``, which are refused in other worlds."""
-        found = belief_reader(self.world.name)
+        found = self.world.household
         assert found is not None
         return found
 

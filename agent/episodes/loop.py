@@ -40,7 +40,7 @@ from worlds.errors import ModelError, Unsupported
 
 if TYPE_CHECKING:
     from knowledge.choosing import RuleBudget, RuleSelector
-    from worlds.registry import BeliefReader
+    from worlds.household.base import Household
 
 R = TypeVar("R")
 
@@ -140,7 +140,7 @@ class _Episode:
         self.emitter = EventEmitter(listener)
         self.overseer = overseer
         self.grants = Grants()
-        self.reader: BeliefReader | None = None
+        self.reader: Household | None = None
         self.selector: RuleSelector | None = None
         self.state = EpisodeState()
         self.checkpoints = Checkpoints()
@@ -203,10 +203,10 @@ class _Episode:
             self.state = EpisodeState(self.agent.begin(task.goal, opening.observation, self.grants))
         if config.rules is not None:
             from knowledge.choosing import topic_of
-            from worlds.registry import belief_reader
+            from worlds.registry import household
 
             with attributed("knowledge"):
-                self.reader = belief_reader(task.world)
+                self.reader = household(task.world)
                 self.state.belief = self.reader.begin(opening.observation) if self.reader else None
                 self.selector = config.rules.about(topic_of(task.goal, self.grants.task_type, self.state.belief))
         _end_if_over(opening)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.config import Configuration, Prices, Settings, world_of
+from agent.config import Configuration, Prices, world_of
 from agent.evaluation.runs.folder import RunFolder, parsed, read_bytes
-from agent.evaluation.runs.spec import RunSpec, default_split, make_run_spec
+from agent.evaluation.runs.spec import RunSpec, make_run_spec
 from agent.explorer.chunks import Size
 from agent.explorer.report import Report
 from agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
@@ -91,7 +91,7 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
         if not 1 <= number <= 1_000_000:
             raise ConfigurationError(f"--{name}: {number} cannot be; give 1 to 1000000.")
     settings = configuration.settings
-    split = settings.split or _default_split(settings)
+    split = settings.split or world_of(settings).training_split
     refuse_kept(split, "--split")
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": wish.episodes})
     run = make_run_spec(replace(configuration, settings=settings), curiosity=wish.curiosity or None)
@@ -130,11 +130,6 @@ def refuse_kept(split: str, flag: str) -> None:
             f"{flag}: {shown(split)} is for evaluation, and rules that were learned from it would spoil its figures; use train "
             "or generated."
         )
-
-
-def _default_split(settings: Settings) -> str:
-    world = world_of(settings)
-    return "train" if world.name == "alfworld" else default_split(world)
 
 
 class ExplorationFolder:

@@ -112,7 +112,7 @@ class GameHost:
         world = self.offer.world
         if self.offer.split is not None:
             return (self.offer.split,)
-        return (*(("generated",) if world.name == "alfworld" else ()), *world.splits())
+        return (*world.endless_splits, *world.splits())
 
     async def tasks(self, split: str | None = None, first: int = 1, count: int = MOST_LISTED) -> Listing:
         """At most ``count`` tasks of ``split``, from its ``first`` on, counted from 1. Raises ``ConfigurationError``."""
@@ -222,9 +222,7 @@ class GameHost:
             return ()
         if len(every) <= MANY:
             return find_types(self.offer.types, sorted({task.type for task in every}))
-        from worlds.household.goals import TASK_TYPES
-
-        return find_types(self.offer.types, TASK_TYPES)
+        return find_types(self.offer.types, tuple(self.offer.world.task_types))
 
     def _game(self, id: str) -> HostedGame:
         game = self._games.get(id)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from agent.roles.messages import numbered
 from knowledge.rules import Rule
 from worlds.base import Transition
+from worlds.household.base import Household
 from worlds.household.belief import Belief, Item, Receptacle, kind
-from worlds.registry import BeliefReader
 
 MOST_RULES = 4
 MOST_HINTS = 2
@@ -58,7 +58,7 @@ class BriefState:
         known = _known(self.belief)
         return tuple(dict.fromkeys(command for belief, command in self.seen if _known(belief) == known))
 
-    def after(self, transitions: Iterable[Transition], household: BeliefReader) -> BriefState:
+    def after(self, transitions: Iterable[Transition], household: Household) -> BriefState:
         """The scene once ``transitions`` have happened."""
         belief, seen = self.belief, self.seen
         for one in transitions:

@@ -11,7 +11,6 @@ from agent.models.base import Message
 from agent.roles.base import Conversation, Prompt, load_prompt
 from knowledge.rules import Rule
 from worlds.base import Observation, Transition, World
-from worlds.registry import belief_reader
 
 GAME = "game"
 """What a prompt calls a world that is no household."""
@@ -41,7 +40,7 @@ def system_message(prompt: Prompt, world: World, **values: str) -> Message:
 
 def for_world(text: str, world: World) -> str:
     """``text`` without its household where ``world`` has none."""
-    if belief_reader(world.name) is not None:
+    if world.household is not None:
         return text
     return text.replace("household tasks", "tasks").replace("household", GAME)
 

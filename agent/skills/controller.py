@@ -25,7 +25,6 @@ from worlds.base import Observation, Transition
 from worlds.errors import nearest, shown
 from worlds.household.belief import Belief
 from worlds.household.counts import Counts
-from worlds.registry import BeliefReader
 
 MOST_COMMANDS = 100
 MOST_WORDS = 200
@@ -88,9 +87,7 @@ class Controller:
     goes there first. A skill fails after ``most`` commands.
     """
 
-    def __init__(
-        self, household: BeliefReader, *, order: str = "counts", near: bool = False, most: int = MOST_COMMANDS
-    ) -> None:
+    def __init__(self, household: Household, *, order: str = "counts", near: bool = False, most: int = MOST_COMMANDS) -> None:
         self._household = household
         self._counts: Counts | None = load_counts() if order == "counts" else None
         self._near = near

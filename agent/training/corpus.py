@@ -121,7 +121,7 @@ def made_up_games(first: int, number: int, seed: int) -> Iterator[Game]:
     for at in range(first, first + number):
         own = altered(habits, Random(f"habits {seed} {at}")) if at % 3 == 0 else habits
         house = make_house(at, own)
-        task = Task(f"{GENERATED}/{at}", "alfworld", GENERATED, at, house.goal.type, house.sentence)
+        task = Task(f"{GENERATED}/{at}", AlfworldWorld.name, GENERATED, at, house.goal.type, house.sentence)
         yield Game(NativeEnv(task, house.game), house.goal)
 
 

@@ -116,7 +116,7 @@ def test_a_fingerprint_is_the_same_every_time(world: World) -> None:
         world.fingerprint("no such split")
 
 
-@pytest.mark.parametrize("settings", [{"engine": "none"}, {"data": Path("/nowhere")}, {"goals": "none"}])
+@pytest.mark.parametrize("settings", [{"engine": "none"}, {"data": Path("/nowhere")}, {"goals": "none"}, {"no such": 1}])
 @pytest.mark.parametrize("name", world_names())
 def test_settings_that_mean_nothing_are_refused(name: str, settings: dict[str, str]) -> None:
     with pytest.raises(ConfigurationError):
@@ -218,7 +218,7 @@ def test_no_walk_that_wins_is_shorter_than_the_shortest(world: World, tasks: lis
     for task in tasks:
         shortest = world.shortest(task)
         assert shortest == world.shortest(task)
-        env, opened = world.rehearse(task), world.open(task)
+        env, opened = world.sandbox(task), world.open(task)
         assert env.reset() == opened.reset()
         for walk in range(4):
             step = env.reset()

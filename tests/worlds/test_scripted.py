@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from worlds.base import Observation
 from worlds.errors import ConfigurationError, TaskNotFound, Unsupported
+from worlds.registry import make_world
 from worlds.scripted import ScriptedExpert, ScriptedWorld, State, advance
 
 WORLD = ScriptedWorld()
@@ -97,17 +96,10 @@ def test_the_expert_knows_its_own_goals_alone() -> None:
         WORLD.expert(order="name")
 
 
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ({"engine": "textworld"}, "no engine 'textworld'"),
-        ({"data": Path("/games")}, "reads no data; leave out '/games'"),
-        ({"goals": "human"}, "no goals 'human'"),
-    ],
-)
-def test_other_settings_than_the_defaults_are_refused(settings: dict[str, str], reason: str) -> None:
-    with pytest.raises(ConfigurationError, match=reason):
-        ScriptedWorld(**settings)  # pyright: ignore[reportArgumentType]
+@pytest.mark.parametrize("option", ["engine", "data", "goals", "habits"])
+def test_it_has_no_options(option: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"'scripted' has no option '{option}'; known: none"):
+        make_world("scripted", **{option: "human"})
 
 
 @pytest.mark.parametrize("reference", ["demo:0", "demo:4", "demo/fnd", "", "train:1", "\ud800"])

@@ -134,7 +134,7 @@ def export(
     from worlds.paths import given_path
 
     world = AlfworldWorld(habits=None if habits is None else read_habits(given_path(habits)))
-    check_habits(habits, world.task(task).split)
+    check_habits(habits, world.task(task).split, world)
     exported = export_task(world, task)
     path = write(exported, out, force=force)
     terminal.show([printable(str(path))])

@@ -25,6 +25,7 @@ def evaluate(
     sample: options.Sample = None,
     goals: options.Goals = None,
     habits: options.Habits = None,
+    world_option: options.WorldOption = None,
     seed: options.Seed = None,
     agent: options.Agent = None,
     set: options.Set = None,
@@ -50,8 +51,8 @@ def evaluate(
     from agent.evaluation.runs.spec import make_run_spec
     from tui import terminal
     from tui.commands.running import Round, check_budget, play_round, remarks, unheard
+    from worlds.alfred import PLANS
     from worlds.paths import given_path
-    from worlds.registry import PLANS
 
     flags = options.settings(locals())
     again = options.retries(retry)

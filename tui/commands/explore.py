@@ -20,6 +20,7 @@ def explore(
     type: options.Type = None,
     episodes: Annotated[int, typer.Option("--episodes", metavar="N", help="How many tasks to play, drawn with --seed.")] = 50,
     habits: options.Habits = None,
+    world_option: options.WorldOption = None,
     seed: options.Seed = None,
     agent: options.Agent = None,
     set: options.Set = None,

@@ -19,6 +19,7 @@ def mcp(
     split: Annotated[str | None, typer.Option("--split", metavar="NAME", help="Offer the tasks of this split alone.")] = None,
     type: options.Type = None,
     goals: options.Goals = None,
+    world_option: options.WorldOption = None,
     seed: options.Seed = None,
     grant: options.Grant = None,
     max_steps: options.MaxSteps = None,
@@ -27,15 +28,14 @@ def mcp(
     """Let an MCP client play: list_tasks, new_game, act, give_up. What is granted here is all that a client can have."""
     import asyncio
 
-    from agent.config import configure
+    from agent.config import configure, world_of
     from agent.integrations.games import HostOptions
     from agent.integrations.mcp_server import serve_http, serve_stdio
     from tui import terminal
     from worlds.paths import state_folder
-    from worlds.registry import make_world
 
     settings = configure(options.settings(locals())).settings
-    chosen = make_world(settings.world, engine=settings.engine, goals=settings.goals)
+    chosen = world_of(settings)
     if settings.split is not None:
         chosen.tasks(settings.split)  # an unknown split is told before any client comes
     offer = HostOptions(

@@ -28,6 +28,7 @@ def measure(
     sample: options.Sample = None,
     goals: options.Goals = None,
     habits: options.Habits = None,
+    world_option: options.WorldOption = None,
     seed: options.Seed = None,
     agent: options.Agent = None,
     set: options.Set = None,

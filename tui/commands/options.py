@@ -22,6 +22,10 @@ Habits = Annotated[
     str | None,
     typer.Option("--habits", metavar="FILE", help="A YAML file that says where things lie in made-up houses."),
 ]
+WorldOption = Annotated[
+    list[str] | None,
+    typer.Option("--world-option", metavar="KEY=VALUE", help="An option of the world; may be repeated."),
+]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="The seed of draws and models [0].")]
 Agent = Annotated[
     str | None, typer.Option("--agent", metavar="NAME", help="Who plays: expert, human, react, reasoner-actor, opex, ...")

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from tui.play.game import GameConfig, Mode
     from worlds.base import Task, World
 
-FIRST_HOUSE = "generated:690"
-"""A kitchen in which an egg is heated: what a newcomer sees first."""
-
 DEMO_SPEED = 4.0
 """Turns a second that a newcomer can follow."""
 
@@ -45,6 +42,7 @@ def play(
     random: Annotated[bool, typer.Option("--random", help="Draw the task from the split, with --seed or anew.")] = False,
     goals: options.Goals = None,
     habits: options.Habits = None,
+    world_option: options.WorldOption = None,
     seed: options.Seed = None,
     agent: options.Agent = None,
     set: options.Set = None,
@@ -87,7 +85,7 @@ def play(
 
     chosen_world = world_of(settings)
     chosen = _choose_task(chosen_world, settings, task, random)
-    check_habits(settings.habits, chosen.split)
+    check_habits(settings.habits, chosen.split, chosen_world)
     if settings.goals != "template" and chosen.wording == "template":
         terminal.note(f"{chosen.reference} has no goal in people's words; it shows the template's.")
     named = task is not None or random or split is not None or bool(type)
@@ -131,14 +129,13 @@ def _choose_task(world: World, settings: Settings, reference: str | None, random
         if random or settings.type:
             raise ConfigurationError("A task is named and is to be chosen: leave out the task, or --random and --type.")
         return world.task(reference)
-    made_up = FIRST_HOUSE if world.name == "alfworld" else None
-    if made_up and not (random or settings.split or settings.type):
-        return world.task(made_up)
-    splits = world.splits()
-    # Without games on disk there are still made-up ones, and no end of them.
-    endless = "generated" if made_up and random else splits[0]
-    usual = "valid_seen" if random else "example"
-    split = settings.split or (usual if usual in splits else endless)
+    if world.first_task and not (random or settings.split or settings.type):
+        return world.task(world.first_task)
+    split = settings.split or world.example_split
+    if random and not settings.split:
+        # Without games on disk there are still made-up ones, and no end of them.
+        splits = (world.default_split, *world.endless_splits)
+        split = splits[0] if splits[0] in world.splits() else splits[-1]
     seed = randbelow(1 << 32) if settings.seed is None else settings.seed
     one = 1 if len(world.tasks(split)) > MANY else None
     limit, sample = (None, one) if random else (one, None)

@@ -34,7 +34,7 @@ from agent.episodes.events import (
 from agent.evaluation.runs.cost import Tokens
 from worlds.base import Observation
 from worlds.household.belief import Belief
-from worlds.registry import belief_reader
+from worlds.registry import household
 
 NoteKind = Literal["thought", "plan", "fault", "person"]
 
@@ -196,7 +196,7 @@ def _models(models: tuple[str, ...], body: Body) -> tuple[str, ...]:
 def _after(moment: EpisodeMoment, event: Event) -> EpisodeMoment:
     match event.body:
         case Started() as started:
-            reader = belief_reader(started.world)
+            reader = household(started.world)
             opening = reader.begin(Observation(started.opening)) if reader else None
             return EpisodeMoment(started=started, belief=opening, before=opening, anchor=event.id)
         case RulesShown(rules=rules):
@@ -252,7 +252,7 @@ def _stepped(moment: EpisodeMoment, id: int, stepped: Stepped) -> EpisodeMoment:
         accepted=stepped.accepted,
         explanation=stepped.explanation,
     )
-    reader = belief_reader(moment.started.world) if moment.started else None
+    reader = household(moment.started.world) if moment.started else None
     belief = moment.belief
     if reader is not None and belief is not None:
         belief = reader.update(belief, stepped.command, Observation(stepped.observation, stepped.accepted, stepped.explanation))

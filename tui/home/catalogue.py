@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
     from agent.config import Settings
     from tui.home.recent import RecordedGame
     from worlds.base import Task, World
-
-FIRST_HOUSE = 690
-"""A kitchen in which an egg is heated: what a newcomer sees first."""
 
 LARGEST_SEED = 100_000
 """Made-up houses are drawn among so many: their numbers can still be told from one person to another."""
@@ -68,6 +64,22 @@ class GameRow:
     record: RecordedGame | None = None
 
 
+def first_source() -> GameSource:
+    """The place that is shown before any world is made: the made-up houses of the default world."""
+    from agent.config import DEFAULT_WORLD
+    from worlds.registry import world_class
+
+    return GameSource("made-up", DEFAULT_WORLD, world_class(DEFAULT_WORLD).endless_splits[0])
+
+
+def first_seed(place: GameSource) -> int:
+    """The made-up task of ``place`` that a newcomer sees first."""
+    from worlds.registry import world_class
+
+    split, _, seed = (world_class(place.world).first_task or "").partition(":")
+    return int(seed) if split == place.split else 0
+
+
 class Catalogue:
     """The worlds with their splits and tasks, each made when it is first asked for and then kept.
 
@@ -76,14 +88,14 @@ class Catalogue:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._worlds: dict[tuple[str | None, ...], World] = {}
+        self._worlds: dict[tuple[object, ...], World] = {}
         self._making = Lock()
 
     def world(self, settings: Settings) -> World:
         """The world that ``settings`` name. Raises ``ConfigurationError``."""
         from agent.config import world_of
 
-        key = (settings.world, settings.engine, settings.goals, settings.habits)
+        key = (settings.world, *settings.options_of(settings.world).items())
         with self._making:
             if key not in self._worlds:
                 self._worlds[key] = world_of(settings)
@@ -93,12 +105,13 @@ class Catalogue:
         """The settings as they are for ``world``: engine and goals are those of the world that was configured, or the usual."""
         if world == self._settings.world:
             return self._settings
-        return self._settings.model_copy(update={"world": world, "engine": "native", "goals": "template", "habits": None})
+        return self._settings.model_copy(
+            update={"world": world, "engine": "native", "goals": "template", "habits": None, "world_option": {}}
+        )
 
     def places(self) -> list[GameSource]:
         """Every place, in the order in which they are shown; no split is listed for it."""
         from tui.home.recent import count_records
-        from worlds.alfworld.data.tasks import GENERATED, PUBLISHED
         from worlds.registry import world_names
 
         played = (
@@ -107,13 +120,12 @@ class Catalogue:
         )
         found = [place for place in played if place.count]
         for name in world_names():
-            splits = self.world(self.settings(name)).splits()
-            if name == "alfworld":
-                found.append(GameSource("made-up", name, GENERATED))
-                found += [GameSource("split", name, split) for split in reversed(splits)]
-                found += [GameSource("missing", name, split) for split in PUBLISHED if split not in splits]
-            else:
-                found += [GameSource("split", name, split) for split in splits]
+            world = self.world(self.settings(name))
+            splits = world.splits()
+            found += [GameSource("made-up", name, split) for split in world.endless_splits]
+            # What needs no download comes first.
+            found += [GameSource("split", name, split) for split in (reversed(splits) if world.published_splits else splits)]
+            found += [GameSource("missing", name, split) for split in world.published_splits if split not in splits]
         return found
 
     def rows(self, place: GameSource) -> list[GameRow]:
@@ -132,15 +144,10 @@ class Catalogue:
         return self._row(self.world(self.settings(place.world)).task(f"{place.split}:{number}"))
 
     def _row(self, task: Task) -> GameRow:
-        kind = self._words.get(task.type, task.type)
+        from worlds.registry import world_class
+
+        kind = world_class(task.world).task_types.get(task.type, task.type)
         return GameRow(task.reference, str(task.number), kind, task.goal.strip(), type=task.type, task=task)
-
-    @cached_property
-    def _words(self) -> dict[str, str]:
-        """A word for each task type that is more than one."""
-        from worlds.household.goals import TYPES
-
-        return {type: form for form, type in TYPES.items()}
 
 
 def _recorded(record: RecordedGame) -> GameRow:

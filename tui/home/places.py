@@ -88,11 +88,13 @@ class SourceList(OptionList, inherit_bindings=False):
 
 def name(place: GameSource) -> str:
     """What a place is called."""
+    from agent.config import DEFAULT_WORLD
+
     return {
         "made-up": "made-up houses",
         "unfinished": "unfinished",
         "played": "played",
-    }.get(place.kind) or (place.split if place.world == "alfworld" else f"{place.split} · {place.world}")
+    }.get(place.kind) or (place.split if place.world == DEFAULT_WORLD else f"{place.split} · {place.world}")
 
 
 def _group(place: GameSource) -> str:

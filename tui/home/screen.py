@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from tui.base_screen import AppScreen
-from tui.home.catalogue import FIRST_HOUSE, LARGEST_SEED, Catalogue, GameIndex, GameRow, GameSource
+from tui.home.catalogue import LARGEST_SEED, Catalogue, GameIndex, GameRow, GameSource, first_seed, first_source
 from tui.home.defaults import PlayerChoice, make_game, resume_game
 from tui.home.games import GameBrowser
 from tui.home.places import SourceList
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 SETTLED = 0.5
 """Seconds after which a game that was left has been put away."""
 
-MADE_UP = GameSource("made-up", "alfworld", "generated")
 NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
 
 KEYS = (
@@ -105,7 +104,7 @@ class HomeScreen(AppScreen):
         self._speed = speed
         self._catalogue = Catalogue(settings)
         self._recent = RecentChoices()
-        self._places: list[GameSource] = [MADE_UP]
+        self._places: list[GameSource] = [first_source()]
         self._fault = ""
         self._preselected: tuple[PlayerChoice, str] | None = None
         self._at = ""
@@ -117,7 +116,7 @@ class HomeScreen(AppScreen):
         names = sorted((name for name in agent_names() if name != "human"), key=needs_model)
         with Horizontal(id="what"):
             yield SourceList(id="places")
-            yield GameBrowser(MADE_UP, id="games")
+            yield GameBrowser(self._places[0], id="games")
         yield PlayerPanel(
             [AgentEntry(name, about(name), needs_model(name), shipped_model(name) or "") for name in names], id="who"
         )
@@ -167,12 +166,14 @@ class HomeScreen(AppScreen):
 
     def _first(self, recent: RecentChoices) -> GameSource:
         """Where to begin: in the world and the split that are configured, else where a game was chosen last."""
+        from agent.config import DEFAULT_WORLD
+
         settings = self._settings
         world, split = settings.world, settings.split
-        if split is None and world == "alfworld":
+        if split is None and world == DEFAULT_WORLD:
             world, split = recent.world, recent.split
         there = [place for place in self._places if place.world == world and split in {place.split, None}]
-        return there[0] if there else MADE_UP
+        return there[0] if there else first_source()
 
     async def _recount(self) -> None:
         """List the places anew; what was counted before stays so."""
@@ -201,7 +202,7 @@ class HomeScreen(AppScreen):
             if place.kind == "made-up":
                 # One house is quickly made, and enough to begin with.
                 seed = key.removeprefix(f"{place.split}:")
-                await self._make_up(int(seed) if seed.isdecimal() else FIRST_HOUSE)
+                await self._make_up(int(seed) if seed.isdecimal() else first_seed(place))
             listing = await self.in_thread(lambda: GameIndex(self._catalogue.rows(place)))
         except HousequestError as error:
             self._games.give_up()

@@ -2,3 +2,6 @@
 
 Nothing here is played step by step, so there is no ``Env``: a planner writes a whole plan and `scoring` says what it is worth.
 """
+
+PLANS = "alfred-plans"
+"""What ``housequest eval --world`` takes for these plans; it is no world."""

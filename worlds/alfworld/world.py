@@ -6,10 +6,10 @@ import hashlib
 import os
 import stat
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from worlds.alfworld.data.annotations import Goals, parse_goals, sentences_of
 from worlds.alfworld.data.index import Entry, Index
@@ -26,9 +26,11 @@ from worlds.alfworld.data.tasks import (
     numbered,
 )
 from worlds.alfworld.engine.game import Game, house_source, load_game
-from worlds.base import Env, Policy, Task
+from worlds.alfworld.text.household import HOUSEHOLD
+from worlds.base import Env, Policy, Task, World
 from worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
 from worlds.household.goals import TYPES
+from worlds.options import option
 from worlds.paths import alfworld_data
 
 if TYPE_CHECKING:
@@ -42,7 +44,17 @@ _GAMES_KEPT = 64
 _HOUSES = Path(__file__).parent / "houses"
 
 
-class AlfworldWorld:
+@dataclass(frozen=True, slots=True)
+class AlfworldOptions:
+    """What can be set of ALFWorld."""
+
+    engine: str = option("native", "Who plays the game: native, or textworld (the reference, much slower).")
+    data: str | None = option(None, "The folder that holds json_2.1.1 [$ALFWORLD_DATA, ~/.cache/alfworld].")
+    goals: str = option("template", "Whose goal sentences: template, human, human:N (annotator N) or human:seed=N.")
+    habits: str | None = option(None, "A YAML file that says where things lie in made-up houses.")
+
+
+class AlfworldWorld(World):
     """The games in a data folder and, as the split ``example``, the houses that ship with housequest.
 
     ``data`` is the folder that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``), ``goals`` whose
@@ -52,6 +64,14 @@ class AlfworldWorld:
     """
 
     name = _NAME
+    Options = AlfworldOptions
+    household = HOUSEHOLD
+    preamble = "a household"
+    task_types: ClassVar[Mapping[str, str]] = {type: form for form, type in TYPES.items()}
+    published_splits = PUBLISHED
+    endless_splits = (GENERATED,)
+    first_task = f"{GENERATED}:690"
+    get_data = GET_DATA
 
     def __init__(
         self, engine: str = "native", data: Path | None = None, goals: str = "template", habits: Habits | None = None
@@ -71,6 +91,16 @@ class AlfworldWorld:
         self._habits = habits
         self._made_up: GeneratedTasks | None = None
         self._games: OrderedDict[tuple[Path, int, int, str | None], Game] = OrderedDict()
+        self.inline = self._workers is None
+        self.manual = Path(__file__).with_name("manual.txt").read_text("utf-8").rstrip()
+
+    @classmethod
+    def from_options(cls, options: AlfworldOptions) -> AlfworldWorld:
+        from worlds.alfworld.houses.own_habits import read_habits
+
+        data = None if options.data is None else Path(options.data)
+        habits = None if options.habits is None else read_habits(Path(options.habits))
+        return cls(options.engine, data, options.goals, habits)
 
     @property
     def engine(self) -> str:
@@ -81,12 +111,16 @@ class AlfworldWorld:
         return versions()
 
     @property
-    def inline(self) -> bool:
-        return self._workers is None
+    def default_split(self) -> str:
+        return "valid_seen"
 
     @property
-    def manual(self) -> str:
-        return Path(__file__).with_name("manual.txt").read_text("utf-8").rstrip()
+    def example_split(self) -> str:
+        return EXAMPLE
+
+    @property
+    def training_split(self) -> str:
+        return "train"
 
     def splits(self) -> Sequence[str]:
         return (*self._index.splits(), EXAMPLE)
@@ -130,7 +164,7 @@ class AlfworldWorld:
 
         return Diagnosed(env)
 
-    def rehearse(self, task: Task) -> Env:
+    def sandbox(self, task: Task) -> Env:
         from worlds.alfworld.engine.native import NativeEnv
 
         known = self._known(task)

@@ -44,7 +44,6 @@ from worlds.base import Observation, Transition, World
 from worlds.errors import Unsupported
 from worlds.household.belief import Belief
 from worlds.household.masking import masked, possible
-from worlds.registry import belief_reader
 
 if TYPE_CHECKING:
     from agent.agents.pet import PetSettings
@@ -122,7 +121,7 @@ class Pet:
         self.settings = settings
         self._examples = examples
         self._world = world
-        self._household = belief_reader(world.name)
+        self._household = world.household
 
     async def check(self) -> None:
         """Raise ``Unsupported`` where the model cannot do what the settings ask for; where they leave it open, ask nothing."""

@@ -19,7 +19,6 @@ from agent.roles.base import Sampling, load_prompt
 from agent.roles.messages import RoleMemory, system_message
 from worlds.base import Observation, Transition, World
 from worlds.errors import Unsupported
-from worlds.registry import belief_reader
 
 if TYPE_CHECKING:
     from agent.agents.reasoner_actor import ReasonerActorSettings
@@ -32,7 +31,7 @@ class ReasonerActor:
 
     def __init__(self, model: Model, world: World, sampling: Sampling, settings: ReasonerActorSettings) -> None:
         self._model = model
-        self._household = belief_reader(world.name)
+        self._household = world.household
         self._sampling = sampling
         self._settings = settings
         self._reasoner, self._actor = (

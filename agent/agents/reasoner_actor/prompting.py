@@ -15,7 +15,7 @@ from agent.roles import brief
 from agent.roles.base import Answer, Sampling, ask, call_event, load_prompt
 from agent.roles.messages import RoleMemory, additions, emit_rules, numbered, opening_text, transcript
 from worlds.base import Observation, Transition
-from worlds.registry import BeliefReader
+from worlds.household.base import Household
 
 PACKAGE = "agent.agents.reasoner_actor"
 
@@ -148,7 +148,7 @@ class BriefPrompting:
 
     reviews = False
 
-    def __init__(self, model: Model, sampling: Sampling, household: BeliefReader) -> None:
+    def __init__(self, model: Model, sampling: Sampling, household: Household) -> None:
         self._model = model
         self._sampling = sampling
         self._household = household

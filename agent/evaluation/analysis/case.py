@@ -14,7 +14,7 @@ from worlds.alfworld.text.goals import guess_goal, read_goal
 from worlds.base import Observation
 from worlds.household.belief import Belief, Item, kind
 from worlds.household.goals import TYPES, Goal, Treatment
-from worlds.registry import belief_reader
+from worlds.registry import household
 
 _BY_TYPE: dict[str, Treatment | None] = {name: Goal(name, "").treatment for name in TYPES.values()}
 
@@ -58,7 +58,7 @@ class EpisodeCase:
 
     def _believed(self) -> Iterator[Belief]:
         """The belief at the start and after each step; none in a world whose texts nothing reads."""
-        reader = belief_reader(self.started.world) if self.started else None
+        reader = household(self.started.world) if self.started else None
         if reader is None or self.started is None:
             return
         belief = reader.begin(Observation(self.started.opening))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
+from agent.config import changed_options
 from agent.evaluation.runs.folder import LARGEST_INDEX, RunFolder, parsed, read_bytes
 from agent.evaluation.runs.result import Number, SelectedTask
 from agent.evaluation.runs.spec import Manifest
@@ -77,9 +78,10 @@ def _world(manifest: Manifest) -> World | None:
     """The world of the run with the templates' goals, which its expert can read; None where its data is not here."""
     config = manifest.configuration
     try:
-        if make_world(config.world, goals=config.goals).fingerprint(config.split) != manifest.data:
+        options, goals = config.world_options, changed_options(goals=config.goals)
+        if make_world(config.world, **options, **goals).fingerprint(config.split) != manifest.data:
             return None
-        return make_world(config.world)
+        return make_world(config.world, **options)
     except HousequestError:
         return None
 
@@ -124,7 +126,7 @@ def expert_turns(world: World, task: Task, turns: int = TURNS) -> int | None:
     Raises ``GameError`` where the task cannot be played.
     """
     try:
-        expert, env = world.expert(), world.rehearse(task)
+        expert, env = world.expert(), world.sandbox(task)
     except Unsupported:
         return None
     try:

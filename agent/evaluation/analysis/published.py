@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict
 
 from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.render.report import WIDTH, percent, percents, short, wrapped
@@ -45,11 +45,19 @@ class PublishedComparison:
     differs: tuple[str, ...]
 
 
+class _File(BaseModel):
+    world: str
+    figures: tuple[PublishedFigure, ...]
+
+
 @cache
+def _file() -> _File:
+    return _File.model_validate_json(Path(__file__).with_name("published.json").read_bytes())
+
+
 def published() -> tuple[PublishedFigure, ...]:
     """The published figures."""
-    content = Path(__file__).with_name("published.json").read_bytes()
-    return TypeAdapter(tuple[PublishedFigure, ...]).validate_json(content)
+    return _file().figures
 
 
 def compare_published(manifest: Manifest) -> tuple[PublishedComparison, ...]:
@@ -84,7 +92,7 @@ def warnings(manifest: Manifest) -> tuple[str, ...]:
     """What keeps the run from standing beside any of the figures as an equal."""
     config, found = manifest.configuration, published()
     told: list[str] = []
-    if config.world != "alfworld":
+    if config.world != _file().world:
         told.append(f"None of these figures is of the world {config.world}.")
     elif not any(figure.split == config.split for figure in found):
         told.append(f"No figure is of the split {config.split}.")

@@ -45,15 +45,6 @@ def counted(selected: int, of: int) -> str:
     return f"{selected} of a split without end" if of > MANY else f"{selected} of the split's {of}"
 
 
-def published_size(world: str, split: str) -> int | None:
-    """How many tasks a published split has; None for others."""
-    if world != "alfworld":
-        return None
-    from worlds.alfworld.data.tasks import PUBLISHED
-
-    return PUBLISHED.get(split)
-
-
 def find_types(wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """The task types meant by ``wanted``: whole names, or a word that only one of them has (``heat``).
 
@@ -81,7 +72,7 @@ def select(
         raise ConfigurationError("--limit and --sample cannot be given together: take the first ones or drawn ones.")
     every = world.tasks(split)
     if len(every) > MANY:
-        tasks = _of_endless(every, split, types, limit, sample, seed)
+        tasks = _of_endless(world, split, types, limit, sample, seed)
         return Selection(split, tasks, len(every), len(every))
     wanted = find_types(types, sorted({task.type for task in every}))
     tasks = tuple(task for task in every if not wanted or task.type in wanted)
@@ -93,11 +84,11 @@ def select(
         tasks = tuple(task for task in tasks if task.id in ids)
     if not tasks:
         raise ConfigurationError(f"The split {shown(split)} has no tasks to play.")
-    return Selection(split, tasks, len(every), max(len(every), published_size(world.name, split) or 0))
+    return Selection(split, tasks, len(every), max(len(every), world.published_splits.get(split, 0)))
 
 
 def _of_endless(
-    every: Sequence[Task], split: str, types: Sequence[str], limit: int | None, sample: int | None, seed: int
+    world: World, split: str, types: Sequence[str], limit: int | None, sample: int | None, seed: int
 ) -> tuple[Task, ...]:
     """Tasks of a split that is made as it is looked at: the first ones, or drawn ones in the split's order."""
     number = limit if limit is not None else sample
@@ -108,7 +99,8 @@ def _of_endless(
             f"{number:,} tasks of the split {shown(split)} cannot be played at once, for each is made before the first is "
             f"played; give 1 to {_MOST:,}, and draw others with --sample N --seed S."
         )
-    wanted = find_types(types, _known_types()) if types else ()
+    wanted = find_types(types, tuple(world.task_types)) if types else ()
+    every = world.tasks(split)
     looked = iter(every) if limit is not None else _drawn(every, seed)
     fitting = (task for task in islice(looked, number * _DRAWS) if not wanted or task.type in wanted)
     tasks = tuple(islice(fitting, number))
@@ -125,9 +117,3 @@ def _drawn(every: Sequence[Task], seed: int) -> Iterator[Task]:
         if number not in seen:
             seen.add(number)
             yield every[number]
-
-
-def _known_types() -> tuple[str, ...]:
-    from worlds.household.goals import TASK_TYPES
-
-    return TASK_TYPES

@@ -5,6 +5,7 @@ Nothing here says when, where or how fast a run was played: two runs of the same
 
 from __future__ import annotations
 
+import operator
 import platform
 import re
 from dataclasses import dataclass
@@ -12,14 +13,13 @@ from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from agent.config import Configuration, Grant, Scalar, check_habits
 from agent.evaluation.runs.result import SelectedTask
 from agent.evaluation.runs.selection import Selection, select
 from agent.models.registry import file_digest
 from agent.setup import HUMAN, FrozenRules, Setup, set_up
-from worlds.base import World
 from worlds.errors import ConfigurationError
 from worlds.paths import given_path
 
@@ -46,6 +46,7 @@ class RunConfig(_Frozen):
     sample: int | None
     goals: str
     habits: str | None = None
+    world_options: dict[str, Scalar] = Field(default_factory=dict[str, Scalar], exclude_if=operator.not_)
     seed: int
     agent: str
     settings: dict[str, Scalar]
@@ -117,8 +118,8 @@ def make_run_spec(configuration: Configuration, *, curiosity: float | None = Non
         raise ConfigurationError("The agent 'human' is nobody without a terminal; use `housequest play --agent human`.")
     setup = set_up(settings, rules=rules, curiosity=curiosity)
     world, episode = setup.world, setup.episode
-    split = settings.split or default_split(world)
-    check_habits(settings.habits, split)
+    split = settings.split or world.default_split
+    check_habits(settings.habits, split, world)
     selection = select(world, split, settings.type, settings.limit, settings.sample, episode.seed)
     config = RunConfig(
         world=settings.world,
@@ -129,6 +130,7 @@ def make_run_spec(configuration: Configuration, *, curiosity: float | None = Non
         sample=settings.sample,
         goals=settings.goals,
         habits=given_path(settings.habits).name if settings.habits else None,
+        world_options={**settings.worlds.get(settings.world, {}), **settings.world_option},
         seed=episode.seed,
         agent=setup.agent,
         settings=dict(episode.settings),
@@ -150,11 +152,6 @@ def make_run_spec(configuration: Configuration, *, curiosity: float | None = Non
         versions=Versions(python=platform.python_version(), openai=installed_version("openai")),
     )
     return RunSpec(manifest, setup, selection)
-
-
-def default_split(world: World) -> str:
-    """The split that is evaluated unless told otherwise: valid_seen where the world has it, else its first."""
-    return "valid_seen" if world.name == "alfworld" else world.splits()[0]
 
 
 def slug(text: str, longest: int = 120) -> str:

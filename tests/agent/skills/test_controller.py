@@ -18,7 +18,7 @@ from tests.agent.skills.carrying import House, skills
 from worlds.alfworld.text.goals import read_goal
 from worlds.base import Observation, Transition, World
 from worlds.errors import ConfigurationError, Unsupported
-from worlds.registry import belief_reader, make_world
+from worlds.registry import household, make_world
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def test_any_words_are_an_outcome(thing: str, place: str, verb: Any, opening: st
 
 
 def reader() -> Any:
-    return belief_reader("alfworld")
+    return household("alfworld")
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_any_file_is_habits_or_refused(content: bytes, file: Path) -> None:
 
 
 def test_the_scripted_world_has_none(file: Path) -> None:
-    with pytest.raises(ConfigurationError, match="has no habits"):
+    with pytest.raises(ConfigurationError, match="no option 'habits'"):
         make_world("scripted", habits=file)
 
 

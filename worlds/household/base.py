@@ -1,0 +1,49 @@
+"""What a household world adds to `worlds.base.World`: its texts read into values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from worlds.base import Observation
+from worlds.household.belief import Belief
+from worlds.household.counts import Counts
+from worlds.household.goals import Goal
+
+
+class Household(Protocol):
+    """Reads the texts of a household world into the values of `worlds.household`, and knows what its houses are like."""
+
+    @property
+    def task_types(self) -> tuple[str, ...]:
+        """The types of task, in the order in which they are shown."""
+        ...
+
+    def begin(self, opening: Observation, /) -> Belief:
+        """The belief after the opening text; the goal sentence in it tells nothing."""
+        ...
+
+    def update(self, belief: Belief, command: str, observation: Observation, /) -> Belief:
+        """The belief after ``command`` was answered; any text at all gives a belief."""
+        ...
+
+    def refused(self, observation: Observation, /) -> bool:
+        """Whether the world refused the command."""
+        ...
+
+    def canonical(self, command: str, /) -> str:
+        """``command`` in its present form, if it is in an older one; else unchanged."""
+        ...
+
+    def read_goal(self, sentence: str, /) -> Goal | None:
+        """The goal that one of the world's own sentences states; None for any other sentence."""
+        ...
+
+    def guess_goal(self, sentence: str, /, *, objects: Sequence[str], receptacles: Sequence[str]) -> Goal | None:
+        """The goal that a free sentence most likely means, given the kinds of object and receptacle; None if it is unclear."""
+        ...
+
+    def counts(self, path: Path | None = None, /) -> Counts:
+        """How often things lie where: the table that ships, or the one at ``path``. Raises ``KnowledgeError``."""
+        ...
