@@ -23,6 +23,7 @@ from agent.skills.skill import ALONE, AT_RECEPTACLE, Skill
 from worlds.alfworld.data.counts import load_counts
 from worlds.base import Observation, Transition
 from worlds.errors import nearest, shown
+from worlds.household.base import Household
 from worlds.household.belief import Belief
 from worlds.household.counts import Counts
 
