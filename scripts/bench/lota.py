@@ -22,7 +22,7 @@ from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Capabilities, Completion, Model, Request
 from agent.models.llama.gguf import read_header
 from agent.models.llama.options import installed, read_name
-from agent.models.llama.protocol import Answered, Asked, Load, Runtime
+from agent.models.llama.protocol import Answer, Call, Load, Runtime
 from tests.agent.models.llama.tiny import write_tiny
 from tests.backends.lota import Lister
 from worlds.registry import make_world
@@ -98,7 +98,7 @@ def _lines(prompts: Sequence[Prompt], texts: Sequence[str], folder: Path) -> Ite
     taken: dict[str, list[_Step]] = {}
     for name, (way, given) in ways.items():
         # What the first step reads of the prompt is not what any later one does: each way meets a cache that another filled.
-        cached.answer(Asked((("user", "?"),), max_tokens=1), threading.Event())
+        cached.answer(Call((("user", "?"),), max_tokens=1), threading.Event())
         taken[name] = [way(prompt) for prompt in given]
     worst = taken[WORST]
     for name, steps in taken.items():
@@ -127,7 +127,7 @@ def _ranked(step: _Step, texts: Sequence[str]) -> list[str]:
 
 def _greedy(runtime: Runtime, prompt: Prompt, texts: Sequence[str]) -> _Step:
     began = time.perf_counter()
-    answered = runtime.answer(Asked(prompt, max_tokens=64, choices=tuple(texts)), threading.Event())
+    answered = runtime.answer(Call(prompt, max_tokens=64, choices=tuple(texts)), threading.Event())
     return _Step(_evaluated(answered), time.perf_counter() - began, answered.text)
 
 
@@ -141,7 +141,7 @@ def _each(runtime: Runtime, prompt: Prompt, texts: Sequence[str]) -> _Step:
 
 def _scored(runtime: Runtime, prompt: Prompt, groups: Sequence[tuple[str, ...]]) -> _Step:
     began = time.perf_counter()
-    answers = [runtime.answer(Asked(prompt, continuations=group), threading.Event()) for group in groups]
+    answers = [runtime.answer(Call(prompt, continuations=group), threading.Event()) for group in groups]
     seconds = time.perf_counter() - began
     scores = tuple(score for answered in answers for score in answered.scores)
     texts = [text for group in groups for text in group]
@@ -149,7 +149,7 @@ def _scored(runtime: Runtime, prompt: Prompt, groups: Sequence[tuple[str, ...]])
     return _Step(sum(map(_evaluated, answers)), seconds, texts[best], scores)
 
 
-def _evaluated(answered: Answered) -> int:
+def _evaluated(answered: Answer) -> int:
     return (answered.prompt or 0) - (answered.cached or 0) + (answered.completion or 0)
 
 

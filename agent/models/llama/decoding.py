@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -9,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from agent.models.base import TokenChoice
 from agent.models.llama.library import CANDIDATES, Library, Logits, lib
-from agent.models.llama.protocol import Answered, Asked, Cancelled, Load, Refused, Token
+from agent.models.llama.protocol import Answer, Call, Load
+from worlds.workers import Refused
 
 
 @dataclass(slots=True)
@@ -27,16 +30,16 @@ class _Slot:
 class _Work:
     """A reply in the making: tokens that are yet to be evaluated, and what has been said so far."""
 
-    asked: Asked
+    call: Call
     sampler: Any
-    cancelled: Cancelled
-    answer: Future[Answered]
+    cancelled: threading.Event
+    answer: Future[Answer]
     prompt: int
     cached: int
     due: list[int]
     said: bytearray = field(default_factory=bytearray)
     number: int = 0
-    tokens: list[Token] = field(default_factory=list[Token])
+    tokens: list[TokenChoice] = field(default_factory=list[TokenChoice])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +70,11 @@ class Decoder:
         """Whether there is something to go on with."""
         return bool(self._waiting) or any(slot.work is not None for slot in self._slots)
 
-    def begin(self, prompt: Sequence[int], asked: Asked, sampler: Any, cancelled: Cancelled, answer: Future[Answered]) -> None:
+    def begin(
+        self, prompt: Sequence[int], call: Call, sampler: Any, cancelled: threading.Event, answer: Future[Answer]
+    ) -> None:
         """Take a conversation in; its reply goes into ``answer``, or a ``Refused``."""
-        work = _Work(asked, sampler, cancelled, answer, len(prompt), 0, list(prompt))
+        work = _Work(call, sampler, cancelled, answer, len(prompt), 0, list(prompt))
         room = self._library.context_size
         if len(prompt) >= room:
             self._refuse(work, _too_long(len(prompt), room))
@@ -77,7 +82,7 @@ class Decoder:
         self._waiting.append(work)
 
     def score(
-        self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], cancelled: Cancelled, answer: Future[Answered]
+        self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], cancelled: threading.Event, answer: Future[Answer]
     ) -> None:
         """The log-probability (nats) of each continuation after ``prompt``, into ``answer``, while all else waits.
 
@@ -87,7 +92,7 @@ class Decoder:
         try:
             scores = tuple(self._scores(prompt, continuations, cancelled))
             read = sum(max(len(tokens) - 1, 0) for tokens in continuations)
-            answer.set_result(Answered(prompt=len(prompt), completion=read, cached=self._found, scores=scores))
+            answer.set_result(Answer(prompt=len(prompt), completion=read, cached=self._found, scores=scores))
         except Refused as refused:
             answer.set_exception(refused)
 
@@ -126,9 +131,9 @@ class Decoder:
         """Choose the next token of a reply, and see whether it is over."""
         work = slot.work
         assert work is not None
-        library, asked = self._library, work.asked
+        library, call = self._library, work.call
         logits = library.logits(place)
-        logprobs = _log_softmax(logits) if asked.top_logprobs else None
+        logprobs = _log_softmax(logits) if call.top_logprobs else None
         token = library.sample(work.sampler, place)
         if library.ends(token):
             self._finish(slot, "stop")
@@ -136,20 +141,20 @@ class Decoder:
         work.number += 1
         work.said += library.piece(token)
         if logprobs is not None:
-            work.tokens.append(self._noted(token, logprobs, asked.top_logprobs))
-        end = _stopped(work.said, asked.stop)
+            work.tokens.append(self._noted(token, logprobs, call.top_logprobs))
+        end = _stopped(work.said, call.stop)
         if end is not None:
             del work.said[end:]
             self._finish(slot, "stop")
-        elif work.number >= asked.max_tokens or len(slot.held) + 1 >= library.context_size:
+        elif work.number >= call.max_tokens or len(slot.held) + 1 >= library.context_size:
             self._finish(slot, "length")
         else:
             work.due.append(token)
 
-    def _noted(self, token: int, logprobs: Logits, number: int) -> Token:
+    def _noted(self, token: int, logprobs: Logits, number: int) -> TokenChoice:
         likeliest = np.argsort(-logprobs, kind="stable")[:number]
         others = tuple((self._word(int(each)), float(logprobs[each])) for each in likeliest)
-        return Token(self._word(token), float(logprobs[token]), others)
+        return TokenChoice(self._word(token), float(logprobs[token]), others)
 
     def _word(self, token: int) -> str:
         return self._library.piece(token).decode("utf-8", "replace")
@@ -158,9 +163,9 @@ class Decoder:
         work = slot.work
         assert work is not None
         text = work.said.decode("utf-8", "replace")
-        self._end(slot, Answered(text, finish, work.prompt, work.number, work.cached, tuple(work.tokens)))
+        self._end(slot, Answer(text, finish, work.prompt, work.number, work.cached, tuple(work.tokens)))
 
-    def _end(self, slot: _Slot, outcome: Answered | Refused) -> None:
+    def _end(self, slot: _Slot, outcome: Answer | Refused) -> None:
         work, slot.work = slot.work, None
         assert work is not None
         if isinstance(outcome, Refused):
@@ -178,11 +183,11 @@ class Decoder:
         """End what nobody waits for any more. What its sequence holds is whole and stays."""
         for slot in self._slots:
             if slot.work is not None and slot.work.cancelled.is_set():
-                self._end(slot, Answered(finish="cancelled"))
+                self._end(slot, Answer(finish="cancelled"))
         for work in [work for work in self._waiting if work.cancelled.is_set()]:
             self._waiting.remove(work)
             self._library.free(work.sampler)
-            work.answer.set_result(Answered(finish="cancelled"))
+            work.answer.set_result(Answer(finish="cancelled"))
 
     def _let_in(self) -> None:
         """Give free slots to those who wait, each the one that holds most of what its prompt begins with."""
@@ -226,7 +231,9 @@ class Decoder:
         self._library.forget(slot.sequence, -1)
         slot.held.clear()
 
-    def _scores(self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], cancelled: Cancelled) -> Iterable[float]:
+    def _scores(
+        self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], cancelled: threading.Event
+    ) -> Iterable[float]:
         library = self._library
         longest = max(map(len, continuations), default=0)
         if len(prompt) + longest > library.context_size:
@@ -273,7 +280,7 @@ class Decoder:
             self.step()
         return min((slot for slot in self._slots if slot.work is None), key=lambda each: each.used)
 
-    def _fill(self, slot: _Slot, tokens: Sequence[int], cancelled: Cancelled) -> None:
+    def _fill(self, slot: _Slot, tokens: Sequence[int], cancelled: threading.Event) -> None:
         for start in range(0, len(tokens), self._library.batch):
             if cancelled.is_set():
                 return

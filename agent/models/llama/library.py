@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models.llama.protocol import Asked, Load, Refused
+from agent.models.llama.protocol import Call, Load
 from agent.models.llama.templates import silent, template_of
+from worlds.workers import Refused
 
 CANDIDATES = 64
 """Texts that are scored in one batch; more take several."""
@@ -123,11 +124,11 @@ class Library:
         """The logits after the token at ``place`` of the last batch; only good until the next one."""
         return np.ctypeslib.as_array(lib.llama_get_logits_ith(self.context, place), (self.size,))
 
-    def sampler(self, asked: Asked, grammar: str | None) -> Any:
+    def sampler(self, call: Call, grammar: str | None) -> Any:
         """What chooses the next token: the bias, the grammar, then the likeliest, or by chance where it is warm."""
         chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
-        if asked.bias:
-            pairs = [(token, bias) for wanted, bias in asked.bias for token in self._meant(wanted)]
+        if call.bias:
+            pairs = [(token, bias) for wanted, bias in call.bias for token in self._meant(wanted)]
             biases = (lib.llama_logit_bias * len(pairs))(*(lib.llama_logit_bias(*pair) for pair in pairs))
             lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_logit_bias(self.size, len(pairs), biases))
         if grammar is not None:
@@ -136,9 +137,9 @@ class Library:
                 lib.llama_sampler_free(chain)
                 raise Refused("cannot follow the grammar that was made of the choices", "Use plain texts as choices.")
             lib.llama_sampler_chain_add(chain, rules)
-        if asked.temperature > 0:
-            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_temp(asked.temperature))
-            seed = 0xFFFFFFFF if asked.seed is None else asked.seed & 0xFFFFFFFF
+        if call.temperature > 0:
+            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_temp(call.temperature))
+            seed = 0xFFFFFFFF if call.seed is None else call.seed & 0xFFFFFFFF
             lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_dist(seed))
         else:
             lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_greedy())

@@ -16,7 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agent.models.llama.grammar import grammar_of
-from agent.models.llama.protocol import Answered, Asked, Cancelled, Load, Ready, Refused
+from agent.models.llama.protocol import Answer, Call, Load, Ready
+from worlds.workers import Refused
 
 if TYPE_CHECKING:
     from agent.models.llama.decoding import Decoder
@@ -41,29 +42,29 @@ class LlamaCpp:
     def ready(self) -> Ready:
         return Ready("llama-cpp-python", self._library.version, scoring=True, device=self._library.device)
 
-    def answer(self, asked: Asked, cancelled: Cancelled) -> Answered:
-        prompt = self._library.prompt(asked.messages)
-        answer: Future[Answered] = Future()
-        if asked.continuations is not None:
-            continuations = tuple(self._library.tokens(text, special=False) for text in asked.continuations)
+    def answer(self, call: Call, cancelled: threading.Event) -> Answer:
+        prompt = self._library.prompt(call.messages)
+        answer: Future[Answer] = Future()
+        if call.continuations is not None:
+            continuations = tuple(self._library.tokens(text, special=False) for text in call.continuations)
             self._waiting.put(lambda: self._decoder.score(prompt, continuations, cancelled, answer))
         else:
-            sampler = self._library.sampler(asked, self._grammar(asked))
-            self._waiting.put(lambda: self._decoder.begin(prompt, asked, sampler, cancelled, answer))
+            sampler = self._library.sampler(call, self._grammar(call))
+            self._waiting.put(lambda: self._decoder.begin(prompt, call, sampler, cancelled, answer))
         return answer.result()
 
     def close(self) -> None:
         self._waiting.put(None)
         self._thread.join()
 
-    def _grammar(self, asked: Asked) -> str | None:
-        if asked.choices is not None:
-            return grammar_of(asked.choices)
-        if asked.schema is None:
+    def _grammar(self, call: Call) -> str | None:
+        if call.choices is not None:
+            return grammar_of(call.choices)
+        if call.schema is None:
             return None
         grammars: Any = import_module("llama_cpp.llama_grammar")
         try:
-            return str(grammars.json_schema_to_gbnf(json.dumps(dict(asked.schema))))
+            return str(grammars.json_schema_to_gbnf(json.dumps(dict(call.schema))))
         except (ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError) as error:
             raise Refused(f"cannot follow the schema ({error})", "Use a plain JSON schema.") from None
 

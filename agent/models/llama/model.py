@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, Timing, TokenChoice, Usage
+from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, Timing, Usage
 from agent.models.llama.gguf import Header, read_header
 from agent.models.llama.options import CONTEXT, LlamaOptions, chosen_runtime
-from agent.models.llama.process import Died, ModelProcess
-from agent.models.llama.protocol import Answered, Asked, Load, Ready, Refused
+from agent.models.llama.protocol import Answer, Call, Load, Ready, read_answer
 from agent.models.openai.wire import encodable, printable
 from worlds.errors import ConfigurationError, ModelError, Unsupported
+from worlds.workers import Refused, Worker, WorkerError
 
+WORKER = "agent.models.llama.worker"
 LIVES = 3
 """How often a process that died is started again before the model is given up."""
 
@@ -49,7 +50,7 @@ class LlamaModel(Model):
         self._options = replace(options, runtime=self._runtime)
         self.name = name
         self._timeout = timeout
-        self._process: ModelProcess | None = None
+        self._process: Worker | None = None
         self._lives = LIVES
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = asyncio.Lock()
@@ -77,8 +78,8 @@ class LlamaModel(Model):
         """Load the model if it is not loaded; by what, and on what. Raises ``ModelError`` or ``ConfigurationError``."""
         process = await self._running()
         try:
-            return await process.ready()
-        except (Refused, Died) as error:
+            return Ready(**await asyncio.wrap_future(process.ready()))
+        except (Refused, WorkerError) as error:
             raise self._error(error) from None
 
     async def runtime(self) -> str:
@@ -87,7 +88,7 @@ class LlamaModel(Model):
 
     async def complete(self, request: Request) -> Completion:
         request.check(self.name, await self.capabilities())
-        asked = Asked(
+        asked = Call(
             _conversation(request.messages),
             tuple(encodable(word) for word in request.stop if word),
             request.max_tokens,
@@ -105,7 +106,7 @@ class LlamaModel(Model):
             answered.finish,
             Usage(answered.prompt, answered.completion),
             Timing(time.perf_counter() - started, cached=answered.cached),
-            tuple(TokenChoice(token.text, token.logprob, token.others) for token in answered.tokens),
+            answered.tokens,
         )
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
@@ -115,7 +116,7 @@ class LlamaModel(Model):
                 "only needs replies."
             )
         started = time.perf_counter()
-        answered = await self._ask(Asked(_conversation(messages), continuations=tuple(map(encodable, continuations))))
+        answered = await self._ask(Call(_conversation(messages), continuations=tuple(map(encodable, continuations))))
         read = None if answered.prompt is None else answered.prompt + (answered.completion or 0)
         timing = Timing(time.perf_counter() - started, cached=answered.cached)
         return Scores(answered.scores, usage=Usage(read, 0), timing=timing)
@@ -123,22 +124,22 @@ class LlamaModel(Model):
     async def aclose(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            await process.close()
+            await asyncio.to_thread(process.stop)
 
-    async def _ask(self, asked: Asked) -> Answered:
+    async def _ask(self, asked: Call) -> Answer:
         self._at_home()
         async with self._slots:
             process = await self._running()
             try:
-                await process.ready()
+                await asyncio.wrap_future(process.ready())
                 async with asyncio.timeout(self._timeout):
-                    return await process.ask(asked)
+                    return read_answer(await asyncio.wrap_future(process.ask(asdict(asked))))
             except TimeoutError:
                 raise self._failure(
                     f"did not answer within {self._timeout:g} seconds",
                     "Give it longer with --timeout SECONDS, or use a smaller model or fewer slots.",
                 ) from None
-            except (Refused, Died) as error:
+            except (Refused, WorkerError) as error:
                 raise self._error(error) from None
 
     def _at_home(self) -> None:
@@ -147,7 +148,7 @@ class LlamaModel(Model):
             # Locks belong to the loop that they were first waited in; the process belongs to none.
             self._loop, self._starting, self._slots = loop, asyncio.Lock(), asyncio.Semaphore(self._options.slots)
 
-    async def _running(self) -> ModelProcess:
+    async def _running(self) -> Worker:
         self._at_home()
         async with self._starting:
             if self._process is None or not self._process.alive:
@@ -159,10 +160,10 @@ class LlamaModel(Model):
                 self._lives -= 1
                 context = self._options.context or min(header.context or CONTEXT, CONTEXT)
                 wanted = Load(str(self._path), context, self._options)
-                self._process = await asyncio.to_thread(ModelProcess, wanted)
+                self._process = await asyncio.to_thread(Worker, WORKER, asdict(wanted))
             return self._process
 
-    def _error(self, error: Refused | Died) -> ModelError:
+    def _error(self, error: Refused | WorkerError) -> ModelError:
         if isinstance(error, Refused):
             return self._failure(str(error), error.way_out, fatal=error.fatal)
         return self._failure(

@@ -1,16 +1,13 @@
-"""What goes between a model and the process that runs it: a JSON object a line, either way.
-
-The process first says that it is ready, or why it cannot be. Then each request has a number and is answered under it, in any
-order; ``{"cancel": NUMBER}`` ends one, which is not answered any more.
-"""
+"""What a model says to the process that runs it, and what comes back; the lines are those of `worlds.workers`."""
 
 from __future__ import annotations
 
-import json
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
-from typing import Any, Protocol, cast
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from agent.models.base import TokenChoice
 from agent.models.llama.options import LlamaOptions
 
 
@@ -34,35 +31,26 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Call:
     """One call, as `Model.complete` or, with ``continuations``, `Model.score` has it.
 
     ``bias`` has pairs of a token, or a text for all of its tokens, and what is added to their logits.
     """
 
     messages: tuple[tuple[str, str], ...]
-    stop: tuple[str, ...] = ()
+    stop: Sequence[str] = ()
     max_tokens: int = 512
     temperature: float = 0.0
     seed: int | None = None
     top_logprobs: int = 0
-    choices: tuple[str, ...] | None = None
+    choices: Sequence[str] | None = None
     schema: Mapping[str, Any] | None = None
     bias: tuple[tuple[int | str, float], ...] = ()
-    continuations: tuple[str, ...] | None = None
+    continuations: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
-    """A generated token with its log-probability and the likeliest others, as the runtime has them."""
-
-    text: str
-    logprob: float
-    others: tuple[tuple[str, float], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answer:
     """What came of a call: a reply with the tokens read, written and found in the cache; or ``scores``, in nats."""
 
     text: str = ""
@@ -70,17 +58,8 @@ class Answered:
     prompt: int | None = None
     completion: int | None = None
     cached: int | None = None
-    tokens: tuple[Token, ...] = ()
-    scores: tuple[float, ...] = field(default=())
-
-
-class Refused(Exception):
-    """The runtime cannot do what was asked; ``way_out`` says what would help. ``fatal``: nor anything else."""
-
-    def __init__(self, what: str, way_out: str, *, fatal: bool = False) -> None:
-        super().__init__(what)
-        self.way_out = way_out
-        self.fatal = fatal
+    tokens: tuple[TokenChoice, ...] = ()
+    scores: tuple[float, ...] = ()
 
 
 class Runtime(Protocol):
@@ -91,7 +70,7 @@ class Runtime(Protocol):
         """What was loaded, by what."""
         ...
 
-    def answer(self, asked: Asked, cancelled: Cancelled) -> Answered:
+    def answer(self, call: Call, cancelled: threading.Event) -> Answer:
         """Do what was asked. Raises ``Refused``. Once it is cancelled, what comes back does not matter."""
         ...
 
@@ -100,51 +79,22 @@ class Runtime(Protocol):
         ...
 
 
-class Cancelled(Protocol):
-    """Whether nobody waits for an answer any more."""
-
-    def is_set(self) -> bool: ...
-
-
-def line(value: object) -> str:
-    """A line of the protocol: what a dataclass or a mapping says."""
-    content: Any = asdict(cast("Any", value)) if is_dataclass(value) else value
-    return json.dumps(content, ensure_ascii=True, separators=(",", ":")) + "\n"
-
-
 def read_load(values: Mapping[str, Any]) -> Load:
     """The first line, read in the process."""
     return Load(values["path"], values["context"], LlamaOptions(**values["options"]))
 
 
-def read_asked(values: Mapping[str, Any]) -> Asked:
+def read_call(values: Mapping[str, Any]) -> Call:
     """A request, read in the process."""
-    return Asked(
-        messages=_pairs(values["messages"]),
-        stop=tuple(values["stop"]),
-        max_tokens=values["max_tokens"],
-        temperature=values["temperature"],
-        seed=values["seed"],
-        top_logprobs=values["top_logprobs"],
-        choices=None if values["choices"] is None else tuple(values["choices"]),
-        schema=values["schema"],
-        bias=_pairs(values["bias"]),
-        continuations=None if values["continuations"] is None else tuple(values["continuations"]),
-    )
+    read: dict[str, Any] = {**values, "messages": _pairs(values["messages"]), "bias": _pairs(values["bias"])}
+    return Call(**read)
 
 
-def read_answered(values: Mapping[str, Any]) -> Answered:
+def read_answer(values: Mapping[str, Any]) -> Answer:
     """An answer, read where it was asked for."""
-    tokens = tuple(Token(each["text"], each["logprob"], _pairs(each["others"])) for each in values["tokens"])
-    return Answered(
-        values["text"],
-        values["finish"],
-        values["prompt"],
-        values["completion"],
-        values["cached"],
-        tokens,
-        tuple(values["scores"]),
-    )
+    tokens = tuple(TokenChoice(each["token"], each["logprob"], _pairs(each["alternatives"])) for each in values["tokens"])
+    read: dict[str, Any] = {**values, "tokens": tokens, "scores": tuple(values["scores"])}
+    return Answer(**read)
 
 
 def _pairs(values: Sequence[Sequence[Any]]) -> tuple[tuple[Any, Any], ...]:

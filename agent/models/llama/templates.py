@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent.models.llama.protocol import Refused
+from worlds.workers import Refused
 
 LARGEST = 1 << 20
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import importlib
 import secrets
+import threading
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, cast
 
+from agent.models.base import TokenChoice
 from agent.models.llama.grammar import grammar_of
-from agent.models.llama.protocol import Answered, Asked, Cancelled, Load, Ready, Refused, Token
+from agent.models.llama.protocol import Answer, Call, Load, Ready
 from agent.models.llama.templates import silent, template_of
+from worlds.workers import Refused
 
 CACHE_MIB = 1_024
 """Memory for what idle conversations have evaluated, beyond the slots themselves."""
@@ -76,9 +79,9 @@ class Xllama:
         names = ", ".join(dict.fromkeys(str(each["description"]) for each in devices))
         return Ready("xllamacpp", version("xllamacpp"), scoring=False, device=names)
 
-    def answer(self, asked: Asked, cancelled: Cancelled) -> Answered:
+    def answer(self, call: Call, cancelled: threading.Event) -> Answer:
         reply = _Reply(cancelled)
-        body = {**body_of(asked), "cache_prompt": self._cache}
+        body = {**body_of(call), "cache_prompt": self._cache}
         try:
             said = self._server.handle_chat_completions(body, reply.hear)
         except (RuntimeError, ValueError) as error:
@@ -91,40 +94,40 @@ class Xllama:
         del self._server
 
 
-def body_of(asked: Asked) -> dict[str, object]:
+def body_of(call: Call) -> dict[str, object]:
     """The request as llama.cpp's server takes it; streamed, so that it can be ended between two tokens."""
     body: dict[str, object] = {
-        "messages": [{"role": role, "content": content} for role, content in asked.messages],
-        "max_tokens": asked.max_tokens,
-        "temperature": asked.temperature,
+        "messages": [{"role": role, "content": content} for role, content in call.messages],
+        "max_tokens": call.max_tokens,
+        "temperature": call.temperature,
         "stream": True,
         "stream_options": {"include_usage": True},
         "return_progress": True,
         # What a model thinks aloud is its reply too: whoever reads it knows the marks.
         "reasoning_format": "none",
     }
-    if asked.stop:
-        body["stop"] = list(asked.stop)
-    if asked.seed is not None:
-        body["seed"] = asked.seed
-    if asked.top_logprobs:
-        body |= {"logprobs": True, "top_logprobs": asked.top_logprobs}
-    if asked.choices is not None:
-        body["grammar"] = grammar_of(asked.choices)
-    if asked.schema is not None:
-        body["json_schema"] = dict(asked.schema)
-    if asked.bias:
-        body["logit_bias"] = [[token, bias] for token, bias in asked.bias]
+    if call.stop:
+        body["stop"] = list(call.stop)
+    if call.seed is not None:
+        body["seed"] = call.seed
+    if call.top_logprobs:
+        body |= {"logprobs": True, "top_logprobs": call.top_logprobs}
+    if call.choices is not None:
+        body["grammar"] = grammar_of(call.choices)
+    if call.schema is not None:
+        body["json_schema"] = dict(call.schema)
+    if call.bias:
+        body["logit_bias"] = [[token, bias] for token, bias in call.bias]
     return body
 
 
 class _Reply:
     """Puts the pieces of a streamed reply together."""
 
-    def __init__(self, cancelled: Cancelled) -> None:
+    def __init__(self, cancelled: threading.Event) -> None:
         self._cancelled = cancelled
         self._text: list[str] = []
-        self._tokens: list[Token] = []
+        self._tokens: list[TokenChoice] = []
         self._finish = "stop"
         self._usage: Any = {}
         self._error: Any = None
@@ -147,15 +150,15 @@ class _Reply:
             logprobs: Any = choice.get("logprobs") or {}
             for each in logprobs.get("content") or ():
                 others = tuple((other["token"], other["logprob"]) for other in each.get("top_logprobs", ()))
-                self._tokens.append(Token(each["token"], each["logprob"], others))
+                self._tokens.append(TokenChoice(each["token"], each["logprob"], others))
 
-    def whole(self) -> Answered:
+    def whole(self) -> Answer:
         if self._error is not None:
             raise refusal(self._error)
         if self._usage.get("prompt_tokens") == 0:
             raise silent()
         details: Any = self._usage.get("prompt_tokens_details") or {}
-        return Answered(
+        return Answer(
             "".join(self._text),
             self._finish,
             self._usage.get("prompt_tokens"),

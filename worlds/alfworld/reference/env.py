@@ -15,9 +15,10 @@ from typing import Any, NoReturn
 from worlds.alfworld.engine.game import MAX_FILE, Game, read_published
 from worlds.alfworld.engine.native import REFUSED
 from worlds.alfworld.reference.packages import PLACEHOLDER, Material, Told
-from worlds.alfworld.reference.workers import Broken, Worker, Workers
+from worlds.alfworld.reference.workers import Worker, Workers
 from worlds.base import Observation, Step, Task
 from worlds.errors import GameError, OrderError, Unsupported, WorldError, shown
+from worlds.workers import WorkerError
 
 
 class TextworldEnv:
@@ -46,7 +47,7 @@ class TextworldEnv:
             self._commands = None
             try:
                 told = self._started() if self._worker is None else self._worker.reset()
-            except Broken as error:
+            except WorkerError as error:
                 self._broken(error, GameError)
             text = told.text.removesuffix(self._stated)
             if text == told.text:
@@ -59,7 +60,7 @@ class TextworldEnv:
             assert self._worker is not None
             try:
                 return self._step(self._worker.step(command))
-            except Broken as error:
+            except WorkerError as error:
                 self._broken(error, WorldError)
 
     def admissible_commands(self) -> tuple[str, ...]:
@@ -102,11 +103,12 @@ class TextworldEnv:
             raise OrderError("This env was used before its reset; call reset() first.")
         return self._commands
 
-    def _broken(self, error: Broken, kind: type[WorldError]) -> NoReturn:
+    def _broken(self, error: WorkerError, kind: type[WorldError]) -> NoReturn:
         self._commands = None
         self._give_back()
         raise kind(
-            f"{shown(self.task.id)}: the reference game broke off: {error}. Reset it to start again, or use the engine native."
+            f"{shown(self.task.id)}: the reference game broke off: its process {error}. Reset it to start again, or use the "
+            "engine native."
         ) from error
 
     def _step(self, told: Told) -> Step:

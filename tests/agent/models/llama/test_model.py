@@ -22,7 +22,7 @@ from agent.models.base import Message, Request
 from agent.models.checking import check_model
 from agent.models.llama.model import LIVES, LlamaModel
 from agent.models.llama.options import installed, read_name
-from agent.models.llama.protocol import Asked, Load
+from agent.models.llama.protocol import Call, Load
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 
@@ -172,7 +172,7 @@ def test_scoring_stops_where_it_is_called_off(tiny: Path) -> None:
     called_off.set()
     runtime = LlamaCpp(Load(str(tiny), 128, read_name("tiny.gguf?slots=1&threads=1")[1]))
     try:
-        asked = Asked((("user", "hello"),), continuations=("go", "take"))
+        asked = Call((("user", "hello"),), continuations=("go", "take"))
         assert runtime.answer(asked, called_off).scores == ()
         assert len(runtime.answer(asked, threading.Event()).scores) == 2
     finally:

@@ -1,0 +1,291 @@
+"""Work in processes of their own, asked and answered in lines of JSON: if one crashes, whoever asked gets an error.
+
+`Worker` is the side that asks. It starts a fresh interpreter on a module that calls `serve`, the other side. The first line to
+the process says what to work with; the first line back is ``{"ready": ...}``. Then each request has a number and is answered
+under it, in any order; ``{"cancel": NUMBER}`` ends one. An exception ends the process with a traceback on stderr, the last line
+of which is shown. So does the end of its input: it never outlives who started it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Any, NoReturn, cast
+
+from worlds.errors import shown
+
+_ROOT = Path(__file__).parents[1]
+_LONGEST_ANSWER = 16_000_000
+_LAST_WORDS = 4_000
+_ENDING = 5.0
+
+
+class WorkerError(Exception):
+    """The process ended, hangs, or says what no worker says; it is stopped. The message goes on from "its process ..."."""
+
+
+class Refused(Exception):
+    """The worker cannot do what was asked; ``way_out`` says what would help. ``fatal``: nor anything else."""
+
+    def __init__(self, what: str, way_out: str, *, fatal: bool = False) -> None:
+        super().__init__(what)
+        self.way_out = way_out
+        self.fatal = fatal
+
+    @property
+    def values(self) -> dict[str, object]:
+        """As the protocol writes it."""
+        return {"refused": str(self), "way_out": self.way_out, "fatal": self.fatal}
+
+
+class Worker:
+    """One process. Any thread or event loop may use it, and nothing here blocks but `call` and `stop`.
+
+    ``first`` is what ``module`` works with, which it reads before anything else.
+    """
+
+    def __init__(self, module: str, first: object = None) -> None:
+        path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+        self._process = subprocess.Popen(
+            # -P: a file called textworld.py in the user's folder is not what is meant.
+            [sys.executable, "-P", "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path},
+            # Ctrl-C is for who started it, who then ends it.
+            start_new_session=True,
+        )
+        self._lock = threading.Lock()
+        self._waiting: dict[int, Future[Any]] = {}
+        self._number = 0
+        self._words = b""
+        self._ended: str | None = None
+        self._ready: Future[Any] = Future()
+        self._lines: queue.SimpleQueue[object] = queue.SimpleQueue()
+        self._lines.put({"first": first})
+        self._listening = threading.Thread(target=self._keep_words, daemon=True)
+        for thread in (self._listening, *(threading.Thread(target=run, daemon=True) for run in (self._write, self._read))):
+            thread.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        return self._ended is None and self._process.poll() is None
+
+    def ready(self) -> Future[Any]:
+        """What the process says once it is ready. Fails with `WorkerError` or `Refused`."""
+        copy: Future[Any] = Future()  # so that one who stops waiting does not cancel it for the others
+
+        def settle(done: Future[Any]) -> None:
+            if copy.set_running_or_notify_cancel():
+                error = done.exception()
+                copy.set_exception(error) if error is not None else copy.set_result(done.result())
+
+        self._ready.add_done_callback(settle)
+        return copy
+
+    def ask(self, request: object) -> Future[Any]:
+        """The answer to ``request``; cancelling it cancels the request. Fails with `WorkerError` or `Refused`."""
+        answer: Future[Any] = Future()
+        with self._lock:
+            if self._ended is not None:
+                raise WorkerError(self._ended)
+            if not self._waiting:
+                self._words = b""
+            self._number += 1
+            number = self._number
+            self._waiting[number] = answer
+        answer.add_done_callback(lambda _: self._settled(number))
+        self._lines.put({"number": number, "request": request})
+        return answer
+
+    def call(self, request: object, seconds: float, starting: float) -> Any:
+        """Ask and wait: ``starting`` seconds for the process, ``seconds`` for the answer. If it takes longer, it is stopped."""
+        limit = starting
+        try:
+            self._ready.result(limit)
+            limit = seconds
+            return self.ask(request).result(limit)
+        except TimeoutError:
+            self.stop()
+            raise WorkerError(f"gave no answer within {limit:g} seconds{self._said()}") from None
+        except BaseException:  # interrupted too: the answer that is still to come is of no use
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the process at once."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    def _settled(self, number: int) -> None:
+        with self._lock:
+            unanswered = self._waiting.pop(number, None) is not None
+        if unanswered:
+            self._lines.put({"cancel": number})
+
+    def _write(self) -> None:
+        try:
+            with cast("IO[bytes]", self._process.stdin) as stdin:
+                while (line := self._lines.get()) is not None:
+                    stdin.write(json.dumps(line).encode() + b"\n")
+                    stdin.flush()
+        except OSError:
+            return  # It has died: whoever reads from it says so to all who wait.
+
+    def _read(self) -> None:
+        fault = ""
+        with cast("IO[bytes]", self._process.stdout) as stdout:
+            try:
+                while line := stdout.readline(_LONGEST_ANSWER):
+                    self._hear(line)
+            except WorkerError as error:
+                fault = str(error)
+            except Exception as error:  # noqa: BLE001 (whatever it is, those who wait must hear of it)
+                fault = f"cannot be read ({error})"
+            if fault:
+                self._process.kill()
+            self._fail(fault or self._ending())
+
+    def _hear(self, line: bytes) -> None:
+        if not line.endswith(b"\n"):
+            raise WorkerError("talks without end" if len(line) == _LONGEST_ANSWER else self._ending())
+        try:
+            said: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            raise WorkerError(f"answers with what is no JSON: {shown(line[:100])}") from None
+        match said:
+            case {"ready": ready}:
+                number, outcome = 0, ready
+            case {"number": int(number), "refused": str(what), "way_out": str(way_out), "fatal": bool(fatal)}:
+                outcome = Refused(what, way_out, fatal=fatal)
+            case {"number": int(number), "answer": outcome}:
+                pass
+            case _:
+                raise WorkerError(f"answers with what is no answer: {shown(line[:100])}")
+        with self._lock:
+            answer = self._ready if number == 0 else self._waiting.pop(number, None)
+        # Whoever asked may stop waiting at this very moment.
+        if answer is not None and answer.set_running_or_notify_cancel():
+            answer.set_exception(outcome) if isinstance(outcome, Refused) else answer.set_result(outcome)
+
+    def _fail(self, how: str) -> None:
+        with self._lock:
+            self._ended = how
+            waiting = [*self._waiting.values(), self._ready]
+            self._waiting.clear()
+        for each in waiting:
+            if not each.done() and each.set_running_or_notify_cancel():
+                each.set_exception(WorkerError(how))
+        self._lines.put(None)
+
+    def _keep_words(self) -> None:
+        with cast("IO[bytes]", self._process.stderr) as stderr:
+            while chunk := os.read(stderr.fileno(), 1 << 16):
+                self._words = (self._words + chunk)[-_LAST_WORDS:]
+
+    def _ending(self) -> str:
+        """How the process came to close its output."""
+        try:
+            status = self._process.wait(_ENDING)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return f"closed its output{self._said()}"
+        self._listening.join(1.0)  # a child of the process may hold the pipe open
+        return f"{f'was killed by signal {-status}' if status < 0 else f'ended with status {status}'}{self._said()}"
+
+    def _said(self) -> str:
+        lines = self._words.decode("utf-8", "replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f", saying {shown(last, 300)}" if last else ""
+
+
+Handler = Callable[[Any, threading.Event], Any]
+"""Answers a request; the event is set once nobody waits for the answer any more."""
+
+
+def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoReturn:
+    """Be a worker: make what answers from the first line, and answer until the input ends.
+
+    ``start`` returns what the process says once it is ready, and the handler. With several ``threads``, requests are handled at
+    once; with one, in the main thread. Both may raise `Refused`; any other exception ends the process.
+    """
+    sys.excepthook = lambda _kind, error, _trace: _end_on(error)
+    threading.excepthook = lambda fault: _end_on(fault.exc_value)
+    requests = os.fdopen(os.dup(0), encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    # Packages and compiled code print where they like; the answers must stay alone.
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    lock = threading.Lock()
+    unfinished: dict[int, threading.Event] = {}
+
+    def read() -> None:
+        for line in requests:
+            waiting.put(json.loads(line))
+        os._exit(0)
+
+    def say(values: dict[str, object]) -> None:
+        with lock:
+            answers.write(f"{json.dumps(values)}\n")
+            answers.flush()
+
+    def answer(number: int, request: Any, cancelled: threading.Event) -> None:
+        try:
+            said = {"answer": None if cancelled.is_set() else handle(request, cancelled)}
+        except Refused as refused:
+            said = refused.values
+        unfinished.pop(number, None)
+        if not cancelled.is_set():
+            say({"number": number, **said})
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        ready, handle = start(waiting.get()["first"])
+    except Refused as refused:
+        say({"number": 0, **refused.values})
+        os._exit(1)
+    say({"ready": ready})
+    pool = ThreadPoolExecutor(threads) if threads > 1 else None
+    while True:
+        match waiting.get():
+            case {"cancel": number}:
+                if number in unfinished:
+                    unfinished.pop(number).set()
+            case {"number": number, "request": request}:
+                unfinished[number] = cancelled = threading.Event()
+                if pool is None:
+                    answer(number, request, cancelled)
+                else:
+                    pool.submit(answer, number, request, cancelled).add_done_callback(_end_on_a_fault)
+            case other:
+                raise ValueError(f"no request {other!r}")
+
+
+def _end_on_a_fault(done: Future[None]) -> None:
+    error = done.exception()
+    if error is not None:
+        _end_on(error)
+
+
+def _end_on(error: BaseException | None) -> NoReturn:
+    """End the process with ``error`` as its last words. A fault in one of its threads alone would leave somebody waiting for
+    ever; the end of the process is told to all who wait."""
+    traceback.print_exception(error)
+    sys.stderr.flush()
+    os._exit(1)
