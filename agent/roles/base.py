@@ -70,13 +70,14 @@ def template_hashes(package: str) -> dict[str, str]:
 class Role(Generic[T]):
     """One job for a language model: a name, and how its reply is read, strictly first, then leniently.
 
-    Both readers raise ``ReplyError``.
+    Both readers raise ``ReplyError``. ``reply_tokens`` is the role's own budget for a reply, in place of `Sampling`'s.
     """
 
     name: str
     strict: Callable[[str], T]
     lenient: Callable[[str], T]
     stop: tuple[str, ...] = ()
+    reply_tokens: int | None = None
 
     def read(self, reply: str) -> T:
         """Read ``reply``; reasoning in ``<think>`` marks and code fences are no part of it."""
@@ -159,6 +160,7 @@ async def ask(
     ``conversation`` is what was said before, beginning with the system message. ``alternatives`` asks for so many ways to begin
     the reply, which are recorded with it. Raises ``ModelError`` when the model fails.
     """
+    most = role.reply_tokens or sampling.max_tokens
     reason = ""
     begun: tuple[tuple[str, float], ...] = ()
     for final in (False, True):
@@ -167,7 +169,7 @@ async def ask(
             Request(
                 conversation,
                 stop=role.stop,
-                max_tokens=sampling.max_tokens,
+                max_tokens=most,
                 temperature=sampling.temperature,
                 seed=sampling.seed,
                 top_logprobs=alternatives,
@@ -186,7 +188,7 @@ async def ask(
             return Answer(role.read(reply), "", conversation, begun)
         except ReplyError as error:
             cut = completion.finish == "length"
-            reason = f"{error} It was cut off after {sampling.max_tokens} tokens." if cut else str(error)
+            reason = f"{error} It was cut off after {most} tokens." if cut else str(error)
         emit(events.ParseFailed(role=role.name, reply=reply, reason=reason, final=final))
         text = load_prompt("agent.roles", "again").render("user", reason=reason)
     return Answer(None, reason, conversation, begun)

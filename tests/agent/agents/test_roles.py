@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from string import Template
 
 import pytest
@@ -12,7 +14,8 @@ from hypothesis import strategies as st
 from agent.agents.react.agent import REACT, ReactReply
 from agent.agents.reasoner_actor.roles import ACTOR, REASONER, ActorReply, ReasonerReply
 from agent.agents.registry import SHIPPED, agent_spec, prompt_hashes
-from agent.roles.base import LONGEST_REPLY, ReplyError, clean, load_prompt, template_hashes
+from agent.models.base import Completion, Model, Request
+from agent.roles.base import LONGEST_REPLY, ReplyError, Sampling, ask, clean, load_prompt, template_hashes
 from agent.roles.reading import LONGEST_COMMAND
 
 
@@ -158,3 +161,19 @@ def test_prompts_hold_sections_that_are_templates() -> None:
             assert sections
             for text in sections.values():
                 assert Template(text).is_valid()
+
+
+def test_a_role_may_have_a_reply_budget_of_its_own() -> None:
+    asked: list[int] = []
+
+    class Counting(Model):
+        name = "counting"
+
+        async def complete(self, request: Request) -> Completion:
+            asked.append(request.max_tokens)
+            return Completion("Thought: here\nAction: look")
+
+    for role in (REACT, replace(REACT, reply_tokens=2_048)):
+        answer = asyncio.run(ask(role, Counting(), (), "Go on.", lambda *_: None, Sampling(max_tokens=64)))
+        assert answer.value is not None
+    assert asked == [64, 2_048]
