@@ -1,30 +1,30 @@
-"""What every world, and every wrapper round its envs, has to keep to."""
+"""What every world, and every wrapper round its envs, has to keep to: `check_world` says it; here it is called and broken."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from worlds.base import Env, Observation, Step, Task, World
-from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported
-from worlds.registry import make_world, world_names
-from worlds.wrappers import OrderChecked, StepLimit
+from worlds.base import Env, Step, Task, World
+from worlds.checking import Wrap, check_world
+from worlds.errors import ConfigurationError, TaskNotFound, Unsupported
+from worlds.registry import household, make_world, world_names
+from worlds.scripted import ScriptedWorld
+from worlds.wrappers import OrderChecked, StepLimit, Wrapper
 
-STEPS = 40
-WRAPPERS: dict[str, Callable[[Env], Env]] = {
+WRAPPERS: dict[str, Wrap] = {
     "bare": lambda env: env,
     "limited": lambda env: StepLimit(env, 10_000),
     "checked": OrderChecked,
     "both": lambda env: OrderChecked(StepLimit(env, 10_000)),
 }
-
-Opened = Callable[[], Env]
 
 
 @pytest.fixture(params=[*world_names(), pytest.param("alfworld, published", marks=pytest.mark.games)])
@@ -36,67 +36,11 @@ def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     return make_world(request.param)
 
 
-@pytest.fixture
-def tasks(world: World) -> list[Task]:
-    """Some tasks of the world, of every type."""
-    split = "valid_seen" if "valid_seen" in world.splits() else world.splits()[0]
-    found = {task.type: task for task in world.tasks(split)}
-    return list(found.values())
-
-
-def openings(world: World, tasks: list[Task]) -> Iterator[Opened]:
-    for task in tasks:
-        for wrap in WRAPPERS.values():
-            yield lambda task=task, wrap=wrap: wrap(world.open(task))
-        if explains(world, task):
-            yield lambda task=task: world.open(task, diagnosis=True)
-
-
-def explains(world: World, task: Task) -> bool:
-    try:
-        world.open(task, diagnosis=True)
-    except Unsupported:
-        return False
-    return True
-
-
-def bare(step: Step) -> Step:
-    """The step without the diagnosis, which is a grant and no part of the game."""
-    return replace(step, observation=replace(step.observation, explanation=None))
-
-
-def wander(env: Env, seed: int, steps: int = STEPS) -> list[tuple[str, Step]]:
-    """Admissible commands at random, now and then an odd one, until the game ends."""
-    chance = random.Random(seed)
-    told: list[tuple[str, Step]] = []
-    for _ in range(steps):
-        command = chance.choice(env.admissible_commands() or ("look",)) if chance.random() < 0.8 else "dance wildly"
-        told.append((command, env.step(command)))
-        if told[-1][1].done:
-            break
-    return told
-
-
-def test_a_world_is_a_world(world: World) -> None:
-    assert isinstance(world, World)
-    assert world.name in world_names()
-    assert world.engine
-    assert world.inline in (True, False)
-    assert all(line.isprintable() and line.strip() for line in world.manual.splitlines())
-    assert world.manual.strip()
-
-
-def test_tasks_are_numbered_and_found_again(world: World) -> None:
-    assert len(set(world.splits())) == len(world.splits()) > 0
-    for split in world.splits()[-2:]:
-        tasks = world.tasks(split)
-        assert [task.number for task in tasks] == list(range(1, len(tasks) + 1))
-        assert len({task.id for task in tasks}) == len(tasks)
-        for task in tasks[:20]:
-            assert (task.world, task.split) == (world.name, split)
-            assert task.goal.isprintable()
-            assert task.type
-            assert world.task(task.id) == world.task(task.reference) == task
+@pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
+def test_a_world_keeps_its_contract(world: World, wrap: Wrap) -> None:
+    report = check_world(world, wrap=wrap)
+    assert len(report.demands) > 20
+    assert report.broken == ()
 
 
 @given(text=st.text())
@@ -108,169 +52,173 @@ def test_what_is_not_there_is_not_found(world: World, text: str) -> None:
         world.task(f"no such {text}:1")
 
 
-def test_a_fingerprint_is_the_same_every_time(world: World) -> None:
-    split = world.splits()[-1]
-    assert world.fingerprint(split) == world.fingerprint(split)
-    assert len(world.fingerprint(split)) == 64
-    with pytest.raises(TaskNotFound):
-        world.fingerprint("no such split")
+@given(commands=st.lists(st.text(st.characters(exclude_categories=())), max_size=5))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_command_breaks_a_game(world: World, commands: list[str]) -> None:
+    for wrap in WRAPPERS.values():
+        env = wrap(world.open(world.tasks(world.example_split)[0]))
+        env.reset()
+        for command in commands:
+            listed = env.admissible_commands() or ()
+            assert env.step(command).observation.accepted == (command.strip() in listed)
 
 
-@pytest.mark.parametrize("settings", [{"engine": "none"}, {"data": Path("/nowhere")}, {"goals": "none"}, {"no such": 1}])
+@pytest.mark.parametrize("options", [{"engine": "none"}, {"data": Path("/nowhere")}, {"goals": "none"}, {"no such": 1}])
 @pytest.mark.parametrize("name", world_names())
-def test_settings_that_mean_nothing_are_refused(name: str, settings: dict[str, str]) -> None:
+def test_options_that_mean_nothing_are_refused(name: str, options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
-        make_world(name, **settings)  # pyright: ignore[reportArgumentType]
+        make_world(name, **options)
 
 
 def test_an_unknown_world_is_refused_with_the_nearest() -> None:
     with pytest.raises(ConfigurationError, match="Did you mean 'alfworld'"):
         make_world("alfwrld")
+    with pytest.raises(ConfigurationError, match="Did you mean 'goals'"):
+        make_world("alfworld", goal="human")
 
 
-def test_an_env_is_not_used_before_its_reset(world: World, tasks: list[Task]) -> None:
-    for opened in openings(world, tasks):
-        env = opened()
-        assert isinstance(env, Env)
-        with pytest.raises(OrderError):
-            env.step("look")
-        with pytest.raises(OrderError):
-            env.copy().step("look")
+def test_a_household_is_had_without_making_a_world() -> None:
+    assert household("alfworld") is not None
+    assert household("scripted") is household("no such world") is None
 
 
-def test_an_opening_ends_with_the_goal_and_is_the_same_every_time(world: World, tasks: list[Task]) -> None:
-    for opened in openings(world, tasks):
-        env = opened()
-        first = env.reset()
-        assert first.observation.text.endswith(f"Your task is to: {env.task.goal}")
-        assert first == Step(Observation(first.observation.text))
-        wander(env, 1, 5)
-        assert env.reset() == first == opened().reset()
-        env.close()
+# Worlds that break the contract, each in one way.
 
 
-def test_what_is_listed_is_accepted_and_what_is_not_is_refused(world: World, tasks: list[Task]) -> None:
-    for opened in openings(world, tasks):
-        env = opened()
+class Altered(Wrapper):
+    """An env whose steps and commands are changed on their way out."""
+
+    def __init__(
+        self, env: Env, change: Callable[[Step], Step], commands: Callable[[Any], Any] = lambda listed: listed
+    ) -> None:
+        super().__init__(env)
+        self.change, self.commands = change, commands
+
+    def reset(self) -> Step:
+        return self.change(self.env.reset())
+
+    def step(self, command: str) -> Step:
+        return self.change(self.env.step(command))
+
+    def admissible_commands(self) -> tuple[str, ...] | None:
+        return self.commands(self.env.admissible_commands())
+
+    def copy(self) -> Env:
+        return Altered(self.env.copy(), self.change, self.commands)
+
+
+def saying(change: Callable[[str], str]) -> Callable[[Step], Step]:
+    return lambda step: replace(step, observation=replace(step.observation, text=change(step.observation.text)))
+
+
+class Shared(Wrapper):
+    def copy(self) -> Env:
+        return self
+
+
+class Eager(Wrapper):
+    """An env that needs no reset."""
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env)
         env.reset()
-        wander(env, 2, 6)
-        listed = env.admissible_commands()
-        assert listed is not None
-        assert list(listed) == sorted(set(listed))
-        for command in listed:
-            assert env.copy().step(command).observation.accepted
-            assert env.copy().step(f" {command}\n").observation.accepted
-        before = env.goal_conditions()
-        for odd in ("", "dance", listed[0].upper() + "!", "\0", "\ud800", "look " * 10_000, "..", "\u202elook"):
-            step = env.step(odd)
-            assert not step.observation.accepted
-            assert (step.won, env.admissible_commands(), env.goal_conditions()) == (step.terminated, listed, before)
+
+    def copy(self) -> Env:
+        raise Unsupported("It cannot be copied.")
 
 
-def test_the_same_commands_have_the_same_answers(world: World, tasks: list[Task]) -> None:
-    for opened in openings(world, tasks):
-        one, two = opened(), opened()
-        one.reset()
-        two.reset()
-        for command, step in wander(one, 3):
-            assert two.step(command) == step
-        assert one.goal_conditions() == two.goal_conditions()
+COUNTER = itertools.count()
+BROKEN: dict[str, tuple[Wrap, str]] = {
+    "an opening without the goal": (
+        lambda env: Altered(env, saying(lambda text: text[:-1])),
+        "does not end with 'Your task",
+    ),
+    "chance": (lambda env: Altered(env, saying(lambda text: f"{next(COUNTER)} {text}")), "has another answer in a second env"),
+    "a control character": (lambda env: Altered(env, saying(lambda text: f"\x1b[1m{text}")), "cannot be printed"),
+    "an endless text": (lambda env: Altered(env, saying(lambda text: "go " * 20_000 + text)), "at most 50,000"),
+    "an id in the text": (lambda env: Altered(env, saying(lambda text: f"{env.task.id} {text}")), "tells 'demo/"),
+    "the goal in PDDL": (lambda env: Altered(env, saying(lambda text: f"(:goal (lit)) {text}")), "tells '(:goal'"),
+    "unsorted commands": (lambda env: Altered(env, lambda step: step, lambda listed: listed[::-1]), "is not sorted"),
+    "commands that are refused": (
+        lambda env: Altered(env, lambda step: step, lambda listed: (*listed, "zap")),
+        "'zap' is listed as admissible and refused",
+    ),
+    "whatever is said is accepted": (
+        lambda env: Altered(env, lambda step: replace(step, observation=replace(step.observation, accepted=True))),
+        "is accepted, which is no command",
+    ),
+    "a win that goes on": (lambda env: Altered(env, lambda step: replace(step, terminated=False)), "terminated is False"),
+    "a copy that is shared": (Shared, "stepping a copy changes its original"),
+    "no reset": (Eager, "a step before the first reset does not raise OrderError"),
+}
 
 
-def test_a_copy_goes_its_own_way(world: World, tasks: list[Task]) -> None:
-    for opened in openings(world, tasks):
-        env = opened()
-        env.reset()
-        wander(env, 4, 8)
-        copy, untouched = env.copy(), env.copy()
-        assert copy.task == env.task
-        before = (env.admissible_commands(), env.goal_conditions())
-        away = wander(copy, 5)
-        assert (env.admissible_commands(), env.goal_conditions()) == before
-        assert [(command, env.step(command)) for command, _ in away] == away
-        copy.reset()
-        copy.close()
-        assert [(command, untouched.step(command)) for command, _ in away] == away
+@pytest.mark.parametrize(("wrap", "words"), BROKEN.values(), ids=BROKEN)
+def test_an_env_that_breaks_the_contract_is_told_how(wrap: Wrap, words: str) -> None:
+    assert words in "\n".join(check_world(ScriptedWorld(), wrap=wrap).broken)
 
 
-def test_a_game_is_won_where_all_its_conditions_hold(world: World, tasks: list[Task]) -> None:
-    expert = world.expert()
-    for opened in openings(world, tasks):
-        env = opened()
-        step = env.reset()
-        memory = expert.begin(env.task.goal, step.observation)
-        for _ in range(60):
-            met, total = env.goal_conditions() or (0, 0)
-            assert 0 <= met <= total
-            assert (met == total) == step.won == step.terminated
-            if step.done:
-                break
-            command, thought, chosen = expert.decide(memory)
-            assert expert.decide(memory) == (command, thought, chosen)
-            assert command is not None
-            step = env.step(command)
-            memory = expert.observe(chosen, command, step.observation)
-        assert step.won
+class Misnamed(ScriptedWorld):
+    name = "My World"
 
 
-def test_no_walk_that_wins_is_shorter_than_the_shortest(world: World, tasks: list[Task]) -> None:
-    expert = world.expert()
-    for task in tasks:
-        shortest = world.shortest(task)
-        assert shortest == world.shortest(task)
-        env, opened = world.sandbox(task), world.open(task)
-        assert env.reset() == opened.reset()
-        for walk in range(4):
-            step = env.reset()
-            memory = expert.begin(task.goal, step.observation)
-            wandered = wander(env, walk, 3 * walk)
-            for command, step in wandered:
-                memory = expert.observe(memory, command, step.observation)
-            steps = len(wandered)
-            while not step.done:
-                command, _, memory = expert.decide(memory)
-                assert command is not None
-                step = env.step(command)
-                steps += 1
-                memory = expert.observe(memory, command, step.observation)
-            assert shortest is not None
-            assert shortest <= steps
-        env.close()
+class ShortFingerprint(ScriptedWorld):
+    def fingerprint(self, split: str) -> str:
+        return super().fingerprint(split)[:8]
 
 
-def test_an_expert_follows_whoever_chose_the_command(world: World, tasks: list[Task]) -> None:
-    expert = world.expert()
-    for task in tasks:
-        env = world.open(task)
-        step = env.reset()
-        memory = expert.begin(task.goal, step.observation)
-        for command, step in wander(env, 6, 10):
-            memory = expert.observe(memory, command, step.observation)
-        for _ in range(80):
-            if step.done:
-                break
-            command, _, memory = expert.decide(memory)
-            assert command is not None
-            step = env.step(command)
-            memory = expert.observe(memory, command, step.observation)
-        assert step.won
+class Misnumbered(ScriptedWorld):
+    def tasks(self, split: str) -> list[Task]:
+        return [replace(task, number=task.number + 1) for task in super().tasks(split)]
 
 
-def test_diagnosis_leaves_the_game_as_it_is(world: World, tasks: list[Task]) -> None:
-    for task in tasks:
-        if explains(world, task):
-            plain, explained = world.open(task), world.open(task, diagnosis=True)
-            assert plain.reset() == explained.reset()
-            for command, step in wander(plain, 7):
-                assert bare(explained.step(command)) == step
+class Unpickled(ScriptedWorld):
+    def expert(self, /, **settings: Any) -> Any:
+        expert: Any = super().expert(**settings)
+        begin = expert.begin
+        expert.begin = lambda goal, observation: Held(begin(goal, observation))
+        expert.decide = lambda memory, decide=expert.decide: (*decide(memory.walk)[:2], memory)
+        expert.observe = lambda memory, command, observation, observe=expert.observe: Held(
+            observe(memory.walk, command, observation)
+        )
+        return expert
 
 
-@given(commands=st.lists(st.text(st.characters(exclude_categories=())), max_size=5))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_command_breaks_a_game(world: World, tasks: list[Task], commands: list[str]) -> None:
-    for opened in openings(world, tasks[:1]):
-        env = opened()
-        env.reset()
-        for command in commands:
-            listed = env.admissible_commands() or ()
-            assert env.step(command).observation.accepted == (command.strip() in listed)
+class Held:
+    def __init__(self, walk: Any) -> None:
+        self.walk, self.held = walk, lambda: walk
+
+
+class Lost(ScriptedWorld):
+    def task(self, reference: str) -> Task:
+        return self.tasks("demo")[0]
+
+
+class Silent(ScriptedWorld):
+    manual = ""
+
+
+class Loose(ScriptedWorld):
+    Options = dict
+
+
+class Long(ScriptedWorld):
+    def shortest(self, task: Task, *, seconds: float | None = None) -> int:
+        return 99
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (Misnamed, "the name 'My World' is not of lower-case letters"),
+        (ShortFingerprint, "64 lower-case hexadecimal digits"),
+        (Misnumbered, "not numbered 1, 2, 3"),
+        (Unpickled, "it raised AttributeError"),
+        (Lost, "does not raise TaskNotFound"),
+        (Silent, "its manual is empty"),
+        (Loose, "Options must be a frozen dataclass"),
+        (Long, "fewer than 99"),
+    ],
+)
+def test_a_world_that_breaks_the_contract_is_told_how(broken: type[World], words: str) -> None:
+    assert words in "\n".join(check_world(broken()).broken)
