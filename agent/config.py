@@ -19,6 +19,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.paths import config_folder, given_path
+from worlds.registry import DEFAULT_WORLD
 
 if TYPE_CHECKING:
     from worlds.base import World
@@ -40,7 +41,6 @@ NO_RULES = "none"
 RULES_BUDGET = 1_000
 """Tokens of rules that an agent is told in an episode, unless another number is given."""
 
-DEFAULT_WORLD = "alfworld"
 
 COMMON_OPTIONS = ("engine", "goals", "habits")
 """Options of worlds that are settings of their own."""

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from knowledge.rules import Rule
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text.goals import guess_goal, read_goal
+from worlds.household.base import Household
 from worlds.household.belief import Belief, kind
 from worlds.household.goals import APPLIANCES, Goal
 
@@ -41,12 +40,15 @@ class Topic:
     kinds: frozenset[str] = frozenset()
 
 
-def topic_of(goal: str, granted: str | None = None, belief: Belief | None = None) -> Topic:
+def topic_of(goal: str, granted: str | None = None, belief: Belief | None = None, household: Household | None = None) -> Topic:
     """The topic of the sentence ``goal``; ``granted`` is the task's type where the player was told it.
 
-    A sentence in free words is guessed at, as far as ``belief`` says what stands in the house.
+    ``household`` reads the world's own sentences, and guesses at others as far as ``belief`` says what stands in the house.
     """
-    read = read_goal(goal) or (_guessed(goal, belief) if belief is not None else None)
+    read = household.read_goal(goal) if household else None
+    if household and read is None and belief is not None:
+        kinds = sorted({one.kind for one in belief.receptacles})
+        read = household.guess_goal(goal, objects=household.counts().objects(), receptacles=kinds)
     return Topic(granted or (read.type if read else None), _named(goal) | _needed(read))
 
 
@@ -172,7 +174,3 @@ def _needed(goal: Goal | None) -> frozenset[str]:
         return frozenset()
     appliance = APPLIANCES[goal.treatment] if goal.treatment else None
     return frozenset(name.lower() for name in (goal.object, goal.receptacle, goal.lamp, appliance) if name)
-
-
-def _guessed(goal: str, belief: Belief) -> Goal | None:
-    return guess_goal(goal, objects=load_counts().objects(), receptacles=sorted({one.kind for one in belief.receptacles}))

@@ -15,10 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text.goals import guess_goal, read_goal
 from worlds.base import Observation, Task, Trajectory, Transition, World
 from worlds.errors import KnowledgeError, TaskNotFound, shown
+from worlds.household.base import Household
 from worlds.household.belief import kind
 from worlds.household.goals import Goal
 
@@ -123,12 +122,10 @@ def _first(most: int, examples: Iterable[Example | None]) -> Iterator[Example]:
             return
 
 
-def type_of(goal: str, receptacles: Iterable[str]) -> str | None:
-    """The task type that a goal sentence states, read off its wording; None where that does not tell.
-
-    ``receptacles`` are the kinds of place in the house. Nothing granted is asked: this is what the sentence itself says.
-    """
-    read = read_goal(goal) or guess_goal(goal, objects=load_counts().objects(), receptacles=sorted(set(receptacles)))
+def type_of(goal: str, receptacles: Iterable[str], household: Household) -> str | None:
+    """The task type that a goal sentence itself states; None if it is unclear. ``receptacles`` are the kinds in the house."""
+    kinds = sorted(set(receptacles))
+    read = household.read_goal(goal) or household.guess_goal(goal, objects=household.counts().objects(), receptacles=kinds)
     return read.type if read else None
 
 
@@ -248,12 +245,13 @@ def _subgoals(transitions: Iterable[Transition]) -> Iterator[Subgoal]:
                 pass  # looking about: where something is differs from house to house
 
 
-def subtasks(example: Example) -> tuple[str, ...]:
-    """The sub-tasks of ``example``: those that its goal states, and where that is no published wording, what was done in it.
+def subtasks(example: Example, household: Household | None) -> tuple[str, ...]:
+    """The middle steps of ``example`` in PET's words (section 3.1, figure 2), an action and an object each.
 
-    Going places, searching and opening are left out.
+    They are read off the goal, or off what was done where the goal is no wording of the world's own. Going places, searching
+    and opening are left out.
     """
-    goal = read_goal(example.goal)
+    goal = household.read_goal(example.goal) if household else None
     return tuple(_words(example.subgoals())) if goal is None else of_goal(goal)
 
 
@@ -272,7 +270,9 @@ def of_goal(goal: Goal) -> tuple[str, ...]:
 
 def tasks_of(world: World, split: str) -> tuple[Example, ...]:
     """The tasks of ``split`` as examples without a trajectory, each wording once. Raises ``TaskNotFound``."""
-    first = {task.goal: task for task in reversed(world.tasks(split)) if read_goal(task.goal)}
+    first = {
+        task.goal: task for task in reversed(world.tasks(split)) if world.household and world.household.read_goal(task.goal)
+    }
     return tuple(
         Example(task.reference, task.type, Trajectory(goal, Observation(""), ())) for goal, task in reversed(first.items())
     )

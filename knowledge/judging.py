@@ -12,7 +12,6 @@ from functools import cached_property
 
 from knowledge.checks import ANYTHING, Check, Fact, Term, Verdict
 from knowledge.moments import Moment
-from worlds.alfworld.text.reader import refused
 from worlds.base import Observation
 from worlds.household.belief import Belief, Item, Receptacle, kind
 
@@ -116,7 +115,7 @@ def pair(moment: Moment, before: Scene | None = None) -> Pair:
     first = before if before is not None and before.belief is moment.before else Scene(moment.before)
     # A refusal mostly teaches nothing: one scene will do.
     last = first if moment.after is moment.before else Scene(moment.after)
-    return Pair(first, last, moment.observation, refused(moment.observation))
+    return Pair(first, last, moment.observation, moment.refused)
 
 
 def command_pattern(command: str) -> re.Pattern[str]:

@@ -1,21 +1,21 @@
-"""Moments: executed commands, each with what was known before and after it, computed once for all who look at it."""
+"""Moments: executed commands, each with what was known before and after it, computed once for everything that looks at it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation, Trajectory
+from worlds.household.base import Household
 from worlds.household.belief import Belief
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One executed command: what was believed before, what was answered, and what is believed after it.
+    """One executed command: the belief before it, the answer, and the belief after it.
 
     ``origin`` says where it is recorded and is opaque here; equal origins are one and the same transition. ``house`` is equal
-    for moments in the same house, as it was at the start.
+    for moments in the same house, as it was at the start. ``refused``: the world did not take the command.
     """
 
     origin: str
@@ -24,15 +24,16 @@ class Moment:
     command: str
     observation: Observation
     after: Belief
+    refused: bool
 
 
-def relive(trajectory: Trajectory, origin: str, house: str | None = None) -> Iterator[Moment]:
+def moments_of(trajectory: Trajectory, household: Household, origin: str, house: str | None = None) -> Iterator[Moment]:
     """The moments of ``trajectory``, each called ``origin/N`` with N counted from 1."""
-    belief = begin(trajectory.opening)
-    for number, transition in enumerate(trajectory.transitions, 1):
-        after = update(belief, transition.command, transition.observation)
-        yield Moment(f"{origin}/{number}", house or origin, belief, transition.command, transition.observation, after)
-        belief = after
+    before = household.begin(trajectory.opening)
+    for number, (command, answer) in enumerate(((one.command, one.observation) for one in trajectory.transitions), 1):
+        after = household.update(before, command, answer)
+        yield Moment(f"{origin}/{number}", house or origin, before, command, answer, after, household.refused(answer))
+        before = after
 
 
 def distinct(moments: Iterable[Moment]) -> Iterator[Moment]:

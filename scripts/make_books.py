@@ -24,7 +24,7 @@ from pathlib import Path
 
 from agent.config import configure
 from agent.episodes.loop import run_episode
-from agent.episodes.moments import lived
+from agent.episodes.moments import recorded_moments
 from agent.episodes.record import EpisodeRecorder
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.folder import RunFolder
@@ -111,7 +111,7 @@ async def _stumble(spec: RunSpec, folder: Path) -> None:
 def human(runs: Sequence[Path]) -> Rulebook:
     """The rules that were written by hand, with what the runs say of them."""
     book = read_book(library().shipped / f"human{SUFFIX}")
-    findings = examine(book.rules, lived(runs))
+    findings = examine(book.rules, recorded_moments(runs))
     return book.put(replace(each.rule, evidence=each.evidence) for each in findings if each.rule.check)
 
 
@@ -124,7 +124,7 @@ def unseen(book: Rulebook, runs: Sequence[Path]) -> list[MissingWitness]:
 def learned(runs: Sequence[Path]) -> Rulebook:
     """What counting finds: the needs of commands, then the places of things, the most useful first."""
     table = load_counts()
-    needs = tuple(need for need in mine(lived(runs)).preconditions if _is_useful(need))
+    needs = tuple(need for need in mine(recorded_moments(runs)).preconditions if _is_useful(need))
     rules = Mined(preconditions=needs).rules("books-expert books-clumsy")
     asked = _asked(table)
     locations = [each for each in mine_table(table).locations if each.thing in asked]

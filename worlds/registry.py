@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from worlds.base import Household, World
 
 
+DEFAULT_WORLD = "alfworld"
+"""The world if none is named, also by a rulebook."""
+
+
 def world_names() -> tuple[str, ...]:
     """The installed worlds."""
     return tuple(plugins("housequest.worlds"))
@@ -31,7 +35,7 @@ def world_class(name: str) -> type[World]:
     return found
 
 
-def make_world(name: str = "alfworld", **options: Any) -> World:
+def make_world(name: str = DEFAULT_WORLD, **options: Any) -> World:
     """Make the world ``name`` with its ``options`` (see its ``Options``).
 
     Raises ``ConfigurationError`` for an unknown world, an option that it does not have, and a value that it refuses.

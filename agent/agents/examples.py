@@ -23,6 +23,7 @@ from knowledge.examples import EACH, Example, from_world, load_examples, of_traj
 from knowledge.selection import at_random, best, cosines, nearest, of_type, stratified
 from worlds.base import Observation, Trajectory, Transition, World
 from worlds.errors import ConfigurationError, KnowledgeError, ModelError, shown
+from worlds.household.base import Household
 from worlds.household.goals import TASK_TYPES
 from worlds.paths import given_path
 
@@ -58,6 +59,7 @@ class ExampleSelector:
         shots: int = 0,
         seed: int = 0,
         embedder: Embedder | None = None,
+        household: Household | None = None,
     ) -> None:
         if strategy == "embeddings" and embedder is None:
             raise ConfigurationError(
@@ -69,6 +71,7 @@ class ExampleSelector:
         self._shots = shots
         self._seed = seed
         self._embedder = embedder
+        self._household = household
         self._vectors: tuple[Vector, ...] = ()
         self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
@@ -86,7 +89,8 @@ class ExampleSelector:
             case "stratified":
                 return stratified(store, shots, drawn)
             case "task-type":
-                return of_type(store, type_of(goal, receptacles), shots, drawn)
+                stated = type_of(goal, receptacles, self._household) if self._household else None
+                return of_type(store, stated, shots, drawn)
             case "bm25":
                 return nearest(store, goal, shots)
             case "embeddings":
@@ -129,7 +133,7 @@ def make_example_selector(
     if pool is not None:
         store = stratified(store, pool, f"{seed} pool")
     embedder = make_embedder(settings.embedder) if settings.embedder else None
-    return ExampleSelector(store, settings.choose, settings.shots, seed, embedder)
+    return ExampleSelector(store, settings.choose, settings.shots, seed, embedder, world.household)
 
 
 def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]:

@@ -140,7 +140,7 @@ class _Episode:
         self.emitter = EventEmitter(listener)
         self.overseer = overseer
         self.grants = Grants()
-        self.reader: Household | None = None
+        self.household: Household | None = None
         self.selector: RuleSelector | None = None
         self.state = EpisodeState()
         self.checkpoints = Checkpoints()
@@ -206,9 +206,10 @@ class _Episode:
             from worlds.registry import household
 
             with attributed("knowledge"):
-                self.reader = household(task.world)
-                self.state.belief = self.reader.begin(opening.observation) if self.reader else None
-                self.selector = config.rules.about(topic_of(task.goal, self.grants.task_type, self.state.belief))
+                self.household = household(task.world)
+                self.state.belief = self.household.begin(opening.observation) if self.household else None
+                topic = topic_of(task.goal, self.grants.task_type, self.state.belief, self.household)
+                self.selector = config.rules.about(topic)
         _end_if_over(opening)
 
     async def _play(self) -> NoReturn:
@@ -398,9 +399,9 @@ class _Episode:
         transition = Transition(command, step.observation)
         state.unseen += (transition,)
         state.played += (transition,)
-        if self.reader is not None and state.belief is not None:
+        if self.household is not None and state.belief is not None:
             with attributed("knowledge"):
-                state.belief = self.reader.update(state.belief, command, step.observation)
+                state.belief = self.household.update(state.belief, command, step.observation)
         self.turn_start = self.emitter.emit(
             events.Stepped(
                 turn=state.turn,

@@ -15,10 +15,11 @@ from pathlib import Path
 from agent.episodes.events import Event, Started, Stepped
 from agent.episodes.record import read_episode
 from knowledge.moments import Moment
-from worlds.alfworld.text.reader import begin, canonical, update
 from worlds.base import Observation
-from worlds.errors import ConfigurationError
+from worlds.errors import ConfigurationError, shown
+from worlds.household.base import Household
 from worlds.household.belief import Belief
+from worlds.registry import household
 
 PLAYED = "played"
 """The run that games played outside of one are said to be of."""
@@ -36,15 +37,17 @@ class Record:
     task: str
 
 
-def lived(paths: Iterable[Path], left_out: Callable[[ConfigurationError], None] | None = None) -> Iterator[Moment]:
+def recorded_moments(
+    paths: Iterable[Path], left_out: Callable[[ConfigurationError], None] | None = None, *, world: str | None = None
+) -> Iterator[Moment]:
     """The moments of the runs' folders and episodes' files ``paths``, in order.
 
-    Raises ``ConfigurationError`` for what is neither. Where a record is damaged it is raised too, or given to ``left_out``, and
-    the rest of that record is left out.
+    Raises ``ConfigurationError`` for a path that is neither. A damaged record, one of a world whose texts cannot be read and one
+    of another world than ``world`` raise it too; with ``left_out`` they are reported there instead, and the rest is read.
     """
     for record in records(paths):
         try:
-            yield from moments(read_episode(record.path), record.run, record.task)
+            yield from moments(read_episode(record.path), record.run, record.task, world)
         except ConfigurationError as error:
             if left_out is None:
                 raise
@@ -98,34 +101,51 @@ def _run_of(file: Path) -> tuple[str, Path]:
     return PLAYED, file.parent
 
 
-def split_of(record: Record) -> str:
-    """The split of the task that was played; none where the record is damaged at its beginning."""
+def started(record: Record) -> Started | None:
+    """How the recorded episode began; None where the record is damaged at its beginning."""
     try:
         first = next(read_episode(record.path), None)
     except ConfigurationError:
-        return ""
-    return first.body.split if first is not None and isinstance(first.body, Started) else ""
+        return None
+    return first.body if first is not None and isinstance(first.body, Started) else None
 
 
-def moments(events: Iterable[Event], run: str, task: str) -> Iterator[Moment]:
-    """The executed commands of an episode, on all its branches, each with the belief that its own branch had come to."""
+def moments(events: Iterable[Event], run: str, task: str, world: str | None = None) -> Iterator[Moment]:
+    """The executed commands of an episode on all its branches, each with the belief of its own branch.
+
+    The texts are read by the household of the world that the record names. Raises ``ConfigurationError`` where that world has
+    none, or is not ``world``.
+    """
     beliefs: dict[int, Belief] = {}
+    reader: Household | None = None
     house = f"{run}/{task}"
     for event in events:
-        before = beliefs.get(event.parent, Belief()) if event.parent is not None else Belief()
-        after = before
+        before = after = beliefs.get(event.parent, Belief()) if event.parent is not None else Belief()
         match event.body:
-            case Started() as started:
+            case Started() as start:
+                reader = _reader_of(start.world, world, house)
                 # A made-up house differs with its habits, though not its name.
-                digest = sha256(started.opening.encode("utf-8", "backslashreplace")).hexdigest()[:8]
-                house = f"{started.world}/{started.task}/{digest}"
-                after = begin(Observation(started.opening))
-            case Stepped() as step:
+                digest = sha256(start.opening.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+                house = f"{start.world}/{start.task}/{digest}"
+                after = reader.begin(Observation(start.opening))
+            case Stepped() as step if reader is not None:
                 observation = Observation(step.observation, step.accepted, step.explanation)
-                # With the diagnosis granted, the older `put` is taken, and done as a `move`.
-                command = canonical(step.command) if step.accepted else step.command
-                after = update(before, command, observation)
-                yield Moment(f"{run}/{task}/{event.id}", house, before, command, observation, after)
+                # With the diagnosis granted, older forms of a command are accepted.
+                command = reader.canonical(step.command) if step.accepted else step.command
+                after = reader.update(before, command, observation)
+                refused = reader.refused(observation)
+                yield Moment(f"{run}/{task}/{event.id}", house, before, command, observation, after, refused)
             case _:
                 pass
         beliefs[event.id] = after
+
+
+def _reader_of(name: str, wanted: str | None, record: str) -> Household:
+    if wanted is not None and name != wanted:
+        raise ConfigurationError(f"{record} was played in the world {name}; these rules are for {wanted}.")
+    found = household(name)
+    if found is None:
+        raise ConfigurationError(
+            f"{record} was played in the world {shown(name)}, whose texts rules cannot be checked against."
+        )
+    return found

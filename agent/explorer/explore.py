@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from agent.episodes.moments import lived
+from agent.episodes.moments import recorded_moments
 from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.runs.batch import RunOptions, RunProgress, Watcher, run_batch
 from agent.evaluation.runs.budget import BudgetTracker
@@ -144,7 +144,7 @@ class _Learning:
     async def _counted(self, played: Played) -> Report:
         """Without a model: what counting alone can learn."""
         origin = Origin("run", self._name)
-        mined = mine(lived([self._place.path])).rules(self._name)
+        mined = mine(recorded_moments([self._place.path])).rules(self._name)
         proposed = [Candidate(rule, rule.evidence.witnesses) for rule in mined]
         sifted = await sift(proposed, self._others(origin), self._moments(), None)
         return Report(
@@ -214,7 +214,7 @@ class _Learning:
 
     def _moments(self) -> Iterator[Moment]:
         """All recorded commands that rules are checked against."""
-        return lived([self._place.path, *self._aim.besides], left_out=self._left_out)
+        return recorded_moments([self._place.path, *self._aim.besides], left_out=self._left_out)
 
     def _left_out(self, error: ConfigurationError) -> None:
         if self._company.say is not None:

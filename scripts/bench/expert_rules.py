@@ -19,7 +19,7 @@ from statistics import mean
 
 from agent.evaluation.analysis.statistics import bootstrap_mean
 from knowledge.mining import mine, mine_table
-from knowledge.moments import Moment, relive
+from knowledge.moments import Moment, moments_of
 from knowledge.rules import Rule
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
@@ -30,6 +30,7 @@ from worlds.alfworld.houses.documents import as_mapping, read_yaml
 from worlds.alfworld.houses.house import make_house
 from worlds.alfworld.houses.own_habits import read_habits
 from worlds.alfworld.text.goals import read_goal
+from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.base import Task, Trajectory, Transition
 
 HABITS = Path(__file__).parents[2] / "examples" / "habits.yaml"
@@ -168,7 +169,7 @@ def _lived(cases: Iterable[_Case]) -> Iterator[Moment]:
     """What is seen when the expert plays ``cases`` in random order."""
     expert = make_expert("name")
     for case in cases:
-        yield from relive(_play(expert, RANDOM, case, 0)[1], case.name)
+        yield from moments_of(_play(expert, RANDOM, case, 0)[1], HOUSEHOLD, case.name)
 
 
 def _houses(seeds: Iterable[int], habits: Path | None = None) -> Iterator[_Case]:

@@ -11,12 +11,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from agent.episodes.events import Ended, Event, Started, Stepped
-from agent.episodes.moments import lived
+from agent.episodes.moments import recorded_moments
 from agent.episodes.record import EpisodeRecorder
 from knowledge.evidence import examine
-from knowledge.moments import relive
+from knowledge.moments import moments_of
 from knowledge.rulebook import read_book
 from scripts.walks import walk
+from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.base import Trajectory
 
 KNOWN = Path(__file__).parents[2] / "tests" / "knowledge" / "known_rules.yaml"
@@ -36,7 +37,7 @@ def run(data: Path | None) -> list[str]:
     again = [replace(rule, id=f"again-{rule.id}") for rule in known[: RULES - len(known)]]
     hundred = [*known, *again]
     began = time.perf_counter()
-    moments = (moment for number, each in enumerate(walks) for moment in relive(each, f"walks/{number}"))
+    moments = (moment for number, each in enumerate(walks) for moment in moments_of(each, HOUSEHOLD, f"walks/{number}"))
     findings = examine(hundred, moments)[: len(known)]
     seconds = time.perf_counter() - began
 
@@ -44,7 +45,7 @@ def run(data: Path | None) -> list[str]:
         for number, each in enumerate(walks):
             _record(each, Path(folder) / "episodes" / f"{number:04d}.jsonl")
         began = time.perf_counter()
-        examine(hundred, lived([Path(folder)]))
+        examine(hundred, recorded_moments([Path(folder)]))
         with_files = time.perf_counter() - began
 
     decided = [each for each in findings if each.standing != "undecided"]

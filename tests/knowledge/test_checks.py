@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from knowledge.checks import LONGEST, Verdict, parse_check
 from knowledge.judging import judge
 from knowledge.moments import Moment
+from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation
 from worlds.errors import KnowledgeError
@@ -30,7 +31,7 @@ def after(*lived: tuple[str, str]) -> Moment:
     for one, answer in earlier:
         belief = update(belief, one, Observation(answer, answer != REFUSAL))
     answer = Observation(text, text != REFUSAL)
-    return Moment("o", "h", belief, command, answer, update(belief, command, answer))
+    return Moment("o", "h", belief, command, answer, update(belief, command, answer), HOUSEHOLD.refused(answer))
 
 
 FAR = after(DESK, CABINET, ("take pen 1 from desk 1", REFUSAL))

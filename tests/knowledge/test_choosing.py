@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from knowledge.choosing import RuleBudget, Topic, tokens, topic_of
 from knowledge.rules import Rule
+from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation
 from worlds.household.belief import Belief
@@ -33,13 +34,13 @@ def ids(rules: tuple[Rule, ...]) -> list[str]:
 
 
 def test_at_the_beginning_those_for_the_task_are_told() -> None:
-    task = topic_of(HOT_EGG)
+    task = topic_of(HOT_EGG, None, None, HOUSEHOLD)
     assert (task.type, {"egg", "garbagecan", "microwave"} <= task.kinds) == ("pick_heat_then_place_in_recep", True)
     assert ids(RuleBudget(BOOK, 1_000).about(task).next(KITCHEN)) == ["general", "heating", "eggs"]
 
 
 def test_a_rule_waits_until_its_thing_is_at_hand() -> None:
-    choice, task = RuleBudget(BOOK, 1_000), topic_of(HOT_EGG)
+    choice, task = RuleBudget(BOOK, 1_000), topic_of(HOT_EGG, None, None, HOUSEHOLD)
     before = choice.about(task).next(KITCHEN)
     assert choice.about(task).next(KITCHEN, before) == ()
     cabinet = update(KITCHEN, "go to cabinet 1", Observation("You arrive at cabinet 1. The cabinet 1 is closed."))
@@ -65,16 +66,16 @@ def test_a_rule_waits_until_its_thing_is_at_hand() -> None:
     ],
 )
 def test_the_type_is_read_off_the_goal_or_granted(goal: str, granted: str | None, kind: str | None) -> None:
-    assert topic_of(goal, granted, KITCHEN).type == kind
+    assert topic_of(goal, granted, KITCHEN, HOUSEHOLD).type == kind
 
 
 def test_a_people_s_sentence_names_things_too() -> None:
-    assert {"desklamp", "book", "books"} <= topic_of("Read the books by the desk lamp", None, KITCHEN).kinds
-    assert "fridge" in topic_of("Throw a chilled egg in the trash can", None, KITCHEN).kinds
+    assert {"desklamp", "book", "books"} <= topic_of("Read the books by the desk lamp", None, KITCHEN, HOUSEHOLD).kinds
+    assert "fridge" in topic_of("Throw a chilled egg in the trash can", None, KITCHEN, HOUSEHOLD).kinds
 
 
 def test_where_the_type_cannot_be_told_rules_about_types_come_last() -> None:
-    task = topic_of("do something with the microwave")
+    task = topic_of("do something with the microwave", None, None, HOUSEHOLD)
     assert ids(RuleBudget(BOOK, 1_000).about(task).next()) == ["general", "heating", "cooling"]
     short = RuleBudget(BOOK, tokens(GENERAL.statement) + 1)
     assert ids(short.about(task).next()) == []  # a part is kept for what waits
@@ -110,7 +111,7 @@ _BELIEFS = st.sampled_from([None, KITCHEN, replace(KITCHEN, at="cabinet 1"), rep
 def test_the_budget_holds_and_nothing_is_told_twice(
     rules: list[Rule], budget: int, goal: str, beliefs: list[Belief | None]
 ) -> None:
-    choice, task = RuleBudget(tuple(rules), budget), topic_of(goal)
+    choice, task = RuleBudget(tuple(rules), budget), topic_of(goal, None, None, HOUSEHOLD)
     said: tuple[Rule, ...] = ()
     for belief in beliefs:
         chosen = choice.about(task).next(belief, said)

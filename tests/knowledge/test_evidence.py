@@ -10,10 +10,11 @@ import pytest
 
 from knowledge.checks import parse_check
 from knowledge.evidence import examine
-from knowledge.moments import Moment, relive
+from knowledge.moments import Moment, moments_of
 from knowledge.rulebook import read_book
 from knowledge.rules import WITNESSES, Evidence, Rule
 from scripts.walks import walk
+from worlds.alfworld.text.household import HOUSEHOLD
 
 KNOWN = read_book(Path(__file__).with_name("known_rules.yaml")).rules
 NEVER = {"t-heat-undoes", "f-heat-stays-cool"}
@@ -25,7 +26,7 @@ RARE = {"t-cool-undoes", "f-cool-stays-hot", "t-heat-closed", "f-heat-open", "t-
 
 @cache
 def walked() -> Sequence[Moment]:
-    return [moment for seed in range(60) for moment in relive(walk(seed, 250), f"walks/{seed}")]
+    return [moment for seed in range(60) for moment in moments_of(walk(seed, 250), HOUSEHOLD, f"walks/{seed}")]
 
 
 def test_there_are_forty_of_each() -> None:

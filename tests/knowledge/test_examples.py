@@ -23,6 +23,7 @@ from knowledge.examples import (
     written,
 )
 from knowledge.selection import Bm25, at_random, best, cosines, nearest, of_type, stratified
+from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.errors import KnowledgeError
 from worlds.household.goals import TYPES
 from worlds.registry import make_world
@@ -98,9 +99,9 @@ def test_every_strategy_is_reproducible_and_bounded() -> None:
 
 def test_the_type_is_read_off_the_wording() -> None:
     places = ["fridge", "microwave", "countertop"]
-    assert type_of("put a hot mug in fridge.", places) == "pick_heat_then_place_in_recep"
-    assert type_of("Warm the potato and leave it on the counter", places) == "pick_heat_then_place_in_recep"
-    assert type_of("be nice", places) is None
+    assert type_of("put a hot mug in fridge.", places, HOUSEHOLD) == "pick_heat_then_place_in_recep"
+    assert type_of("Warm the potato and leave it on the counter", places, HOUSEHOLD) == "pick_heat_then_place_in_recep"
+    assert type_of("be nice", places, HOUSEHOLD) is None
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,15 @@ import pytest
 
 from knowledge.evidence import examine
 from knowledge.mining import mine, mine_table, sights
-from knowledge.moments import Moment, relive
+from knowledge.moments import Moment, moments_of
 from scripts.walks import walk
 from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.base import Observation, Trajectory, Transition
 
 
 def walked(first: int, last: int) -> list[Moment]:
-    return [moment for seed in range(first, last) for moment in relive(walk(seed, 250), f"walks/{seed}")]
+    return [moment for seed in range(first, last) for moment in moments_of(walk(seed, 250), HOUSEHOLD, f"walks/{seed}")]
 
 
 def test_what_commands_need_is_found_and_holds_elsewhere() -> None:
@@ -63,19 +64,22 @@ def house(seen: str) -> Trajectory:
 
 
 def test_what_was_looked_into_is_weighed_against_what_there_is() -> None:
-    (pen,) = sights(relive(house("a pen 2"), "a"))
+    (pen,) = sights(moments_of(house("a pen 2"), HOUSEHOLD, "a"))
     assert (pen.thing, pen.number) == ("pen", 2)
     assert [(place.receptacle, place.seen, place.share) for place in pen.places] == [("drawer", 1, 0.8), ("desk", 1, 0.2)]
 
 
 def test_a_house_seen_again_counts_once() -> None:
-    once = sights(relive(house("a pen 2"), "a", "the house"))
-    twice = [*relive(house("a pen 2"), "a", "the house"), *relive(house("a pen 2"), "b", "the house")]
+    once = sights(moments_of(house("a pen 2"), HOUSEHOLD, "a", "the house"))
+    twice = [
+        *moments_of(house("a pen 2"), HOUSEHOLD, "a", "the house"),
+        *moments_of(house("a pen 2"), HOUSEHOLD, "b", "the house"),
+    ]
     assert sights(twice) == once
-    (pen,) = sights([*relive(house("a pen 2"), "a"), *relive(house("a pen 2"), "b")])
+    (pen,) = sights([*moments_of(house("a pen 2"), HOUSEHOLD, "a"), *moments_of(house("a pen 2"), HOUSEHOLD, "b")])
     assert pen.number == 4
 
 
 def test_what_the_player_put_there_is_not_where_it_lay() -> None:
-    (pen,) = sights(relive(house("a pen 2"), "a"))
+    (pen,) = sights(moments_of(house("a pen 2"), HOUSEHOLD, "a"))
     assert {place.receptacle: place.seen for place in pen.places}["desk"] == 1

@@ -97,7 +97,7 @@ class _Tally:
         return mine_table(table).rules(f"counts over {table.split}")
 
     def _by_play(self, paths: list[str] | None, least: int) -> tuple[Rule, ...]:
-        from agent.episodes.moments import lived
+        from agent.episodes.moments import recorded_moments
         from knowledge.mining import mine as mine_moments
         from tui import terminal
         from tui.commands.recorded import Counted, recorded
@@ -105,7 +105,7 @@ class _Tally:
         chosen = _learnable(recorded(paths))
         self.episodes = len(chosen)
         files = [record.path for record in chosen]
-        moments = Counted(lived(files, left_out=lambda error: terminal.note(f"Left out: {error}")))
+        moments = Counted(recorded_moments(files, left_out=lambda error: terminal.note(f"Left out: {error}")))
         mined = mine_moments(moments, least)
         self.commands = moments.number
         return mined.rules(_named(chosen))
@@ -113,13 +113,13 @@ class _Tally:
 
 def _learnable(places: Sequence[Path]) -> list[Record]:
     """The records under ``places`` that rules may be learned from. Raises ``ConfigurationError`` where there is none."""
-    from agent.episodes.moments import records, split_of
+    from agent.episodes.moments import records, started
     from agent.explorer.plan import is_kept
     from tui import terminal
     from worlds.errors import ConfigurationError
 
     found = records(places)
-    splits = [split_of(record) for record in found]
+    splits = [begun.split if (begun := started(record)) else "" for record in found]
     for split, number in sorted(Counter(filter(is_kept, splits)).items()):
         terminal.note(f"Left out: {number:,} episodes of {printable(split)}, which is for evaluation.")
     chosen = [record for record, split in zip(found, splits, strict=True) if not is_kept(split)]

@@ -112,7 +112,7 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check the rules of a book against every recorded command, and name those that the records contradict."""
-    from agent.episodes.moments import lived, records
+    from agent.episodes.moments import recorded_moments, records
     from knowledge.evidence import examine
     from tui import terminal
     from tui.commands.recorded import Counted, recorded
@@ -123,7 +123,7 @@ def check(
     shelf = _library()
     current = shelf.editable(book) if save else shelf.open(book)
     episodes = len(records(places))
-    moments = Counted(lived(places, left_out=lambda error: terminal.note(f"Left out: {error}")))
+    moments = Counted(recorded_moments(places, left_out=lambda error: terminal.note(f"Left out: {error}")))
     findings = examine(current.rules, moments)
     if as_json:
         _print_json({"episodes": episodes, "transitions": moments.number, "rules": [_found(each) for each in findings]})

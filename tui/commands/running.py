@@ -63,7 +63,8 @@ def about_rules(spec: RunSpec) -> list[str]:
         return []
     file, offered, granted = spec.config.rules.file, spec.config.rules.offered, "type" in spec.config.grants
     # Many tasks are about the same, and only the fewest and the most are told.
-    topics = {topic_of(task.goal, task.type if granted else None) for task in spec.selection.tasks}
+    reader = spec.setup.world.household
+    topics = {topic_of(task.goal, task.type if granted else None, None, reader) for task in spec.selection.tasks}
     first = [offered.about(each).next() for each in topics]
     numbers, costs = map(len, first), (sum(tokens(rule.statement) for rule in chosen) for chosen in first)
     return [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.episodes.events import Body, Ended, Event, Intervened, Started, Stepped, Thought
-from agent.episodes.moments import lived, moments, records
+from agent.episodes.moments import moments, recorded_moments, records
 from agent.episodes.record import EpisodeRecorder, read_episode
 from knowledge.checks import parse_check
 from knowledge.evidence import examine
@@ -70,9 +70,9 @@ def test_a_put_that_was_granted_is_a_move() -> None:
 def test_runs_and_files_are_named_and_counted_once(tmp_path: Path) -> None:
     run = play(tmp_path / "runs" / "one", limit=2, split="demo")
     files = sorted((run / "episodes").glob("*.jsonl"))
-    once = [moment.origin for moment in lived([run])]
+    once = [moment.origin for moment in recorded_moments([run])]
     assert once
-    assert [moment.origin for moment in lived([run, files[0], run / "episodes"])] == once
+    assert [moment.origin for moment in recorded_moments([run, files[0], run / "episodes"])] == once
     run_name, task, event = once[0].split("/")
     assert (run_name, task) == ("one", files[0].stem)
     found = next(each for each in read_episode(files[0]) if each.id == int(event))
@@ -82,7 +82,7 @@ def test_runs_and_files_are_named_and_counted_once(tmp_path: Path) -> None:
 def test_two_runs_of_one_name_are_two(tmp_path: Path) -> None:
     first, second = (play(tmp_path / where / "one", limit=1, split="demo") for where in ("a", "b"))
     assert [each.run for each in records([first, second])] == ["one", "one~2"]
-    assert len(list(lived([first, second]))) == 2 * len(list(lived([first])))
+    assert len(list(recorded_moments([first, second]))) == 2 * len(list(recorded_moments([first])))
 
 
 def test_a_game_that_was_played_or_broke_off_counts(tmp_path: Path) -> None:
@@ -91,9 +91,9 @@ def test_a_game_that_was_played_or_broke_off_counts(tmp_path: Path) -> None:
     part.write_bytes(b"\n".join(whole.read_bytes().split(b"\n")[:3]) + b'\n{"cut')
     whole.with_name("a.timing.jsonl").write_text("{}\n")
     assert [(each.run, each.task) for each in records([tmp_path / "episodes"])] == [("played", "a"), ("played", "b")]
-    assert len(list(lived([tmp_path]))) == 3 + 2
+    assert len(list(recorded_moments([tmp_path]))) == 3 + 2
     rule = Rule("r", "s", check=parse_check("take {o} from {r}; then holding {o}"))
-    (finding,) = examine([rule], lived([tmp_path]))
+    (finding,) = examine([rule], recorded_moments([tmp_path]))
     assert finding.evidence.witnesses == ("played/a/2", "played/b/2")
 
 
@@ -101,14 +101,14 @@ def test_a_damaged_record_is_told_and_the_others_count(tmp_path: Path) -> None:
     record(tmp_path / "a.jsonl")
     (tmp_path / "b.jsonl").write_text("no record\n")
     with pytest.raises(ConfigurationError, match=r"b\.jsonl:1"):
-        list(lived([tmp_path]))
+        list(recorded_moments([tmp_path]))
     told: list[ConfigurationError] = []
-    assert len(list(lived([tmp_path], told.append))) == 3
+    assert len(list(recorded_moments([tmp_path], told.append))) == 3
     assert len(told) == 1
 
 
 def test_a_folder_without_records_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="holds no recorded episodes"):
-        list(lived([tmp_path]))
+        list(recorded_moments([tmp_path]))
     with pytest.raises(ConfigurationError, match="is not there"):
-        list(lived([tmp_path / "gone.jsonl"]))
+        list(recorded_moments([tmp_path / "gone.jsonl"]))

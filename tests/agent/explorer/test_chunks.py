@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from agent.config import configure
-from agent.episodes.moments import lived
+from agent.episodes.moments import recorded_moments
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.spec import make_run_spec
 from agent.explorer.chunks import Lived, Size, Step, chunks, lives
@@ -45,7 +45,9 @@ def test_the_steps_of_a_run_have_the_origins_that_evidence_has(tmp_path: Path) -
     configuration = configure({"split": "generated", "sample": 3, "agent": "expert"}, tmp_path)
     asyncio.run(run_batch(make_run_spec(configuration, curiosity=0.3), tmp_path / "run"))
     found = list(lives(tmp_path / "run"))
-    assert [step.origin for life in found for step in life.steps] == [moment.origin for moment in lived([tmp_path / "run"])]
+    assert [step.origin for life in found for step in life.steps] == [
+        moment.origin for moment in recorded_moments([tmp_path / "run"])
+    ]
     assert sum(life.curious for life in found) > 0
     text = "".join(chunk.text for chunk in chunks(found, Size()))
     assert "generated/" not in text

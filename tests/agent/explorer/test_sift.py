@@ -10,8 +10,9 @@ from agent.explorer.candidates import Candidate
 from agent.explorer.filtering import Sifted, exclude, near_pairs, normal, sift
 from agent.explorer.judges import Likeness, Right
 from knowledge.checks import parse_check
-from knowledge.moments import Moment, relive
+from knowledge.moments import Moment, moments_of
 from knowledge.rules import Evidence, Origin, Rule
+from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.base import Observation, Trajectory, Transition
 
 OPENING = "Looking quickly around you, you see a drawer 1, and a shelf 1.\n\nYour task is to: look."
@@ -23,7 +24,7 @@ def moments() -> list[Moment]:
         Transition("go to drawer 1", Observation("You arrive at drawer 1. The drawer 1 is closed.")),
         Transition("open drawer 1", Observation(opened)),
     )
-    return list(relive(Trajectory("look", Observation(OPENING), steps), "run/task"))
+    return list(moments_of(Trajectory("look", Observation(OPENING), steps), HOUSEHOLD, "run/task"))
 
 
 @dataclass

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.episodes.moments import lived
+from agent.episodes.moments import recorded_moments
 from knowledge.checks import parse_check
 from knowledge.evidence import examine
 from knowledge.rules import Rule
@@ -27,7 +27,7 @@ def test_a_check_finds_what_is_there(tmp_path: Path) -> None:
     told: list[CheckProgress] = []
     outcome = RuleCheck(RULES, lambda: [run, lone], told.append).run()
     assert outcome is not None
-    assert outcome.findings == examine(RULES, lived([run]))
+    assert outcome.findings == examine(RULES, recorded_moments([run]))
     assert (outcome.progress.read, outcome.progress.episodes, len(outcome.progress.damaged)) == (3, 3, 1)
     assert told[0].read == 0
     assert "1 contradicted" in str(outcome)

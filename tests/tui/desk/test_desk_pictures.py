@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from agent.episodes.moments import lived
+from agent.episodes.moments import recorded_moments
 from knowledge.checks import parse_check
 from knowledge.evidence import examine
 from knowledge.rulebook import Rulebook, save
@@ -75,7 +75,7 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rulebook:
     monkeypatch.setenv("HOUSEQUEST_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     run = play(Path("runs") / "houses", limit=6)
-    found = examine([rule for rule in RULES if rule.check], lived([run]))
+    found = examine([rule for rule in RULES if rule.check], recorded_moments([run]))
     checked = {each.rule.id: replace(each.rule, evidence=each.evidence) for each in found}
     return save(Rulebook(Path("book.yaml")).put([checked.get(rule.id, rule) for rule in RULES]))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.episodes.moments import lived
+from agent.episodes.moments import recorded_moments
 from tests.tui.recorded import play, rewound, write
 from tui.desk.witnesses import FoundWitness, MissingWitness, find_witnesses
 from tui.replay.recording import read_recording
@@ -16,7 +16,7 @@ from tui.replay.recording import read_recording
 def test_every_moment_is_found_again_where_its_replay_stops(tmp_path: Path) -> None:
     run = play(tmp_path / "run", limit=2)
     lone = write(tmp_path / "lone" / "e.jsonl", rewound())
-    moments = list(lived([run, lone]))
+    moments = list(recorded_moments([run, lone]))
     found = find_witnesses([moment.origin for moment in moments], [run, lone])
     assert len(found) == len(moments) > 10
     for witness, moment in zip(found, moments, strict=True):
