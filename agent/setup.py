@@ -144,10 +144,10 @@ def set_up(
     agent = agent or settings.agent or DEFAULT_AGENT
     model = model_for(agent, settings.model, world.name if world else settings.world)
     world = world or world_of(settings)
-    if rules is None and settings.rules:
-        rules = read_rules(settings.rules, settings.rules_budget)
     if not takes_rules(agent) and agent != HUMAN:
         rules = None
+    elif rules is None and settings.rules:
+        rules = read_rules(settings.rules, settings.rules_budget, world.name)
     episode = EpisodeConfig(
         engine=world.engine,
         grants=frozenset(settings.grant),
@@ -164,12 +164,17 @@ def set_up(
     return Setup(world, agent, model, rules, episode, settings.timeout, prices)
 
 
-def read_rules(name: str, budget: int = RULES_BUDGET) -> FrozenRules:
-    """The accepted rules of the rulebook ``name``, one of the library's or a file. Raises ``KnowledgeError``."""
+def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) -> FrozenRules:
+    """The accepted rules of the rulebook ``name``, one of the library's or a file.
+
+    Raises ``KnowledgeError``, also where they are about another world than ``world``.
+    """
     from knowledge.library import library
     from knowledge.rules import accepted
 
     book = library().open(name)
+    if world is not None:
+        book.require_world(world)
     return frozen_rules(book, accepted(book.rules), budget)
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from knowledge.rulebook import Rulebook, parse_book, read_book, read_rulebook
+from knowledge.rulebook import Rulebook, new_book, parse_book, read_book, read_rulebook
 from worlds.errors import KnowledgeError, nearest, shown
 from worlds.paths import data_folder
+from worlds.registry import DEFAULT_WORLD
 
 SUFFIX = ".yaml"
 MOST_BOOKS = 1_000
@@ -61,15 +62,20 @@ class Library:
         shipped = parse_book(path, read_rulebook(path))
         return Rulebook(self.own / path.name, shipped.text, shipped.page)
 
-    def writable(self, name: str) -> Rulebook:
-        """The same, or where there is no such rulebook an empty one, which will be there once it is saved."""
+    def writable(self, name: str, world: str = DEFAULT_WORLD) -> Rulebook:
+        """The book ``name`` to add rules about ``world`` to; an empty one, not saved yet, where there is none.
+
+        Raises ``KnowledgeError``, also where the book is about another world.
+        """
         if not name or not name.isprintable():
             raise KnowledgeError(f"{shown(name)} is no name of a rulebook; give letters and digits, or a file.")
         path = Path(name)
         if _NAME.fullmatch(name) and not path.exists() and name not in self.names():
-            return Rulebook(self.own / f"{name}{SUFFIX}")
+            return new_book(self.own / f"{name}{SUFFIX}", world)
         path = self.find(name)
-        return self.editable(name) if path.exists() or path.is_symlink() else Rulebook(path)
+        if not path.exists() and not path.is_symlink():
+            return new_book(path, world)
+        return self.editable(name).require_world(world, "Name another book, or a new one.")
 
     def is_shipped(self, path: Path) -> bool:
         """Whether this is a rulebook that ships."""

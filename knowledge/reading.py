@@ -30,6 +30,7 @@ from knowledge.rules import (
     Status,
 )
 from worlds.errors import KnowledgeError, nearest, shown
+from worlds.registry import DEFAULT_WORLD
 
 _T = TypeVar("_T")
 
@@ -47,6 +48,7 @@ FIELDS = ("id", "statement", "kind", "types", "objects", "status", "by", "origin
 _PLAIN = "tag:yaml.org,2002:"
 _TAKEN = {f"{_PLAIN}{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value", "map", "seq")}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_WORLD = re.compile(r"[\w.-]+")
 _JOINERS = {"\u200c", "\u200d"}
 
 
@@ -78,10 +80,14 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A rulebook's text as rules. ``layout`` is None where the items cannot be told apart by lines, as in brackets."""
+    """A rulebook's text as rules, and the ``world`` that they are about.
+
+    ``layout`` is None where the rules cannot be told apart by lines, as in brackets.
+    """
 
     rules: tuple[Rule, ...] = ()
     layout: Layout | None = Layout()
+    world: str = DEFAULT_WORLD
 
 
 def read_page(text: str, where: str) -> Page:
@@ -91,9 +97,10 @@ def read_page(text: str, where: str) -> Page:
         return Page()
     reader = _Reader(where)
     reader.refuse_odd(root)
-    if root.id != "sequence":
-        raise reader.error(root, "a rulebook must be a list of rules: each a statement, or a mapping with a statement")
-    items = cast("list[Node]", root.value)
+    world, listed = reader.book(root)
+    if listed is None:
+        return Page(world=world)
+    items = cast("list[Node]", listed.value)
     rules = tuple(reader.rule(number, item) for number, item in enumerate(items, 1))
     lines: dict[str, int] = {}
     for rule, item in zip(rules, items, strict=True):
@@ -101,7 +108,7 @@ def read_page(text: str, where: str) -> Page:
             way_out = f"line {lines[rule.id]} has it too; give one of them another id"
             raise reader.error(item, f"there are two rules with the id {shown(rule.id)}: {way_out}", "id")
         lines[rule.id] = _line(item)
-    return Page(rules, None if root.flow_style else _layout(text, root, items))
+    return Page(rules, None if listed.flow_style else _layout(text, listed, items), world)
 
 
 def _compose(text: str, where: str) -> Node | None:
@@ -184,6 +191,22 @@ class _Reader:
                 waiting += [(each, depth + 1) for each in cast("list[Node]", node.value)]
             elif node.id == "mapping":
                 waiting += [(each, depth + 1) for pair in cast("list[tuple[Node, Node]]", node.value) for each in pair]
+
+    def book(self, root: Node) -> tuple[str, Node | None]:
+        """The world that a book is about and its list of rules: the whole of it, or ``rules`` below ``world``."""
+        world, rules = DEFAULT_WORLD, root
+        if root.id == "mapping":
+            fields = self._fields(root, ("world", "rules"))
+            if "world" in fields:
+                world = self._text(fields["world"], "world", LONGEST_ID)
+                if not _WORLD.fullmatch(world):
+                    raise self.error(fields["world"], "a world's name is a word of letters, digits, '-', '_' and '.'", "world")
+            if "rules" not in fields or fields["rules"].tag == f"{_PLAIN}null":
+                return world, None
+            rules = fields["rules"]
+        if rules.id != "sequence":
+            raise self.error(rules, "a rulebook must be a list of rules: each a statement, or a mapping with a statement")
+        return world, rules
 
     def rule(self, number: int, item: Node) -> Rule:
         """The rule that the item ``number``, counted from 1, is."""

@@ -17,6 +17,7 @@ from knowledge.reading import Page, read_page
 from knowledge.rules import Rule
 from worlds.errors import KnowledgeError, nearest, shown
 from worlds.paths import atomic_write
+from worlds.registry import DEFAULT_WORLD
 
 LARGEST_FILE = 1_000_000
 PATIENCE = 5.0
@@ -41,6 +42,19 @@ class Rulebook:
     def rules(self) -> tuple[Rule, ...]:
         """The rules in the order of the file."""
         return self.page.rules
+
+    @property
+    def world(self) -> str:
+        """The world that its rules are about."""
+        return self.page.world
+
+    def require_world(self, world: str, way_out: str = "Use --rules none, or a book for {world}.") -> Rulebook:
+        """This book. Raises ``KnowledgeError`` where its rules are about another world than ``world``."""
+        if self.world != world:
+            raise KnowledgeError(
+                f"The rulebook {self.path.stem} is for {self.world}; this is {world}. {way_out.format(world=world)}"
+            )
+        return self
 
     def rule(self, name: str) -> Rule:
         """The rule with this id. Raises ``KnowledgeError`` naming the nearest."""
@@ -78,6 +92,12 @@ class Rulebook:
     def restored(self, earlier: Rulebook) -> Rulebook:
         """What ``earlier`` said, to be saved over what this one has become: how a change is undone."""
         return replace(self, text=earlier.text, page=earlier.page)
+
+
+def new_book(path: Path, world: str = DEFAULT_WORLD) -> Rulebook:
+    """An empty book about ``world``, not saved yet."""
+    text = "" if world == DEFAULT_WORLD else f"world: {world}\nrules:\n"
+    return Rulebook(path, text, read_page(text, str(path)))
 
 
 def _dated(rule: Rule, known: int, date: datetime.date | None) -> Rule:

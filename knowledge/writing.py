@@ -36,7 +36,7 @@ def rewrite(text: str, page: Page, changed: Mapping[int, Rule], added: Sequence[
         except (KnowledgeError, _Unclear) as error:
             fault = str(error)
             continue
-        if read.rules == wanted:
+        if (read.rules, read.world) == (wanted, page.world):
             return result, read
         fault = "what would be written would not be read as what was meant"
     raise KnowledgeError(f"{where} was not changed: {fault.rstrip('.')}. Change it by hand.")
@@ -66,7 +66,7 @@ def _by_lines(text: str, layout: Layout | None, changed: Mapping[int, Rule], add
 def _item(text: str, rule: Rule) -> list[str]:
     """The lines of one item that now says ``rule``."""
     items = _loaded(text)
-    if len(items) != 1:
+    if not isinstance(items, list) or len(items) != 1:
         raise _Unclear("a rule cannot be told from the next")
     items[0] = _updated(items[0], rule)
     within = _within_texts(text)
@@ -106,23 +106,26 @@ def _within_texts(text: str) -> set[int]:
 
 def _as_a_whole(text: str, _: Layout | None, changed: Mapping[int, Rule], added: Sequence[Rule]) -> str:
     """The whole text through the round trip: for lists in brackets, and whatever else cannot be taken line by line."""
-    items = _loaded(text)
+    root = _loaded(text)
+    if isinstance(root, dict):
+        root["rules"] = root.get("rules") or []
+    items: list[Any] = root["rules"] if isinstance(root, dict) else root
     for position, rule in changed.items():
         items[position] = _updated(items[position], rule)
     items.extend(_fresh(rule) for rule in added)
-    return _dumped(items)
+    return _dumped(cast("Any", root))
 
 
-def _loaded(text: str) -> list[Any]:
+def _loaded(text: str) -> list[Any] | dict[str, Any]:
     from ruamel.yaml.error import YAMLError
 
     try:
         loaded = _round_trip().load(text)
     except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
         raise _Unclear(" ".join(str(error).split())[:200]) from None
-    if loaded is not None and not isinstance(loaded, list):
+    if loaded is not None and not isinstance(loaded, list | dict):
         raise _Unclear("it is no list")
-    return cast("list[Any]", loaded) if loaded is not None else []
+    return cast("list[Any] | dict[str, Any]", loaded) if loaded is not None else []
 
 
 def _round_trip() -> Any:

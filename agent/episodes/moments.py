@@ -21,6 +21,11 @@ from worlds.household.base import Household
 from worlds.household.belief import Belief
 from worlds.registry import household
 
+
+class OtherWorld(ConfigurationError):
+    """A record is of another world than the rules that are checked, or of one whose texts cannot be read."""
+
+
 PLAYED = "played"
 """The run that games played outside of one are said to be of."""
 
@@ -42,8 +47,8 @@ def recorded_moments(
 ) -> Iterator[Moment]:
     """The moments of the runs' folders and episodes' files ``paths``, in order.
 
-    Raises ``ConfigurationError`` for a path that is neither. A damaged record, one of a world whose texts cannot be read and one
-    of another world than ``world`` raise it too; with ``left_out`` they are reported there instead, and the rest is read.
+    Raises ``ConfigurationError`` for a path that is neither, for a damaged record, for a record of a world whose texts cannot
+    be read, and for one of another world than ``world``; with ``left_out`` the last three are reported there and left out.
     """
     for record in records(paths):
         try:
@@ -142,10 +147,8 @@ def moments(events: Iterable[Event], run: str, task: str, world: str | None = No
 
 def _reader_of(name: str, wanted: str | None, record: str) -> Household:
     if wanted is not None and name != wanted:
-        raise ConfigurationError(f"{record} was played in the world {name}; these rules are for {wanted}.")
+        raise OtherWorld(f"{record} was played in the world {name}; these rules are for {wanted}.")
     found = household(name)
     if found is None:
-        raise ConfigurationError(
-            f"{record} was played in the world {shown(name)}, whose texts rules cannot be checked against."
-        )
+        raise OtherWorld(f"{record} was played in the world {shown(name)}, whose texts rules cannot be checked against.")
     return found

@@ -78,7 +78,9 @@ async def explore(
         raise ConfigurationError(f"--accept filter: there is no model that could filter; {way_out}.")
     for run in aim.besides:
         refuse_kept(RunFolder(run).manifest().configuration.split, "--evidence")
-    library().writable(aim.into)  # a book that cannot be read is refused before anything is played
+    library().writable(
+        aim.into, exploration.run.config.world
+    )  # a book that cannot be read is refused before anything is played
     place = ExplorationFolder(folder)
     place.begin(exploration)
     before = place.report()
@@ -110,6 +112,7 @@ class _Learning:
         self._sitting = sitting
         self._purse = purse
         self._company = company
+        self._world = exploration.run.config.world
         self._name = slug(place.path.resolve().name)
         self._episodes = list(lives(place.path))
 
@@ -214,19 +217,19 @@ class _Learning:
 
     def _moments(self) -> Iterator[Moment]:
         """All recorded commands that rules are checked against."""
-        return recorded_moments([self._place.path, *self._aim.besides], left_out=self._left_out)
+        return recorded_moments([self._place.path, *self._aim.besides], self._left_out, world=self._world)
 
     def _left_out(self, error: ConfigurationError) -> None:
         if self._company.say is not None:
             self._company.say(f"Left out: {error}")
 
     def _others(self, origin: Origin) -> tuple[Rule, ...]:
-        return others(library().writable(self._aim.into), origin)
+        return others(library().writable(self._aim.into, self._world), origin)
 
     def _written(self, kept: Sequence[Kept], origin: Origin) -> tuple[Found, ...]:
         """Write what is kept, and say how it then stands in the book."""
         rules = [judged(each, self._aim.accept) for each in kept]
-        book = write(self._aim.into, rules, origin)
+        book = write(self._aim.into, rules, origin, self._world)
         stands = {rule.id: rule for rule in book.rules}
         return tuple(Found.of(stands[each.rule.id], _note(each, stands[each.rule.id])) for each in kept)
 
@@ -268,14 +271,14 @@ def others(book: Rulebook, origin: Origin) -> tuple[Rule, ...]:
     return tuple(rule for rule in book.rules if rule.origin != origin)
 
 
-def write(into: str, rules: Sequence[Rule], origin: Origin) -> Rulebook:
+def write(into: str, rules: Sequence[Rule], origin: Origin, world: str) -> Rulebook:
     """Add ``rules``, which come from ``origin``, to the book ``into``, and return it as it then is.
 
     Those that this exploration wrote before are judged anew where they are still candidates as they were written, and are
     otherwise left. Raises ``KnowledgeError`` where the book cannot be saved.
     """
     for attempt in range(1, ATTEMPTS + 1):
-        book = library().writable(into)
+        book = library().writable(into, world)
         present = {rule.id: rule for rule in book.rules}
         changed = [_again(present[rule.id], rule, origin) if rule.id in present else rule for rule in rules]
         after = book.put(changed)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tui.text import printable
+from worlds.registry import DEFAULT_WORLD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,9 +51,9 @@ def mine(
     if not 1 <= least <= 1_000_000:
         raise ConfigurationError(f"--least: {least} cannot be; give 1 to 1000000.")
     by_evidence = _accepts(accept)
-    book = library().writable(into)
     tally = _Tally()
     rules = tally.rules(paths, counts=counts, least=least)
+    book = library().writable(into, tally.world)
     renewal = renew(book, rules, accept=by_evidence)
     if not dry_run and renewal.book is not book:
         save(renewal.book)
@@ -79,6 +80,7 @@ class _Tally:
         self.games = 0
         self.episodes = 0
         self.commands = 0
+        self.world = DEFAULT_WORLD
 
     def rules(self, paths: list[str] | None, *, counts: bool, least: int) -> tuple[Rule, ...]:
         """All that was found, as candidates: where a kind of thing lies by the table, if it has it, else by what was played."""
@@ -105,7 +107,8 @@ class _Tally:
         chosen = _learnable(recorded(paths))
         self.episodes = len(chosen)
         files = [record.path for record in chosen]
-        moments = Counted(recorded_moments(files, left_out=lambda error: terminal.note(f"Left out: {error}")))
+        self.world = _world_of(chosen)
+        moments = Counted(recorded_moments(files, lambda error: terminal.note(f"Left out: {error}"), world=self.world))
         mined = mine_moments(moments, least)
         self.commands = moments.number
         return mined.rules(_named(chosen))
@@ -126,6 +129,15 @@ def _learnable(places: Sequence[Path]) -> list[Record]:
     if not chosen:
         raise ConfigurationError("All that is recorded there is for evaluation; name a run over train or generated.")
     return chosen
+
+
+def _world_of(records: Sequence[Record]) -> str:
+    """The first world among those of ``records`` whose texts can be read."""
+    from agent.episodes.moments import started
+    from worlds.registry import household
+
+    worlds = (begun.world for record in records if (begun := started(record)))
+    return next((world for world in worlds if household(world) is not None), DEFAULT_WORLD)
 
 
 def _named(records: Sequence[Record]) -> str:

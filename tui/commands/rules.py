@@ -123,7 +123,7 @@ def check(
     shelf = _library()
     current = shelf.editable(book) if save else shelf.open(book)
     episodes = len(records(places))
-    moments = Counted(recorded_moments(places, left_out=lambda error: terminal.note(f"Left out: {error}")))
+    moments = Counted(recorded_moments(places, lambda error: terminal.note(f"Left out: {error}"), world=current.world))
     findings = examine(current.rules, moments)
     if as_json:
         _print_json({"episodes": episodes, "transitions": moments.number, "rules": [_found(each) for each in findings]})

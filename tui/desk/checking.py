@@ -9,7 +9,7 @@ from threading import Event as Flag
 from time import monotonic
 from typing import get_args
 
-from agent.episodes.moments import Record, moments, records
+from agent.episodes.moments import OtherWorld, Record, moments, records
 from agent.episodes.record import read_episode
 from knowledge.evidence import Finding, examine
 from knowledge.moments import Moment
@@ -51,12 +51,17 @@ class CheckOutcome:
 
 
 class RuleCheck:
-    """One pass over all records under ``places`` for ``rules``. ``tell`` is called in the thread that runs it."""
+    """One pass over all records under ``places`` for ``rules`` about ``world``; ``tell`` is called in the thread that runs it."""
 
     def __init__(
-        self, rules: Sequence[Rule], places: Callable[[], Sequence[Path]], tell: Callable[[CheckProgress], None]
+        self,
+        rules: Sequence[Rule],
+        places: Callable[[], Sequence[Path]],
+        tell: Callable[[CheckProgress], None],
+        world: str | None = None,
     ) -> None:
         self._rules = tuple(rules)
+        self._world = world
         self._places = places
         self._tell = tell
         self._off = Flag()
@@ -85,11 +90,13 @@ class RuleCheck:
                 self._tell(self._progress(len(found)))
                 told = monotonic()
             try:
-                for moment in moments(read_episode(record.path), record.run, record.task):
+                for moment in moments(read_episode(record.path), record.run, record.task, self._world):
                     if self._off.is_set():
                         return
                     self._commands += 1
                     yield moment
+            except OtherWorld:
+                pass
             except ConfigurationError as error:
                 self._damaged.append(str(error))
             self._read += 1

@@ -73,7 +73,7 @@ def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str]
         )
     if needs_model(agent) and not settings.model:
         raise ConfigurationError(f"The agent {agent!r} needs a language model; name one with --model, as for eval.")
-    book = library().open(name)
+    book = library().open(name).require_world(settings.world, "Measure a book for {world}.")
     measured = tuple(dict.fromkeys(book.rule(each) for each in ids)) or accepted(book.rules)
     if not measured:
         raise ConfigurationError(

@@ -68,7 +68,7 @@ def test_a_put_that_was_granted_is_a_move() -> None:
 
 
 def test_runs_and_files_are_named_and_counted_once(tmp_path: Path) -> None:
-    run = play(tmp_path / "runs" / "one", limit=2, split="demo")
+    run = play(tmp_path / "runs" / "one", limit=2, split="generated")
     files = sorted((run / "episodes").glob("*.jsonl"))
     once = [moment.origin for moment in recorded_moments([run])]
     assert once
@@ -80,7 +80,7 @@ def test_runs_and_files_are_named_and_counted_once(tmp_path: Path) -> None:
 
 
 def test_two_runs_of_one_name_are_two(tmp_path: Path) -> None:
-    first, second = (play(tmp_path / where / "one", limit=1, split="demo") for where in ("a", "b"))
+    first, second = (play(tmp_path / where / "one", limit=1, split="generated") for where in ("a", "b"))
     assert [each.run for each in records([first, second])] == ["one", "one~2"]
     assert len(list(recorded_moments([first, second]))) == 2 * len(list(recorded_moments([first])))
 
@@ -112,3 +112,17 @@ def test_a_folder_without_records_is_told(tmp_path: Path) -> None:
         list(recorded_moments([tmp_path]))
     with pytest.raises(ConfigurationError, match="is not there"):
         list(recorded_moments([tmp_path / "gone.jsonl"]))
+
+
+def test_a_world_whose_texts_nobody_reads_is_left_out_by_name(tmp_path: Path) -> None:
+    run, told = play(tmp_path / "runs" / "one", limit=1, split="demo"), list[ConfigurationError]()
+    with pytest.raises(ConfigurationError, match="world 'scripted'"):
+        list(recorded_moments([run]))
+    assert list(recorded_moments([run], told.append)) == []
+    assert len(told) == 1
+
+
+def test_rules_of_another_world_are_not_checked_against_a_record(tmp_path: Path) -> None:
+    record(tmp_path / "a.jsonl")
+    with pytest.raises(ConfigurationError, match="played in the world alfworld; these rules are for counter"):
+        list(recorded_moments([tmp_path], world="counter"))

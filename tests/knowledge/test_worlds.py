@@ -1,0 +1,103 @@
+"""A rulebook says which world it is about: read, changed and added to as a person wrote it, and refused elsewhere by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.config import configure
+from agent.evaluation.runs.spec import make_run_spec
+from agent.evaluation.runs.worth import plan_measurement
+from agent.setup import set_up
+from knowledge.library import Library
+from knowledge.rulebook import read_book, save
+from knowledge.rules import Rule
+from worlds.errors import KnowledgeError
+
+BOOK = """\
+# About counting.
+world: scripted
+rules:
+# The only one.
+- id: up
+  statement: Numbers go up.   # always
+"""
+
+
+def test_a_book_without_a_world_is_about_the_default_one(tmp_path: Path) -> None:
+    (tmp_path / "old.yaml").write_text("- Doors open.\n")
+    assert read_book(tmp_path / "old.yaml").world == "alfworld"
+
+
+def test_a_book_of_a_world_is_changed_and_added_to_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "book.yaml"
+    path.write_text(BOOK)
+    book = read_book(path)
+    assert (book.world, [rule.id for rule in book.rules]) == ("scripted", ["up"])
+    added = save(book.put([Rule("down", "Numbers go down too.")]))
+    assert path.read_text().startswith(BOOK)
+    assert ([rule.id for rule in added.rules], added.world) == (["up", "down"], "scripted")
+    changed = read_book(path)
+    save(changed.put([changed.rule("up").judged("rejected")]))
+    text = path.read_text()
+    assert "# About counting.\nworld: scripted\nrules:\n# The only one.\n" in text
+    assert "# always" in text
+    assert read_book(path).rule("up").status == "rejected"
+
+
+@pytest.mark.parametrize("rules", ["rules: []", "rules:", "rules: [{id: a, statement: b}]", ""])
+def test_rules_are_added_however_the_list_is_written(tmp_path: Path, rules: str) -> None:
+    path = tmp_path / "book.yaml"
+    path.write_text(f"world: counter\n{rules}\n")
+    before = read_book(path)
+    after = save(before.put([Rule("new", "It counts.")]))
+    assert (read_book(path).world, read_book(path).rules) == ("counter", after.rules)
+    assert len(after.rules) == len(before.rules) + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("worlds: a\nrules: []", "world"),
+        ("world: [a]\nrules: []", "must be a text"),
+        ("world: a b\nrules: []", "a world's name"),
+        ("world: a\nrules: 3", "must be a list"),
+        ("just words", "must be a list"),
+    ],
+)
+def test_what_is_no_book_is_refused_with_its_line(tmp_path: Path, text: str, fault: str) -> None:
+    (tmp_path / "book.yaml").write_text(text)
+    with pytest.raises(KnowledgeError, match=rf"book\.yaml:[12]: .*{fault}"):
+        read_book(tmp_path / "book.yaml")
+
+
+def test_a_new_book_says_its_world_and_takes_no_other(tmp_path: Path) -> None:
+    books = Library(tmp_path / "own", tmp_path / "shipped")
+    save(books.writable("mine", "scripted").put([Rule("a", "A.")]))
+    assert (tmp_path / "own" / "mine.yaml").read_text().startswith("world: scripted\nrules:\n- ")
+    assert books.writable("mine", "scripted").world == "scripted"
+    with pytest.raises(KnowledgeError, match="rulebook mine is for scripted; this is alfworld"):
+        books.writable("mine")
+    save(books.writable("old").put([Rule("a", "A.")]))
+    assert (tmp_path / "own" / "old.yaml").read_text().startswith("- id: a")
+
+
+def test_a_run_a_game_and_a_measurement_refuse_a_book_of_another_world(tmp_path: Path) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text('replies:\n- "look"\n')
+    flags = {"world": "scripted", "agent": "react", "rules": "human", "model": f"scripted:{script}"}
+    refusal = "The rulebook human is for alfworld; this is scripted. Use --rules none, or a book for scripted."
+    with pytest.raises(KnowledgeError) as told:
+        make_run_spec(configure(flags))
+    assert str(told.value) == refusal
+    with pytest.raises(KnowledgeError, match="is for alfworld"):
+        set_up(configure(flags).settings)
+    with pytest.raises(KnowledgeError, match="is for alfworld"):
+        plan_measurement(configure({**flags, "rules": None}), "human")
+    assert make_run_spec(configure({**flags, "rules": "none"})).config.rules is None
+    own = tmp_path / "own.yaml"
+    own.write_text(BOOK)
+    rules = make_run_spec(configure({**flags, "rules": str(own)})).config.rules
+    assert rules is not None
+    assert rules.statements == ("Numbers go up.",)
