@@ -34,7 +34,7 @@ from worlds.errors import KnowledgeError, nearest, shown
 Shape = Literal["variable", "name", "kinds", "nothing"]
 Relation = Literal["holding", "at", "in", "state", "kind", "refused", "says"]
 State = Literal["open", "closed", "surface", "hot", "cool", "clean", "sliced", "lit", "empty", "here", "known"]
-Verdict = Literal["supports", "contradicts", "undecided"]
+CheckVerdict = Literal["supports", "contradicts", "undecided"]
 
 STATES: tuple[State, ...] = ("open", "closed", "surface", "hot", "cool", "clean", "sliced", "lit", "empty", "here", "known")
 ANYTHING = "..."

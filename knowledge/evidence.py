@@ -1,4 +1,4 @@
-"""What recorded play says about rules: each transition asked once, supports and contradictions counted, the first named."""
+"""What recorded play says about rules: each transition is asked once, support and contradictions are counted and named."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from knowledge.judging import Judge, Scene, command_pattern, pair
+from knowledge.judging import BeliefView, CompiledCheck, command_pattern, occasion
 from knowledge.moments import Moment, distinct
 from knowledge.rules import USUAL, WITNESSES, Evidence, Rule, Standing, standing
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found for a rule. One without a check has no evidence of this kind, and is undecided."""
+    """What was found for a rule. A rule without a check has no evidence of this kind, and is undecided."""
 
     rule: Rule
     evidence: Evidence
@@ -26,11 +26,13 @@ class Finding:
 
 @dataclass
 class _Tally:
-    judge: Judge
-    supports: int = 0
-    contradicts: int = 0
-    witnesses: list[str] = field(default_factory=list[str])
-    against: list[str] = field(default_factory=list[str])
+    check: CompiledCheck
+    supports: list[str] = field(default_factory=list[str])
+    contradicts: list[str] = field(default_factory=list[str])
+
+    def evidence(self) -> Evidence:
+        named = (tuple(origins[:WITNESSES]) for origins in (self.supports, self.contradicts))
+        return Evidence(len(self.supports), len(self.contradicts), *named)
 
 
 @dataclass
@@ -43,9 +45,9 @@ class _Form:
 
 def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[Finding, ...]:
     """What ``moments`` say about each of ``rules``, in their order; equal origins count once."""
-    tallies = {rule.id: _Tally(Judge(rule.check)) for rule in rules if rule.check}
+    tallies = {rule.id: _Tally(CompiledCheck(rule.check)) for rule in rules if rule.check}
     forms = _forms(tallies.values())
-    scene: Scene | None = None
+    view: BeliefView | None = None
     for moment in distinct(moments):
         command = moment.command.strip()
         asked = [
@@ -55,18 +57,18 @@ def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[Finding, 
         ]
         if not asked:
             continue
-        both = pair(moment, scene)
-        scene = both.after
+        now = occasion(moment, view)
+        view = now.after
         for form, names in asked:
             for tally in form.tallies:
-                match tally.judge.verdict(both, names):
+                match tally.check.verdict(now, names):
                     case "supports":
-                        _count_for(tally, moment.origin)
+                        tally.supports.append(moment.origin)
                     case "contradicts":
-                        _count_against(tally, moment.origin)
+                        tally.contradicts.append(moment.origin)
                     case "undecided":
                         pass
-    return tuple(_finding(rule, tallies.get(rule.id)) for rule in rules)
+    return tuple(Finding(rule, tallies[rule.id].evidence() if rule.id in tallies else Evidence()) for rule in rules)
 
 
 def _forms(tallies: Iterable[_Tally]) -> dict[str, list[_Form]]:
@@ -74,27 +76,9 @@ def _forms(tallies: Iterable[_Tally]) -> dict[str, list[_Form]]:
     by_command: dict[str, _Form] = {}
     by_verb: dict[str, list[_Form]] = {}
     for tally in tallies:
-        check = tally.judge.check
+        check = tally.check.check
         if check.command not in by_command:
             form = by_command[check.command] = _Form(command_pattern(check.command), [])
             by_verb.setdefault(check.verb, []).append(form)
         by_command[check.command].tallies.append(tally)
     return by_verb
-
-
-def _count_for(tally: _Tally, origin: str) -> None:
-    tally.supports += 1
-    if len(tally.witnesses) < WITNESSES:
-        tally.witnesses.append(origin)
-
-
-def _count_against(tally: _Tally, origin: str) -> None:
-    tally.contradicts += 1
-    if len(tally.against) < WITNESSES:
-        tally.against.append(origin)
-
-
-def _finding(rule: Rule, tally: _Tally | None) -> Finding:
-    if tally is None:
-        return Finding(rule, Evidence())
-    return Finding(rule, Evidence(tally.supports, tally.contradicts, tuple(tally.witnesses), tuple(tally.against)))

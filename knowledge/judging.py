@@ -1,6 +1,6 @@
-"""Decides checks against moments, in three values: a fact that belief does not tell is neither true nor false.
+"""Decides checks against moments in three values: a fact that the belief does not tell is neither true nor false.
 
-A check is made into closures once and then asked of many moments, of which `Scene` looks up what several checks ask.
+A check is compiled into closures once and then asked of many moments; `BeliefView` keeps what several checks look up.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from knowledge.checks import ANYTHING, Check, Fact, Term, Verdict
+from knowledge.checks import ANYTHING, Check, CheckVerdict, Fact, Term
 from knowledge.moments import Moment
 from worlds.base import Observation
 from worlds.household.belief import Belief, Item, Receptacle, kind
@@ -18,14 +18,14 @@ from worlds.household.belief import Belief, Item, Receptacle, kind
 Truth = bool | None
 """None: not known."""
 
-Names = Mapping[str, str]
+Bindings = Mapping[str, str]
 """What the variables of a command stand for."""
 
-_ONE = r"[A-Za-z][\w-]{0,59} [0-9]{1,6}"
+_NAME = r"[A-Za-z][\w-]{0,59} [0-9]{1,6}"
 _VARIABLE = re.compile(r"\{([a-z_]+)\}")
 
 
-class Scene:
+class BeliefView:
     """A belief, with what checks ask of it looked up once."""
 
     def __init__(self, belief: Belief) -> None:
@@ -74,35 +74,34 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A moment as checks look at it."""
+class Occasion:
+    """A moment, prepared for checks."""
 
-    before: Scene
-    after: Scene
+    before: BeliefView
+    after: BeliefView
     answer: Observation
     refused: bool
 
 
-Reader = Callable[[Scene, Names], Truth]
-Outcome = Callable[[Pair, Names], Truth]
+FactReader = Callable[[BeliefView, Bindings], Truth]
+_OutcomeReader = Callable[[Occasion, Bindings], Truth]
 
 
-class Judge:
+class CompiledCheck:
     """A check, ready to be asked."""
 
     def __init__(self, check: Check) -> None:
         self.check = check
-        self._before = [reader(fact) for fact in check.before]
+        self._before = [compile_fact(fact) for fact in check.before]
         self._then = [_outcome(fact) for fact in check.then]
 
-    def verdict(self, pair: Pair, names: Names) -> Verdict:
-        """What ``pair``, whose command has bound ``names``, says about the check; undecided where it did not come up."""
-        for fact in self._before:
-            if fact(pair.before, names) is not True:
-                return "undecided"
-        verdict: Verdict = "supports"
+    def verdict(self, occasion: Occasion, names: Bindings) -> CheckVerdict:
+        """What ``occasion``, whose command has bound ``names``, says about the check; undecided where it did not come up."""
+        if any(fact(occasion.before, names) is not True for fact in self._before):
+            return "undecided"
+        verdict: CheckVerdict = "supports"
         for outcome in self._then:
-            truth = outcome(pair, names)
+            truth = outcome(occasion, names)
             if truth is False:
                 return "contradicts"
             if truth is None:
@@ -110,77 +109,71 @@ class Judge:
         return verdict
 
 
-def pair(moment: Moment, before: Scene | None = None) -> Pair:
-    """Make ``moment`` ready to be judged; ``before`` is the scene of its belief before, where that was made already."""
-    first = before if before is not None and before.belief is moment.before else Scene(moment.before)
-    # A refusal mostly teaches nothing: one scene will do.
-    last = first if moment.after is moment.before else Scene(moment.after)
-    return Pair(first, last, moment.observation, moment.refused)
+def occasion(moment: Moment, before: BeliefView | None = None) -> Occasion:
+    """Prepare ``moment``; ``before`` is the view of its belief before, if there is one already."""
+    first = before if before is not None and before.belief is moment.before else BeliefView(moment.before)
+    # A refusal mostly changes no belief: one view will do.
+    last = first if moment.after is moment.before else BeliefView(moment.after)
+    return Occasion(first, last, moment.observation, moment.refused)
 
 
 def command_pattern(command: str) -> re.Pattern[str]:
     """What matches the commands of a check and binds its variables."""
     parts: list[str] = []
-    seen: set[str] = set()
     for word in command.split(" "):
         found = _VARIABLE.fullmatch(word)
-        if found is None:
-            parts.append(re.escape(word))
-        elif found[1] in seen:
-            parts.append(f"(?P={found[1]})")
-        else:
-            seen.add(found[1])
-            parts.append(f"(?P<{found[1]}>{_ONE})")
+        known = found is not None and f"(?P<{found[1]}>{_NAME})" in parts
+        parts.append(re.escape(word) if found is None else f"(?P={found[1]})" if known else f"(?P<{found[1]}>{_NAME})")
     return re.compile(" ".join(parts), re.ASCII)
 
 
-def judge(check: Check, moment: Moment) -> Verdict:
+def judge(check: Check, moment: Moment) -> CheckVerdict:
     """What one ``moment`` says about ``check``."""
     found = command_pattern(check.command).fullmatch(moment.command.strip())
-    return Judge(check).verdict(pair(moment), found.groupdict()) if found else "undecided"
+    return CompiledCheck(check).verdict(occasion(moment), found.groupdict()) if found else "undecided"
 
 
-def _outcome(fact: Fact) -> Outcome:
+def _outcome(fact: Fact) -> _OutcomeReader:
     if fact.relation == "refused":
-        wanted = not fact.negated
-        return lambda pair, _: pair.refused is wanted
+        return lambda occasion, _: occasion.refused is not fact.negated
     if fact.relation == "says":
         said = _said(fact.text)
-        return lambda pair, names: said(pair.answer.text, names) is not fact.negated
-    read = reader(fact)
-    return lambda pair, names: read(pair.after, names)
+        return lambda occasion, names: said(occasion.answer.text, names) is not fact.negated
+    read = compile_fact(fact)
+    return lambda occasion, names: read(occasion.after, names)
 
 
-def reader(fact: Fact) -> Reader:
-    """What tells whether ``fact``, one that speaks of a belief, is true of a scene."""
+def compile_fact(fact: Fact) -> FactReader:
+    """What tells whether ``fact``, one about a belief, is true."""
     plain = _positive(fact)
     if not fact.negated:
         return plain
 
-    def contrary(scene: Scene, names: Names) -> Truth:
-        truth = plain(scene, names)
+    def contrary(view: BeliefView, names: Bindings) -> Truth:
+        truth = plain(view, names)
         return None if truth is None else not truth
 
     return contrary
 
 
-def _positive(fact: Fact) -> Reader:
+def _positive(fact: Fact) -> FactReader:
     subject = fact.subject or Term("nothing")
     match fact.relation:
         case "holding":
             return _holding(subject)
+        case "at" if subject.shape == "nothing":
+            return lambda view, _: view.belief.at is None
         case "at":
-            return _at(subject)
+            return _each(subject, BeliefView.at)
         case "in":
             return _inside(subject, fact.other or Term("nothing"))
         case "kind":
             return _of_kind(subject, fact.other or Term("kinds"))
         case _:
-            read = _STATES[fact.text]
-            return _each(subject, read)
+            return _each(subject, _STATES[fact.text])
 
 
-def _fits(term: Term) -> Callable[[Names], Callable[[str], bool]]:
+def _fits(term: Term) -> Callable[[Bindings], Callable[[str], bool]]:
     """For given names of the variables, whether a name is one that ``term`` means."""
     word = term.words[0] if term.words else ""
     if term.shape == "variable":
@@ -191,59 +184,53 @@ def _fits(term: Term) -> Callable[[Names], Callable[[str], bool]]:
     return lambda _: lambda name: kind(name) in kinds
 
 
-def _holding(term: Term) -> Reader:
+def _holding(term: Term) -> FactReader:
     if term.shape == "nothing":
-        return lambda scene, _: scene.belief.held is None
+        return lambda view, _: view.belief.held is None
     fits = _fits(term)
-    return lambda scene, names: scene.belief.held is not None and fits(names)(scene.belief.held)
+    return lambda view, names: view.belief.held is not None and fits(names)(view.belief.held)
 
 
-def _at(term: Term) -> Reader:
-    if term.shape == "nothing":
-        return lambda scene, _: scene.belief.at is None
-    return _each(term, lambda scene, name: scene.at(name))
-
-
-def _inside(subject: Term, other: Term) -> Reader:
+def _inside(subject: Term, other: Term) -> FactReader:
     fits = _fits(subject)
 
-    def inside(scene: Scene, names: Names) -> Truth:
+    def inside(view: BeliefView, names: Bindings) -> Truth:
         wanted = fits(names)
-        return _any(scene.holds(name, wanted) for name in _things(other, scene, names))
+        return _any(view.holds(name, wanted) for name in _things(other, view, names))
 
     return inside
 
 
-def _of_kind(subject: Term, other: Term) -> Reader:
+def _of_kind(subject: Term, other: Term) -> FactReader:
     kinds = frozenset(other.words)
 
-    def is_a(scene: Scene, name: str) -> Truth:
+    def is_a(view: BeliefView, name: str) -> Truth:
         if kind(name) in kinds:
             return True
-        if name in scene.receptacles:
+        if name in view.receptacles:
             return "receptacle" in kinds
         # The opening lists all the furniture, so that any other name is an object's, or nothing's.
-        return "object" in kinds if name in scene.items else None if kinds & {"object", "receptacle"} else False
+        return "object" in kinds if name in view.items else None if kinds & {"object", "receptacle"} else False
 
     return _each(subject, is_a)
 
 
-def _each(term: Term, ask: Callable[[Scene, str], Truth]) -> Reader:
+def _each(term: Term, ask: Callable[[BeliefView, str], Truth]) -> FactReader:
     """Ask of what ``term`` names, or of all things of its kinds, one of which will do."""
     if term.shape == "variable":
         word = term.words[0]
-        return lambda scene, names: ask(scene, names[word])
+        return lambda view, names: ask(view, names[word])
     if term.shape == "name":
-        return lambda scene, _: ask(scene, term.words[0])
-    return lambda scene, names: _any(ask(scene, name) for name in _things(term, scene, names))
+        return lambda view, _: ask(view, term.words[0])
+    return lambda view, names: _any(ask(view, name) for name in _things(term, view, names))
 
 
-def _things(term: Term, scene: Scene, names: Names) -> Iterable[str]:
+def _things(term: Term, view: BeliefView, names: Bindings) -> Iterable[str]:
     if term.shape == "variable":
         return (names[term.words[0]],)
     if term.shape == "name":
         return term.words
-    return [name for known in (scene.receptacles, scene.items) for name in known if kind(name) in term.words]
+    return [name for known in (view.receptacles, view.items) for name in known if kind(name) in term.words]
 
 
 def _any(truths: Iterable[Truth]) -> Truth:
@@ -258,58 +245,52 @@ def _any(truths: Iterable[Truth]) -> Truth:
     return found
 
 
-def _openness(wanted: str) -> Callable[[Scene, str], Truth]:
-    def read(scene: Scene, name: str) -> Truth:
-        one = scene.receptacles.get(name)
+def _openness(wanted: str) -> Callable[[BeliefView, str], Truth]:
+    def read(view: BeliefView, name: str) -> Truth:
+        one = view.receptacles.get(name)
         return None if one is None or one.openness is None else one.openness == wanted
 
     return read
 
 
-def _heat(wanted: str) -> Callable[[Scene, str], Truth]:
-    def read(scene: Scene, name: str) -> Truth:
-        one = scene.items.get(name)
-        if one is None or one.heat is None:
-            return None
-        # What is both hot and cool is called hot.
-        return None if one.heat == "hot" and wanted == "cool" else one.heat == wanted
-
-    return read
-
-
-def _told(read: Callable[[Item], Truth]) -> Callable[[Scene, str], Truth]:
-    def of(scene: Scene, name: str) -> Truth:
-        one = scene.items.get(name)
+def _item(read: Callable[[Item], Truth]) -> Callable[[BeliefView, str], Truth]:
+    def of(view: BeliefView, name: str) -> Truth:
+        one = view.items.get(name)
         return None if one is None else read(one)
 
     return of
 
 
-def _empty(scene: Scene, name: str) -> Truth:
-    held = scene.holds(name, lambda _: True)
+def _cool(item: Item) -> Truth:
+    # What is both hot and cool is called hot.
+    return None if item.heat in {None, "hot"} else item.heat == "cool"
+
+
+def _empty(view: BeliefView, name: str) -> Truth:
+    held = view.holds(name, lambda _: True)
     return None if held is None else not held
 
 
-_STATES: dict[str, Callable[[Scene, str], Truth]] = {
+_STATES: dict[str, Callable[[BeliefView, str], Truth]] = {
     "open": _openness("open"),
     "closed": _openness("closed"),
     "surface": _openness("surface"),
-    "hot": _heat("hot"),
-    "cool": _heat("cool"),
-    "clean": _told(lambda item: item.clean),
-    "sliced": _told(lambda item: item.sliced),
-    "lit": _told(lambda item: item.lit),
+    "hot": _item(lambda item: None if item.heat is None else item.heat == "hot"),
+    "cool": _item(_cool),
+    "clean": _item(lambda item: item.clean),
+    "sliced": _item(lambda item: item.sliced),
+    "lit": _item(lambda item: item.lit),
     "empty": _empty,
-    "here": lambda scene, name: scene.present(name),
-    "known": lambda scene, name: name in scene.items or name in scene.receptacles,
+    "here": BeliefView.present,
+    "known": lambda view, name: name in view.items or name in view.receptacles,
 }
 
 
-def _said(pattern: str) -> Callable[[str, Names], bool]:
+def _said(pattern: str) -> Callable[[str, Bindings], bool]:
     """Whether a text is the one of ``pattern``; in time linear in the text, whatever it holds."""
     pieces = pattern.split(ANYTHING)
 
-    def said(text: str, names: Names) -> bool:
+    def said(text: str, names: Bindings) -> bool:
         text = text.strip()
         first, *others = (_VARIABLE.sub(lambda found: names[found[1]], piece) for piece in pieces)
         if not others:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from knowledge.judging import Scene, pair
+from knowledge.judging import BeliefView, occasion
 from knowledge.moments import Moment, distinct
 from knowledge.preconditions import Needs, Precondition
 from knowledge.rules import Evidence, Origin, Rule
@@ -47,12 +47,12 @@ class Mined:
 def mine(moments: Iterable[Moment], least: int = 5) -> Mined:
     """Count over ``moments``, each origin once; what a command needs is believed after ``least`` refusals."""
     sights, needs = Sights(), Needs(least)
-    scene: Scene | None = None
+    view: BeliefView | None = None
     for moment in distinct(moments):
-        both = pair(moment, scene)
-        scene = both.after
+        now = occasion(moment, view)
+        view = now.after
         sights.add(moment)
-        needs.add(moment, both)
+        needs.add(moment, now)
     return Mined(sights.locations(), needs.preconditions())
 
 

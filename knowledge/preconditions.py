@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from knowledge.checks import Check, Fact, Term
-from knowledge.judging import Pair, Reader, command_pattern, reader
+from knowledge.judging import FactReader, Occasion, command_pattern, compile_fact
 from knowledge.moments import Moment
 from knowledge.rules import WITNESSES
 from knowledge.statistics import Interval, wilson
@@ -59,7 +59,7 @@ class _Tried:
     """What was seen of one fact of one form; ``without`` are the numbers of the refusals while it was false."""
 
     fact: Fact
-    read: Reader
+    read: FactReader
     taken: int = 0
     spoilt: bool = False
     without: list[int] = field(default_factory=list[int])
@@ -84,11 +84,11 @@ class Needs:
         self._patterns = {command: command_pattern(command) for command in FORMS}
         for command, pattern in self._patterns.items():
             variables = tuple(pattern.groupindex)
-            tried = [_Tried(fact, reader(fact)) for fact in _candidates(variables)]
+            tried = [_Tried(fact, compile_fact(fact)) for fact in _candidates(variables)]
             self._forms.setdefault(command.partition(" ")[0], []).append(_Form(command, variables, tried))
 
-    def add(self, moment: Moment, pair: Pair) -> None:
-        """Count one moment; ``pair`` is the same, ready to be judged."""
+    def add(self, moment: Moment, occasion: Occasion) -> None:
+        """Count one moment; ``occasion`` is the same, prepared for checks."""
         command = moment.command.strip()
         for form in self._forms.get(command.partition(" ")[0], ()):
             found = self._patterns[form.command].fullmatch(command)
@@ -96,17 +96,17 @@ class Needs:
                 continue
             names: dict[str, str] = found.groupdict()
             number = len(form.origins)
-            if pair.refused:
+            if occasion.refused:
                 form.origins.append(moment.origin)
                 form.refused.append({variable: kind(name) for variable, name in names.items()})
             else:
                 for variable, name in names.items():
                     form.taken.setdefault(variable, Counter())[kind(name)] += 1
             for tried in form.tried:
-                truth = tried.read(pair.before, names)
+                truth = tried.read(occasion.before, names)
                 if truth is None:
                     continue
-                if not pair.refused:
+                if not occasion.refused:
                     tried.taken += truth
                     tried.spoilt |= not truth
                 elif not truth:

@@ -53,7 +53,7 @@ class Aim:
         return tuple(slug(path.resolve().name) for path in self.besides)
 
     def is_that_of(self, report: Report) -> bool:
-        """Whether ``report`` is of this aim."""
+        """Whether ``report`` is of this target."""
         return (report.into, report.accept, report.besides) == (self.into, self.accept, self.names)
 
 
@@ -66,29 +66,29 @@ class Company:
 
 
 async def explore(
-    exploration: Exploration, folder: Path, aim: Aim, sitting: RunOptions, purse: BudgetTracker, company: Company | None = None
+    exploration: Exploration, folder: Path, target: Aim, options: RunOptions, budget: BudgetTracker, callbacks: Company | None = None
 ) -> Report:
     """Play, learn, and write the book; or do what is left of that in ``folder``.
 
     Raises what ``run_batch`` raises, ``ConfigurationError`` where the folder holds another exploration, and ``KnowledgeError``
     where the book cannot be read or saved.
     """
-    if aim.accept == "filter" and exploration.model is None:
+    if target.accept == "filter" and exploration.model is None:
         way_out = "name one with --distiller, or give --accept evidence"
         raise ConfigurationError(f"--accept filter: there is no model that could filter; {way_out}.")
-    for run in aim.besides:
+    for run in target.besides:
         refuse_kept(RunFolder(run).manifest().configuration.split, "--evidence")
     library().writable(
-        aim.into, exploration.run.config.world
+        target.into, exploration.run.config.world
     )  # a book that cannot be read is refused before anything is played
     place = ExplorationFolder(folder)
     place.begin(exploration)
     before = place.report()
-    if before is not None and aim.is_that_of(before) and not before.left(retry_errors=sitting.retry_errors):
+    if before is not None and target.is_that_of(before) and not before.left(retry_errors=options.retry_errors):
         return before
-    summary = await run_batch(exploration.run, folder, sitting, purse)
+    summary = await run_batch(exploration.run, folder, options, budget)
     with place.run.locked():
-        learning = _Learning(exploration, place, aim, sitting, purse, company or Company())
+        learning = _Learning(exploration, place, target, options, budget, callbacks or Company())
         report = await learning.report(summary)
         place.conclude(report)
     return report
@@ -101,17 +101,17 @@ class _Learning:
         self,
         exploration: Exploration,
         place: ExplorationFolder,
-        aim: Aim,
-        sitting: RunOptions,
-        purse: BudgetTracker,
-        company: Company,
+        target: Aim,
+        options: RunOptions,
+        budget: BudgetTracker,
+        callbacks: Company,
     ) -> None:
         self._exploration = exploration
         self._place = place
-        self._aim = aim
-        self._sitting = sitting
-        self._purse = purse
-        self._company = company
+        self._target = target
+        self._options = options
+        self._budget = budget
+        self._callbacks = callbacks
         self._world = exploration.run.config.world
         self._name = slug(place.path.resolve().name)
         self._episodes = list(lives(place.path))
@@ -130,13 +130,13 @@ class _Learning:
         model = make_model(self._exploration.model, timeout=self._exploration.run.setup.timeout)
         try:
             ledger = Ledger(self._place.calls_file)
-            self._purse.add(ledger.used(self._exploration.prices))
+            self._budget.add(ledger.used(self._exploration.prices))
             asker = Asker(
-                model=MeteredModel(model, self._purse, self._exploration.prices),
+                model=MeteredModel(model, self._budget, self._exploration.prices),
                 name=self._exploration.learning.distiller or "",
                 ledger=ledger,
-                purse=self._purse,
-                workers=self._sitting.workers,
+                budget=self._budget,
+                workers=self._options.workers,
                 seed=self._exploration.run.config.seed,
                 longest=self._exploration.learning.reply_tokens,
             )
@@ -151,9 +151,9 @@ class _Learning:
         proposed = [Candidate(rule, rule.evidence.witnesses) for rule in mined]
         sifted = await sift(proposed, self._others(origin), self._moments(), None)
         return Report(
-            accept=self._aim.accept,
-            into=self._aim.into,
-            besides=self._aim.names,
+            accept=self._target.accept,
+            into=self._target.into,
+            besides=self._target.names,
             distiller=None,
             played=played,
             chunks=0,
@@ -166,13 +166,13 @@ class _Learning:
         parts = list(chunks(self._episodes, self._exploration.size))
         origin = Origin("model", f"{asker.name[:140]} over {self._name}")
         gathered = await self._gathered(parts, asker, origin)
-        judges = ModelJudges(asker, {step.origin: step for part in parts for step in part.steps}, self._company.say)
+        judges = ModelJudges(asker, {step.origin: step for part in parts for step in part.steps}, self._callbacks.say)
         sifted = await sift(gathered.candidates, self._others(origin), self._moments(), judges)
         used = asker.ledger.used()
         return Report(
-            accept=self._aim.accept,
-            into=self._aim.into,
-            besides=self._aim.names,
+            accept=self._target.accept,
+            into=self._target.into,
+            besides=self._target.names,
             distiller=asker.name,
             played=played,
             chunks=len(parts),
@@ -195,11 +195,11 @@ class _Learning:
             text = prompt.render("chunk", chunk=part.text)
             return await asker.ask(DISTILLER, system, text, f"chunk {part.number}")
 
-        if self._company.say is not None:
-            self._company.say(f"Distilling rules from {len(parts):,} chunk{'s' * (len(parts) != 1)} with {asker.name}.")
+        if self._callbacks.say is not None:
+            self._callbacks.say(f"Distilling rules from {len(parts):,} chunk{'s' * (len(parts) != 1)} with {asker.name}.")
         self._tell(0, len(parts))
         jobs = [partial(read, part) for part in parts]
-        answers = await in_turn(jobs, asker.workers, self._purse, lambda done: self._tell(done, len(parts)))
+        answers = await in_turn(jobs, asker.workers, self._budget, lambda done: self._tell(done, len(parts)))
         gathered = Gathered()
         for part, answer in zip(parts, answers, strict=True):
             if isinstance(answer, Lost):
@@ -209,27 +209,27 @@ class _Learning:
         return gathered
 
     def _tell(self, done: int, total: int) -> None:
-        if self._company.watcher is not None:
-            cost = self._purse.used.money
-            self._company.watcher(
-                RunProgress(done, total, won=None, errors=0, resumed=0, active=self._purse.calling, cost=cost)
+        if self._callbacks.watcher is not None:
+            cost = self._budget.used.money
+            self._callbacks.watcher(
+                RunProgress(done, total, won=None, errors=0, resumed=0, active=self._budget.calling, cost=cost)
             )
 
     def _moments(self) -> Iterator[Moment]:
         """All recorded commands that rules are checked against."""
-        return recorded_moments([self._place.path, *self._aim.besides], self._left_out, world=self._world)
+        return recorded_moments([self._place.path, *self._target.besides], self._left_out, world=self._world)
 
     def _left_out(self, error: ConfigurationError) -> None:
-        if self._company.say is not None:
-            self._company.say(f"Left out: {error}")
+        if self._callbacks.say is not None:
+            self._callbacks.say(f"Left out: {error}")
 
     def _others(self, origin: Origin) -> tuple[Rule, ...]:
-        return others(library().writable(self._aim.into, self._world), origin)
+        return others(library().writable(self._target.into, self._world), origin)
 
     def _written(self, kept: Sequence[Kept], origin: Origin) -> tuple[Found, ...]:
         """Write what is kept, and say how it then stands in the book."""
-        rules = [judged(each, self._aim.accept) for each in kept]
-        book = write(self._aim.into, rules, origin, self._world)
+        rules = [judged(each, self._target.accept) for each in kept]
+        book = write(self._target.into, rules, origin, self._world)
         stands = {rule.id: rule for rule in book.rules}
         return tuple(Found.of(stands[each.rule.id], _note(each, stands[each.rule.id])) for each in kept)
 

@@ -40,7 +40,7 @@ class Asker:
     model: Model
     name: str
     ledger: Ledger
-    purse: BudgetTracker
+    budget: BudgetTracker
     workers: int
     seed: int
     longest: int
@@ -72,7 +72,7 @@ class ModelJudges:
             self._say(f"Comparing {len(pairs):,} pairs of rules that look alike.")
         parts = [pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER)]
         jobs = [partial(self._judge, number, part) for number, part in enumerate(parts, 1)]
-        answers = await in_turn(jobs, self._asker.workers, self._asker.purse)
+        answers = await in_turn(jobs, self._asker.workers, self._asker.budget)
         found: list[Likeness] = []
         unsaid: Likeness = "different"
         for part, answer in zip(parts, answers, strict=True):
@@ -105,7 +105,7 @@ class ModelJudges:
         )
         what = f"the dispute of {one.rule.id} and {other.rule.id}"
         (answer,) = await in_turn(
-            [partial(self._asker.ask, ARBITER, prompt.render("arbiter"), text, what)], 1, self._asker.purse
+            [partial(self._asker.ask, ARBITER, prompt.render("arbiter"), text, what)], 1, self._asker.budget
         )
         if isinstance(answer, Lost):
             self._asker.lost.append(answer)
@@ -190,11 +190,11 @@ ARBITER: Role[Right] = Role("arbiter", _decided, _perhaps)
 
 
 async def in_turn(
-    jobs: Sequence[Callable[[], Awaitable[T]]], workers: int, purse: BudgetTracker, told: Callable[[int], None] | None = None
+    jobs: Sequence[Callable[[], Awaitable[T]]], workers: int, budget: BudgetTracker, told: Callable[[int], None] | None = None
 ) -> list[T]:
     """What ``jobs`` come to, in their order, ``workers`` of them at once; ``told`` hears how many are done.
 
-    Calls that were sent are waited for when the purse is empty, since they are paid for. Raises then why it is.
+    Calls that were sent are waited for when the budget is empty, since they are paid for. Raises then why it is.
     """
     results: dict[int, T] = {}
     waiting = iter(enumerate(jobs))
@@ -208,14 +208,14 @@ async def in_turn(
             if told is not None:
                 told(len(results))
 
-    crew = [asyncio.create_task(work()) for _ in range(max(1, min(workers, len(jobs))))]
-    clock = asyncio.create_task(purse.ring())
+    tasks = [asyncio.create_task(work()) for _ in range(max(1, min(workers, len(jobs))))]
+    clock = asyncio.create_task(budget.ring())
     try:
-        await asyncio.gather(*crew)
+        await asyncio.gather(*tasks)
     finally:
-        for task in (*crew, clock):
+        for task in (*tasks, clock):
             task.cancel()
-        await asyncio.gather(*crew, clock, return_exceptions=True)
+        await asyncio.gather(*tasks, clock, return_exceptions=True)
     if len(results) < len(jobs):
-        raise purse.ended()
+        raise budget.ended()
     return [results[number] for number in range(len(jobs))]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.checks import LONGEST, Verdict, parse_check
+from knowledge.checks import LONGEST, CheckVerdict, parse_check
 from knowledge.judging import judge
 from knowledge.moments import Moment
 from worlds.alfworld.text.household import HOUSEHOLD
@@ -78,7 +78,7 @@ SHARED = after(DESK, ("go to cabinet 2", REFUSAL), ("examine cabinet 2", "The ca
     ],
     ids=range(31),
 )
-def test_a_check_is_decided_as_far_as_belief_tells(check: str, moment: Moment, verdict: Verdict) -> None:
+def test_a_check_is_decided_as_far_as_belief_tells(check: str, moment: Moment, verdict: CheckVerdict) -> None:
     assert judge(parse_check(check), moment) == verdict
 
 

@@ -51,7 +51,7 @@ class CheckOutcome:
 
 
 class RuleCheck:
-    """One pass over all records under ``places`` for ``rules`` about ``world``; ``tell`` is called in the thread that runs it."""
+    """One pass over all records under ``places`` for ``rules`` about ``world``; ``tell`` is called in its thread."""
 
     def __init__(
         self,
