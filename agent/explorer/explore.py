@@ -66,7 +66,12 @@ class Company:
 
 
 async def explore(
-    exploration: Exploration, folder: Path, target: Aim, options: RunOptions, budget: BudgetTracker, callbacks: Company | None = None
+    exploration: Exploration,
+    folder: Path,
+    target: Aim,
+    options: RunOptions,
+    budget: BudgetTracker,
+    callbacks: Company | None = None,
 ) -> Report:
     """Play, learn, and write the book; or do what is left of that in ``folder``.
 

@@ -311,6 +311,7 @@ class DeskScreen(AppScreen):
         if not rules:
             self._say("None of these rules has a check that records could decide; e gives one to the rule that is looked at.")
             return
+        check: RuleCheck
         check = self._check = RuleCheck(
             rules, lambda: recorded_play(self._runs), lambda progress: self._heard(check, progress), self.desk.book.world
         )

@@ -186,7 +186,9 @@ class Pet:
         kinds = () if memory.belief is None else (one.kind for one in memory.belief.receptacles)
         examples = await self._examples.choose(memory.goal, kinds)
         # The nearest comes last, right before the question.
-        text = plan_question(memory.goal, [SubtaskExample(example.goal, subtasks(example, self._household)) for example in reversed(examples)])
+        text = plan_question(
+            memory.goal, [SubtaskExample(example.goal, subtasks(example, self._household)) for example in reversed(examples)]
+        )
         text += additions(replace(turn, admissible=None), (), memory.grants, first=True)
         emit_rules(turn.rules, (), emit)
         answer = await self._ask(SUBTASKS, text, emit)
