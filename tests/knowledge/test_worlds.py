@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent.config import configure
-from agent.evaluation.runs.spec import make_run_spec
 from agent.evaluation.runs.measurement import plan_measurement
+from agent.evaluation.runs.spec import make_run_spec
 from agent.setup import set_up
 from knowledge.library import Library
 from knowledge.rulebook import read_book, save
