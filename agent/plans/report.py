@@ -1,4 +1,4 @@
-"""The figures of a run over ALFRED's instructions, in words and as JSON."""
+"""The report of a run over ALFRED's instructions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from agent.evaluation.analysis.statistics import Interval, wilson
-from agent.evaluation.render.report import percent, percents, table, wrapped
+from agent.evaluation.render.table import Column, Report, Section, Table, ends, named_lines, percent, percents, wrapped
 from agent.evaluation.runs.selection import counted
 from agent.plans.run import WORLD, PlanManifest
 from agent.plans.work import PlanResult
@@ -78,30 +78,56 @@ def _failure(row: PlanResult) -> str:
     return f"refused: {row.cause}" if row.cause else "conditions left unmet"
 
 
-def as_json(manifest: PlanManifest, rows: Sequence[PlanResult]) -> dict[str, object]:
-    """The figures as plain data; shares lie in [0, 1], and what is not known is null."""
-    config = manifest.configuration
-    every = dict(groups(rows))
-    return {
-        "world": WORLD,
-        "split": config.split,
-        "split_size": manifest.of,
-        "selected": len(manifest.tasks),
-        "agent": config.agent,
-        "model": config.model,
-        "settings": config.settings.model_dump(),
-        **_figures(every["all"]),
-        "unfinished": len(manifest.tasks) - len(rows),
-        "errors": sum(row.outcome == "error" for row in rows),
-        "by_type": {name: _figures(figures) for name, figures in every.items() if name in TASK_TYPES},
-        "by_length": {name: _figures(figures) for name, figures in every.items() if name in LEVELS},
-        "failures": failures(rows),
-        "calls": sum(row.calls for row in rows),
-        "tokens": {
-            "prompt": sum(row.prompt_tokens for row in rows),
-            "completion": sum(row.completion_tokens for row in rows),
-        },
-    }
+@dataclass(frozen=True, slots=True)
+class PlansReport(Report):
+    """A run over ALFRED's instructions; shares lie in [0, 1]."""
+
+    manifest: PlanManifest
+    rows: Sequence[PlanResult]
+
+    def data(self) -> dict[str, object]:
+        manifest, rows = self.manifest, self.rows
+        config, every = manifest.configuration, dict(groups(rows))
+        return {
+            "world": WORLD,
+            "split": config.split,
+            "split_size": manifest.of,
+            "selected": len(manifest.tasks),
+            "agent": config.agent,
+            "model": config.model,
+            "settings": config.settings.model_dump(),
+            **_figures(every["all"]),
+            "unfinished": len(manifest.tasks) - len(rows),
+            "errors": sum(row.outcome == "error" for row in rows),
+            "by_type": {name: _figures(figures) for name, figures in every.items() if name in TASK_TYPES},
+            "by_length": {name: _figures(figures) for name, figures in every.items() if name in LEVELS},
+            "failures": failures(rows),
+            "calls": sum(row.calls for row in rows),
+            "tokens": {
+                "prompt": sum(row.prompt_tokens for row in rows),
+                "completion": sum(row.completion_tokens for row in rows),
+            },
+        }
+
+    def sections(self) -> Iterator[Section]:
+        yield _heading(self.manifest)
+        yield _why(self.rows)
+        yield _intervals(PlanFigures.of(self.rows))
+        yield [*Table.of("", _COLUMNS, groups(self.rows)).text(), *wrapped(_MEASURES)]
+        yield _sentences(self.manifest, self.rows)
+
+
+_COLUMNS: tuple[Column[PlanFigures], ...] = (
+    Column("plans", lambda figures: figures.total),
+    Column("exact", lambda figures: figures.exact.value, percent),
+    Column("reaching", lambda figures: figures.reaches.value, percent),
+    Column("wherever", lambda figures: figures.wherever.value, percent),
+    Column("conditions", lambda figures: figures.conditions, percent),
+)
+_MEASURES = (
+    "reaching: executed on the symbolic model, the plan is never refused and meets the goal; a relaxed measure of our own. "
+    "wherever: the same, wherever things lie. conditions: share of the goal's conditions met."
+)
 
 
 def _figures(figures: PlanFigures) -> dict[str, object]:
@@ -114,18 +140,7 @@ def _figures(figures: PlanFigures) -> dict[str, object]:
 
 
 def _share(share: Share) -> dict[str, object]:
-    interval = share.interval
-    return {
-        "count": share.count,
-        "share": share.value,
-        "interval": [interval.low, interval.high] if interval else None,
-    }
-
-
-def as_text(manifest: PlanManifest, rows: Sequence[PlanResult]) -> str:
-    """The figures in at most 80 columns."""
-    parts = (_heading(manifest), _why(rows), _intervals(PlanFigures.of(rows)), _table(rows), _sentences(manifest, rows))
-    return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part))) + "\n"
+    return {"count": share.count, "share": share.value, "interval": ends(share.interval)}
 
 
 def _heading(manifest: PlanManifest) -> Iterator[str]:
@@ -133,41 +148,22 @@ def _heading(manifest: PlanManifest) -> Iterator[str]:
     own = config.settings
     pool = "all of train" if own.pool is None else f"{own.pool} of train, stratified by task type"
     shown = f"; {own.shots} are shown, by {own.choose}" if config.agent == "in-context" else ""
-    for name, value in (
+    lines = (
         ("planner", config.agent),
         ("model", config.model or "none"),
         ("told", "the goal and the step-by-step instructions" if own.steps else "the goal alone"),
         ("examples", f"{pool}{shown}"),
         ("tasks", f"{counted(len(manifest.tasks), manifest.of)} instructions ({config.split}), seed {config.seed}"),
-    ):
-        yield from wrapped(value, f"{name:<10}")
-
-
-def _table(rows: Sequence[PlanResult]) -> Iterator[str]:
-    lines = [
-        (
-            name,
-            str(figures.total),
-            percent(figures.exact.value),
-            percent(figures.reaches.value),
-            percent(figures.wherever.value),
-            percent(figures.conditions),
-        )
-        for name, figures in groups(rows)
-    ]
-    yield from table(("", "plans", "exact", "reaching", "wherever", "conditions"), lines)
-    yield from wrapped(
-        "reaching: executed on the symbolic model, the plan is never refused and meets the goal; a relaxed measure of our own. "
-        "wherever: the same, wherever things lie. conditions: share of the goal's conditions met."
     )
+    return named_lines(lines, 10)
 
 
-def _intervals(figures: PlanFigures) -> Iterator[str]:
+def _intervals(figures: PlanFigures) -> Section:
     if not figures.total:
-        return
+        return ()
     named = (("exact match", figures.exact), ("goal-reaching", figures.reaches), ("goal-reaching wherever", figures.wherever))
-    lines = [(name, f"{share.count}", percent(share.value), percents(share.interval)) for name, share in named]
-    yield from table((f"over {figures.total} plans", "count", "share", "95 % interval"), lines)
+    rows = tuple((name, f"{share.count}", percent(share.value), percents(share.interval)) for name, share in named)
+    return Table((f"over {figures.total} plans", "count", "share", "95 % interval"), rows)
 
 
 def _why(rows: Sequence[PlanResult]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,9 +77,8 @@ def _dry_run(run: PlanRun, folder: Path, as_json: bool) -> None:
 
 
 def _show(manifest: PlanManifest, rows: list[PlanResult], as_json: bool) -> None:
-    from agent.plans import report
+    from agent.plans.report import PlansReport
     from tui import terminal
     from tui.text import printable
 
-    text = json.dumps(report.as_json(manifest, rows), indent=2) if as_json else report.as_text(manifest, rows)
-    terminal.show(printable(text).splitlines())
+    terminal.show(printable(PlansReport(manifest, rows).render(as_json=as_json)).splitlines())

@@ -21,13 +21,10 @@ def compare(
     ] = None,
 ) -> None:
     """Compare two runs task by task: who won what, and whether the difference is more than chance."""
-    import json
-
     from agent.config import configure
     from agent.evaluation.analysis.compare import compare as paired
     from agent.evaluation.analysis.compare import read_for_comparison
-    from agent.evaluation.render.comparison import as_json as figures
-    from agent.evaluation.render.comparison import as_text
+    from agent.evaluation.render.comparison import ComparisonReport
     from agent.evaluation.runs.folder import RunFolder
     from tui import terminal
     from tui.commands.page import page_file, write_page
@@ -43,8 +40,7 @@ def compare(
     if show is not None:
         _show(comparison, show)
     else:
-        text = json.dumps(figures(comparison), indent=2) if as_json else as_text(comparison)
-        terminal.show(printable(text).splitlines())
+        terminal.show(printable(ComparisonReport(comparison).render(as_json=as_json)).splitlines())
     if page is not None:
         from agent.evaluation.render.pages.render import comparison_page
 

@@ -125,16 +125,14 @@ def _told(line: ProgressLine) -> None:
 
 def _report(configuration: Configuration, folder: Path, as_json: bool) -> int:
     """Print the figures of the run that was played; how many episodes of it errored."""
-    from agent.evaluation.render.report import as_json as figures
-    from agent.evaluation.render.report import as_text, read_run
+    from agent.evaluation.render.report import RunReport, read_run
     from agent.evaluation.runs.folder import RunFolder
     from tui import terminal
     from tui.commands.report import looking
     from tui.text import printable
 
     manifest, summary = read_run(RunFolder(folder), configuration.settings.prices_of, looking)
-    text = json.dumps(figures(manifest, summary), indent=2) if as_json else as_text(manifest, summary)
-    terminal.show(printable(text).splitlines())
+    terminal.show(printable(RunReport(manifest, summary).render(as_json=as_json)).splitlines())
     if as_json and summary.errored:
         terminal.note(f"{len(summary.errored)} episodes errored; --retry errors plays them again.")
     return summary.overall.errors

@@ -104,19 +104,18 @@ def _dry_run(measurement: Measurement, folder: SweepFolder, as_json: bool) -> No
 
 def _show(result: MeasurementResult, as_json: bool) -> int:
     """Print what came of it; how many episodes errored."""
-    from agent.evaluation.render.comparison import as_json as figures
-    from agent.evaluation.render.comparison import as_text, sides
+    from agent.evaluation.render.comparison import ComparisonReport, sides
     from tui import terminal
     from tui.text import printable
 
     measurement, comparison = result.measurement, result.comparison
     if as_json:
         about = {"book": measurement.book, "rules": [rule.id for rule in measurement.rules], "told": result.told}
-        text = json.dumps({**about, **figures(comparison)}, indent=2)
+        text = json.dumps({**about, **ComparisonReport(comparison).data()}, indent=2)
     else:
         first, second = comparison.first.folder.path, comparison.second.folder.path
         text = (
-            f"{_measured(measurement)}, told in {result.told} of {len(comparison.pairs)} episodes\n\n{as_text(comparison)}\n"
+            f"{_measured(measurement)}, told in {result.told} of {len(comparison.pairs)} episodes\n\n{ComparisonReport(comparison).text()}\n"
             f"The runs: housequest compare {first} {second}\n"
         )
     terminal.show(printable(text).splitlines())

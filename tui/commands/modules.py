@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,8 +33,7 @@ def modules(
     Without --model, what pet recorded is read. With it, pet looks on along the episodes of any run, and plays nothing.
     """
     from agent.config import configure
-    from agent.evaluation.analysis.modules import as_json as figures
-    from agent.evaluation.analysis.modules import as_text, modules_of, read_recorded, watch_own
+    from agent.evaluation.analysis.modules import ModulesReport, modules_of, read_recorded, watch_own
     from agent.evaluation.runs.folder import RunFolder
     from tui import terminal
     from tui.text import printable
@@ -55,10 +53,8 @@ def modules(
     else:
         raise ConfigurationError(f"{folder.path} was played by {config.agent!r}; give --model, and pet looks on along it.")
     found = modules_of(seen)
-    lines = (
-        json.dumps(figures(found), indent=2) if as_json else f"{found.episodes} episodes of {folder.path}\n\n{as_text(found)}"
-    )
-    terminal.show(printable(lines).splitlines())
+    above = "" if as_json else f"{found.episodes} episodes of {folder.path}\n\n"
+    terminal.show(printable(f"{above}{ModulesReport(found).render(as_json=as_json)}").splitlines())
 
 
 def _watched(episodes: list[FinishedEpisode], settings: Settings, world: World, workers: int) -> list[WatchedEpisode]:

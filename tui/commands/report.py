@@ -96,7 +96,7 @@ def looking(done: int, total: int) -> None:
 def _show(folder: RunFolder, prices: PriceList, form: Form, table: Path | None, *, published: bool) -> None:
     import json
 
-    from agent.evaluation.analysis import published as figures
+    from agent.evaluation.analysis.published import PublishedReport
     from agent.evaluation.render import export, report
     from tui import terminal
     from worlds.paths import atomic_write
@@ -107,8 +107,8 @@ def _show(folder: RunFolder, prices: PriceList, form: Form, table: Path | None, 
         terminal.note(f"Wrote {table}, a row for each of {summary.overall.episodes} tasks.")
     match form:
         case "json":
-            beside = {"published": figures.as_json(manifest)} if published else {}
-            _print(json.dumps({**report.as_json(manifest, summary), **beside}, indent=2))
+            beside = {"published": PublishedReport(manifest, summary).data()} if published else {}
+            _print(json.dumps({**report.RunReport(manifest, summary).data(), **beside}, indent=2))
         case "csv":
             _print(export.as_csv(manifest, summary))
         case "markdown":
@@ -116,18 +116,15 @@ def _show(folder: RunFolder, prices: PriceList, form: Form, table: Path | None, 
             if published:
                 _print(f"\n{export.published_markdown(manifest, summary)}")
         case "text":
-            _print(report.as_text(manifest, summary))
+            _print(report.RunReport(manifest, summary).text())
             if published:
-                _print(f"\n{figures.as_text(manifest, summary)}")
+                _print(f"\n{PublishedReport(manifest, summary).text()}")
 
 
 def _show_seeds(folders: list[RunFolder], prices: PriceList, as_json: bool) -> None:
-    import json
+    from agent.evaluation.analysis.seeds import SeedsReport, read_seeds
 
-    from agent.evaluation.analysis import seeds
-
-    runs = seeds.read_seeds(folders, prices, looking)
-    _print(json.dumps(seeds.as_json(runs), indent=2) if as_json else seeds.as_text(runs))
+    _print(SeedsReport(read_seeds(folders, prices, looking)).render(as_json=as_json))
 
 
 def _log(folder: RunFolder, path: Path) -> None:

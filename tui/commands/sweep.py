@@ -8,8 +8,7 @@ from pathlib import Path
 
 import typer
 
-from agent.evaluation.analysis.standings import ArmFigures, as_text, read_arms
-from agent.evaluation.analysis.standings import as_json as figures
+from agent.evaluation.analysis.standings import ArmFigures, SweepReport, read_arms
 from agent.evaluation.runs.budget import Budget, BudgetTracker
 from agent.evaluation.runs.estimate import estimate
 from agent.evaluation.runs.sweep import ArmRun, SweepFolder, plan_sweep, read_sweep
@@ -48,8 +47,7 @@ def show_standings(folder: SweepFolder, *, as_json: bool) -> tuple[ArmFigures, .
     from agent.config import configure
 
     standings = read_arms(folder, configure().settings.prices_of)
-    text = json.dumps(figures(standings), indent=2) if as_json else as_text(standings)
-    terminal.show(printable(text).splitlines())
+    terminal.show(printable(SweepReport(standings).render(as_json=as_json)).splitlines())
     return standings
 
 

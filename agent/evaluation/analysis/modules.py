@@ -11,14 +11,14 @@ be finished. In an episode that PET played itself nobody is asked once it is won
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.agents.pet.agent import Pet, PetMemory
 from agent.base import Grants, Turn
 from agent.episodes.events import Body, Event, Judged, Planned, Progressed, Started, Stepped, branch
 from agent.episodes.record import read_episode
-from agent.evaluation.render.report import percent, table, wrapped
+from agent.evaluation.render.table import Column, Report, Section, Table, percent, wrapped
 from agent.evaluation.runs.folder import RunFolder
 from agent.models.base import Timing
 from knowledge.examples import played
@@ -187,39 +187,51 @@ def _tracking(ends: Iterable[_End]) -> TrackingFigures:
     )
 
 
-def as_json(modules: ModuleFigures) -> dict[str, object]:
-    """The figures as plain data; what is not known is null."""
+@dataclass(frozen=True, slots=True)
+class ModulesReport(Report):
+    """A table for eliminating, and a sentence or two for tracking."""
+
+    modules: ModuleFigures
+
+    def data(self) -> dict[str, object]:
+        modules, track = self.modules, self.modules.tracking
+        return {
+            "episodes": modules.episodes,
+            "places": _masking_data(modules.places),
+            "objects": _masking_data(modules.objects),
+            "track": {
+                "planned": track.planned,
+                "won": track.won,
+                "finished": track.finished,
+                "rightly": track.rightly,
+                "precision": track.precision,
+                "recall": track.recall,
+            },
+        }
+
+    def sections(self) -> Iterator[Section]:
+        yield Table.of("", _MASKING, [("places", self.modules.places), ("objects", self.modules.objects)])
+        yield wrapped(_tracked(self.modules.tracking))
+
+
+_MASKING: tuple[Column[MaskingFigures], ...] = (
+    Column("judged", lambda masking: masking.judgements),
+    Column("masked", lambda masking: masking.share, percent),
+    Column("touched", lambda masking: masking.touched),
+    Column("recall", lambda masking: masking.recall, percent),
+    Column("AUC", lambda masking: masking.auc, lambda auc: "-" if auc is None else f"{auc:.3f}"),
+)
+
+
+def _masking_data(masking: MaskingFigures) -> dict[str, object]:
     return {
-        "episodes": modules.episodes,
-        "places": _masking_json(modules.places),
-        "objects": _masking_json(modules.objects),
-        "track": {
-            "planned": modules.tracking.planned,
-            "won": modules.tracking.won,
-            "finished": modules.tracking.finished,
-            "rightly": modules.tracking.rightly,
-            "precision": modules.tracking.precision,
-            "recall": modules.tracking.recall,
-        },
+        "judged": masking.judgements,
+        "masked": masking.masked,
+        "share_masked": masking.share,
+        "touched": masking.touched,
+        "recall": masking.recall,
+        "auc": masking.auc,
     }
-
-
-def as_text(modules: ModuleFigures) -> str:
-    """The figures as a table for eliminating, and a sentence or two for tracking."""
-    head = ("", "judged", "masked", "touched", "recall", "AUC")
-    rows = [_row("places", modules.places), _row("objects", modules.objects)]
-    return "\n".join([*table(head, rows), "", *wrapped(_tracked(modules.tracking))])
-
-
-def _row(name: str, masking: MaskingFigures) -> tuple[str, ...]:
-    return (
-        name,
-        str(masking.judgements),
-        percent(masking.share),
-        str(masking.touched),
-        percent(masking.recall),
-        "-" if masking.auc is None else f"{masking.auc:.3f}",
-    )
 
 
 def _tracked(tracking: TrackingFigures) -> str:
@@ -232,17 +244,6 @@ def _tracked(tracking: TrackingFigures) -> str:
         f"{finished}, {tracking.rightly} of them just when the task was won: precision {percent(tracking.precision)}, "
         f"recall {percent(tracking.recall)} of the {tracking.won} won."
     )
-
-
-def _masking_json(masking: MaskingFigures) -> dict[str, object]:
-    return {
-        "judged": masking.judgements,
-        "masked": masking.masked,
-        "share_masked": masking.share,
-        "touched": masking.touched,
-        "recall": masking.recall,
-        "auc": masking.auc,
-    }
 
 
 Watcher = Callable[[int, int], None]

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.render.report import WIDTH, percent, percents, short, wrapped
+from agent.evaluation.render.table import WIDTH, Report, Section, percent, percents, short, wrapped
 from agent.evaluation.runs.selection import counted
 from agent.evaluation.runs.spec import Manifest
 
@@ -107,38 +108,32 @@ def warnings(manifest: Manifest) -> tuple[str, ...]:
     return tuple(told)
 
 
-def as_json(manifest: Manifest) -> dict[str, object]:
-    """The published figures as plain data, success as a share."""
-    rows = [
-        {**each.figure.model_dump(), "success": each.figure.success / 100, "differs": list(each.differs)}
-        for each in compare_published(manifest)
-    ]
-    return {"warnings": [*warnings(manifest), FAMILY], "figures": rows}
+@dataclass(frozen=True, slots=True)
+class PublishedReport(Report):
+    """The run and the published figures, success as a share."""
 
+    manifest: Manifest
+    summary: Summary
 
-def as_text(manifest: Manifest, summary: Summary) -> str:
-    """The run and the published figures, in at most 80 columns."""
-    return "\n".join(_lines(manifest, summary)) + "\n"
+    def data(self) -> dict[str, object]:
+        rows = [
+            {**each.figure.model_dump(), "success": each.figure.success / 100, "differs": list(each.differs)}
+            for each in compare_published(self.manifest)
+        ]
+        return {"warnings": [*warnings(self.manifest), FAMILY], "figures": rows}
 
-
-def _lines(manifest: Manifest, summary: Summary) -> Iterator[str]:
-    config, overall = manifest.configuration, summary.overall
-    yield "Beside published figures"
-    for warning in (*warnings(manifest), FAMILY, "~ marks figures of other trials or of goals in other words."):
-        yield from wrapped(warning, "! " if warning[0] != "~" else "")
-    yield ""
-    name = ", ".join(part for part in (config.agent, config.model) if part)
-    yield f"{percent(overall.success):>8}  {short(f'this run: {name}', _NAMES)}"
-    interval = f"95 % interval {percents(overall.interval)}"
-    yield from wrapped(f"{config.split}; trials: 1; {config.goals} goals; {interval}", " " * 10)
-    split: object = ""
-    for each in compare_published(manifest):
-        figure = each.figure
-        if figure.split != split:
-            split = figure.split
-            yield ""
-            yield f"{split or 'split not stated'}{' (other games)' if split not in (None, config.split) else ''}"
-        yield from _figure(each, _wording(manifest))
+    def sections(self) -> Iterator[Section]:
+        manifest, config, overall = self.manifest, self.manifest.configuration, self.summary.overall
+        notes = (*warnings(manifest), FAMILY, "~ marks figures of other trials or of goals in other words.")
+        yield ["Beside published figures", *(line for note in notes for line in wrapped(note, "! " if note[0] != "~" else ""))]
+        name = ", ".join(part for part in (config.agent, config.model) if part)
+        interval = f"95 % interval {percents(overall.interval)}"
+        terms = wrapped(f"{config.split}; trials: 1; {config.goals} goals; {interval}", " " * 10)
+        yield [f"{percent(overall.success):>8}  {short(f'this run: {name}', _NAMES)}", *terms]
+        for split, figures in groupby(compare_published(manifest), lambda each: each.figure.split):
+            other = " (other games)" if split not in (None, config.split) else ""
+            lines = (line for each in figures for line in _figure(each, _wording(manifest)))
+            yield [f"{split or 'split not stated'}{other}", *lines]
 
 
 def _figure(each: PublishedComparison, wording: str) -> Iterator[str]:

@@ -9,8 +9,8 @@ from itertools import pairwise
 from agent.evaluation.analysis.metrics import Figures, Summary
 from agent.evaluation.analysis.paths import Watcher
 from agent.evaluation.analysis.statistics import Interval, Mean, mean_over_seeds
-from agent.evaluation.render import report
-from agent.evaluation.render.report import PriceList, heading, number, percent, read_run, short, table, wrapped
+from agent.evaluation.render.report import PriceList, RunReport, heading, pick, read_run
+from agent.evaluation.render.table import Report, Section, Table, ends, named_lines, percent, short, wrapped
 from agent.evaluation.runs.folder import RunFolder, differences
 from agent.evaluation.runs.spec import Manifest
 from worlds.errors import ConfigurationError
@@ -95,58 +95,41 @@ def same_tasks(runs: Sequence[SeedRun]) -> bool:
     return len({tuple(task.id for task in run.manifest.tasks) for run in runs}) == 1
 
 
-def as_json(runs: Sequence[SeedRun]) -> dict[str, object]:
-    """Every run's figures as plain data, and the means over them."""
-    over = {name: mean and {"mean": mean.value, "interval": _ends(mean.interval)} for name, mean in means(runs).items()}
-    return {
-        "seeds": [run.seed for run in runs],
-        "same_tasks": same_tasks(runs),
-        "over_seeds": over,
-        "runs": [{"name": run.name, "seed": run.seed, **report.as_json(run.manifest, run.summary)} for run in runs],
-    }
+@dataclass(frozen=True, slots=True)
+class SeedsReport(Report):
+    """Every run's figures, and the means over them."""
+
+    runs: Sequence[SeedRun]
+
+    def data(self) -> dict[str, object]:
+        over = {name: mean and {"mean": mean.value, "interval": ends(mean.interval)} for name, mean in means(self.runs).items()}
+        return {
+            "seeds": [run.seed for run in self.runs],
+            "same_tasks": same_tasks(self.runs),
+            "over_seeds": over,
+            "runs": [{"name": run.name, "seed": run.seed, **RunReport(run.manifest, run.summary).data()} for run in self.runs],
+        }
+
+    def sections(self) -> Iterator[Section]:
+        runs, config = self.runs, self.runs[0].manifest.configuration
+        seeds = ", ".join(str(run.seed) for run in runs)
+        terms = f"{config.split}, goals: {config.goals}, at most {config.max_turns} turns, seeds {seeds}"
+        shared = [(name, value) for name, value in heading(runs[0].manifest) if name != "tasks"]
+        yield named_lines([*shared, ("tasks", terms)])
+        columns = pick("tasks", "won", "err", "success", "GC", "SR/path", "GC/path", "steps")
+        yield Table.of("seed", columns, [(short(str(run.seed), 12), run.summary.overall) for run in runs])
+        rows = tuple(
+            (name.replace("_", " "), _written(name, mean.value), _interval(name, mean.interval))
+            for name, mean in means(runs).items()
+            if mean is not None and (name != "cost" or mean.value)
+        )
+        yield Table((f"over {len(runs)} seeds", "mean", "95 % interval"), rows)
+        yield () if same_tasks(runs) else wrapped(OWN_TASKS)
 
 
-def _ends(interval: Interval | None) -> list[float] | None:
-    return interval and [interval.low, interval.high]
-
-
-def as_text(runs: Sequence[SeedRun]) -> str:
-    """The runs and the means over them, in at most 80 columns."""
-    return "\n".join(_lines(runs)) + "\n"
-
-
-def _lines(runs: Sequence[SeedRun]) -> Iterator[str]:
-    config = runs[0].manifest.configuration
-    yield from (line for name, value in heading(runs[0].manifest) if name != "tasks" for line in wrapped(value, f"{name:<8}"))
-    seeds = ", ".join(str(run.seed) for run in runs)
-    terms = f"{config.split}, goals: {config.goals}, at most {config.max_turns} turns, seeds {seeds}"
-    yield from wrapped(terms, f"{'tasks':<8}")
-    yield ""
-    yield from table(
-        ("seed", "tasks", "won", "err", "success", "GC", "SR/path", "GC/path", "steps"), [_row(run) for run in runs]
-    )
-    yield ""
-    rows = [
-        (name.replace("_", " "), _told(name, mean.value), _interval(name, mean.interval))
-        for name, mean in means(runs).items()
-        if mean is not None and (name != "cost" or mean.value)
-    ]
-    yield from table((f"over {len(runs)} seeds", "mean", "95 % interval"), rows)
-    if not same_tasks(runs):
-        yield ""
-        yield from wrapped(OWN_TASKS)
-
-
-def _row(run: SeedRun) -> tuple[str, ...]:
-    count = run.summary.overall
-    shares = (count.success, count.goal.mean, count.success_by_path.mean, count.goal_by_path.mean)
-    whole = (str(count.episodes), str(count.won), str(count.errors))
-    return (short(str(run.seed), 12), *whole, *map(percent, shares), number(count.mean_steps))
-
-
-def _told(name: str, value: float) -> str:
-    return f"{value:.4g}" if name in {"steps", "cost"} else percent(value)
+def _written(name: str, value: float) -> str:
+    return f"{value:.4g}" if name in _UNBOUNDED else percent(value)
 
 
 def _interval(name: str, interval: Interval | None) -> str:
-    return "-" if interval is None else f"{_told(name, interval.low)} to {_told(name, interval.high)}"
+    return "-" if interval is None else f"{_written(name, interval.low)} to {_written(name, interval.high)}"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from agent.config import Prices
 from agent.evaluation.analysis.metrics import Extras, Summary, summarise
 from agent.evaluation.analysis.seeds import OWN_TASKS
 from agent.evaluation.analysis.statistics import Interval, mean_over_seeds
-from agent.evaluation.render.report import read_results, wrapped
+from agent.evaluation.render.report import read_results
+from agent.evaluation.render.table import Column, Report, Section, Table, ends, number, percent, percents, wrapped
 from agent.evaluation.runs.cost import money
 from agent.evaluation.runs.sweep import SweepFolder
 from agent.evaluation.runs.timing import timings_of
@@ -83,70 +84,61 @@ def _within(interval: Interval) -> Interval:
     return Interval(max(0.0, interval.low), min(1.0, interval.high))
 
 
-def as_json(standings: tuple[ArmFigures, ...]) -> dict[str, object]:
-    """The arms as plain data; rates lie in [0, 1]."""
-    return {
-        "arms": [
-            {
-                "arm": each.arm,
-                "seeds": each.seeds,
-                "episodes": each.tasks,
-                "same_tasks": each.same_tasks,
-                "unfinished": each.unfinished,
-                "errors": each.errors,
-                "success": each.success,
-                "interval": [each.interval.low, each.interval.high],
-                "steps": each.steps,
-                "calls": each.calls,
-                "cost": each.cost,
-            }
-            for each in standings
-        ]
-    }
+_COLUMNS: tuple[Column[ArmFigures], ...] = (
+    Column("seeds", lambda arm: arm.seeds),
+    Column("tasks", lambda arm: arm.tasks),
+    Column("err", lambda arm: arm.errors),
+    Column("success", lambda arm: arm.success, percent),
+    Column("95 % interval", lambda arm: arm.interval, percents),
+    Column("steps", lambda arm: arm.steps, number),
+    Column("calls", lambda arm: arm.calls),
+    Column("cost", lambda arm: arm.cost, lambda cost: "-" if cost is None else money(cost)),
+)
 
 
-def as_text(standings: tuple[ArmFigures, ...]) -> str:
-    """The arms as a table, and what must be said of it."""
-    rows = [("", "seeds", "tasks", "err", "success", "95 % interval", "steps", "calls", "cost")]
-    rows += [_row(each) for each in standings]
-    priced = any(each.cost is not None for each in standings)
-    rows = [row if priced else row[:-1] for row in rows]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            f"{cell:<{width}}" if not column else f"{cell:>{width}}" for column, (cell, width) in _cells(row, widths)
-        ).rstrip()
-        for row in rows
-    ]
-    lines.append("")
-    if any(each.seeds > 1 for each in standings):
-        lines.append("Success is the mean over the seeds, with Student's interval.")
-    if drawn := [each.arm for each in standings if not each.same_tasks]:
-        lines.extend(wrapped(f"{', '.join(drawn)}: {OWN_TASKS[0].lower()}{OWN_TASKS[1:]}"))
-    if any(each.seeds == 1 for each in standings):
-        lines.append("Of a single seed the interval is Wilson's, over the tasks.")
-    if unfinished := sum(each.unfinished for each in standings):
-        lines.append(f"Not finished: {unfinished} episodes; until they are, they count as not won.")
-    if missing := [each.arm for each in standings if not each.seeds]:
-        lines.append(f"Not begun: {', '.join(missing)}.")
-    return "\n".join(lines).rstrip() + "\n"
+@dataclass(frozen=True, slots=True)
+class SweepReport(Report):
+    """The arms of a sweep; rates lie in [0, 1]."""
 
+    arms: tuple[ArmFigures, ...]
 
-def _cells(row: tuple[str, ...], widths: list[int]) -> list[tuple[int, tuple[str, int]]]:
-    return list(enumerate(zip(row, widths, strict=True)))
+    def data(self) -> dict[str, object]:
+        return {
+            "arms": [
+                {
+                    "arm": each.arm,
+                    "seeds": each.seeds,
+                    "episodes": each.tasks,
+                    "same_tasks": each.same_tasks,
+                    "unfinished": each.unfinished,
+                    "errors": each.errors,
+                    "success": each.success,
+                    "interval": ends(each.interval),
+                    "steps": each.steps,
+                    "calls": each.calls,
+                    "cost": each.cost,
+                }
+                for each in self.arms
+            ]
+        }
 
+    def sections(self) -> Iterator[Section]:
+        """The table, and what must be said of it."""
+        columns = _COLUMNS if any(each.cost is not None for each in self.arms) else _COLUMNS[:-1]
+        table = Table.of("", columns, [(each.arm, each) for each in self.arms])
+        missing = {each.arm for each in self.arms if not each.seeds}
+        rows = tuple((row[0], "0", *["-"] * (len(row) - 2)) if row[0] in missing else row for row in table.rows)
+        yield Table(table.head, rows, total=None)
+        yield self._notes()
 
-def _row(each: ArmFigures) -> tuple[str, ...]:
-    if not each.seeds:
-        return (each.arm, "0", *["-"] * 7)
-    return (
-        each.arm,
-        str(each.seeds),
-        str(each.tasks),
-        str(each.errors),
-        f"{each.success * 100:.1f} %",
-        f"{each.interval.low * 100:.1f}-{each.interval.high * 100:.1f} %",
-        "-" if each.steps is None else f"{each.steps:.1f}",
-        str(each.calls),
-        "-" if each.cost is None else money(each.cost),
-    )
+    def _notes(self) -> Iterator[str]:
+        if any(each.seeds > 1 for each in self.arms):
+            yield "Success is the mean over the seeds, with Student's interval."
+        if drawn := [each.arm for each in self.arms if not each.same_tasks]:
+            yield from wrapped(f"{', '.join(drawn)}: {OWN_TASKS[0].lower()}{OWN_TASKS[1:]}")
+        if any(each.seeds == 1 for each in self.arms):
+            yield "Of a single seed the interval is Wilson's, over the tasks."
+        if unfinished := sum(each.unfinished for each in self.arms):
+            yield f"Not finished: {unfinished} episodes; until they are, they count as not won."
+        if missing := [each.arm for each in self.arms if not each.seeds]:
+            yield f"Not begun: {', '.join(missing)}."

@@ -1,40 +1,52 @@
-"""A comparison of two runs, in words and as JSON."""
+"""The report of two compared runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from agent.evaluation.analysis.compare import Comparison, PairedMean, Run, TaskPair, reference_of
-from agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, wilson
-from agent.evaluation.render.report import MOST_NAMED, WIDTH, percent, short, table, wrapped
+from agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
+from agent.evaluation.render.report import MOST_NAMED
+from agent.evaluation.render.table import WIDTH, Report, Section, Table, ends, many, percent, percents, points, short, wrapped
 from agent.evaluation.runs.cost import money
 from agent.evaluation.runs.result import Result
 from worlds.errors import shown
 
 
-def as_json(comparison: Comparison) -> dict[str, object]:
-    """The comparison as plain data. Rates and their differences are shares; a difference is the second run less the first."""
-    counts, steps = comparison.counts, comparison.steps
-    return {
-        "first": _run(comparison.first, [pair.first for pair in comparison.pairs]),
-        "second": _run(comparison.second, [pair.second for pair in comparison.pairs]),
-        "changes": {change.key: [change.first, change.second] for change in comparison.changes},
-        **_counts(counts),
-        "p": comparison.p,
-        "steps": steps
-        and {
-            "tasks": steps.tasks,
-            "first": steps.first,
-            "second": steps.second,
-            "difference": steps.difference,
-            "interval": _ends(steps.interval),
-        },
-        "figures": {figure.key: _figure(figure) for figure in comparison.figures},
-        "failures": {lost.kind: {"first": lost.first, "second": lost.second} for lost in comparison.failures},
-        "by_type": {kind: _counts(of_type) for kind, of_type in comparison.by_type.items()},
-        "flipped": [_flipped(pair) for pair in comparison.flipped],
-        "left_out": [{"cause": cause, "tasks": list(tasks)} for cause, tasks in comparison.left_out],
-    }
+@dataclass(frozen=True, slots=True)
+class ComparisonReport(Report):
+    """Two runs, paired. Rates and their differences are shares; a difference is the second run less the first."""
+
+    comparison: Comparison
+
+    def data(self) -> dict[str, object]:
+        comparison = self.comparison
+        steps = comparison.steps
+        return {
+            "first": _run(comparison.first, [pair.first for pair in comparison.pairs]),
+            "second": _run(comparison.second, [pair.second for pair in comparison.pairs]),
+            "changes": {change.key: [change.first, change.second] for change in comparison.changes},
+            **_counts(comparison.counts),
+            "p": comparison.p,
+            "steps": steps
+            and {
+                "tasks": steps.tasks,
+                "first": steps.first,
+                "second": steps.second,
+                "difference": steps.difference,
+                "interval": ends(steps.interval),
+            },
+            "figures": {figure.key: _figure(figure) for figure in comparison.figures},
+            "failures": {lost.kind: {"first": lost.first, "second": lost.second} for lost in comparison.failures},
+            "by_type": {kind: _counts(of_type) for kind, of_type in comparison.by_type.items()},
+            "flipped": [_flipped(pair) for pair in comparison.flipped],
+            "left_out": [{"cause": cause, "tasks": list(tasks)} for cause, tasks in comparison.left_out],
+        }
+
+    def sections(self) -> Iterator[Section]:
+        parts = (_heading, _table, _verdict, _figures, _failures, _by_type, _flips, _left_out)
+        return (part(self.comparison) for part in parts)
 
 
 def _run(run: Run, results: Sequence[Result]) -> dict[str, object]:
@@ -48,7 +60,7 @@ def _run(run: Run, results: Sequence[Result]) -> dict[str, object]:
         "won": won,
         "errors": sum(result.outcome == "error" for result in results),
         "success": won / len(results) if results else 0.0,
-        "interval": _ends(wilson(won, len(results))),
+        "interval": ends(wilson(won, len(results))),
     }
 
 
@@ -60,7 +72,7 @@ def _counts(counts: PairedCounts) -> dict[str, object]:
         "only_second": counts.only_second,
         "neither": counts.neither,
         "difference": counts.difference,
-        "interval": _ends(paired_interval(counts)),
+        "interval": ends(paired_interval(counts)),
     }
 
 
@@ -69,7 +81,7 @@ def _figure(figure: PairedMean) -> dict[str, object]:
         "first": figure.first,
         "second": figure.second,
         "difference": figure.difference,
-        "interval": _ends(figure.interval),
+        "interval": ends(figure.interval),
         "tasks": figure.tasks,
         "missing": figure.missing,
     }
@@ -88,21 +100,11 @@ def _flipped(pair: TaskPair) -> dict[str, object]:
     }
 
 
-def _ends(interval: Interval) -> list[float]:
-    return [interval.low, interval.high]
-
-
-def as_text(comparison: Comparison) -> str:
-    """The comparison in at most 80 columns."""
-    parts = (_heading, _table, _verdict, _figures, _failures, _by_type, _flips, _left_out)
-    return "\n\n".join(filter(None, ("\n".join(part(comparison)) for part in parts))) + "\n"
-
-
 def _heading(comparison: Comparison) -> Iterator[str]:
     for name, run in (("first", comparison.first), ("second", comparison.second)):
         yield from wrapped(f"{run.name}: {run.label}", f"{name:<8}")
     config = comparison.first.manifest.configuration
-    tasks = f"{_many(len(comparison.pairs), 'task')} of {config.split} played by both"
+    tasks = f"{many(len(comparison.pairs), 'task')} of {config.split} played by both"
     yield from wrapped(f"{tasks}, goals: {config.goals}, at most {config.max_turns} turns", f"{'pairs':<8}")
     for change in comparison.changes:
         yield from wrapped(f"{change.key}: {setting_text(change.first)} and {setting_text(change.second)}", f"{'differs':<8}")
@@ -121,9 +123,8 @@ def _table(comparison: Comparison) -> Iterator[str]:
         ("first lost", counts.only_second, counts.neither, "second", counts.both + counts.only_second),
     )
     for name, one, other, run, won in rows:
-        interval = wilson(won, counts.total)
-        ends = f"{interval.low * 100:.1f}-{interval.high * 100:.1f} %"
-        yield f"{name:<14}{one:>12}{other:>13}{run:>8}{_share(won, counts.total):>10}{ends:>17}"
+        share = won / counts.total if counts.total else None
+        yield f"{name:<14}{one:>12}{other:>13}{run:>8}{percent(share):>10}{percents(wilson(won, counts.total)):>17}"
 
 
 def _verdict(comparison: Comparison) -> Iterator[str]:
@@ -133,18 +134,17 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
 
 def verdict(comparison: Comparison) -> Iterator[str]:
     """What the pairs say, sentence by sentence."""
-    counts, interval = comparison.counts, comparison.interval
-    ends = f"{interval.low * 100:+.1f} to {interval.high * 100:+.1f}"
-    yield f"Difference in success (second less first): {counts.difference * 100:+.1f} points, 95 % interval {ends}."
+    counts, within = comparison.counts, points(comparison.interval)
+    yield f"Difference in success (second less first): {counts.difference * 100:+.1f} points, 95 % interval {within}."
     discordant = counts.only_first + counts.only_second
-    yield f"McNemar's exact p: {p_text(comparison.p)}, over {_many(discordant, 'task')} that only one of them won."
+    yield f"McNemar's exact p: {p_text(comparison.p)}, over {many(discordant, 'task')} that only one of them won."
     steps = comparison.steps
     if steps is None:
         yield "No task was won by both, so steps are not compared."
     else:
         means = f"{steps.first:.1f} and {steps.second:.1f}, difference {steps.difference:+.1f}"
-        ends = f"{steps.interval.low:+.1f} to {steps.interval.high:+.1f} (bootstrap)"
-        yield f"Steps on {_many(steps.tasks, 'task')} that both won: {means}, 95 % interval {ends}."
+        within = f"{steps.interval.low:+.1f} to {steps.interval.high:+.1f} (bootstrap)"
+        yield f"Steps on {many(steps.tasks, 'task')} that both won: {means}, 95 % interval {within}."
     first, second = (sum(each.outcome == "error" for each in side) for side in sides(comparison))
     if first or second:
         yield f"Errors, counted as not won: {first} in the first, {second} in the second."
@@ -165,28 +165,26 @@ def _figures(comparison: Comparison) -> Iterator[str]:
     if not found:
         return
     rows = [(figure.label, *figure_texts(figure)) for figure in found]
-    yield from table(("over all pairs", "first", "second", "difference", "95 % interval"), rows)
+    yield from Table(("over all pairs", "first", "second", "difference", "95 % interval"), tuple(rows)).text()
     for missing in sorted({figure.missing for figure in found if figure.missing}):
         names = ", ".join(figure.label for figure in found if figure.missing == missing)
-        yield from wrapped(f"Without {_many(missing, 'task')} where one of them lacks the figure: {names}.")
+        yield from wrapped(f"Without {many(missing, 'task')} where one of them lacks the figure: {names}.")
 
 
 def figure_texts(figure: PairedMean) -> tuple[str, str, str, str]:
     """A figure's means, difference and interval; of a share, in percent and points."""
     low, high = figure.interval.low, figure.interval.high
     if figure.share:
-        ends = f"{low * 100:+.1f} to {high * 100:+.1f}"
-        return percent(figure.first), percent(figure.second), f"{figure.difference * 100:+.1f} points", ends
+        difference = f"{figure.difference * 100:+.1f} points"
+        return percent(figure.first), percent(figure.second), difference, points(figure.interval)
     if figure.key == "cost":
         return money(figure.first), money(figure.second), f"{figure.difference:+.4f}", f"{low:+.4f} to {high:+.4f}"
     return f"{figure.first:,.1f}", f"{figure.second:,.1f}", f"{figure.difference:+,.1f}", f"{low:+,.1f} to {high:+,.1f}"
 
 
-def _failures(comparison: Comparison) -> Iterator[str]:
-    found = comparison.failures
-    if found:
-        rows = [(lost.label, str(lost.first), str(lost.second)) for lost in found]
-        yield from table(("why not won", "first", "second"), rows)
+def _failures(comparison: Comparison) -> Section:
+    rows = tuple((lost.label, str(lost.first), str(lost.second)) for lost in comparison.failures)
+    return Table(("why not won", "first", "second"), rows) if rows else ()
 
 
 def _by_type(comparison: Comparison) -> Iterator[str]:
@@ -222,11 +220,3 @@ def _left_out(comparison: Comparison) -> Iterator[str]:
         yield from (f"  {short(task, WIDTH - 2)}" for task in tasks[:MOST_NAMED])
         if len(tasks) > MOST_NAMED:
             yield f"  and {len(tasks) - MOST_NAMED} more; --json names them all"
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole * 100:.1f} %" if whole else "-"
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,14 +1,27 @@
-"""A run read back, as JSON and in words."""
+"""A run read back, and its report."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from agent.config import Prices
 from agent.evaluation.analysis.metrics import Extras, FailureGroup, Figures, Sample, Summary, summarise
 from agent.evaluation.analysis.paths import Watcher, paths_of
-from agent.evaluation.analysis.statistics import Interval
+from agent.evaluation.render.table import (
+    WIDTH,
+    Column,
+    Report,
+    Section,
+    Table,
+    ends,
+    named_lines,
+    number,
+    percent,
+    percents,
+    short,
+    wrapped,
+)
 from agent.evaluation.runs.cost import money
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result
@@ -17,7 +30,6 @@ from agent.evaluation.runs.spec import Manifest
 from agent.evaluation.runs.timing import timings_of
 from worlds.text import printable
 
-WIDTH = 80
 MOST_NAMED = 20
 """How many episodes a report names for one cause; the JSON has them all."""
 EXAMPLES = 2
@@ -62,31 +74,78 @@ def read_results(run: RunFolder) -> tuple[Manifest, list[Result]]:
     return manifest, results
 
 
-def as_json(manifest: Manifest, summary: Summary) -> dict[str, object]:
-    """The figures as plain data. Rates and shares lie in [0, 1]; ``steps`` are executed commands, their means an episode.
+@dataclass(frozen=True, slots=True)
+class RunReport(Report):
+    """One run: rates and shares in [0, 1]; ``steps`` are executed commands, their means an episode.
 
-    What is not known is null; so are the bootstrap intervals of parts of the run.
+    The bootstrap intervals of parts of the run are not computed: they are null.
     """
-    overall, config = summary.overall, manifest.configuration
-    paths, prices = overall.paths, summary.prices
-    return {
-        "world": config.world,
-        "split": config.split,
-        "split_size": manifest.of if manifest.of <= MANY else None,
-        "goals": config.goals,
-        "agent": config.agent,
-        "model": config.model,
-        "engine": manifest.engine,
-        **_figures(overall, bootstrap=True),
-        "by_type": {kind: _figures(count) for kind, count in summary.by_type.items()},
-        "by_wording": {wording: _figures(count) for wording, count in summary.by_wording.items()},
-        "paths": {"planner": paths.planner, "expert": paths.expert, "unknown": paths.unknown},
-        "prices": prices.model_dump() if prices else None,
-        "failures": [_failures(lost) for lost in summary.failures],
-        "errored": [_named(result) for result in summary.errored],
-        "lost_tasks": [_named(result) for result in summary.lost],
-        "assisted": list(summary.assisted),
-    }
+
+    manifest: Manifest
+    summary: Summary
+
+    def data(self) -> dict[str, object]:
+        manifest, summary = self.manifest, self.summary
+        overall, config = summary.overall, manifest.configuration
+        paths, prices = overall.paths, summary.prices
+        return {
+            "world": config.world,
+            "split": config.split,
+            "split_size": manifest.of if manifest.of <= MANY else None,
+            "goals": config.goals,
+            "agent": config.agent,
+            "model": config.model,
+            "engine": manifest.engine,
+            **_figures(overall, bootstrap=True),
+            "by_type": {kind: _figures(count) for kind, count in summary.by_type.items()},
+            "by_wording": {wording: _figures(count) for wording, count in summary.by_wording.items()},
+            "paths": {"planner": paths.planner, "expert": paths.expert, "unknown": paths.unknown},
+            "prices": prices.model_dump() if prices else None,
+            "failures": [_failures(lost) for lost in summary.failures],
+            "errored": [_named(result) for result in summary.errored],
+            "lost_tasks": [_named(result) for result in summary.lost],
+            "assisted": list(summary.assisted),
+        }
+
+    def sections(self) -> Iterator[Section]:
+        """What stands behind the figures, line by line, then the tables, success last."""
+        manifest, summary = self.manifest, self.summary
+        yield heading_text(manifest)
+        yield _behind(manifest, summary)
+        yield _means(summary.overall)
+        rows = list(groups(summary))
+        yield [
+            *Table.of("", pick("GC", "SR/path", "GC/path", "refused", "repeated"), rows).text(),
+            *(line for sentence in definitions(summary.overall) for line in wrapped(sentence)),
+        ]
+        yield Table.of("", pick("tasks", "won", "err", "success", "95 % interval", "steps"), rows)
+        yield (line for sentence in sentences(manifest, summary) for line in wrapped(sentence))
+
+
+FIGURES: tuple[Column[Figures], ...] = (
+    Column("tasks", lambda count: count.episodes),
+    Column("won", lambda count: count.won),
+    Column("lost", lambda count: count.lost),
+    Column("err", lambda count: count.errors),
+    Column("errors", lambda count: count.errors),
+    Column("unfinished", lambda count: count.unfinished),
+    Column("success", lambda count: count.success, percent),
+    Column("95 % interval", lambda count: count.interval, percents),
+    Column("GC", lambda count: count.goal.mean, percent),
+    Column("SR/path", lambda count: count.success_by_path.mean, percent),
+    Column("GC/path", lambda count: count.goal_by_path.mean, percent),
+    Column("steps", lambda count: count.mean_steps, number),
+    Column("steps, won", lambda count: count.mean_steps_won, number),
+    Column("refused", lambda count: count.refused),
+    Column("repeated", lambda count: count.repeated),
+)
+"""What can be shown of a group of tasks. A new figure is one more line here."""
+
+
+def pick(*headings: str) -> list[Column[Figures]]:
+    """The columns of `FIGURES` with these headings, in this order."""
+    columns = {column.heading: column for column in FIGURES}
+    return [columns[heading] for heading in headings]
 
 
 def _figures(count: Figures, *, bootstrap: bool = False) -> dict[str, object]:
@@ -96,7 +155,7 @@ def _figures(count: Figures, *, bootstrap: bool = False) -> dict[str, object]:
         "fresh": count.fresh_tokens,
         "cached": count.cached_tokens,
     }
-    commands = _interval(count.commands.interval) if bootstrap else None
+    commands = ends(count.commands.interval) if bootstrap else None
     return {
         "episodes": count.episodes,
         "won": count.won,
@@ -104,7 +163,7 @@ def _figures(count: Figures, *, bootstrap: bool = False) -> dict[str, object]:
         "errors": count.errors,
         "unfinished": count.unfinished,
         "success": count.success,
-        "interval": _interval(count.interval),
+        "interval": ends(count.interval),
         "goal_conditions": _mean(count.goal, bootstrap),
         "success_by_path": _mean(count.success_by_path, bootstrap),
         "goal_conditions_by_path": _mean(count.goal_by_path, bootstrap),
@@ -120,12 +179,8 @@ def _figures(count: Figures, *, bootstrap: bool = False) -> dict[str, object]:
 
 
 def _mean(sample: Sample, bootstrap: bool) -> dict[str, object]:
-    interval = _interval(sample.interval) if bootstrap else None
+    interval = ends(sample.interval) if bootstrap else None
     return {"mean": sample.mean, "interval": interval, "missing": sample.missing}
-
-
-def _interval(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else [interval.low, interval.high]
 
 
 def _failures(lost: FailureGroup) -> dict[str, object]:
@@ -139,19 +194,6 @@ def _failures(lost: FailureGroup) -> dict[str, object]:
 
 def _named(result: Result) -> dict[str, object]:
     return result.model_dump(include={"number", "task", "type", "reason", "turns", "boundary", "message"}, exclude_none=True)
-
-
-def as_text(manifest: Manifest, summary: Summary) -> str:
-    """The figures in at most 80 columns: what stands behind them, line by line, then the tables, success last."""
-    parts = (
-        heading_text(manifest),
-        _behind(manifest, summary),
-        _means(summary.overall),
-        _ways(summary),
-        _success(summary),
-        (line for sentence in sentences(manifest, summary) for line in wrapped(sentence)),
-    )
-    return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part))) + "\n"
 
 
 def heading(manifest: Manifest) -> list[tuple[str, str]]:
@@ -174,8 +216,7 @@ def heading(manifest: Manifest) -> list[tuple[str, str]]:
 
 def heading_text(manifest: Manifest) -> Iterator[str]:
     """What was played, line by line."""
-    for name, value in heading(manifest):
-        yield from wrapped(value, f"{name:<8}")
+    return named_lines(heading(manifest))
 
 
 def groups(summary: Summary) -> Iterator[tuple[str, Figures]]:
@@ -186,58 +227,13 @@ def groups(summary: Summary) -> Iterator[tuple[str, Figures]]:
         yield from ((f"goals: {wording}", count) for wording, count in summary.by_wording.items())
 
 
-def _success(summary: Summary) -> Iterator[str]:
-    rows = [
-        (
-            name,
-            str(count.episodes),
-            str(count.won),
-            str(count.errors),
-            percent(count.success),
-            percents(count.interval),
-            number(count.mean_steps),
-        )
-        for name, count in groups(summary)
-    ]
-    yield from table(("", "tasks", "won", "err", "success", "95 % interval", "steps"), rows)
-
-
-def _ways(summary: Summary) -> Iterator[str]:
-    rows = [
-        (
-            name,
-            percent(count.goal.mean),
-            percent(count.success_by_path.mean),
-            percent(count.goal_by_path.mean),
-            str(count.refused),
-            str(count.repeated),
-        )
-        for name, count in groups(summary)
-    ]
-    yield from table(("", "GC", "SR/path", "GC/path", "refused", "repeated"), rows)
-    for sentence in definitions(summary.overall):
-        yield from wrapped(sentence)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows under ``head`` in at most 80 columns, the first column cut to what is left, a rule before the row ``all``."""
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    widths[0] = min(widths[0], max(8, WIDTH - sum(widths[1:]) - 2 * len(widths[1:])))
-    for row in (head, *rows):
-        if row[0] == "all":
-            yield "-" * (sum(widths) + 2 * len(widths[1:]))
-        cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
-        yield "  ".join([f"{short(row[0], widths[0]):<{widths[0]}}", *cells]).rstrip()
-
-
-def _means(overall: Figures) -> Iterator[str]:
+def _means(overall: Figures) -> Section:
     shares = (("goal conditions (GC)", overall.goal), ("success by path (SR/path)", overall.success_by_path))
     shares = (*shares, ("goal conditions by path (GC/path)", overall.goal_by_path))
     rows = [(name, percent(sample.mean), percents(sample.interval)) for name, sample in shares if sample.mean is not None]
     if (interval := overall.commands.interval) is not None:
         rows.append(("steps an episode", number(overall.mean_steps), f"{interval.low:.1f}-{interval.high:.1f}"))
-    if rows:
-        yield from table(("over all tasks", "mean", "95 % interval"), rows)
+    return Table(("over all tasks", "mean", "95 % interval"), tuple(rows)) if rows else ()
 
 
 def _behind(manifest: Manifest, summary: Summary) -> Iterator[str]:
@@ -327,30 +323,3 @@ def _names(title: str, results: Sequence[Result]) -> Iterator[str]:
         yield from (f"    {result.number:>4}  {short(result.task, WIDTH - 10)}" for result in alike[:MOST_NAMED])
         if len(alike) > MOST_NAMED:
             yield f"    and {len(alike) - MOST_NAMED} more; --json names them all"
-
-
-def percent(share: float | None) -> str:
-    """A share as a percentage; ``-`` where it is not known."""
-    return "-" if share is None else f"{share * 100:.1f} %"
-
-
-def percents(interval: Interval | None) -> str:
-    """An interval of shares as percentages; ``-`` where there is none."""
-    return "-" if interval is None else f"{interval.low * 100:.1f}-{interval.high * 100:.1f} %"
-
-
-def number(value: float | None) -> str:
-    """A number to one place; ``-`` where it is not known."""
-    return "-" if value is None else f"{value:.1f}"
-
-
-def short(text: str, longest: int) -> str:
-    """``text`` on one line of at most ``longest`` columns."""
-    text = " ".join(printable(text).split())
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
-
-
-def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
-    """``text`` made printable, in lines of at most 80 columns."""
-    rest = " " * len(first) if rest is None else rest
-    return textwrap.wrap(printable(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)

@@ -11,7 +11,7 @@ import pytest
 from agent.config import Settings
 from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from agent.plans.planners import Pool, drawn, worked
-from agent.plans.report import as_json, as_text, failures
+from agent.plans.report import PlansReport, failures
 from agent.plans.run import PlanRun, make_run
 from agent.plans.work import PlanResult, PlanRunOptions, begun, carry_out, read_manifest, read_rows
 from tests.backends.server import Messages, Server, saying, serve, status
@@ -116,7 +116,7 @@ def test_what_was_answered_is_not_asked_again(server: Server, data: Path, tmp_pa
     with pytest.raises(Stopped, match="calls"):
         play(run, tmp_path / "run", budget=Budget(calls=2))
     assert len(server.requests) == len(read_rows(tmp_path / "run")) == 2
-    assert "Not finished: 1 of 3" in as_text(run.manifest, read_rows(tmp_path / "run"))
+    assert "Not finished: 1 of 3" in PlansReport(run.manifest, read_rows(tmp_path / "run")).text()
     rows = play(run, tmp_path / "run")
     assert len(server.requests) == 3
     alone = play(in_context(server, data), tmp_path / "alone", workers=3)
@@ -164,7 +164,7 @@ def test_rubbish_is_bounded_and_classed(
     assert (row.outcome, row.reaches) == (outcome, False)
     assert row.calls == (2 if outcome == "unreadable" else 1)
     assert failures([row]) == {failure: 1}
-    figures = as_json(run.manifest, [row])
+    figures = PlansReport(run.manifest, [row]).data()
     assert figures["failures"] == {failure: 1}
 
 

@@ -5,60 +5,49 @@ A new figure is one more line in a table below.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from agent.evaluation.analysis.metrics import Figures, Summary
 from agent.evaluation.render.pages.charts import CountBar, HistogramBin, RateBar, RateGroup
-from agent.evaluation.render.report import number, percent, percents
+from agent.evaluation.render.report import pick
+from agent.evaluation.render.table import Column, percent
 from agent.evaluation.runs.result import Result
 from agent.evaluation.runs.selection import counted
 from agent.evaluation.runs.spec import Manifest
 
-T = TypeVar("T")
-
 _BINS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Column(Generic[T]):
-    """A column of a table; ``number`` ones are set to the right."""
-
-    name: str
-    cell: Callable[[T], str]
-    number: bool = True
 
 
 def _whole(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-BY_TYPE: tuple[Column[Figures], ...] = (
-    Column("tasks", lambda count: str(count.episodes)),
-    Column("won", lambda count: str(count.won)),
-    Column("lost", lambda count: str(count.lost)),
-    Column("errors", lambda count: str(count.errors)),
-    Column("unfinished", lambda count: str(count.unfinished)),
-    Column("success", lambda count: percent(count.success)),
-    Column("95 % interval", lambda count: percents(count.interval)),
-    Column("GC", lambda count: percent(count.goal.mean)),
-    Column("SR/path", lambda count: percent(count.success_by_path.mean)),
-    Column("GC/path", lambda count: percent(count.goal_by_path.mean)),
-    Column("steps", lambda count: number(count.mean_steps)),
-    Column("steps, won", lambda count: number(count.mean_steps_won)),
+BY_TYPE = pick(
+    "tasks",
+    "won",
+    "lost",
+    "errors",
+    "unfinished",
+    "success",
+    "95 % interval",
+    "GC",
+    "SR/path",
+    "GC/path",
+    "steps",
+    "steps, won",
 )
 
 OF_TASK: tuple[Column[Result], ...] = (
     Column("outcome", lambda result: result.outcome, number=False),
     Column("why", lambda result: f"{result.failure.label}: {result.failure.words}" if result.failure else "", number=False),
     Column("conditions", lambda result: "-" if result.met is None else f"{result.met}/{result.conditions}"),
-    Column("turns", lambda result: str(result.turns)),
-    Column("steps", lambda result: str(result.steps)),
-    Column("refused", lambda result: str(result.refused)),
-    Column("repeated", lambda result: _whole(result.repeated)),
-    Column("calls", lambda result: str(result.calls)),
-    Column("tokens", lambda result: _whole(tokens(result))),
+    Column("turns", lambda result: result.turns),
+    Column("steps", lambda result: result.steps),
+    Column("refused", lambda result: result.refused),
+    Column("repeated", lambda result: result.repeated, _whole),
+    Column("calls", lambda result: result.calls),
+    Column("tokens", lambda result: tokens(result), _whole),
 )
 
 

@@ -32,7 +32,8 @@ from agent.evaluation.render.pages.charts import (
     rates_chart,
 )
 from agent.evaluation.render.pages.episodes import LONGEST_LINE, MOST_CALLS, MOST_TRANSCRIPTS, Episodes
-from agent.evaluation.render.report import definitions, groups, percent, percents, sentences
+from agent.evaluation.render.report import definitions, groups, sentences
+from agent.evaluation.render.table import percent, percents, points
 from agent.evaluation.runs.result import Result, SelectedTask
 from worlds.text import cut, printable
 
@@ -92,7 +93,7 @@ def run_page(
         assisted=summary.assisted,
         types=sorted({row.type for row in rows}),
         outcomes=sorted({row.outcome for row in rows}),
-        task_columns=[(column.name, column.number) for column in figures.OF_TASK],
+        task_columns=[(column.heading, column.number) for column in figures.OF_TASK],
         rows=rows,
         bound=f"{episodes.bound}{' What was not won was taken first.' if episodes.full else ''}",
         shared=episodes.shared,
@@ -197,7 +198,7 @@ def _headline(summary: Summary) -> str:
 def _table(summary: Summary) -> Table:
     rows = [(name, tuple(column.cell(count) for column in figures.BY_TYPE)) for name, count in groups(summary)]
     types = len(summary.by_type)
-    return Table(tuple(column.name for column in figures.BY_TYPE), tuple(rows[:types]), tuple(rows[types:]))
+    return Table(tuple(column.heading for column in figures.BY_TYPE), tuple(rows[:types]), tuple(rows[types:]))
 
 
 def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:
@@ -233,13 +234,13 @@ def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
         ),
     ]
     means = [figures.tokens_an_episode(side) for side in sides(comparison)]
-    points = [
+    runs = [
         RunPoint(name, mean, of_run)
         for name, mean, of_run in zip(names, means, _rates(comparison.counts), strict=True)
         if mean is not None
     ]
-    if len(points) == len(names) and any(point.x for point in points):
-        charts.append((points_chart("Tokens against success", points, "tokens an episode"), "What an episode took."))
+    if len(runs) == len(names) and any(point.x for point in runs):
+        charts.append((points_chart("Tokens against success", runs, "tokens an episode"), "What an episode took."))
     return charts
 
 
@@ -257,10 +258,8 @@ def _rates(counts: PairedCounts) -> tuple[RateBar, ...]:
 
 
 def _paired(counts: PairedCounts) -> tuple[str, ...]:
-    interval = paired_interval(counts)
     numbers = (counts.total, counts.both, counts.only_first, counts.only_second, counts.neither)
-    ends = f"{interval.low * 100:+.1f} to {interval.high * 100:+.1f}"
-    return (*map(str, numbers), f"{counts.difference * 100:+.1f} points", ends)
+    return (*map(str, numbers), f"{counts.difference * 100:+.1f} points", points(paired_interval(counts)))
 
 
 def _heading(comparison: Comparison) -> list[tuple[str, str, str]]:

@@ -15,7 +15,7 @@ from agent.evaluation.analysis.compare import compare, find_task, reference_of
 from agent.evaluation.analysis.metrics import Extras
 from agent.evaluation.analysis.paths import PathLengths
 from agent.evaluation.analysis.statistics import bootstrap_mean, mcnemar
-from agent.evaluation.render.comparison import as_json, as_text
+from agent.evaluation.render.comparison import ComparisonReport
 from agent.evaluation.runs.result import SelectedTask
 from tests.agent.evaluation.recorded import Lived, run
 from worlds.errors import ConfigurationError
@@ -112,7 +112,7 @@ def test_the_figures_of_a_report_are_paired_with_what_is_known_of_paths_and_pric
     assert (weighted.first, weighted.second, weighted.tasks, weighted.missing) == (0.75, 0.5, 2, 1)
     assert weighted.interval == bootstrap_mean([0.5, -1.0])
     assert (found["steps"].first, found["steps"].second, found["steps"].missing) == (13 / 3, 18, 0)
-    assert "Without 1 task where one of them lacks the figure" in as_text(comparison)
+    assert "Without 1 task where one of them lacks the figure" in ComparisonReport(comparison).text()
 
 
 def test_why_either_did_not_win_is_counted(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_why_either_did_not_win_is_counted(tmp_path: Path) -> None:
     total = [sum(lost.first for lost in comparison.failures), sum(lost.second for lost in comparison.failures)]
     assert total == [2, 1]
     for lost in comparison.failures:
-        assert lost.label in as_text(comparison)
+        assert lost.label in ComparisonReport(comparison).text()
 
 
 OUTCOMES = st.lists(st.tuples(*[st.sampled_from(["won", "lost", "error"])] * 2), min_size=1, max_size=6)
@@ -150,7 +150,7 @@ def test_the_text_names_the_flipped_tasks_in_eighty_columns(tmp_path: Path) -> N
 
     first = run(tmp_path / "a", [Lived(number, "lost") for number in range(30)], said=said)
     second = run(tmp_path / "b", [Lived(number) for number in range(29)], said=said, settings={})
-    text = as_text(compare(first, second))
+    text = ComparisonReport(compare(first, second)).text()
     assert all(len(line) <= 80 and line.isprintable() for line in text.splitlines())
     assert "Only the second won (29):" in text
     assert "and 9 more; --json names them all" in text
@@ -160,7 +160,7 @@ def test_the_text_names_the_flipped_tasks_in_eighty_columns(tmp_path: Path) -> N
 def test_the_text_says_it_plainly(tmp_path: Path) -> None:
     first = run(tmp_path / "a", [*(Lived(number, "lost") for number in range(8)), Lived(8), Lived(9, "error")])
     second = run(tmp_path / "b", [Lived(number) for number in range(10)], seed=1)
-    text = " ".join(as_text(compare(first, second)).split())
+    text = " ".join(ComparisonReport(compare(first, second)).text().split())
     assert "Difference in success (second less first): +90.0 points, 95 % interval +48.8 to +98.2." in text
     assert "McNemar's exact p: 0.004, over 9 tasks that only one of them won." in text
     assert "Steps on 1 task that both won: 3.0 and 3.0, difference +0.0" in text
@@ -170,7 +170,7 @@ def test_the_text_says_it_plainly(tmp_path: Path) -> None:
 
 def test_the_json_has_stable_keys(tmp_path: Path) -> None:
     comparison = compare(run(tmp_path / "a", [Lived(1), Lived(2)]), run(tmp_path / "b", [Lived(1), Lived(2, "lost")], seed=1))
-    figures = json.loads(json.dumps(as_json(comparison)))
+    figures = json.loads(json.dumps(ComparisonReport(comparison).data()))
     assert list(figures) == [
         "first", "second", "changes", "pairs", "both", "only_first", "only_second", "neither", "difference", "interval", "p",
         "steps", "figures", "failures", "by_type", "flipped", "left_out",
@@ -185,5 +185,5 @@ def test_the_json_has_stable_keys(tmp_path: Path) -> None:
 def test_nothing_paired_is_still_a_comparison(tmp_path: Path) -> None:
     comparison = compare(run(tmp_path / "a", [Lived(1, None)]), run(tmp_path / "b", [Lived(1)]))
     assert comparison.counts.total == 0
-    assert "0 tasks of demo played by both" in as_text(comparison)
-    assert as_json(comparison)["difference"] == 0.0
+    assert "0 tasks of demo played by both" in ComparisonReport(comparison).text()
+    assert ComparisonReport(comparison).data()["difference"] == 0.0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.episodes.events import Outcome
-from agent.evaluation.analysis.seeds import as_json, as_text, means, read_seeds
+from agent.evaluation.analysis.seeds import SeedsReport, means, read_seeds
 from agent.evaluation.render.report import read_run
 from agent.evaluation.runs.folder import RunFolder
 from tests.agent.evaluation.recorded import Lived, run
@@ -32,10 +32,10 @@ def test_the_mean_over_seeds_by_hand(tmp_path: Path) -> None:
     # Student's point for two degrees of freedom is 4.3027; the deviation of 1, 1 and 0.5 is 0.2887.
     assert mean.value - mean.interval.low == pytest.approx(4.30265 * 0.288675 / 3**0.5, rel=1e-4)
     assert mean.interval.high == 1.0  # and not 1.55: no share is more
-    text = as_text(runs)
+    text = SeedsReport(runs).text()
     assert "over 3 seeds" in text
     assert max(map(len, text.splitlines())) <= 80
-    figures = as_json(runs)
+    figures = SeedsReport(runs).data()
     assert json.loads(json.dumps(figures)) == figures
     assert figures["seeds"] == [0, 1, 2]
     assert read_run(RunFolder(tmp_path / "0"))[1] == runs[0].summary
@@ -58,5 +58,5 @@ def test_tasks_that_were_drawn_with_the_seed_may_differ(tmp_path: Path) -> None:
     run(tmp_path / "1", [Lived(7), Lived(9, "lost")], seed=1, sample=2)
     runs = read_seeds([RunFolder(tmp_path / seed) for seed in "01"])
     assert [each.summary.overall.success for each in runs] == [1.0, 0.5]
-    assert not as_json(runs)["same_tasks"]
-    assert "tasks of its own" in as_text(runs)
+    assert not SeedsReport(runs).data()["same_tasks"]
+    assert "tasks of its own" in SeedsReport(runs).text()

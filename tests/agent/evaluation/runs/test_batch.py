@@ -11,7 +11,7 @@ import pytest
 
 from agent.config import configure
 from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.render.report import as_json, as_text, read_run
+from agent.evaluation.render.report import RunReport, read_run
 from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.result import SelectedTask
@@ -217,7 +217,7 @@ def test_a_game_that_cannot_be_opened_is_an_episode_that_errored(tmp_path: Path)
     assert {each.boundary for each in summary.errored} == {"configuration"}
     manifest, again = read_run(RunFolder(tmp_path / "run"))
     assert again == summary
-    assert "Errors, counted as not won (3):" in as_text(manifest, again)
+    assert "Errors, counted as not won (3):" in RunReport(manifest, again).text()
 
 
 @pytest.mark.parametrize(
@@ -234,14 +234,14 @@ def test_a_report_of_an_unfinished_run_says_so(tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "run")
     run.begin(planned.manifest)
     manifest, summary = read_run(run)
-    assert "Not finished: 3 of 3 tasks" in as_text(manifest, summary)
-    figures = as_json(manifest, summary)
+    assert "Not finished: 3 of 3 tasks" in RunReport(manifest, summary).text()
+    figures = RunReport(manifest, summary).data()
     assert (figures["episodes"], figures["unfinished"], figures["success"]) == (3, 3, 0.0)
 
 
 def test_the_json_has_what_is_promised(tmp_path: Path, server: Server) -> None:
     planned = plan(tmp_path, agent="react", model=server.model(), max_steps=2)
-    figures = as_json(planned.manifest, play(planned, tmp_path / "run"))
+    figures = RunReport(planned.manifest, play(planned, tmp_path / "run")).data()
     wanted = {"episodes", "won", "lost", "errors", "success", "interval", "by_type", "steps", "calls", "tokens"}
     assert wanted <= figures.keys()
     assert figures["calls"] == 6

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.config import Prices
-from agent.evaluation.analysis.standings import as_json, as_text, read_arms
+from agent.evaluation.analysis.standings import SweepReport, read_arms
 from agent.evaluation.analysis.statistics import wilson
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.sweep import ArmRun, SweepFolder, plan_sweep, read_sweep
@@ -159,10 +159,10 @@ def test_arms_stand_beside_each_other(tmp_path: Path) -> None:
     both, lamps = standings
     assert (both.arm, both.seeds, both.tasks, both.success, both.cost) == ("all of it", 2, 3, 1.0, None)
     assert (lamps.seeds, lamps.tasks, lamps.interval) == (1, 1, wilson(1, 1))
-    text = as_text(standings)
+    text = SweepReport(standings).text()
     assert "mean over the seeds, with Student's interval" in text
     assert "Of a single seed the interval is Wilson's" in text
-    arms = as_json(standings)["arms"]
+    arms = SweepReport(standings).data()["arms"]
     assert isinstance(arms, list)
     assert arms[0]["success"] == 1.0
 
@@ -176,8 +176,8 @@ def test_seeds_that_drew_tasks_of_their_own_are_told_of(tmp_path: Path) -> None:
         asyncio.run(run_batch(trial.spec, folder.path / trial.folder))
     drawn, first = read_arms(folder, lambda name: None)
     assert (drawn.same_tasks, first.same_tasks) == (False, True)
-    assert "drawn: each seed drew tasks of its own" in as_text((drawn, first))
-    assert "tasks of its own" not in as_text((first,))
+    assert "drawn: each seed drew tasks of its own" in SweepReport((drawn, first)).text()
+    assert "tasks of its own" not in SweepReport((first,)).text()
 
 
 def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:

@@ -1,0 +1,184 @@
+"""Figures as one value, and how it is written: as text, JSON, Markdown, CSV, or cells of a page.
+
+A `Column` says once what a figure is called and how it is written; a `Table` is rows under columns; a `Report` is what a
+command prints, as data and as sections for people.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import textwrap
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from agent.evaluation.analysis.statistics import Interval
+from worlds.text import printable
+
+R = TypeVar("R")
+
+WIDTH = 80
+"""Columns of text on a screen."""
+
+Cell = str | int | float | None
+
+_SPECIAL = re.compile(r"([\\`*\[\]<>|~$&]|(?<!\w)_|_(?!\w))")
+"""What means something in Markdown in the middle of a line; an underscore does at the edge of a word."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[R]):
+    """A figure of each row: its heading, its value, and how people read it. ``number`` columns are set to the right."""
+
+    heading: str
+    value: Callable[[R], Any]
+    write: Callable[[Any], str] = str
+    number: bool = True
+
+    def cell(self, row: R) -> str:
+        """The figure of ``row``, written for people."""
+        return self.write(self.value(row))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells in rows under ``head``; the first cell of a row is its name, and the one named ``total`` sums up those above it."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    total: str | None = "all"
+
+    @classmethod
+    def of(cls, name: str, columns: Sequence[Column[R]], rows: Iterable[tuple[str, R]]) -> Table:
+        """A row for each pair of a name and a value; ``name`` heads the names."""
+        cells = tuple((label, *(column.cell(row) for column in columns)) for label, row in rows)
+        return cls((name, *(column.heading for column in columns)), cells)
+
+    def text(self) -> list[str]:
+        """Lines of at most 80 columns: the first column is cut to what is left."""
+        every = (self.head, *self.rows)
+        widths = [max(len(row[column]) for row in every) for column in range(len(self.head))]
+        widths[0] = min(widths[0], max(8, WIDTH - sum(widths[1:]) - 2 * len(widths[1:])))
+        lines: list[str] = []
+        for row in every:
+            if row[0] == self.total:
+                lines.append("-" * (sum(widths) + 2 * len(widths[1:])))
+            cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
+            lines.append("  ".join([f"{short(row[0], widths[0]):<{widths[0]}}", *cells]).rstrip())
+        return lines
+
+    def markdown(self, numbers: Sequence[int] | None = None) -> list[str]:
+        """Lines of Markdown; ``numbers`` are the columns set to the right, by default all but the first."""
+        right = range(1, len(self.head)) if numbers is None else numbers
+        rule = ("---:" if column in right else "---" for column in range(len(self.head)))
+        return [_piped(self.head), _piped(rule), *(_piped(map(escaped, row)) for row in self.rows)]
+
+
+Section = Table | Iterable[str]
+"""A part of a report for people: a table, or lines."""
+
+
+class Report(ABC):
+    """What a command prints: figures for programs, sections for people."""
+
+    @abstractmethod
+    def data(self) -> dict[str, object]:
+        """The figures as plain data: shares in [0, 1], null where a figure is not known."""
+
+    @abstractmethod
+    def sections(self) -> Iterable[Section]:
+        """The parts for people; empty ones are left out."""
+
+    def json(self) -> str:
+        """The data, indented."""
+        return json.dumps(self.data(), indent=2)
+
+    def render(self, *, as_json: bool) -> str:
+        """The one or the other."""
+        return self.json() if as_json else self.text()
+
+    def text(self) -> str:
+        """The sections in at most 80 columns, with an empty line between them."""
+        parts = (section.text() if isinstance(section, Table) else list(section) for section in self.sections())
+        return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+
+
+def csv_text(rows: Sequence[Mapping[str, Cell]], columns: Iterable[str]) -> str:
+    """``rows`` as CSV under the names of their ``columns``; what is not known is empty.
+
+    Text is made printable, and where a spreadsheet would take it for a formula an apostrophe goes before it.
+    """
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_safe(cell) for cell in row.values()] for row in rows)
+    return file.getvalue()
+
+
+def _safe(cell: Cell) -> Cell:
+    if not isinstance(cell, str):
+        return cell
+    text = printable(cell).replace("\n", " ")
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _piped(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def escaped(text: str) -> str:
+    """``text`` so that Markdown shows it as it is."""
+    return _SPECIAL.sub(r"\\\1", " ".join(printable(text).split()))
+
+
+def named_lines(pairs: Iterable[tuple[str, str]], width: int = 8) -> Iterator[str]:
+    """Names and their values, line by line."""
+    for name, value in pairs:
+        yield from wrapped(value, f"{name:<{width}}")
+
+
+def ends(interval: Interval | None) -> list[float] | None:
+    """An interval as plain data."""
+    return None if interval is None else [interval.low, interval.high]
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage; ``-`` where it is not known."""
+    return "-" if share is None else f"{share * 100:.1f} %"
+
+
+def percents(interval: Interval | None) -> str:
+    """An interval of shares as percentages; ``-`` where there is none."""
+    return "-" if interval is None else f"{interval.low * 100:.1f}-{interval.high * 100:.1f} %"
+
+
+def points(interval: Interval) -> str:
+    """An interval of a difference of shares, in percentage points."""
+    return f"{interval.low * 100:+.1f} to {interval.high * 100:+.1f}"
+
+
+def number(value: float | None) -> str:
+    """A number to one place; ``-`` where it is not known."""
+    return "-" if value is None else f"{value:.1f}"
+
+
+def many(count: int, word: str) -> str:
+    """``count`` of ``word``, in the plural where it is not one."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def short(text: str, longest: int) -> str:
+    """``text`` on one line of at most ``longest`` columns."""
+    text = " ".join(printable(text).split())
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
+    """``text`` made printable, in lines of at most 80 columns."""
+    rest = " " * len(first) if rest is None else rest
+    return textwrap.wrap(printable(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
