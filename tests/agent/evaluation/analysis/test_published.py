@@ -58,13 +58,14 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
 
 
 def test_it_is_told_in_80_columns_and_as_json(tmp_path: Path) -> None:
-    manifest = manifest_of(tmp_path / "run", split="valid_seen", model="openai:" + "long" * 40)
-    text = PublishedReport(*read_run(RunFolder(tmp_path / "run"))).text()
+    manifest_of(tmp_path / "run", split="valid_seen", model="openai:" + "long" * 40)
+    report = PublishedReport(*read_run(RunFolder(tmp_path / "run")))
+    text = report.text()
     assert max(map(len, text.splitlines())) <= 80
     assert "50.0 %  this run: expert, openai:long" in text
     assert text.index("\nvalid_seen\n") < text.index("valid_unseen (other games)") < text.index("split not stated")
     assert text.count("valid_unseen (other games)") == 1
     assert "~ 86.7 %  GiGPO" in text
-    figures = PublishedReport(manifest).data()["figures"]
+    figures = report.data()["figures"]
     assert isinstance(figures, list)
     assert len(figures) == len(published())  # pyright: ignore
