@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -213,8 +213,14 @@ def configure(
     except ValidationError as error:
         raise ConfigurationError(_complaint(error, said)) from None
     _check_options(settings, said)
-    for agent in settings.agents:
-        _known_agent(agent, said["agents"])
+    if settings.agents:
+        from agent.agents.registry import agent_names
+
+        _check_names(settings.agents, agent_names(), "agent", said["agents"])
+    if settings.worlds:
+        from worlds.registry import world_names
+
+        _check_names(settings.worlds, world_names(), "world", said["worlds"])
     return Configuration(settings, {key: source.place(key) for key, source in said.items()})
 
 
@@ -264,14 +270,13 @@ def _check_options(settings: Settings, said: Mapping[str, _Source]) -> None:
             )
 
 
-def _known_agent(agent: str, source: _Source) -> None:
-    from agent.agents.registry import agent_names
-
-    if agent not in agent_names():
-        known = ", ".join(agent_names())
-        raise ConfigurationError(
-            f"{source.origin}: there is no agent named {shown(agent)}; known: {known}.{nearest(agent, agent_names())}"
-        )
+def _check_names(named: Iterable[str], known: tuple[str, ...], what: str, source: _Source) -> None:
+    """Refuse a table for an agent or a world that is not installed."""
+    for name in named:
+        if name not in known:
+            raise ConfigurationError(
+                f"{source.origin}: there is no {what} named {shown(name)}; known: {', '.join(known)}.{nearest(name, known)}"
+            )
 
 
 _TABLES = ("agents", "worlds", "prices")

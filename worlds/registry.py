@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from worlds.errors import ConfigurationError, shown
 from worlds.options import read_options
@@ -29,7 +29,8 @@ def world_class(name: str) -> type[World]:
 
     found: object = load_plugin("housequest.worlds", name, "world")
     if not isinstance(found, type) or not issubclass(found, World):
-        raise ConfigurationError(f"The world {shown(name)} is declared as {shown(str(found))}, no worlds.base.World.")
+        declared = repr(cast("object", found))
+        raise ConfigurationError(f"The world {shown(name)} is declared as {shown(declared)}, no subclass of worlds.base.World.")
     if found.name != name:
         raise ConfigurationError(f"The world {shown(name)} calls itself {shown(found.name)}; name it as its entry point.")
     return found

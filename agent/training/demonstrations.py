@@ -9,7 +9,7 @@ from random import Random
 from agent.roles import brief
 from agent.training import wordings
 from agent.training.teacher import STUCK, Teacher, Told, plan_of, planned
-from worlds.alfworld.text import reader
+from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.alfworld.text.reader import begin
 from worlds.base import Env, Observation, Transition
 from worlds.household.belief import Belief
@@ -40,7 +40,7 @@ def play(
     The commands are the teacher's, but for missteps; or ``player``'s, which a lost game keeps at for ``MOST_STEPS`` steps. Now
     and then the plan is a wrong one to begin with, as it is when a goal was misread.
     """
-    scene = brief.BriefState(reader.begin(env.reset().observation))
+    scene = brief.BriefState(HOUSEHOLD.begin(env.reset().observation))
     belief = scene.belief
     room = teacher.room(belief)
     told = _told(random, goal, belief)
@@ -62,7 +62,7 @@ def play(
             aim = goal
             continue
         step = env.step(command)
-        scene = scene.after((Transition(command, step.observation),), reader)
+        scene = scene.after((Transition(command, step.observation),), HOUSEHOLD)
         if step.done:
             return
 

@@ -223,3 +223,24 @@ def test_any_flags_are_a_configuration_or_an_error(tmp_path: Path, flags: dict[s
         assert isinstance(configure(flags, tmp_path), Configuration)
     except ConfigurationError as error:
         assert str(error).encode()
+
+
+def test_options_of_a_world_come_from_its_table_and_from_the_spot(tmp_path: Path) -> None:
+    near(tmp_path, b'[worlds.alfworld]\ndata = "/games"\n')
+    assert configure(folder=tmp_path).settings.options_of("alfworld") == {"data": "/games"}
+    settings = configure({"world_option": ["data=/others"], "goals": "human"}, tmp_path).settings
+    assert settings.options_of("alfworld") == {"data": "/others", "goals": "human"}
+    assert settings.options_of("scripted") == {"data": "/others", "goals": "human"}
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (b"[worlds.alfworl]\ndata = 'x'\n", "no world named 'alfworl'.* Did you mean 'alfworld'"),
+        (b"[worlds.alfworld]\ngoals = 'human'\n", "goals is a setting of its own"),
+    ],
+)
+def test_a_table_of_a_world_that_cannot_be_is_refused(tmp_path: Path, table: bytes, words: str) -> None:
+    near(tmp_path, table)
+    with pytest.raises(ConfigurationError, match=words):
+        configure(folder=tmp_path)

@@ -1,1 +1,5 @@
-"""What every household world shares, independent of its texts: belief, goals, counts of what lies where, masking."""
+"""What household worlds share, independent of their texts.
+
+`base` is the protocol that a household world implements; `belief`, `goals` and `counts` are its values; `masking` leaves things
+out of any text.
+"""

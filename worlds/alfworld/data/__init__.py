@@ -1,0 +1,1 @@
+"""The published games: what they are called, where they lie, how they are fetched, checked and counted."""
