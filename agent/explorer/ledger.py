@@ -1,4 +1,4 @@
-"""The calls that learning made, on disk with prompts and replies: a call that was answered is never made again."""
+"""The calls that learning made, on disk with prompts and replies: an answered call is never made again."""
 
 from __future__ import annotations
 

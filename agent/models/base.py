@@ -49,7 +49,7 @@ class TokenChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadToken:
+class PromptToken:
     """One token of a prompt by its number in the vocabulary, with its log-probability (nats) after those before it."""
 
     number: int
@@ -68,7 +68,7 @@ class Completion:
     usage: Usage = Usage()
     timing: Timing = field(default=Timing(), compare=False)
     tokens: tuple[TokenChoice, ...] = ()
-    read: tuple[ReadToken, ...] = ()
+    read: tuple[PromptToken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request
-from agent.models.openai.probes import spelt_of
+from agent.models.openai.probes import spells
 from worlds.errors import HousequestError, Unsupported
 
 _CHAT = "Say hello in one word."
@@ -230,7 +230,7 @@ async def _schema(model: Model, messages: list[Message]) -> tuple[bool, str]:
 
 async def _bias(model: Model, messages: list[Message]) -> tuple[bool, str]:
     text = (await model.complete(Request(messages, bias={"axolotl": 100.0}, max_tokens=8))).text
-    return spelt_of(text, "axolotl"), f"pushed towards 'axolotl' it wrote {text[:40]!r}"
+    return spells(text, "axolotl"), f"pushed towards 'axolotl' it wrote {text[:40]!r}"
 
 
 async def _scores(model: Model, messages: list[Message]) -> tuple[bool, str]:

@@ -1,4 +1,4 @@
-"""Texts as vectors, for choosing examples by likeness: through an OpenAI-compatible endpoint, or by a model on this machine."""
+"""Embeddings, for choosing examples by similarity: from an OpenAI-compatible endpoint, or a model on this machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FORMS = "openai:NAME, openai:NAME@http://HOST:PORT/v1 or local:FOLDER"
 BATCH = 8
-"""Texts a call: an answer with the longest vectors that are common stays well below what is read of one."""
+"""Texts a call: few enough for their vectors to stay well below the limit on an answer."""
 
 LONGEST_TEXT = 4_000
 
@@ -68,7 +68,7 @@ class EndpointEmbedder:
             vectors = [vector for batch in batches for vector in await self._batch(client, batch)]
         finally:
             await client.close()
-        return self._alike(vectors)
+        return self._same_length(vectors)
 
     async def _batch(self, client: AsyncOpenAI, texts: Sequence[str]) -> list[Vector]:
         import openai
@@ -90,15 +90,15 @@ class EndpointEmbedder:
         except (NotACompletion, ValueError, RecursionError) as error:
             raise self._error(f"answered with what are no vectors ({error})") from None
 
-    def _alike(self, vectors: Sequence[Vector]) -> Sequence[Vector]:
+    def _same_length(self, vectors: Sequence[Vector]) -> Sequence[Vector]:
         if len({len(vector) for vector in vectors}) > 1:
             raise self._error("answered with vectors of different lengths")
         return vectors
 
     def _error(self, what: str) -> ModelError:
-        told = printable(what.replace(self._key, "[key]") if len(self._key) >= 16 else what, 300)
+        reason = printable(what.replace(self._key, "[key]") if len(self._key) >= 16 else what, 300)
         way_out = "Check the embedding model's name and address, or choose examples by bm25, which needs none."
-        return ModelError(f"{self.name}: {told}. {way_out}", recorded=f"The embedding model {told}. {way_out}")
+        return ModelError(f"{self.name}: {reason}. {way_out}", recorded=f"The embedding model {reason}. {way_out}")
 
 
 class LocalEmbedder:

@@ -1,4 +1,4 @@
-"""A model that says what a file tells it to: deterministic, offline, for tests, demonstrations and reproducing a bug.
+"""A model with replies from a file: deterministic and offline, for tests, demonstrations and reproducing a bug.
 
 The file is YAML::
 
@@ -14,8 +14,8 @@ The file is YAML::
     replies: ["Action: look"]         # where no rule fits: one after the other
     default: "Action: inventory"      # where those have run out
 
-``replies`` are given by place in the conversation: the n-th is the answer to one that holds n - 1 assistant messages, so
-that many calls at once, and a conversation that was rewound, get what they would have got alone.
+The n-th of ``replies`` answers a conversation with n - 1 assistant messages, so that concurrent calls and rewound conversations
+get the same replies.
 """
 
 from __future__ import annotations
@@ -143,8 +143,7 @@ def load_script(file: Path, *, name: str) -> ScriptedModel:
 
 
 class _Reader:
-    # Nodes rather than values: they know their lines, every scalar is its own text ("yes" stays "yes"), and an alias that
-    # stands for a million items is never expanded.
+    # Nodes rather than values: they know their lines, scalars stay text ("yes" stays "yes"), and aliases are not expanded.
 
     def __init__(self, file: Path) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""A model whose calls are counted against a purse, and which stops the run where none of them can succeed."""
+"""A model whose calls are counted against a budget, and which stops the run where none of them can succeed."""
 
 from __future__ import annotations
 
@@ -13,26 +13,25 @@ from worlds.errors import ConfigurationError, ModelError
 
 
 class MeteredModel(ModelWrapper):
-    """Passes calls on to ``model`` while ``purse`` lets them begin; raises ``RunHalted`` where it does not.
-
-    An error that every other call would meet alike is no matter of the episode that met it first: it stops them all.
+    """``model`` while the budget of ``tracker`` lasts; then calls raise ``RunHalted``. So does an error that every other call
+    would meet too: it stops the run, not one episode.
     """
 
     def __init__(self, model: Model, tracker: BudgetTracker, prices: Prices | None) -> None:
         super().__init__(model)
         self._tracker = tracker
         self._prices = prices
-        tracker.listen(self._dismiss)
+        tracker.listen(self._close)
 
     @property
     def active(self) -> int:
         """How many calls are in flight; those that wait for the endpoint are not."""
-        return self.model.gate.active if isinstance(self.model, RateLimited) else self._tracker.calling
+        return self.model.limiter.active if isinstance(self.model, RateLimited) else self._tracker.calling
 
     @property
     def limit(self) -> int | None:
         """How many calls the endpoint takes at once; None while nothing has said so."""
-        return self.model.gate.limit if isinstance(self.model, RateLimited) else None
+        return self.model.limiter.limit if isinstance(self.model, RateLimited) else None
 
     async def complete(self, request: Request) -> Completion:
         completion: Completion | None = None
@@ -70,6 +69,6 @@ class MeteredModel(ModelWrapper):
             self._tracker.stop(error)
             raise RunHalted from error
 
-    def _dismiss(self) -> None:
+    def _close(self) -> None:
         if isinstance(self.model, RateLimited):
-            self.model.gate.dismiss(RunHalted())
+            self.model.limiter.close(RunHalted())

@@ -58,19 +58,19 @@ def read_builtin(file: Path) -> BuiltinFile:
         words = cast("list[object]", said["vocabulary"])
         vocabulary = Vocabulary([word for word in words if isinstance(word, str)])
     except (KeyError, ValueError, TypeError, RecursionError):
-        raise ConfigurationError(_no_model(file, "it does not begin with sizes and a vocabulary")) from None
-    sizes = _sizes(shape, len(vocabulary)) if _sensible(shape) else {}
+        raise ConfigurationError(_damaged(file, "it does not begin with sizes and a vocabulary")) from None
+    sizes = _sizes(shape, len(vocabulary)) if _valid(shape) else {}
     if len(vocabulary) != len(words) or len(values) != 2 * sum(map(prod, sizes.values())) or not values:
-        raise ConfigurationError(_no_model(file, "its weights do not fit its sizes"))
-    # What a model says is shown and recorded.
+        raise ConfigurationError(_damaged(file, "its weights do not fit its sizes"))
+    # Replies are shown and recorded.
     if not all(word == "\n" or (len(word) <= LONGEST_WORD and word.isprintable()) for word in vocabulary.tokens):
-        raise ConfigurationError(_no_model(file, "its vocabulary holds what cannot be shown"))
+        raise ConfigurationError(_damaged(file, "its vocabulary holds what cannot be shown"))
     weights: dict[str, Floats] = {}
     at = 0
     for name, size in sizes.items():
         weights[name] = np.frombuffer(values, "<f2", prod(size), at).astype(np.float32).reshape(size)
         if not np.isfinite(weights[name]).all():
-            raise ConfigurationError(_no_model(file, "some of its weights are no numbers"))
+            raise ConfigurationError(_damaged(file, "some of its weights are no numbers"))
         at += 2 * prod(size)
     return BuiltinFile(Network(shape, weights), vocabulary)
 
@@ -83,11 +83,11 @@ def _content(file: Path) -> bytes:
         raise ConfigurationError(f"{shown(str(file), 400)} cannot be read: {error}.") from None
 
 
-def _no_model(file: Path, why: str) -> str:
+def _damaged(file: Path, why: str) -> str:
     return f"{shown(str(file), 400)} is no built-in model: {why}. Export one with `python -m agent.training export`."
 
 
-def _sensible(shape: Shape) -> bool:
+def _valid(shape: Shape) -> bool:
     # What the file says may be of any type.
     sizes: dict[str, Any] = asdict(shape)
     whole = all(type(sizes[name]) is int and 0 < sizes[name] <= most for name, most in MOST.items())

@@ -1,8 +1,8 @@
 """The model that ships: a specialist for household text games, small enough to run anywhere in a few milliseconds a reply.
 
-It computes in NumPy in a thread of its own, one call after another. A prompt is read in blocks of fixed size, and blocks that
-an earlier prompt began with are not read again. As a block is computed alike whether it was kept or not, the reply to a prompt
-is the same bytes however many games are played at once.
+It computes in NumPy in one thread, one call after another. Prompts are read in blocks of fixed size, and shared prefixes are
+cached by whole blocks. A block's values are the same whether cached or not, so the reply to a prompt has the same bytes however
+many games are played at once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class BuiltinModel(Model):
         self.name = name
         self._vocabulary = file.vocabulary
         self._reader = _Reader(file)
-        # Matrices as small as these are not worth sharing out: on busy cores threads wait for each other many times as long.
+        # For matrices as small as these, BLAS threads cost more than they save.
         self._thread = ThreadPoolExecutor(1, "builtin-model", threadpool_limits, (1, "blas"))
 
     async def capabilities(self) -> Capabilities:
@@ -55,7 +55,7 @@ class BuiltinModel(Model):
         request.check(self.name, _CAPABILITIES)
         tokens, cancelled = self._tokens(request.messages), threading.Event()
         began = perf_counter()
-        completion, cached = await self._aside(cancelled, partial(self._complete, request, tokens, cancelled))
+        completion, cached = await self._in_thread(cancelled, partial(self._complete, request, tokens, cancelled))
         timing = Timing(perf_counter() - began, cached=cached)
         return Completion(completion.text, completion.finish, completion.usage, timing, completion.tokens)
 
@@ -63,12 +63,12 @@ class BuiltinModel(Model):
         tokens = self._tokens(messages)
         cancelled = threading.Event()
         scores = partial(self._scores, tokens, tuple(continuations), cancelled, ended=False)
-        return Scores(tuple(await self._aside(cancelled, scores)))
+        return Scores(tuple(await self._in_thread(cancelled, scores)))
 
     async def aclose(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _aside(self, cancelled: threading.Event, work: Any) -> Any:
+    async def _in_thread(self, cancelled: threading.Event, work: Any) -> Any:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
         finally:
@@ -102,7 +102,7 @@ class BuiltinModel(Model):
         text, finish = "", "length"
         most = min(asked.max_tokens, _MOST_TOKENS, self._reader.context - len(tokens))
         while len(said) < most and not cancelled.is_set():
-            token = _drawn(logits, asked.temperature, random)
+            token = _sample(logits, asked.temperature, random)
             if token == known.end:
                 finish = "stop"
                 break
@@ -123,13 +123,13 @@ class BuiltinModel(Model):
             raise ModelError(f"{self.name} was given nothing to choose from; give at least one text.")
         scores = np.array(self._scores(tokens, choices, cancelled, ended=True))
         random = np.random.default_rng([asked.seed or 0, crc32(np.array(tokens).tobytes())])
-        text = choices[_drawn(scores, asked.temperature, random)]
+        text = choices[_sample(scores, asked.temperature, random)]
         return Completion(text, "stop", Usage(len(tokens), len(self._vocabulary.encode(text)))), 0
 
     def _scores(
         self, tokens: list[int], continuations: Sequence[str], cancelled: threading.Event, *, ended: bool
     ) -> list[float]:
-        """log p of each continuation; ``ended``: and that nothing follows it."""
+        """log p (nats) of each continuation, with ``ended`` that of the end of the reply after it too."""
         known = self._vocabulary
         each = [known.encode(text) + [known.end] * ended for text in continuations]
         cache, first, _ = self._reader.read(tokens, room=max((len(one) for one in each), default=0))
@@ -141,19 +141,19 @@ class BuiltinModel(Model):
             if one:
                 rest = self._reader.follow(one[:-1], cache, every=True) if len(one) > 1 else first[None, :0]
                 logits = np.vstack((first[None], rest)) if len(one) > 1 else first[None]
-                found[at] = float(sum(_logs(row)[token] for row, token in zip(logits, one, strict=True)))
+                found[at] = float(sum(_log_softmax(row)[token] for row, token in zip(logits, one, strict=True)))
         cache.length = length
         return found
 
     def _choice(self, logits: Floats, token: int, top: int) -> TokenChoice:
-        logs, names = _logs(logits), self._vocabulary.tokens
+        logs, names = _log_softmax(logits), self._vocabulary.tokens
         best = np.argsort(-logs, kind="stable")[:top]
         return TokenChoice(names[token], float(logs[token]), tuple((names[int(id)], float(logs[int(id)])) for id in best))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
-    """Whole blocks of a prompt, and a cache that begins with them."""
+    """The tokens of whole blocks of a prompt, and a cache that begins with them."""
 
     tokens: list[int]
     cache: Cache
@@ -171,7 +171,7 @@ class _Reader:
         return self._network.shape.context
 
     def read(self, tokens: list[int], *, room: int) -> tuple[Cache, Floats, int]:
-        """The cache after ``tokens``, the logits that follow, and how many tokens were not read again.
+        """The cache after ``tokens``, the logits that follow, and how many tokens were cached.
 
         The cache is good until the next call. Raises ``ModelError`` where ``room`` tokens more would be too many.
         """
@@ -202,21 +202,21 @@ class _Reader:
 
 
 def _shared(some: Sequence[int], others: Sequence[int]) -> int:
-    """How many tokens both begin with."""
+    """The length of the shared prefix."""
     for at, (one, other) in enumerate(zip(some, others, strict=False)):
         if one != other:
             return at
     return min(len(some), len(others))
 
 
-def _drawn(logits: Floats, temperature: float, random: np.random.Generator) -> int:
+def _sample(logits: Floats, temperature: float, random: np.random.Generator) -> int:
     if temperature <= 0:
         return int(np.argmax(logits))
-    chances = np.exp(_logs(logits.astype(np.float64) / temperature))
+    chances = np.exp(_log_softmax(logits.astype(np.float64) / temperature))
     return int(random.choice(len(logits), p=chances / chances.sum()))
 
 
-def _logs(logits: Floats) -> Floats:
+def _log_softmax(logits: Floats) -> Floats:
     shifted = logits - logits.max()
     return shifted - np.log(np.exp(shifted).sum())
 

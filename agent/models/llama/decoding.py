@@ -18,7 +18,7 @@ from worlds.workers import Refused
 
 @dataclass(slots=True)
 class _Slot:
-    """A sequence of the context: which tokens it holds, and the reply that it is working on."""
+    """A sequence of the context: the tokens it holds, and the reply in progress."""
 
     sequence: int
     held: list[int] = field(default_factory=list[int])
@@ -28,7 +28,7 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Work:
-    """A reply in the making: tokens that are yet to be evaluated, and what has been said so far."""
+    """A reply in progress: tokens that are yet to be evaluated, and the text so far."""
 
     call: Call
     sampler: Any
@@ -53,7 +53,7 @@ class _Entry:
 
 
 class Decoder:
-    """Takes conversations in as slots come free, and takes all of them on by one batch at a time."""
+    """Gives conversations free slots, and evaluates one batch for all of them at a time."""
 
     def __init__(self, library: Library, wanted: Load) -> None:
         self._library = library
@@ -67,13 +67,13 @@ class Decoder:
 
     @property
     def busy(self) -> bool:
-        """Whether there is something to go on with."""
+        """Whether there is work left."""
         return bool(self._waiting) or any(slot.work is not None for slot in self._slots)
 
     def begin(
         self, prompt: Sequence[int], call: Call, sampler: Any, cancelled: threading.Event, answer: Future[Answer]
     ) -> None:
-        """Take a conversation in; its reply goes into ``answer``, or a ``Refused``."""
+        """Queue a conversation; ``answer`` gets its reply, or a ``Refused``."""
         work = _Work(call, sampler, cancelled, answer, len(prompt), 0, list(prompt))
         room = self._library.context_size
         if len(prompt) >= room:
@@ -98,12 +98,12 @@ class Decoder:
 
     def step(self) -> None:
         """Evaluate one batch: the next token of every reply, and as much of new prompts as fits beside them."""
-        self._let_go()
-        self._let_in()
+        self._drop_cancelled()
+        self._admit_waiting()
         entries: list[_Entry] = []
         asks: list[tuple[_Slot, int]] = []
         active = [slot for slot in self._slots if slot.work is not None]
-        # Whoever has one token due goes first, so that a long prompt does not hold the others up.
+        # Replies, which need one token each, go before long prompts.
         for slot in sorted(active, key=lambda each: len(each.work.due) if each.work else 0):
             work = slot.work
             assert work is not None
@@ -125,10 +125,10 @@ class Decoder:
                 self._end(slot, Refused("has no room left for its conversations", "Give it fewer slots, or a smaller context."))
             return
         for slot, place in asks:
-            self._speak(slot, place)
+            self._sample_next(slot, place)
 
-    def _speak(self, slot: _Slot, place: int) -> None:
-        """Choose the next token of a reply, and see whether it is over."""
+    def _sample_next(self, slot: _Slot, place: int) -> None:
+        """Sample the next token of a reply, and end the reply where it is over."""
         work = slot.work
         assert work is not None
         library, call = self._library, work.call
@@ -141,7 +141,7 @@ class Decoder:
         work.number += 1
         work.said += library.piece(token)
         if logprobs is not None:
-            work.tokens.append(self._noted(token, logprobs, call.top_logprobs))
+            work.tokens.append(self._token_choice(token, logprobs, call.top_logprobs))
         end = _stopped(work.said, call.stop)
         if end is not None:
             del work.said[end:]
@@ -151,7 +151,7 @@ class Decoder:
         else:
             work.due.append(token)
 
-    def _noted(self, token: int, logprobs: Logits, number: int) -> TokenChoice:
+    def _token_choice(self, token: int, logprobs: Logits, number: int) -> TokenChoice:
         likeliest = np.argsort(-logprobs, kind="stable")[:number]
         others = tuple((self._word(int(each)), float(logprobs[each])) for each in likeliest)
         return TokenChoice(self._word(token), float(logprobs[token]), others)
@@ -179,8 +179,8 @@ class Decoder:
         self._library.free(work.sampler)
         work.answer.set_exception(refused)
 
-    def _let_go(self) -> None:
-        """End what nobody waits for any more. What its sequence holds is whole and stays."""
+    def _drop_cancelled(self) -> None:
+        """End cancelled replies. Their sequences stay cached."""
         for slot in self._slots:
             if slot.work is not None and slot.work.cancelled.is_set():
                 self._end(slot, Answer(finish="cancelled"))
@@ -189,27 +189,27 @@ class Decoder:
             self._library.free(work.sampler)
             work.answer.set_result(Answer(finish="cancelled"))
 
-    def _let_in(self) -> None:
-        """Give free slots to those who wait, each the one that holds most of what its prompt begins with."""
+    def _admit_waiting(self) -> None:
+        """Give free slots to waiting conversations, each the one with the longest shared prefix."""
         while self._waiting:
             free = [slot for slot in self._slots if slot.work is None]
             if not free:
                 return
             work = self._waiting.pop(0)
-            # Of slots that hold equally much, the one that has not been used for longest loses least.
+            # Among equals, the least recently used.
             slot = max(free, key=lambda each: (_common(each.held, work.due), -each.used))
-            self._keep(slot, self._best(slot, work.due))
+            self._truncate(slot, self._reuse_prefix(slot, work.due))
             self._clock += 1
             slot.used = self._clock
             work.cached = len(slot.held)
             del work.due[: len(slot.held)]
             slot.work = work
 
-    def _best(self, slot: _Slot, prompt: Sequence[int]) -> int:
-        """How many tokens of ``prompt`` the slot holds, once it has taken over what another holds of it, if that is more."""
+    def _reuse_prefix(self, slot: _Slot, prompt: Sequence[int]) -> int:
+        """How many tokens of ``prompt`` the slot has cached, after copying another slot's longer prefix if there is one."""
         if not self._cache:
             return 0
-        # The last token is evaluated in any case: what follows it is what is wanted.
+        # The last token is always evaluated, because its logits are needed.
         most = len(prompt) - 1
         own = min(_common(slot.held, prompt), most)
         other = max(self._slots, key=lambda each: _common(each.held, prompt))
@@ -221,7 +221,7 @@ class Decoder:
             return found
         return own
 
-    def _keep(self, slot: _Slot, number: int) -> None:
+    def _truncate(self, slot: _Slot, number: int) -> None:
         if number == 0 or not self._library.forget(slot.sequence, number):
             self._clear(slot)
         else:
@@ -239,9 +239,9 @@ class Decoder:
         if len(prompt) + longest > library.context_size:
             raise _too_long(len(prompt) + longest, library.context_size)
         slot = self._free_slot()
-        self._keep(slot, self._best(slot, prompt))
+        self._truncate(slot, self._reuse_prefix(slot, prompt))
         self._found = len(slot.held)
-        # What follows the last token of the prompt is the first of every continuation: it must be among this batch's.
+        # The logits after the prompt's last token score the first token of every continuation.
         self._fill(slot, prompt[len(slot.held) :], cancelled)
         if cancelled.is_set():
             return
@@ -275,7 +275,7 @@ class Decoder:
         return totals
 
     def _free_slot(self) -> _Slot:
-        """A slot that nobody uses; where all are taken, those who use them are taken on until one is free."""
+        """A free slot; where all are busy, batches are evaluated until one is free."""
         while all(slot.work is not None for slot in self._slots):
             self.step()
         return min((slot for slot in self._slots if slot.work is None), key=lambda each: each.used)
@@ -332,7 +332,7 @@ def _common(held: Sequence[int], prompt: Sequence[int]) -> int:
 
 
 def _stopped(said: bytearray, stops: Sequence[str]) -> int | None:
-    """Where the first stop word begins in what was said."""
+    """Where the first stop text begins."""
     found = [at for at in (said.find(stop.encode()) for stop in stops) if at >= 0]
     return min(found, default=None)
 

@@ -1,4 +1,4 @@
-"""What a GGUF file says of itself before its weights: read in Python, so that a wrong file is refused before anything loads it.
+"""The header of a GGUF file, read before a runtime loads it, so that a wrong file is refused with a reason.
 
 The format: github.com/ggml-org/ggml, docs/gguf.md. Little-endian files of versions 2 and 3.
 """
@@ -122,7 +122,7 @@ def _text(values: dict[str, _Value], key: str) -> str:
 
 
 class _Reader:
-    """Reads values from a file that may claim anything: nothing is read or skipped beyond its end."""
+    """Reads values from an untrusted file; nothing is read or skipped beyond its end."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, takewhile
 
 
-def grammar_of(choices: Sequence[str]) -> str:
+def choice_grammar(choices: Sequence[str]) -> str:
     """The grammar of one of the given texts: their trie, a rule for each of its forks.
 
     Written one beside the other, some hundred texts would all be looked at for every token of the vocabulary; of a trie, only

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.models.llama.protocol import Call, Load
-from agent.models.llama.templates import silent, template_of
+from agent.models.llama.templates import empty_prompt, load_template
 from worlds.workers import Refused
 
 CANDIDATES = 64
 """Texts that are scored in one batch; more take several."""
 
-SMALLER = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
+LESS_MEMORY = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
 
 lib: Any = import_module("llama_cpp")
 
@@ -56,7 +56,7 @@ class Library:
         parameters.n_gpu_layers = options.gpu_layers
         self.model = lib.llama_model_load_from_file(os.fsencode(wanted.path), parameters)
         if not self.model:
-            raise Refused("cannot be loaded by llama-cpp-python", SMALLER)
+            raise Refused("cannot be loaded by llama-cpp-python", LESS_MEMORY)
         self.vocabulary = lib.llama_model_get_vocab(self.model)
         self.size = int(lib.llama_vocab_n_tokens(self.vocabulary))
         self.slots = options.slots
@@ -66,12 +66,12 @@ class Library:
         self.context_size = wanted.context
         self.context = lib.llama_init_from_model(self.model, self._parameters(wanted))
         if not self.context:
-            raise Refused("has no room for its context", SMALLER)
+            raise Refused("has no room for its context", LESS_MEMORY)
         self.memory = lib.llama_get_memory(self.context)
         if options.lora is not None:
             self._adapt(options.lora)
         own = self._said("tokenizer.chat_template")
-        template = template_of(options.template) if options.template is not None else own
+        template = load_template(options.template) if options.template is not None else own
         formats: Any = import_module("llama_cpp.llama_chat_format")
         self._format: Any = formats.Jinja2ChatFormatter(template, self._special("eos"), self._special("bos"))
 
@@ -99,7 +99,7 @@ class Library:
         if lib.llama_vocab_get_add_bos(self.vocabulary) and tokens[:1] != (begin,):
             return (begin, *tokens)
         if not tokens:
-            raise silent()
+            raise empty_prompt()
         return tokens
 
     def tokens(self, text: str, *, special: bool) -> tuple[int, ...]:

@@ -1,8 +1,7 @@
-"""GGUF models through llama-cpp-python, which is compiled here and gives at llama.cpp's own calls.
+"""GGUF models through llama-cpp-python, which is compiled on installation and gives access to llama.cpp's own calls.
 
-One thread decodes for all: each round it puts what every conversation needs next into one batch (continuous batching). What a
-sequence has evaluated stays in the cache of keys and values, so that a prompt that begins alike costs only its new tokens;
-given texts are scored exactly, all in one batch over copies of their prompt's sequence.
+One thread decodes for all conversations, whose next tokens share a batch (continuous batching). Shared prompt prefixes are
+cached. Texts are scored exactly, in one batch over copies of their prompt's sequence.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from concurrent.futures import Future
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agent.models.llama.grammar import grammar_of
+from agent.models.llama.grammar import choice_grammar
 from agent.models.llama.protocol import Answer, Call, Load, Ready
 from worlds.workers import Refused
 
@@ -59,7 +58,7 @@ class LlamaCpp:
 
     def _grammar(self, call: Call) -> str | None:
         if call.choices is not None:
-            return grammar_of(call.choices)
+            return choice_grammar(call.choices)
         if call.schema is None:
             return None
         grammars: Any = import_module("llama_cpp.llama_grammar")
@@ -69,7 +68,7 @@ class LlamaCpp:
             raise Refused(f"cannot follow the schema ({error})", "Use a plain JSON schema.") from None
 
     def _decode(self) -> None:
-        """Whatever waits is begun; what has begun goes on a batch at a time. Only this thread calls the decoder."""
+        """Start what waits, and go on a batch at a time. Only this thread calls the decoder."""
         while True:
             idle = not self._decoder.busy
             try:

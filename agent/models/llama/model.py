@@ -17,15 +17,15 @@ from worlds.errors import ConfigurationError, ModelError, Unsupported
 from worlds.workers import Refused, Worker, WorkerError
 
 WORKER = "agent.models.llama.worker"
-LIVES = 3
-"""How often a process that died is started again before the model is given up."""
+STARTS = 3
+"""How often the process is started before the model is given up."""
 
 
 def capabilities_of(options: LlamaOptions) -> Capabilities:
     """What a model can do in the runtime that ``options`` name.
 
-    Two equal prompts need not bring equal bytes: a conversation that was decoded beside others, or whose beginning came from
-    the cache, was added up in another order. They do with ``slots=1&cache=off&gpu_layers=0``.
+    Equal prompts have equal replies only with ``slots=1&cache=off&gpu_layers=0``: batches and caches change the order in which
+    floats are added.
     """
     return Capabilities(
         log_probabilities=True,
@@ -51,7 +51,7 @@ class LlamaModel(Model):
         self.name = name
         self._timeout = timeout
         self._process: Worker | None = None
-        self._lives = LIVES
+        self._starts = STARTS
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = asyncio.Lock()
         self._slots = asyncio.Semaphore(options.slots)
@@ -69,7 +69,7 @@ class LlamaModel(Model):
         header = await asyncio.to_thread(read_header, self._path)
         if header.template is None and self._options.template is None:
             raise ConfigurationError(
-                f"{self.name} comes without a chat template, so nobody knows how it is spoken to. Name one after the file: "
+                f"{self.name} comes without a chat template, so its prompts cannot be written. Name one after the file: "
                 "?template=FILE, or ?template=chatml if it was trained with that."
             )
         return header
@@ -127,7 +127,7 @@ class LlamaModel(Model):
             await asyncio.to_thread(process.stop)
 
     async def _ask(self, asked: Call) -> Answer:
-        self._at_home()
+        self._bind_loop()
         async with self._slots:
             process = await self._running()
             try:
@@ -142,22 +142,22 @@ class LlamaModel(Model):
             except (Refused, WorkerError) as error:
                 raise self._error(error) from None
 
-    def _at_home(self) -> None:
+    def _bind_loop(self) -> None:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Locks belong to the loop that they were first waited in; the process belongs to none.
             self._loop, self._starting, self._slots = loop, asyncio.Lock(), asyncio.Semaphore(self._options.slots)
 
     async def _running(self) -> Worker:
-        self._at_home()
+        self._bind_loop()
         async with self._starting:
             if self._process is None or not self._process.alive:
-                if self._lives == 0:
+                if self._starts == 0:
                     raise self._failure(
-                        f"has died {LIVES} times", "Try a smaller model or context, or another runtime.", fatal=True
+                        f"has died {STARTS} times", "Try a smaller model or context, or another runtime.", fatal=True
                     )
                 header = await self.header()
-                self._lives -= 1
+                self._starts -= 1
                 context = self._options.context or min(header.context or CONTEXT, CONTEXT)
                 wanted = Load(str(self._path), context, self._options)
                 self._process = await asyncio.to_thread(Worker, WORKER, asdict(wanted))

@@ -15,7 +15,7 @@ _CHATML = (
 )
 
 
-def template_of(named: str) -> str:
+def load_template(named: str) -> str:
     """The chat template that ``chatml`` or a file holds (Jinja). Raises ``Refused``."""
     if named == "chatml":
         return _CHATML
@@ -31,6 +31,6 @@ def template_of(named: str) -> str:
     )
 
 
-def silent() -> Refused:
+def empty_prompt() -> Refused:
     """That a template made no token of a conversation, after which nothing can be said."""
     return Refused("has a chat template that makes nothing of this conversation", "Name another: ?template=FILE.")

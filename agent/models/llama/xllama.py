@@ -1,7 +1,7 @@
 """GGUF models through xllamacpp: llama.cpp's own server within this process, from a wheel that needs no compiler.
 
-Its slots decode together (continuous batching), and a slot keeps what it has evaluated for the next prompt that begins alike.
-It has no call that scores a given text: ``echo`` is not looked at, and log-probabilities are those of generated tokens.
+Slots decode together (continuous batching), and shared prompt prefixes are cached. It cannot score given texts: ``echo`` is
+ignored, and log-probabilities are those of generated tokens.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from importlib.metadata import version
 from typing import Any, cast
 
 from agent.models.base import TokenChoice
-from agent.models.llama.grammar import grammar_of
+from agent.models.llama.grammar import choice_grammar
 from agent.models.llama.protocol import Answer, Call, Load, Ready
-from agent.models.llama.templates import silent, template_of
+from agent.models.llama.templates import empty_prompt, load_template
 from worlds.workers import Refused
 
 CACHE_MIB = 1_024
 """Memory for what idle conversations have evaluated, beyond the slots themselves."""
 
-SMALLER = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
+LESS_MEMORY = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
 _QUIET = -1
 
 
@@ -48,7 +48,7 @@ class Xllama:
         parameters.verbosity = _QUIET
         parameters.cache_prompt = options.cache
         parameters.cache_ram_mib = CACHE_MIB if options.cache else 0
-        # It opens a port on this machine, whatever is wanted; nobody else shall be served there.
+        # It always opens a port on this machine; a random key keeps others out.
         parameters.hostnames = ["127.0.0.1"]
         parameters.api_keys = [secrets.token_urlsafe(32)]
         types: Any = self._package.ggml_type
@@ -64,14 +64,14 @@ class Xllama:
             parameters.cpuparams.n_threads = options.threads
             parameters.cpuparams_batch.n_threads = options.threads
         if options.template is not None:
-            parameters.chat_template = template_of(options.template)
+            parameters.chat_template = load_template(options.template)
         if options.lora is not None:
             parameters.lora_adapters = [self._package.CommonAdapterLoraInfo(options.lora, 1.0)]
         self._cache = options.cache
         try:
             self._server: Any = self._package.Server(parameters)
         except (RuntimeError, ValueError, MemoryError) as error:
-            raise Refused(f"cannot load the model ({error})", SMALLER) from None
+            raise Refused(f"cannot load the model ({error})", LESS_MEMORY) from None
 
     @property
     def ready(self) -> Ready:
@@ -103,7 +103,7 @@ def body_of(call: Call) -> dict[str, object]:
         "stream": True,
         "stream_options": {"include_usage": True},
         "return_progress": True,
-        # What a model thinks aloud is its reply too: whoever reads it knows the marks.
+        # Thoughts stay in the reply; roles know their marks.
         "reasoning_format": "none",
     }
     if call.stop:
@@ -113,7 +113,7 @@ def body_of(call: Call) -> dict[str, object]:
     if call.top_logprobs:
         body |= {"logprobs": True, "top_logprobs": call.top_logprobs}
     if call.choices is not None:
-        body["grammar"] = grammar_of(call.choices)
+        body["grammar"] = choice_grammar(call.choices)
     if call.schema is not None:
         body["json_schema"] = dict(call.schema)
     if call.bias:
@@ -156,7 +156,7 @@ class _Reply:
         if self._error is not None:
             raise refusal(self._error)
         if self._usage.get("prompt_tokens") == 0:
-            raise silent()
+            raise empty_prompt()
         details: Any = self._usage.get("prompt_tokens_details") or {}
         return Answer(
             "".join(self._text),

@@ -1,4 +1,4 @@
-"""The SDK's client with everything shut that we do not open ourselves. Imports the SDK: import it on first use."""
+"""The SDK's client, without what it takes from the environment. Imports the SDK: import it on first use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent.models.openai.keys import Endpoint
 from agent.models.openai.wire import NotACompletion
 
 LARGEST_ANSWER = 1 << 20
-"""Bytes of an answer that are read; a reply of 512 tokens takes some thousand."""
+"""Bytes of an answer that are read; a reply of 512 tokens has some thousand."""
 
 CONNECTIONS = 1_000
 """Calls in flight at once; more wait until one of these ends."""
@@ -52,8 +52,8 @@ def connect(endpoint: Endpoint, key: str, timeout: float) -> AsyncOpenAI:
     """A client that sends ``key`` to ``endpoint`` and nothing from the environment; it neither redirects nor retries nor keeps
     cookies.
 
-    Only the time to connect is limited here; whoever calls limits the whole call, for a body that dribbles in never
-    exceeds the time between two reads.
+    Only the time to connect is limited here. The caller limits the whole call: a body that dribbles in never exceeds the time
+    between two reads.
     """
 
     async def sent_by_us(request: httpx2.Request) -> None:

@@ -1,8 +1,7 @@
 """Any OpenAI-compatible endpoint, through the official SDK's chat completions.
 
-The SDK speaks the protocol; retrying is done here, where attempts are counted and waits are bounded. Whatever an endpoint
-sends ends as a ``Completion`` or a ``ModelError``: what the model said, even nothing, is a reply; what is no chat
-completion is an error.
+The SDK speaks the protocol. Retries are done here, where attempts are counted and waits are bounded. Whatever an endpoint
+sends becomes a ``Completion`` (even an empty reply) or a ``ModelError`` (anything that is no chat completion).
 """
 
 from __future__ import annotations
@@ -18,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from agent.models.openai.keys import PLACEHOLDER, load_keys
 from agent.models.openai.name import EndpointName
-from agent.models.openai.probes import ENOUGH, QUESTION, chosen, extras, gained, probed, scoring
+from agent.models.openai.probes import (
+    PROBE_TOKENS,
+    QUESTION,
+    extra_parameters,
+    parse_choice,
+    probe_capabilities,
+    score_gain,
+    scoring_parameters,
+)
 from agent.models.openai.rate_limiter import RateLimiter, Verdict
 from agent.models.openai.wire import (
     Dialect,
@@ -39,21 +46,21 @@ if TYPE_CHECKING:
     from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 
 LONGEST_WAIT = 60.0
-"""Seconds that a server may ask to wait before the next attempt; one that asks for more has refused."""
+"""Seconds that a server may ask for before the next attempt; asking for more counts as a refusal."""
 
 LONGEST_MESSAGE = 700
-MOST_CROWDED = 60
-"""Refusals of one call that were due to the many others: far more than it takes to find an endpoint's limit."""
+MOST_EARLY = 60
+"""Refusals of one call that are not counted as failures, because the limit was lowered after it was sent."""
 
 SHORTEST_SECRET = 16
-"""A shorter key is not looked for in replies: it could be a word of theirs."""
+"""Shorter keys are not redacted in replies, since they could be ordinary words."""
 
 SCORED_AT_ONCE = 16
 """Texts of one scoring that are in flight at once."""
 
 _MOST_LEARNT = 4
 _WRAPPED = 64
-"""Tokens for what stands round a choice, and for spaces."""
+"""Tokens for the JSON round a choice."""
 
 _AGAIN = frozenset({408, 409, 429})
 
@@ -64,8 +71,8 @@ _log = logging.getLogger(__name__)
 class _Failure:
     """An attempt that brought no completion.
 
-    ``again``: another one may; ``asked``: seconds that the server wants to pass; ``crowded``: there were too many calls;
-    ``fatal``: no other call would fare better.
+    ``again``: another attempt may succeed; ``asked``: seconds that the server asks to wait; ``crowded``: there were too many
+    calls; ``fatal``: every other call would fail too.
     """
 
     what: str
@@ -77,20 +84,20 @@ class _Failure:
     fatal: bool = False
 
 
-_UNTOLD = _Failure(
+_NO_LOGPROBS = _Failure(
     "was to tell how likely each token of a prompt is and did not, or not in a form that can be read",
     "Its server does not score texts at all times; use another model or server, or an agent that only needs replies.",
 )
 
 
-def _begun(messages: Sequence[Message], text: str) -> list[Message]:
+def _with_beginning(messages: Sequence[Message], text: str) -> list[Message]:
     """The conversation with ``text`` as the reply's beginning; servers refuse an empty message."""
     return [*messages, Message("assistant", text)] if text else list(messages)
 
 
-def _held(completion: Completion, choices: Sequence[str]) -> Completion | _Failure:
+def _with_choice(completion: Completion, choices: Sequence[str]) -> Completion | _Failure:
     """The completion with the one of ``choices`` that it names."""
-    named = chosen(completion.text, choices)
+    named = parse_choice(completion.text, choices)
     if named is None:
         what = f"was to choose among {len(choices)} texts and answered with none of them ({printable(completion.text, 80)})"
         return _Failure(what, "Its server does not hold a reply to a schema at all times; use another model or server.")
@@ -122,40 +129,40 @@ class OpenAIModel(Model):
         self._client: AsyncOpenAI | None = None
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._gate = RateLimiter(self._most)
+        self._limiter = RateLimiter(self._most)
         self._reached = False
         self._answered = False
         self._probing = asyncio.Lock()
         self._offered: Capabilities | None = None
 
     @property
-    def gate(self) -> RateLimiter:
+    def limiter(self) -> RateLimiter:
         """Holds calls back where the endpoint says that they are too many."""
-        return self._gate
+        return self._limiter
 
     async def capabilities(self) -> Capabilities:
-        """What this very server was found to do, by small calls when it is first asked; `agent.models.openai.probes`."""
+        """What this server can do, found out by small calls the first time; see `agent.models.openai.probes`."""
         await self._connected()
         async with self._probing:
             if self._offered is None:
-                self._offered = await probed(self._probe)
+                self._offered = await probe_capabilities(self._probe)
             return self._offered
 
     async def complete(self, request: Request) -> Completion:
-        more = extras(request)
+        more = extra_parameters(request)
         if more:
             request.check(self.name, await self.capabilities())
         if request.choices:
-            # Cut off, a choice would be none; its end is known.
+            # A choice that is cut off is none, and its length is known.
             longest = _WRAPPED + max(len(encodable(choice).encode()) for choice in request.choices)
             request = replace(request, max_tokens=max(request.max_tokens, longest))
-        return await self._answered_to(self._with_room(request), more)
+        return await self._request(self._with_room(request), more)
 
     def _with_room(self, request: Request) -> Request:
         """The request with the tokens that a model needs that thinks before it replies."""
         return replace(request, max_tokens=max(request.max_tokens, self._least_tokens))
 
-    async def _answered_to(self, request: Request, more: Mapping[str, Any]) -> Completion:
+    async def _request(self, request: Request, more: Mapping[str, Any]) -> Completion:
         """The answer to ``request`` with ``more`` parameters, by as many attempts as it takes. Raises ``ModelError``."""
         conversation, choices = chat(request.messages), request.choices
         client = await self._connected()
@@ -164,9 +171,9 @@ class OpenAIModel(Model):
         while True:
             parameters = self._dialect.parameters(request)
             attempts += 1
-            outcome, early = await self._admitted(client, conversation, {**parameters, **more})
+            outcome, early = await self._limited_attempt(client, conversation, {**parameters, **more})
             if isinstance(outcome, Completion) and choices is not None:
-                outcome = _held(outcome, choices)
+                outcome = _with_choice(outcome, choices)
             if isinstance(outcome, Completion):
                 timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=attempts)
                 return replace(outcome, timing=timing)
@@ -175,26 +182,26 @@ class OpenAIModel(Model):
                 if refused is not None:
                     _log.warning("%s does not take %s; it is left out or renamed from here on.", self.name, refused)
                     continue
-            if early and crowded < MOST_CROWDED:
+            if early and crowded < MOST_EARLY:
                 crowded += 1
             else:
                 failures += 1
             if not outcome.again or failures > self._retries or (outcome.asked or 0.0) > LONGEST_WAIT:
                 raise self._error(outcome, attempts, attempts + self._retries + 1 - failures)
             if outcome.asked is None:
-                await self._gate.rest(backoff(max(failures, 1), self._chance.random()) * self._wait)
+                await self._limiter.rest(backoff(max(failures, 1), self._chance.random()) * self._wait)
             elif not outcome.crowded:
-                await self._gate.rest(outcome.asked * self._wait)
+                await self._limiter.rest(outcome.asked * self._wait)
 
-    async def _probe(self, wanted: Mapping[str, Any], /, *, said: str = "", tokens: int = ENOUGH) -> Completion | None:
-        """One attempt with ``wanted``; None where it was in vain. Raises ``ModelError`` where no other would fare better."""
-        request = Request(_begun([Message("user", QUESTION)], said), max_tokens=tokens)
-        if tokens == ENOUGH:
+    async def _probe(self, wanted: Mapping[str, Any], /, *, said: str = "", tokens: int = PROBE_TOKENS) -> Completion | None:
+        """One attempt with ``wanted``; None where it failed. Raises ``ModelError`` where every other call would fail too."""
+        request = Request(_with_beginning([Message("user", QUESTION)], said), max_tokens=tokens)
+        if tokens == PROBE_TOKENS:
             request = self._with_room(request)
         client, conversation = await self._connected(), chat(request.messages)
         for _ in range(_MOST_LEARNT):
             parameters = self._dialect.parameters(request)
-            outcome, _early = await self._admitted(client, conversation, {**parameters, **wanted})
+            outcome, _early = await self._limited_attempt(client, conversation, {**parameters, **wanted})
             if isinstance(outcome, Completion):
                 return outcome
             if outcome.fatal:
@@ -204,7 +211,7 @@ class OpenAIModel(Model):
         return None
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        """log p of each continuation as the next message, by a call each, and one for the prompt alone; see `gained`.
+        """log p of each continuation as the next message, by a call each, and one for the prompt alone; see `score_gain`.
 
         What a server's template leaves out of a message, such as spaces at its ends, is not scored.
         """
@@ -217,9 +224,9 @@ class OpenAIModel(Model):
         async def scored(text: str) -> Scores:
             async with room:
                 whole = await self._read(messages, text)
-            gain = gained(alone.read, whole.read) if text else 0.0
+            gain = score_gain(alone.read, whole.read) if text else 0.0
             if gain is None:
-                raise self._error(_UNTOLD, whole.timing.attempts, whole.timing.attempts)
+                raise self._error(_NO_LOGPROBS, whole.timing.attempts, whole.timing.attempts)
             return Scores((gain,), 1, whole.usage, whole.timing)
 
         tasks = [asyncio.ensure_future(scored(text)) for text in continuations]
@@ -234,9 +241,9 @@ class OpenAIModel(Model):
 
     async def _read(self, messages: Sequence[Message], text: str) -> Completion:
         """An answer with the tokens of the prompt, at whose end stands ``text``. Raises ``ModelError``, also without them."""
-        completion = await self._answered_to(Request(_begun(messages, text), max_tokens=1), scoring(text))
+        completion = await self._request(Request(_with_beginning(messages, text), max_tokens=1), scoring_parameters(text))
         if not completion.read:
-            raise self._error(_UNTOLD, completion.timing.attempts, completion.timing.attempts)
+            raise self._error(_NO_LOGPROBS, completion.timing.attempts, completion.timing.attempts)
         return completion
 
     async def aclose(self) -> None:
@@ -248,7 +255,7 @@ class OpenAIModel(Model):
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Connections belong to the loop that made them, and somebody may call asyncio.run once an episode.
-            self._loop, self._client, self._opening, self._gate = loop, None, asyncio.Lock(), RateLimiter(self._most)
+            self._loop, self._client, self._opening, self._limiter = loop, None, asyncio.Lock(), RateLimiter(self._most)
             self._probing = asyncio.Lock()
         async with self._opening:
             if self._client is None:
@@ -261,12 +268,12 @@ class OpenAIModel(Model):
 
         return connect(self._endpoint, self._key, self._timeout)
 
-    async def _admitted(
+    async def _limited_attempt(
         self, client: AsyncOpenAI, conversation: list[dict[str, str]], parameters: dict[str, Any]
     ) -> tuple[Completion | _Failure, bool]:
-        """One attempt once the gate lets it in; and whether it was refused for being one of too many, as was known by then."""
-        gate = self._gate
-        ticket = await gate.enter()
+        """One attempt, once the limiter admits it; and whether it was refused by a limit that has been lowered since."""
+        limiter = self._limiter
+        permit = await limiter.enter()
         verdict: Verdict = "other"
         wait, early = 0.0, False
         try:
@@ -274,11 +281,11 @@ class OpenAIModel(Model):
             if isinstance(outcome, Completion):
                 verdict = "answered"
             elif outcome.crowded:
-                verdict, early = "crowded", ticket.round != gate.round
+                verdict, early = "crowded", permit.round != limiter.round
                 wait = outcome.asked * self._wait if outcome.asked is not None and outcome.asked <= LONGEST_WAIT else 0.0
             return outcome, early
         finally:
-            gate.leave(ticket, verdict, wait)
+            limiter.leave(permit, verdict, wait)
 
     async def _attempt(
         self, client: AsyncOpenAI, conversation: list[dict[str, str]], parameters: dict[str, Any]
@@ -287,13 +294,13 @@ class OpenAIModel(Model):
 
         try:
             async with asyncio.timeout(self._timeout):
-                # Given as they are: the SDK would walk all of a growing conversation again at every call.
+                # As extra_body, because the SDK transforms the whole growing conversation at every call.
                 answer = await client.chat.completions.with_raw_response.create(
                     model=self._model, messages=[], extra_body={"messages": conversation, **parameters}
                 )
             self._reached = True
             response = answer.http_response
-            completion = read_completion(self._heard(response.content), response.headers.get("content-type", ""))
+            completion = read_completion(self._redacted(response.content), response.headers.get("content-type", ""))
             self._answered = True
             return completion
         except TimeoutError:
@@ -309,7 +316,7 @@ class OpenAIModel(Model):
         except openai.APIConnectionError as error:
             return self._dropped(error)
 
-    def _heard(self, body: bytes) -> bytes:
+    def _redacted(self, body: bytes) -> bytes:
         # A reply is recorded, and an endpoint may say back what it was sent.
         secret = self._key != PLACEHOLDER and len(self._key) >= SHORTEST_SECRET
         return body.replace(self._key.encode(), b"[key]") if secret else body
@@ -352,7 +359,7 @@ class OpenAIModel(Model):
         cause = error.__cause__
         never_there = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError) and not self._reached
         if never_there:
-            # Nothing was dropped: a server that is not running is better told at once than after half a minute.
+            # The server is not running: that is said at once, not after half a minute of retries.
             what = f"cannot be reached ({cause})"
             return _Failure(what, "Check the address, and that the server is running.", fatal=True)
         way_out = "Check the connection and the server's log."

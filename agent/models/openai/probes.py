@@ -1,7 +1,6 @@
-"""What is asked of an endpoint beyond a chat, as the protocol writes it, and how it is found out whether it is heard.
+"""Parameters beyond a plain chat, and probes that find out whether an endpoint honours them.
 
-Servers pass over what they do not know, so nothing is believed that was not tried: each probe asks for what no model would
-say of its own accord.
+Servers ignore parameters that they do not know, so each is tried: a probe asks for a reply that no model would give unasked.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Protocol, cast
 
-from agent.models.base import Capabilities, Completion, ReadToken, Request, TokenChoice
+from agent.models.base import Capabilities, Completion, PromptToken, Request, TokenChoice
 
 MOST_ALTERNATIVES = 20
 _MOST_TOKENS = 4_096
@@ -20,21 +19,21 @@ _LONGEST_TOKEN = 200
 _WORDS = ("axolotl", "quetzal")
 
 _LONGEST_NUMBER = 10
-ENOUGH = 256
-"""Tokens for a model that thinks a little before it answers with a word."""
+PROBE_TOKENS = 256
+"""Tokens of a probe: enough to think a little before answering with a word."""
 
 QUESTION = "Answer with the single word: ready"
 
 
 class Probe(Protocol):
-    """Asks `QUESTION` with parameters besides, and with the beginning of the reply where something was ``said``; None where
-    the endpoint refused that.
-    """
+    """Asks `QUESTION` with the ``wanted`` parameters, and ``said`` as the reply's beginning; None where that was refused."""
 
-    async def __call__(self, wanted: Mapping[str, Any], /, *, said: str = "", tokens: int = ENOUGH) -> Completion | None: ...
+    async def __call__(
+        self, wanted: Mapping[str, Any], /, *, said: str = "", tokens: int = PROBE_TOKENS
+    ) -> Completion | None: ...
 
 
-def extras(request: Request) -> dict[str, Any]:
+def extra_parameters(request: Request) -> dict[str, Any]:
     """The parameters for what not every server takes. One of given texts is asked for as JSON by a schema."""
     found: dict[str, Any] = {}
     if request.top_logprobs:
@@ -47,16 +46,16 @@ def extras(request: Request) -> dict[str, Any]:
     return found
 
 
-def scoring(text: str) -> dict[str, Any]:
-    """What tells how likely each token of a prompt is, the last message of which is ``text``, begun by the model and not ended.
+def scoring_parameters(text: str) -> dict[str, Any]:
+    """The parameters that ask for the log-probability of each token of a prompt.
 
-    Without ``text`` it is the prompt alone. As vLLM's chat completions have it: ``prompt_logprobs`` (0: of the tokens that
-    stand there and no others), ``continue_final_message``, ``add_generation_prompt``.
+    With ``text``, the prompt's last message is the beginning of the model's reply. As vLLM's chat completions have it:
+    ``prompt_logprobs`` (0: no alternatives), ``continue_final_message``, ``add_generation_prompt``.
     """
     return {"prompt_logprobs": 0, "add_generation_prompt": not text, **({"continue_final_message": True} if text else {})}
 
 
-def read_tokens(reply: Mapping[str, object]) -> tuple[ReadToken, ...]:
+def read_tokens(reply: Mapping[str, object]) -> tuple[PromptToken, ...]:
     """The tokens of the prompt but the first, as an answer to `scoring` tells them; none where one cannot be read."""
     told = reply.get("prompt_logprobs")
     # Nothing comes before the first, which has no probability.
@@ -65,12 +64,11 @@ def read_tokens(reply: Mapping[str, object]) -> tuple[ReadToken, ...]:
     return tokens if len(tokens) == len(found) else ()
 
 
-def gained(alone: Sequence[ReadToken], whole: Sequence[ReadToken]) -> float | None:
-    """log p (nats) of what ``whole`` has beyond the prompt ``alone``: its sum less the other's; None where that is nothing.
+def score_gain(alone: Sequence[PromptToken], whole: Sequence[PromptToken]) -> float | None:
+    """log p (nats) of ``whole`` less that of the prompt ``alone``; None where ``whole`` adds no token.
 
-    What both begin with is worth the same in either, and is left out. Where the prompt's tokens stay as they are, the sum over
-    those that follow is all there is to it, as it is for a text that is tokenised by itself; where the prompt's last ones
-    are merged with the text's first, what these were worth is taken off, for every text alike.
+    The shared prefix cancels out. Where the prompt's last tokens merge with the text's first, the log-probability of those
+    tokens of the prompt is subtracted, for every text alike.
     """
     shared = _shared(alone, whole)
     if shared == len(whole):
@@ -78,8 +76,8 @@ def gained(alone: Sequence[ReadToken], whole: Sequence[ReadToken]) -> float | No
     return math.fsum(token.logprob for token in whole[shared:]) - math.fsum(token.logprob for token in alone[shared:])
 
 
-def chosen(text: str, choices: Sequence[str]) -> str | None:
-    """The one of ``choices`` that the reply to `extras` names; None where it names none."""
+def parse_choice(text: str, choices: Sequence[str]) -> str | None:
+    """The one of ``choices`` that the reply to `extra_parameters` names; None where it names none."""
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError):
@@ -89,43 +87,46 @@ def chosen(text: str, choices: Sequence[str]) -> str | None:
 
 
 def token_choices(choice: Mapping[str, object]) -> tuple[TokenChoice, ...]:
-    """The tokens of one choice of a completion with their log-probabilities; what is no such thing is left out."""
+    """The tokens of one choice of a completion with their log-probabilities; malformed ones are left out."""
     content = _fields(choice.get("logprobs")).get("content")
     entries = cast("list[object]", content)[:_MOST_TOKENS] if isinstance(content, list) else []
     return tuple(token for entry in entries if (token := _token(_fields(entry))) is not None)
 
 
-async def probed(ask: Probe) -> Capabilities:
-    """What an endpoint does besides chatting, by four calls, and two more where it tells how likely a prompt is."""
-    likely = await ask(extras(Request((), top_logprobs=2)))
-    held = await ask(extras(Request((), choices=_WORDS)))
-    pushed = await ask(extras(Request((), bias={_WORDS[0]: 100.0})))
+async def probe_capabilities(ask: Probe) -> Capabilities:
+    """What an endpoint can do besides chatting: four calls, and two more where it gives prompt log-probabilities."""
+    likely = await ask(extra_parameters(Request((), top_logprobs=2)))
+    held = await ask(extra_parameters(Request((), choices=_WORDS)))
+    pushed = await ask(extra_parameters(Request((), bias={_WORDS[0]: 100.0})))
     scored = await _scores(ask)
-    by_schema = held is not None and chosen(held.text, _WORDS) is not None
+    by_schema = held is not None and parse_choice(held.text, _WORDS) is not None
     return Capabilities(
         log_probabilities=likely is not None and any(token.alternatives for token in likely.tokens),
         scoring=scored,
         singly=scored,
         choices=by_schema,
         schema=by_schema,
-        bias=pushed is not None and spelt_of(pushed.text, _WORDS[0]),
+        bias=pushed is not None and spells(pushed.text, _WORDS[0]),
     )
 
 
 async def _scores(ask: Probe) -> bool:
-    """Whether given texts can be scored: one that another begins with is read as that one's beginning, and is not ended."""
-    alone = await ask(scoring(""), tokens=1)
+    """Whether texts can be scored: a text must be read as the prefix of a longer one, with no end of turn after it."""
+    alone = await ask(scoring_parameters(""), tokens=1)
     if alone is None or not alone.read:
         return False
     one, both = _WORDS[0], " ".join(_WORDS)
-    shorter, longer = await ask(scoring(one), said=one, tokens=1), await ask(scoring(both), said=both, tokens=1)
-    if shorter is None or longer is None or gained(alone.read, shorter.read) is None:
+    shorter, longer = (
+        await ask(scoring_parameters(one), said=one, tokens=1),
+        await ask(scoring_parameters(both), said=both, tokens=1),
+    )
+    if shorter is None or longer is None or score_gain(alone.read, shorter.read) is None:
         return False
     return _shared(shorter.read, longer.read) == len(shorter.read) < len(longer.read)
 
 
-def spelt_of(text: str, word: str) -> bool:
-    """Whether ``text`` is made of the letters of ``word`` alone, as a reply is that was pushed towards its tokens."""
+def spells(text: str, word: str) -> bool:
+    """Whether ``text`` has no letters but those of ``word``, as a reply has that was biased towards its tokens."""
     letters = {letter for letter in text.lower() if letter.isalpha()}
     return bool(letters) and letters <= set(word)
 
@@ -135,12 +136,12 @@ def _one_of(choices: Sequence[str]) -> dict[str, Any]:
     return {"type": "object", "properties": named, "required": ["choice"], "additionalProperties": False}
 
 
-def _shared(one: Sequence[ReadToken], other: Sequence[ReadToken]) -> int:
+def _shared(one: Sequence[PromptToken], other: Sequence[PromptToken]) -> int:
     """How many tokens both begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0].number == pair[1].number, zip(one, other, strict=False)))
 
 
-def _read(entry: Mapping[str, object]) -> ReadToken | None:
+def _read(entry: Mapping[str, object]) -> PromptToken | None:
     # The token that stands there comes first; likelier ones, which were not asked for, would follow.
     number = next(iter(entry), "")
     logprob = _fields(entry.get(number)).get("logprob")
@@ -148,7 +149,7 @@ def _read(entry: Mapping[str, object]) -> ReadToken | None:
         return None
     if not isinstance(logprob, int | float) or isinstance(logprob, bool) or not _finite(logprob):
         return None
-    return ReadToken(int(number), float(logprob))
+    return PromptToken(int(number), float(logprob))
 
 
 def _finite(number: float) -> bool:

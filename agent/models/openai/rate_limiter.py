@@ -1,4 +1,4 @@
-"""How many calls an endpoint is sent at once: as many as are wanted, until it says that they are too many.
+"""How many calls are in flight at an endpoint: no limit, until it answers 429.
 
 Additive increase, multiplicative decrease, as in congestion control (D.-M. Chiu and R. Jain, "Analysis of the increase and
 decrease algorithms for congestion avoidance in computer networks", Computer Networks and ISDN Systems 17 (1989), 1-14): a 429
@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 Verdict = Literal["answered", "crowded", "other"]
-"""What came of a call: an answer; a refusal because there were too many; anything else, which says nothing of their number."""
+"""How a call ended: answered, refused because there were too many, or otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """A call that was let in; ``round`` is how often the limit had been lowered by then."""
+    """A call that was admitted; ``round`` is how often the limit had been lowered by then."""
 
     round: int
 
 
 class RateLimiter:
-    """Lets calls in, in the order in which they came; belongs to the event loop that uses it.
+    """Admits calls in the order in which they came; belongs to the event loop that uses it.
 
     ``most`` is a limit of the user's own, None for none.
     """
@@ -39,7 +39,7 @@ class RateLimiter:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
         self._closed: BaseException | None = None
-        self._dismissed = asyncio.Event()
+        self._closing = asyncio.Event()
 
     @property
     def limit(self) -> int | None:
@@ -68,7 +68,7 @@ class RateLimiter:
                 await turn
             except asyncio.CancelledError:
                 if turn.done() and not turn.cancelled() and turn.exception() is None:
-                    # Let in and called off in the same moment: the place goes to the next.
+                    # Admitted and cancelled in the same moment: the place goes to the next.
                     self._active -= 1
                     self._admit()
                 raise
@@ -76,11 +76,11 @@ class RateLimiter:
             self._active += 1
         return Permit(self._round)
 
-    def leave(self, ticket: Permit, verdict: Verdict, wait: float = 0.0) -> None:
-        """Say what came of the call; ``wait`` seconds nobody is let in."""
+    def leave(self, permit: Permit, verdict: Verdict, wait: float = 0.0) -> None:
+        """Report how the call ended. For ``wait`` seconds no call is admitted."""
         self._active -= 1
-        if verdict == "crowded" and ticket.round == self._round:
-            # Calls that were sent before the limit was lowered are refused for the same reason, which counts once.
+        if verdict == "crowded" and permit.round == self._round:
+            # Calls that were sent before the limit was lowered lower it only once.
             self._round += 1
             self._limit = max(1.0, (self._active + 1) / 2)
         elif verdict == "answered" and self._limit is not None:
@@ -94,14 +94,14 @@ class RateLimiter:
         """Stay outside for so long. Raises what it is dismissed with, as soon as it is."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._dismissed.wait()
+                await self._closing.wait()
         if self._closed is not None:
             raise self._closed
 
-    def dismiss(self, why: BaseException) -> None:
-        """Let nobody in any more, also not those who are still to come back refused: ``enter`` and ``rest`` raise ``why``."""
+    def close(self, why: BaseException) -> None:
+        """Admit no call any more: ``enter`` and ``rest`` raise ``why``, also for calls that wait now."""
         self._closed = why
-        self._dismissed.set()
+        self._closing.set()
         for turn in self._waiting:
             if not turn.done():
                 turn.set_exception(why)
@@ -114,7 +114,7 @@ class RateLimiter:
         return self._limit is None or self._active < int(self._limit)
 
     def _admit(self) -> None:
-        # Asked once: were the wait over between two questions, nobody would be let in and no alarm would ring.
+        # Read once: were the wait over between two reads, no call would be admitted and no timer set.
         held = self._held()
         while self._waiting and not held and self._room():
             turn = self._waiting.popleft()
@@ -130,9 +130,9 @@ class RateLimiter:
 
 @runtime_checkable
 class RateLimited(Protocol):
-    """A model whose calls pass a gate."""
+    """A model with a rate limiter."""
 
     @property
-    def gate(self) -> RateLimiter:
-        """The gate of the event loop that uses the model."""
+    def limiter(self) -> RateLimiter:
+        """That of the event loop that uses the model."""
         ...

@@ -1,7 +1,4 @@
-"""What goes over the wire to a chat endpoint and back, read without trust and without a connection.
-
-An endpoint's answer is data: bounded by whoever read it, parsed here, never believed to have the shape that it should.
-"""
+"""Requests to a chat endpoint and its answers, which are untrusted data: parsed here, of whatever shape they are."""
 
 from __future__ import annotations
 
@@ -76,10 +73,10 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 class Dialect:
-    """The parameters that a model takes: a first guess, corrected by its refusals for as long as the model is used.
+    """The parameters that a model takes: a first guess, corrected whenever it refuses one.
 
-    Newer official models refuse ``max_tokens``, most other servers know nothing else; some reasoning models take neither a
-    temperature nor stop words.
+    Newer official models refuse ``max_tokens``, and most other servers know nothing else; some models that think take neither a
+    temperature nor stop texts.
     """
 
     def __init__(self, *, official: bool, reasoning_effort: str | None = None) -> None:
@@ -99,7 +96,7 @@ class Dialect:
         return {name: value for name, value in wanted.items() if name not in self._refused}
 
     def learn(self, sent: Mapping[str, Any], refusal: Refusal) -> str | None:
-        """Take from a refusal which parameter of ``sent`` to leave out or rename; None where it is about something else."""
+        """The parameter of ``sent`` that a refusal is about, from now on left out or renamed; None where it is about none."""
         if refusal.code not in _UNSUPPORTED_CODES and not _UNSUPPORTED.search(refusal.message[:2_000]):
             return None
         for name in sent:
@@ -112,7 +109,7 @@ class Dialect:
                 other = LIMITS[name == LIMITS[0]]
                 if other in self._refused:
                     continue
-                # Whichever name the server refused is never tried again, so that the two cannot alternate.
+                # A refused name is never tried again, so that the two cannot alternate.
                 self._refused.add(name)
                 self._limit = other
             else:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.llama.grammar import grammar_of
+from agent.models.llama.grammar import choice_grammar
 
 
 def spelt(grammar: str) -> list[str]:
@@ -29,10 +29,10 @@ def spelt(grammar: str) -> list[str]:
 
 @given(st.lists(st.text(st.sampled_from('ab" \\|é.-'), max_size=6), min_size=1, max_size=30))
 def test_a_trie_of_texts_is_those_texts(choices: list[str]) -> None:
-    found = spelt(grammar_of(choices))
+    found = spelt(choice_grammar(choices))
     assert sorted(found) == sorted(set(choices))
 
 
 def test_what_texts_begin_with_alike_is_written_once() -> None:
-    grammar = grammar_of(["find a pan,", "find a pancake,", "done."])
+    grammar = choice_grammar(["find a pan,", "find a pancake,", "done."])
     assert grammar == 'root ::= "done." | "find a pan" root-0\nroot-0 ::= "," | "cake,"'

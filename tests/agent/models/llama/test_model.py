@@ -20,7 +20,7 @@ from agent.evaluation.runs.batch import RunOptions, run_batch
 from agent.evaluation.runs.spec import make_run_spec
 from agent.models.base import Message, Request
 from agent.models.checking import check_model
-from agent.models.llama.model import LIVES, LlamaModel
+from agent.models.llama.model import STARTS, LlamaModel
 from agent.models.llama.options import installed, read_name
 from agent.models.llama.protocol import Call, Load
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
@@ -204,7 +204,7 @@ def test_a_prompt_that_is_too_long_says_what_would_help(tiny: Path, runtime: str
 
 def test_a_process_that_dies_is_an_error_and_then_another(tiny: Path, runtime: str) -> None:
     async def test(model: LlamaModel) -> None:
-        for life in range(LIVES):
+        for life in range(STARTS):
             assert (await model.ready()).runtime == runtime
             waiting = asyncio.create_task(model.complete(Request(HELLO, max_tokens=400)))
             await asyncio.sleep(0)

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from agent.models.base import Capabilities, Message, Request
 from agent.models.openai.model import OpenAIModel
-from agent.models.openai.probes import chosen, spelt_of, token_choices
+from agent.models.openai.probes import parse_choice, spells, token_choices
 from agent.models.registry import make_model
 from tests.backends import server as backend
 from tests.backends.server import Policy, Recorded, Server, serve
@@ -146,11 +146,11 @@ def test_whatever_comes_for_log_probabilities_is_read_or_left_out(choice: dict[s
 
 @given(st.text() | JSON.map(json.dumps))
 def test_a_choice_is_one_of_those_given_or_none(text: str) -> None:
-    assert chosen(text, ["a", "b"]) in {None, "a", "b"}
+    assert parse_choice(text, ["a", "b"]) in {None, "a", "b"}
 
 
 @pytest.mark.parametrize(
     ("text", "pushed"), [("axolotl Axolotl", True), ("oooo", True), ("ready", False), ("", False), ("1", False)]
 )
 def test_a_reply_that_was_pushed_is_told_from_others(text: str, pushed: bool) -> None:
-    assert spelt_of(text, "axolotl") is pushed
+    assert spells(text, "axolotl") is pushed

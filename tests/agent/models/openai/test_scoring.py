@@ -17,10 +17,10 @@ from starlette.responses import JSONResponse, Response
 
 from agent.evaluation.runs.budget import Budget, BudgetTracker, RunHalted
 from agent.evaluation.runs.metered import MeteredModel
-from agent.models.base import Message, ReadToken, Scores, Usage
+from agent.models.base import Message, PromptToken, Scores, Usage
 from agent.models.checking import check_model
 from agent.models.openai.model import OpenAIModel
-from agent.models.openai.probes import gained, read_tokens
+from agent.models.openai.probes import read_tokens, score_gain
 from agent.models.registry import make_model
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Policy, Recorded, Server, serve
@@ -240,11 +240,11 @@ def test_whatever_comes_is_read_as_a_whole_or_not_at_all(reply: dict[str, Any]) 
     assert all(token.number >= 0 and math.isfinite(token.logprob) for token in tokens)
 
 
-TOKENS = st.lists(st.builds(ReadToken, st.integers(0, 3), st.floats(-9, 0)), max_size=8)
+TOKENS = st.lists(st.builds(PromptToken, st.integers(0, 3), st.floats(-9, 0)), max_size=8)
 
 
 @given(TOKENS, TOKENS)
-def test_what_both_begin_with_makes_no_difference(alone: list[ReadToken], text: list[ReadToken]) -> None:
-    assert gained(alone, [*alone, *text]) == (math.fsum(token.logprob for token in text) if text else None)
-    head = [ReadToken(9, -1.0)]
-    assert gained([*head, *alone], [*head, *text]) == gained(alone, text)
+def test_what_both_begin_with_makes_no_difference(alone: list[PromptToken], text: list[PromptToken]) -> None:
+    assert score_gain(alone, [*alone, *text]) == (math.fsum(token.logprob for token in text) if text else None)
+    head = [PromptToken(9, -1.0)]
+    assert score_gain([*head, *alone], [*head, *text]) == score_gain(alone, text)
