@@ -39,44 +39,22 @@ PAIR_NAMES: dict[Action, str] = {
 """The actions as LLM-Planner's prompts name them."""
 
 TRIPLE_NAMES: dict[Action, str] = {
-    "pick": "Pickup",
-    "put": "Put",
-    "open": "Open",
-    "close": "Close",
-    "toggle": "Toggle",
-    "slice": "Slice",
-    "heat": "Heat",
-    "cool": "Cool",
-    "clean": "Clean",
+    action: name.removesuffix("Object") for action, name in PAIR_NAMES.items() if action != "navigate"
 }
-"""The actions as the Socratic Planner's prompts name them; going somewhere is the controller's, so it is none of them."""
+"""The actions as the Socratic Planner's prompts name them; the controller goes to places by itself."""
 
+_OTHER_WORDS: dict[Action, str] = {
+    "navigate": "navigate navigateto goto gotolocation find go",
+    "pick": "pick pickup take grab",
+    "put": "put putdown place move",
+    "toggle": "toggleon toggleobjecton turnon switchon use",
+    "slice": "cut",
+    "cool": "chill",
+    "clean": "wash rinse",
+}
 _WORDS: dict[str, Action] = {
-    **{name.lower(): action for action, name in (*PAIR_NAMES.items(), *TRIPLE_NAMES.items())},
-    "navigate": "navigate",
-    "navigateto": "navigate",
-    "goto": "navigate",
-    "gotolocation": "navigate",
-    "goto location": "navigate",
-    "find": "navigate",
-    "go": "navigate",
-    "pick": "pick",
-    "pickup": "pick",
-    "take": "pick",
-    "grab": "pick",
-    "put": "put",
-    "putdown": "put",
-    "place": "put",
-    "move": "put",
-    "toggleon": "toggle",
-    "toggleobjecton": "toggle",
-    "turnon": "toggle",
-    "switchon": "toggle",
-    "use": "toggle",
-    "cut": "slice",
-    "chill": "cool",
-    "wash": "clean",
-    "rinse": "clean",
+    **{name.lower(): action for names in (PAIR_NAMES, TRIPLE_NAMES) for action, name in names.items()},
+    **{word: action for action, words in _OTHER_WORDS.items() for word in words.split()},
 }
 
 _LABEL = re.compile(r"(?im)^[\W_]{0,40}(?:(?:next|high-level|revised|new|detailed|the)\s{1,8}){0,8}plan\b[\s*_`]*:")

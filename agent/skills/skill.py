@@ -23,20 +23,15 @@ AT_RECEPTACLE: frozenset[Verb] = frozenset({"go", "open", "close"})
 """Verbs whose only target is a receptacle."""
 
 _WORDS: dict[Verb, str] = {
-    "find": "find {object}",
     "go": "go to {receptacle}",
     "pick": "pick up {object}",
     "put": "put {object} in {receptacle}",
-    "open": "open {receptacle}",
-    "close": "close {receptacle}",
-    "heat": "heat {object} with {receptacle}",
-    "cool": "cool {object} with {receptacle}",
-    "clean": "clean {object} with {receptacle}",
     "use": "turn on {object}",
-    "slice": "slice {object}",
-    "examine": "examine {object}",
     "look": "look around",
     "explore": "explore the room",
+    **{verb: f"{verb} {{object}}" for verb in ("find", "slice", "examine")},
+    **{verb: f"{verb} {{receptacle}}" for verb in ("open", "close")},
+    **{verb: f"{verb} {{object}} with {{receptacle}}" for verb in ("heat", "cool", "clean")},
 }
 
 

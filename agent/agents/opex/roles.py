@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from agent.roles.base import ReplyError, Role
 from agent.roles.reading import bounded, items, json_fields, labelled, thought
@@ -128,39 +128,18 @@ SKILLS: dict[str, str] = {
 }
 """The skill library, with what is said of each."""
 
-_VERBS: dict[str, Verb] = {
-    "NavigateTo": "go",
-    "Explore": "explore",
-    "LookAround": "look",
-    "Pick": "pick",
-    "Put": "put",
-    "Open": "open",
-    "Close": "close",
-    "Heat": "heat",
-    "Cool": "cool",
-    "Clean": "clean",
-    "Use": "use",
-    "Slice": "slice",
+_VERBS: dict[str, Verb] = {"NavigateTo": "go", "LookAround": "look"}
+_OTHER_WORDS = {
+    "NavigateTo": "goto navigate find",
+    "LookAround": "lookaround look",
+    "Pick": "pickup take",
+    "Put": "place putdown move",
+    "Use": "toggle toggleon turnon switchon",
+    "RequireReplan": "replan requirereplanning",
 }
-_ALSO = {
-    "goto": "NavigateTo",
-    "navigate": "NavigateTo",
-    "find": "NavigateTo",
-    "lookaround": "LookAround",
-    "look": "LookAround",
-    "pickup": "Pick",
-    "take": "Pick",
-    "place": "Put",
-    "putdown": "Put",
-    "move": "Put",
-    "toggle": "Use",
-    "toggleon": "Use",
-    "turnon": "Use",
-    "switchon": "Use",
-    "replan": "RequireReplan",
-    "requirereplanning": "RequireReplan",
+_NAMES = {name.lower(): name for name in SKILLS} | {
+    word: name for name, words in _OTHER_WORDS.items() for word in words.split()
 }
-_NAMES = {name.lower(): name for name in SKILLS} | _ALSO
 _CALL = re.compile(r"\b(?P<head>Play|Finish)\s*[\[(](?P<rest>[^\])\n]{0,200})[\])]", re.IGNORECASE)
 _BARE = re.compile(
     r"[\W_]{0,40}(?P<name>[A-Za-z][A-Za-z _]{2,30}?)\s{0,8}"
@@ -187,7 +166,7 @@ class SkillCall:
     def as_skill(self) -> Skill:
         """The skill that is carried out."""
         first, second = (*self.targets, None, None)[:2]
-        return Skill(_VERBS[self.skill], first, second)
+        return Skill(_VERBS.get(self.skill) or cast("Verb", self.skill.lower()), first, second)
 
 
 def library(left_out: Collection[str] = ()) -> str:
