@@ -1,4 +1,4 @@
-"""How the product hangs together: no cycle of imports, and no folder too long to read at a glance."""
+"""The structure of the product: no cycle of imports, short folders, and no world named above ``worlds/``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("worlds", "knowledge", "agent", "tui")
+LONGEST_FOLDER = 22
+LONGER = {"tui/commands": 27}
+"""One module for each command, and what they share."""
 
 
 def modules() -> dict[str, Path]:
@@ -68,3 +71,23 @@ def test_no_module_imports_itself_through_others() -> None:
 def test_a_cycle_is_found_with_its_path() -> None:
     assert cycle({"a": {"b"}, "b": {"c", "d"}, "c": set(), "d": {"b"}}) == ["b", "d", "b"]
     assert cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_no_folder_is_too_long_to_read_at_a_glance() -> None:
+    folders = {file.parent for file in modules().values()} - {ROOT}
+    listed = {
+        str(folder.relative_to(ROOT)): [one for one in folder.iterdir() if one.name != "__pycache__"] for folder in folders
+    }
+    long = {name: len(entries) for name, entries in listed.items() if len(entries) > LONGER.get(name, LONGEST_FOLDER)}
+    assert long == {}
+
+
+def test_nothing_above_worlds_names_a_world() -> None:
+    found = [
+        f"{file.relative_to(ROOT)}:{node.lineno}"
+        for name, file in modules().items()
+        if not name.startswith("worlds")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and node.value == "alfworld"
+    ]
+    assert found == []

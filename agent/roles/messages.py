@@ -12,9 +12,6 @@ from agent.roles.base import Conversation, Prompt, load_prompt
 from knowledge.rules import Rule
 from worlds.base import Observation, Transition, World
 
-GAME = "game"
-"""What a prompt calls a world that is no household."""
-
 
 @dataclass(frozen=True, slots=True)
 class RoleMemory:
@@ -34,15 +31,15 @@ class RoleMemory:
 
 
 def system_message(prompt: Prompt, world: World, **values: str) -> Message:
-    """The system message of a role: its template, which speaks of a household, fitted to ``world``."""
+    """The system message of a role, in the words of ``world`` (`for_world`)."""
     return Message("system", for_world(prompt.render("system", **values), world))
 
 
 def for_world(text: str, world: World) -> str:
-    """``text`` without its household where ``world`` has none."""
+    """``text`` of a template, which speaks of a household, with the ``preamble`` of a world that is none in its place."""
     if world.household is not None:
         return text
-    return text.replace("household tasks", "tasks").replace("household", GAME)
+    return text.replace("household tasks", "tasks").replace("a household", world.preamble)
 
 
 def opening_text(opening: Observation, goal: str) -> str:

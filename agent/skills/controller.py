@@ -20,7 +20,6 @@ from functools import cached_property
 from agent.skills.attempt import Attempt
 from agent.skills.naming import matches, resolve
 from agent.skills.skill import ALONE, AT_RECEPTACLE, Skill
-from worlds.alfworld.data.counts import load_counts
 from worlds.base import Observation, Transition
 from worlds.errors import nearest, shown
 from worlds.household.base import Household
@@ -90,7 +89,7 @@ class Controller:
 
     def __init__(self, household: Household, *, order: str = "counts", near: bool = False, most: int = MOST_COMMANDS) -> None:
         self._household = household
-        self._counts: Counts | None = load_counts() if order == "counts" else None
+        self._counts: Counts | None = household.counts() if order == "counts" else None
         self._near = near
         self._most = most
 

@@ -60,9 +60,11 @@ def saycan(parts: AgentParts[SayCanSettings]) -> Agent:
 def _make(parts: AgentParts[LotaSettings] | AgentParts[SayCanSettings], selection: Selection) -> Agent:
     from agent.agents.examples import make_example_selector
     from agent.agents.lota.agent import Lota
+    from agent.agents.lota.selector import fixed_skills
     from agent.skills.controller import Controller
 
     given = parts.settings
     controller = Controller(parts.household, order=given.search, near=True)
     examples = make_example_selector(parts.world, given, parts.seed)
-    return Lota(parts.model, controller, examples, parts.sampling, selection, replanning=given.replanning)
+    skills = fixed_skills(parts.household.counts())
+    return Lota(parts.model, controller, skills, examples, parts.sampling, selection, replanning=given.replanning)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from agent.agents.examples import ExampleSelector
-from agent.agents.lota.selector import DONE, NAME, Constrained, Prompted, Scored, Selector, fixed_skills, numbered_skills
+from agent.agents.lota.selector import DONE, NAME, Constrained, Prompted, Scored, Selector, SkillSet, numbered_skills
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.episodes import events
 from agent.models.base import Capabilities, Message, Model
@@ -20,7 +20,6 @@ from agent.skills.controller import Controller, ControllerState, Done, Execute, 
 from agent.skills.skill import Skill, skills_of
 from knowledge.examples import Example
 from knowledge.rules import Rule
-from worlds.alfworld.data.counts import load_counts
 from worlds.base import Observation
 from worlds.errors import Unsupported
 
@@ -71,6 +70,7 @@ class Lota:
         self,
         model: Model,
         controller: Controller,
+        skills: SkillSet,
         examples: ExampleSelector,
         sampling: Sampling,
         selection: Selection,
@@ -83,7 +83,7 @@ class Lota:
         self._sampling = sampling
         self._selection: Selection = selection
         self._replanning = replanning
-        self._set = fixed_skills(load_counts())
+        self._set = skills
         self._skills = {skill.text: skill for skill in self._set.skills}
 
     @property
