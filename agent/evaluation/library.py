@@ -1,0 +1,36 @@
+"""`housequest eval` and `report` for programs: play a run into a folder, and read its figures."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+
+def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **settings: Any) -> Path:
+    """Play what is not yet finished of a run, and return its folder.
+
+    ``settings`` are those of the configuration, by name (``agent.config.Settings``: world, split, agent, model, limit, workers,
+    ...), over the user's own. ``out`` is the folder; without it, the same settings always name the same one. Raises
+    ``ConfigurationError``, ``KnowledgeError`` and `agent.evaluation.runs.budget.Stopped`` as ``housequest eval`` reports them. It
+    runs an event loop of its own.
+    """
+    from agent.config import configure
+    from agent.evaluation.runs.batch import RunOptions, run_batch
+    from agent.evaluation.runs.spec import make_run_spec
+
+    configuration = configure(settings)
+    spec = make_run_spec(configuration)
+    folder = Path(out) if out is not None else spec.default_folder
+    options = RunOptions(workers=configuration.settings.workers, retry_errors=retry_errors)
+    asyncio.run(run_batch(spec, folder, options))
+    return folder
+
+
+def report(run: Path | str) -> dict[str, object]:
+    """The figures of the run in this folder, as ``housequest report --json`` prints them. Raises ``ConfigurationError``."""
+    from agent.config import configure
+    from agent.evaluation.render.report import as_json, read_run
+    from agent.evaluation.runs.folder import RunFolder
+
+    return as_json(*read_run(RunFolder(Path(run)), configure().settings.prices_of))
