@@ -27,8 +27,8 @@ from worlds.alfworld.engine.game import Game, load_game
 from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.expert import Expert, ExpertMemory, make_expert
 from worlds.alfworld.houses.documents import as_mapping, read_yaml
+from worlds.alfworld.houses.habits import read_habits
 from worlds.alfworld.houses.house import make_house
-from worlds.alfworld.houses.own_habits import read_habits
 from worlds.alfworld.text.goals import read_goal
 from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.base import Task, Trajectory, Transition

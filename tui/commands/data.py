@@ -15,8 +15,8 @@ from tui.commands import options
 
 if TYPE_CHECKING:
     from worlds.alfworld.data.archives import Imported
-    from worlds.alfworld.data.check import SplitReport
     from worlds.alfworld.data.download import Progress
+    from worlds.alfworld.data.index import SplitReport
 
 data_app = typer.Typer(help="Where the games are; check, download, import or export them.", no_args_is_help=True)
 
@@ -42,12 +42,12 @@ def check(
 ) -> None:
     """Read every game anew: how many there are, what is left out, what is wrong. Exits with 1 where something is."""
     from tui import terminal
-    from worlds.alfworld.data import check
+    from worlds.alfworld.data.index import check_data
     from worlds.alfworld.data.tasks import GET_DATA, LAYOUT
     from worlds.paths import alfworld_data
 
     data = alfworld_data() if folder is None else folder
-    reports = check.check(data)
+    reports = check_data(data)
     for report in reports:
         terminal.show(_lines(report))
     if not reports:
@@ -129,7 +129,7 @@ def export(
     from tui import terminal
     from tui.text import printable
     from worlds.alfworld.houses.export import export_task, write
-    from worlds.alfworld.houses.own_habits import read_habits
+    from worlds.alfworld.houses.habits import read_habits
     from worlds.alfworld.world import AlfworldWorld
     from worlds.paths import given_path
 

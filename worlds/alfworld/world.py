@@ -96,7 +96,7 @@ class AlfworldWorld(World):
 
     @classmethod
     def from_options(cls, options: AlfworldOptions) -> AlfworldWorld:
-        from worlds.alfworld.houses.own_habits import read_habits
+        from worlds.alfworld.houses.habits import read_habits
 
         data = None if options.data is None else Path(options.data)
         habits = None if options.habits is None else read_habits(Path(options.habits))

@@ -11,13 +11,26 @@ import hashlib
 import json
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from worlds.alfworld.data.tasks import EXAMPLE, FILE, GAME_FILE, GENERATED, GET_DATA, LAYOUT, in_order, type_of
+from worlds.alfworld.data.annotations import sentences_of
+from worlds.alfworld.data.tasks import (
+    EXAMPLE,
+    FILE,
+    GAME_FILE,
+    GENERATED,
+    GET_DATA,
+    LAYOUT,
+    PUBLISHED,
+    TRAJECTORY_FILE,
+    in_order,
+    type_of,
+)
 from worlds.alfworld.engine.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
 from worlds.errors import GameError, WorldError, shown
 from worlds.household.goals import TASK_TYPES
@@ -189,3 +202,52 @@ def _checked(row: Any) -> Entry:
     if not isinstance(row, list) or tuple(map(type, cast("list[Any]", row))) != _COLUMNS or row[6] not in _STANDINGS:
         raise ValueError("not a row of the index")
     return Entry(*cast("list[Any]", row))
+
+
+@dataclass(frozen=True, slots=True)
+class SplitReport:
+    """One split: its tasks by type, the games left out or refused, and the ids of the tasks that no person worded."""
+
+    split: str
+    types: tuple[tuple[str, int], ...]
+    left_out: tuple[Entry, ...]
+    refused: tuple[Entry, ...]
+    without_human_goal: tuple[str, ...]
+
+    @property
+    def games(self) -> int:
+        """How many tasks the split has, refused games among them."""
+        return sum(count for _, count in self.types)
+
+    @property
+    def published(self) -> int | None:
+        """How many games the published split has; None for a split of another name."""
+        return PUBLISHED.get(self.split)
+
+    @property
+    def sound(self) -> bool:
+        """Whether every game can be played and none of the published ones is missing."""
+        return not self.refused and self.games == (self.published or self.games)
+
+
+def check_data(data: Path) -> tuple[SplitReport, ...]:
+    """Read every game under ``data`` (the folder that holds ``json_2.1.1``) anew, whatever is cached."""
+    index = Index(data, cached=False)
+    return tuple(_split_report(index, split) for split in index.splits())
+
+
+def _split_report(index: Index, split: str) -> SplitReport:
+    entries = index.entries(split)
+    tasks = [entry for entry in entries if entry.standing != "left out"]
+    counts = Counter(entry.type for entry in tasks)
+    return SplitReport(
+        split,
+        types=tuple((kind, counts[kind]) for kind in TASK_TYPES if counts[kind]),
+        left_out=tuple(entry for entry in entries if entry.standing == "left out"),
+        refused=tuple(entry for entry in entries if entry.standing == "refused"),
+        without_human_goal=tuple(
+            f"{split}/{entry.trial}"
+            for entry in tasks
+            if not any(sentences_of(index.path(split, entry.trial).with_name(TRAJECTORY_FILE)))
+        ),
+    )

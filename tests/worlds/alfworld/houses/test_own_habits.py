@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from agent.config import configure
 from agent.evaluation.runs.spec import make_run_spec
 from worlds.alfworld.dropin.config import load_config
-from worlds.alfworld.houses.habits import counted
+from worlds.alfworld.houses.habits import counted, read_habits
 from worlds.alfworld.houses.house import make_house
-from worlds.alfworld.houses.own_habits import read_habits
 from worlds.errors import ConfigurationError
 from worlds.registry import make_world
 
