@@ -37,9 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _data(given: argparse.Namespace) -> None:
-    from agent.training.corpus import Extent, make_corpus
+    from agent.training.corpus import CorpusSize, make_corpus
 
-    extent = Extent(given.passes, given.plans, given.houses, games=given.games, human=given.human)
+    extent = CorpusSize(given.passes, given.plans, given.houses, games=given.games, human=given.human)
     print(json.dumps(make_corpus(given.corpus, given.games_folder, given.seed, extent), indent=1))
 
 
@@ -60,10 +60,10 @@ def _own(given: argparse.Namespace) -> None:
 
     from agent.models.builtin.model import load_builtin
     from agent.training.corpus import encoded, load_vocabulary, made_up_games, train_games
-    from agent.training.own import Own, actor_samples, reasoner_samples
+    from agent.training.own import ModelPlayer, actor_samples, reasoner_samples
 
     vocabulary = load_vocabulary(given.corpus)
-    own = Own(load_builtin(given.file), asyncio.new_event_loop())
+    own = ModelPlayer(load_builtin(given.file), asyncio.new_event_loop())
     train = list(train_games(given.games_folder, given.games, human=given.human))
     houses = made_up_games(given.first, given.houses, given.seed)
     actor = encoded(actor_samples(chain(train, houses), own, given.seed), vocabulary)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from agent.models.builtin.vocabulary import Vocabulary
 from agent.training import wordings
-from agent.training.demonstrations import Player, Sample, Saying, plans, play
+from agent.training.demonstrations import Player, Saying, TrainingSample, plans, play
 from agent.training.teacher import Teacher
 from worlds.alfworld.data.annotations import sentences_of
 from worlds.alfworld.data.counts import load_counts
@@ -44,7 +44,7 @@ _OVERSAMPLED = ("pick_two_obj_and_place", "look_at_obj_in_light")
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class CorpusSize:
     """How much is played: ``passes`` over the games of ``train``, so many made-up ``houses`` from ``first`` on.
 
     ``plans`` is how often each goal is asked for; without ``human``, in the template's words alone.
@@ -59,7 +59,7 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CorpusPart:
     """Samples as tokens: ``tokens`` of all one after the other, and where each sample and its reply begin."""
 
     tokens: NDArray[np.uint16]
@@ -73,12 +73,12 @@ class Part:
         np.savez(file, tokens=self.tokens, starts=self.starts, replies=self.replies)
 
     @classmethod
-    def load(cls, file: Path) -> Part:
+    def load(cls, file: Path) -> CorpusPart:
         with np.load(file, allow_pickle=False) as content:
             return cls(content["tokens"], content["starts"], content["replies"])
 
 
-def encoded(samples: Iterable[Sample], vocabulary: Vocabulary) -> Part:
+def encoded(samples: Iterable[TrainingSample], vocabulary: Vocabulary) -> CorpusPart:
     """The samples as tokens: a user's message, a reply, and an end."""
     tokens: list[int] = []
     starts: list[int] = [0]
@@ -88,11 +88,11 @@ def encoded(samples: Iterable[Sample], vocabulary: Vocabulary) -> Part:
         replies.append(len(tokens))
         tokens += (*vocabulary.encode(sample.reply), vocabulary.end)
         starts.append(len(tokens))
-    return Part(np.array(tokens, np.uint16), np.array(starts, np.int64), np.array(replies, np.int64))
+    return CorpusPart(np.array(tokens, np.uint16), np.array(starts, np.int64), np.array(replies, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
-class Game:
+class TrainingGame:
     """A game to learn from: its goal as it is meant, and what people wrote of it."""
 
     env: Env
@@ -100,7 +100,7 @@ class Game:
     human: tuple[str, ...] = ()
 
 
-def train_games(data: Path | None, limit: int | None = None, *, human: bool = True) -> Iterator[Game]:
+def train_games(data: Path | None, limit: int | None = None, *, human: bool = True) -> Iterator[TrainingGame]:
     """The games of ``train``, with what people wrote of them or without."""
     world = AlfworldWorld(data=data)
     tasks = world.tasks("train")
@@ -108,10 +108,10 @@ def train_games(data: Path | None, limit: int | None = None, *, human: bool = Tr
         goal = read_goal(task.goal)
         if goal is not None and task.source is not None:
             written = sentences_of(task.source.with_name(TRAJECTORY_FILE)) if human else ()
-            yield Game(world.open(task), goal, tuple(sentence for sentence in written if sentence))
+            yield TrainingGame(world.open(task), goal, tuple(sentence for sentence in written if sentence))
 
 
-def made_up_games(first: int, number: int, seed: int) -> Iterator[Game]:
+def made_up_games(first: int, number: int, seed: int) -> Iterator[TrainingGame]:
     """Made-up houses, every third of other habits: a kind or two of things lie where they never lay in ``train``."""
     if first + number > EVALUATION_SEEDS:
         raise ConfigurationError(
@@ -122,7 +122,7 @@ def made_up_games(first: int, number: int, seed: int) -> Iterator[Game]:
         own = altered(habits, Random(f"habits {seed} {at}")) if at % 3 == 0 else habits
         house = make_house(at, own)
         task = Task(f"{GENERATED}/{at}", AlfworldWorld.name, GENERATED, at, house.goal.type, house.sentence)
-        yield Game(NativeEnv(task, house.game), house.goal)
+        yield TrainingGame(NativeEnv(task, house.game), house.goal)
 
 
 def altered(habits: Habits, random: Random) -> Habits:
@@ -136,8 +136,8 @@ def altered(habits: Habits, random: Random) -> Habits:
 
 
 def actor_samples(
-    games: Iterable[Game], passes: int, seed: int, player: Player | None = None, *, oversampled: bool = True
-) -> Iterator[Sample]:
+    games: Iterable[TrainingGame], passes: int, seed: int, player: Player | None = None, *, oversampled: bool = True
+) -> Iterator[TrainingSample]:
     """Each game ``passes`` times, tasks of two kinds twice as often."""
     teacher = Teacher(make_expert())
     for number, game in enumerate(games):
@@ -146,7 +146,7 @@ def actor_samples(
             yield from play(game.env, game.goal, teacher, Random(f"{seed} {number} {time}"), player)
 
 
-def reasoner_samples(games: Iterable[Game], passes: int, seed: int) -> Iterator[Sample]:
+def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iterator[TrainingSample]:
     """Each goal in the template's words and in people's, ``passes`` times."""
     sayings = tuple(_sayings(Random(f"sayings {seed}")))
     for number, game in enumerate(games):
@@ -206,7 +206,7 @@ def composition(vocabulary: Vocabulary) -> tuple[list[int], list[int]]:
     return base, number
 
 
-def make_corpus(folder: Path, data: Path | None, seed: int, extent: Extent) -> dict[str, Any]:
+def make_corpus(folder: Path, data: Path | None, seed: int, extent: CorpusSize) -> dict[str, Any]:
     """Play all games, write the vocabulary and the parts, and return what was counted."""
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = make_vocabulary(data, human=extent.human)

@@ -8,7 +8,7 @@ from random import Random
 
 from agent.roles import brief
 from agent.training import wordings
-from agent.training.teacher import STUCK, Teacher, Told, plan_of, planned
+from agent.training.teacher import STUCK, SearchOrder, Teacher, plan_of, planned
 from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.alfworld.text.reader import begin
 from worlds.base import Env, Observation, Transition
@@ -21,7 +21,7 @@ _RUBBISH = ("go to {r} 19", "open {r} 17", "take {o} 9 from {r} 1", "move {o} 1 
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TrainingSample:
     """A prompt with the reply to it."""
 
     prompt: str
@@ -34,7 +34,7 @@ Player = Callable[[str], str]
 
 def play(
     env: Env, goal: Goal, teacher: Teacher, random: Random, player: Player | None = None, *, missteps: float = MISSTEPS
-) -> Iterator[Sample]:
+) -> Iterator[TrainingSample]:
     """One game as the actor sees it, an answer of the teacher's at each step.
 
     The commands are the teacher's, but for missteps; or ``player``'s, which a lost game keeps at for ``MOST_STEPS`` steps. Now
@@ -52,7 +52,7 @@ def play(
         belief, tried = scene.belief, scene.tried
         prompt = brief.acting(plan_of(aim, told), belief, tried)
         reply = teacher.reply(aim, told, belief, room, tried)
-        yield Sample(prompt, reply)
+        yield TrainingSample(prompt, reply)
         command = player(prompt) if player else reply.rpartition("Action: ")[2]
         if missteps and random.random() < missteps:
             command = _misstep(random, env, goal, belief)
@@ -75,7 +75,7 @@ class Saying:
     text: str
 
 
-def plans(goal: Goal, sentence: str, opening: Observation, random: Random, sayings: Sequence[Saying] = ()) -> Sample:
+def plans(goal: Goal, sentence: str, opening: Observation, random: Random, sayings: Sequence[Saying] = ()) -> TrainingSample:
     """What the reasoner is asked and should reply: with or without rules, hints and plans that failed.
 
     Of ``sayings`` those on other things are added now and then.
@@ -84,7 +84,7 @@ def plans(goal: Goal, sentence: str, opening: Observation, random: Random, sayin
     rules: list[str] = []
     hints: list[str] = []
     failed: list[tuple[str, ...]] = []
-    told = Told()
+    told = SearchOrder()
     draw = random.random()
     if draw < 0.3:
         where = _where(random, goal, belief, named=False)
@@ -103,14 +103,14 @@ def plans(goal: Goal, sentence: str, opening: Observation, random: Random, sayin
     for _ in range(random.choice((0, 0, 0, 1, 1, 2))):
         wrong = wrong_goal(random, goal, belief)
         if wrong and wrong != goal:
-            failed.append(plan_of(wrong, told if random.random() < 0.5 else Told()))
+            failed.append(plan_of(wrong, told if random.random() < 0.5 else SearchOrder()))
     prompt = "\n".join(
         (
             brief.planning(sentence, belief, (), hints, failed),
             *(f"Rule: {rule}" for rule in rules),
         )
     )
-    return Sample(_ordered(prompt), planned(goal, told))
+    return TrainingSample(_ordered(prompt), planned(goal, told))
 
 
 def _ordered(prompt: str) -> str:
@@ -151,11 +151,11 @@ _ALIKE = (
 )
 
 
-def _told(random: Random, goal: Goal, belief: Belief) -> Told:
+def _told(random: Random, goal: Goal, belief: Belief) -> SearchOrder:
     if random.random() < 0.5:
-        return Told()
+        return SearchOrder()
     where = _where(random, goal, belief, named=random.random() < 0.5)
-    return Told((), where.places, where.lamp) if random.random() < 0.15 else Told(where.places, (), where.lamp)
+    return SearchOrder((), where.places, where.lamp) if random.random() < 0.15 else SearchOrder(where.places, (), where.lamp)
 
 
 @dataclass(frozen=True, slots=True)

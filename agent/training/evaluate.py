@@ -12,7 +12,7 @@ from typing import Any
 from agent.models.base import Model
 from agent.training.corpus import EVALUATION_SEEDS
 from agent.training.held_out import HINTS
-from agent.training.playing import Given, as_expert, lines, play, play_all, summary
+from agent.training.playing import Conditions, as_expert, lines, play, play_all, summary
 from agent.training.rules import rules
 from worlds.alfworld.text.reader import begin
 from worlds.alfworld.world import AlfworldWorld
@@ -63,7 +63,7 @@ class _Set:
 def _games(one: _Set, model: Model, limit: int | None) -> dict[str, Any]:
     tasks = one.tasks[:limit]
     began = perf_counter()
-    games = play_all(one.world, tasks, model, Given(one.grants))
+    games = play_all(one.world, tasks, model, Conditions(one.grants))
     seconds = perf_counter() - began
     expert = as_expert(one.plain, (one.plain.task(task.reference) for task in tasks))
     lost = [f"{game.task} ({game.goal}) {game.outcome}: {game.plans}" for game in games if not game.won]
@@ -79,7 +79,7 @@ def hints(model: Model) -> dict[str, Any]:
         names = [one.name for one in begin(world.open(task).reset().observation).receptacles]
         place = Random(f"hint {number}").choice(names)
         hint = text.format(place=place)
-        game = play(world, task, model, Given(hint=hint))
+        game = play(world, task, model, Conditions(hint=hint))
         if f"go to {place}" not in game.commands[:2]:
             missed.append(f"{hint} -> {game.plans} {game.commands[:2]}")
     return {"set": "hints", "hints": len(HINTS), "followed": len(HINTS) - len(missed), "missed": missed}

@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from agent.models.builtin.network import Shape
 from agent.models.builtin.vocabulary import Vocabulary
-from agent.training.corpus import Part, composition, load_vocabulary
+from agent.training.corpus import CorpusPart, composition, load_vocabulary
 from agent.training.network import Composition, Network
 
 CHECKPOINT = "checkpoint.pt"
@@ -54,7 +54,7 @@ class Recipe:
 class Batches:
     """Draws batches: parts by their shares, samples of like length together, numbers of things changed now and then."""
 
-    def __init__(self, parts: Mapping[str, Part], vocabulary: Vocabulary, recipe: Recipe) -> None:
+    def __init__(self, parts: Mapping[str, CorpusPart], vocabulary: Vocabulary, recipe: Recipe) -> None:
         self._parts = [parts[name] for name in recipe.shares]
         shares = np.array(list(recipe.shares.values()), float)
         self._shares = shares / shares.sum()
@@ -125,7 +125,7 @@ def train(corpus: Path, folder: Path, recipe: Recipe, *, until: int | None = Non
     run = _Run(vocabulary, recipe)
     run.resume(folder / CHECKPOINT)
     (folder / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1), "utf-8")
-    parts = {name: Part.load(corpus / f"{name}.npz") for name in recipe.shares}
+    parts = {name: CorpusPart.load(corpus / f"{name}.npz") for name in recipe.shares}
     batches = _stream(Batches(parts, vocabulary, recipe), run.step)
     began = time.monotonic() - run.seconds
     last = recipe.steps if until is None else min(until, recipe.steps)

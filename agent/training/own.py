@@ -15,9 +15,9 @@ from agent.models.base import Message, Request
 from agent.models.builtin.model import BuiltinModel
 from agent.roles import brief
 from agent.roles.base import ReplyError
-from agent.training.corpus import Game
-from agent.training.demonstrations import MISSTEPS, Sample, play
-from agent.training.teacher import STUCK, Teacher, Told, plan_of, planned
+from agent.training.corpus import TrainingGame
+from agent.training.demonstrations import MISSTEPS, TrainingSample, play
+from agent.training.teacher import STUCK, SearchOrder, Teacher, plan_of, planned
 from worlds.alfworld.expert import make_expert
 from worlds.alfworld.text import reader
 
@@ -25,7 +25,7 @@ _MISREADINGS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class ModelPlayer:
     """The model as a player of its own games."""
 
     model: BuiltinModel
@@ -43,19 +43,19 @@ class Own:
             return "look"
 
 
-def actor_samples(games: Iterable[Game], own: Own, seed: int) -> Iterator[Sample]:
+def actor_samples(games: Iterable[TrainingGame], own: ModelPlayer, seed: int) -> Iterator[TrainingSample]:
     """Each game once, played by the model, with fewer missteps than the expert's."""
     teacher = Teacher(make_expert())
     for number, game in enumerate(games):
         yield from play(game.env, game.goal, teacher, Random(f"own {seed} {number}"), own.command, missteps=MISSTEPS / 4)
 
 
-def reasoner_samples(games: Iterable[Game], own: Own, seed: int) -> Iterator[Sample]:
+def reasoner_samples(games: Iterable[TrainingGame], own: ModelPlayer, seed: int) -> Iterator[TrainingSample]:
     """Each goal in people's words that the model misreads when it is made to guess."""
     for game in games:
         opening = game.env.reset().observation
         belief = reader.begin(opening)
-        right = plan_of(game.goal, Told())
+        right = plan_of(game.goal, SearchOrder())
         for sentence in game.human:
             failed: list[tuple[str, ...]] = []
             for guess in range(_MISREADINGS):
@@ -67,4 +67,4 @@ def reasoner_samples(games: Iterable[Game], own: Own, seed: int) -> Iterator[Sam
                 if plan is None or plan == right or plan in failed:
                     continue
                 failed.append(plan)
-                yield Sample(brief.planning(sentence, belief, (), (), failed), planned(game.goal, Told()))
+                yield TrainingSample(brief.planning(sentence, belief, (), (), failed), planned(game.goal, SearchOrder()))

@@ -20,7 +20,7 @@ from worlds.base import Task, World
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class GameResult:
     """One game: what was asked, how it ended, and what it took."""
 
     task: str
@@ -41,7 +41,7 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Conditions:
     """What the player is given besides the text: grants, rules, and a hint at first."""
 
     grants: frozenset[str] = frozenset()
@@ -60,26 +60,26 @@ class _Hinting(Unattended):
         return Proceed((self._hint,) if turn == 1 else ())
 
 
-def play(world: World, task: Task, model: Model, given: Given | None = None) -> Played:
+def play(world: World, task: Task, model: Model, given: Conditions | None = None) -> GameResult:
     """Play ``task`` to its end as reasoner-actor."""
-    given = given or Given()
+    given = given or Conditions()
     terms = EpisodeConfig(world.engine, given.grants, rules=given.rules)
     agent = make_agent("reasoner-actor", world=world, model=model)
     return _played(world, task, agent, terms, _Hinting(given.hint) if given.hint else None)
 
 
-def play_all(world: World, tasks: Iterable[Task], model: Model, given: Given | None = None) -> list[Played]:
+def play_all(world: World, tasks: Iterable[Task], model: Model, given: Conditions | None = None) -> list[GameResult]:
     """Play every one of ``tasks``, one after the other."""
     return [play(world, task, model, given) for task in tasks]
 
 
-def as_expert(world: World, tasks: Iterable[Task]) -> list[Played]:
+def as_expert(world: World, tasks: Iterable[Task]) -> list[GameResult]:
     """The games of the world's expert, by what was counted over ``train``."""
     agent = make_agent("expert", world=world)
     return [_played(world, task, agent, EpisodeConfig(world.engine)) for task in tasks]
 
 
-def _played(world: World, task: Task, agent: Agent, terms: EpisodeConfig, overseer: Overseer | None = None) -> Played:
+def _played(world: World, task: Task, agent: Agent, terms: EpisodeConfig, overseer: Overseer | None = None) -> GameResult:
     told: list[events.Body] = []
 
     def listen(event: Event | CallTiming) -> None:
@@ -90,7 +90,7 @@ def _played(world: World, task: Task, agent: Agent, terms: EpisodeConfig, overse
     ended: Ended = asyncio.run(run_episode(env, agent, terms, listen, overseer))
     env.close()
     called = [body for body in told if isinstance(body, events.ModelCall)]
-    return Played(
+    return GameResult(
         task.reference,
         task.type,
         ended.outcome,
@@ -105,10 +105,10 @@ def _played(world: World, task: Task, agent: Agent, terms: EpisodeConfig, overse
     )
 
 
-def summary(name: str, games: Sequence[Played], seconds: float, expert: Sequence[Played] = ()) -> dict[str, Any]:
+def summary(name: str, games: Sequence[GameResult], seconds: float, expert: Sequence[GameResult] = ()) -> dict[str, Any]:
     """The figures of one set of games, all of it and by type, beside those of the ``expert`` in the same games."""
     types = sorted({game.type for game in games})
-    beside: list[Played | None] = [*expert] if expert else [None] * len(games)
+    beside: list[GameResult | None] = [*expert] if expert else [None] * len(games)
     pairs = list(zip(games, beside, strict=True))
     return {
         "set": name,
@@ -121,7 +121,7 @@ def summary(name: str, games: Sequence[Played], seconds: float, expert: Sequence
     }
 
 
-def _figures(pairs: Sequence[tuple[Played, Played | None]]) -> dict[str, Any]:
+def _figures(pairs: Sequence[tuple[GameResult, GameResult | None]]) -> dict[str, Any]:
     """Won and played, mean steps of the games that were won, and the expert's where both won them."""
     won = [(game, other) for game, other in pairs if game.won]
     both = [(game.steps, other.steps) for game, other in won if other is not None and other.won]

@@ -16,7 +16,7 @@ from typing import Any
 from agent.models.base import Model
 from agent.setup import read_rules
 from agent.training.corpus import EVALUATION_SEEDS
-from agent.training.playing import Given, play, summary
+from agent.training.playing import Conditions, play, summary
 from knowledge.choosing import RuleBudget
 from worlds.alfworld.houses.generated import GeneratedTasks
 from worlds.alfworld.houses.habits import counted
@@ -59,7 +59,8 @@ def rules(model: Model, games: int) -> Iterable[dict[str, Any]]:
         for told in TOLD:
             began = perf_counter()
             played = [
-                play(world, one.task, model, Given(rules=book if told == "learned" else _sentence(one, told))) for one in asked
+                play(world, one.task, model, Conditions(rules=book if told == "learned" else _sentence(one, told)))
+                for one in asked
             ]
             figures = summary(f"{name}, rules {told}", played, perf_counter() - began)
             yield figures | {"steps": round(fmean(game.steps for game in played), 2)}

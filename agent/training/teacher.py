@@ -19,7 +19,7 @@ _SOUGHT = re.compile(r"(?P<sought>.+) is likeliest found at the (?P<place>.+); l
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SearchOrder:
     """Receptacles, by name or kind, to be searched ``first`` and ``last``.
 
     ``lamp``: it is said of the lamp, not of the object.
@@ -33,7 +33,7 @@ class Told:
         return bool(self.first or self.last)
 
 
-def plan_of(goal: Goal, told: Told) -> tuple[str, ...]:
+def plan_of(goal: Goal, told: SearchOrder) -> tuple[str, ...]:
     """The plan for ``goal``, in two to four steps."""
     first = f", first in the {' or the '.join(told.first)}" if told.first else ""
     last = f", last in the {' or the '.join(told.last)}" if told.last else ""
@@ -48,7 +48,7 @@ def plan_of(goal: Goal, told: Told) -> tuple[str, ...]:
     return (find, *treat, f"put it in the {goal.receptacle}")
 
 
-def planned(goal: Goal, told: Told) -> str:
+def planned(goal: Goal, told: SearchOrder) -> str:
     """The reasoner's reply."""
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(plan_of(goal, told), 1))
     return f"Thought: {goal}\nPlan:\n{steps}"
@@ -65,7 +65,7 @@ class Teacher:
         counts = self._expert.counts
         return counts.room_of(one.kind for one in belief.receptacles) if counts else ""
 
-    def command(self, goal: Goal, told: Told, belief: Belief, room: str, tried: Collection[str] = ()) -> tuple[str, str]:
+    def command(self, goal: Goal, told: SearchOrder, belief: Belief, room: str, tried: Collection[str] = ()) -> tuple[str, str]:
         """The command that comes next, or ``stuck``, and the thought behind it."""
         memory = ExpertMemory(goal, False, room, belief, frozenset(tried), "", told.first, told.last)
         command, thought, _ = self._expert.decide(memory)
@@ -79,7 +79,7 @@ class Teacher:
             thought = f"look for {found['sought']} in the {found['place']}"
         return command, thought
 
-    def reply(self, goal: Goal, told: Told, belief: Belief, room: str, tried: Collection[str] = ()) -> str:
+    def reply(self, goal: Goal, told: SearchOrder, belief: Belief, room: str, tried: Collection[str] = ()) -> str:
         """The actor's reply."""
         command, thought = self.command(goal, told, belief, room, tried)
         return f"Thought: {thought}\nStep: {step_of(goal, belief) + 1}\nAction: {command}"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from agent.training.teacher import Told
+from agent.training.teacher import SearchOrder
 
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "armchair": ("armchair", "arm chair", "chair"),
@@ -117,7 +117,7 @@ _FILLERS = tuple(
 _IDLE = ("good luck", "you can do it", "hurry up", "think about it", "well done", "be careful", "hello", "what are you doing?")
 
 
-_NOTHING = Told()
+_NOTHING = SearchOrder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +125,14 @@ class Sentence:
     """A rule or a hint in words, and what it tells; nothing, where it speaks of something else."""
 
     text: str
-    told: Told = _NOTHING
+    told: SearchOrder = _NOTHING
 
 
 def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
     """A rule on where ``thing`` lies: in ``places``, which are kinds; one in eight says that it does not."""
     if random.random() < 0.125:
-        return Sentence(_filled(random, random.choice(_NOT_RULES), thing, places), Told((), tuple(places), lamp))
-    return Sentence(_filled(random, random.choice(_RULES), thing, places), Told(tuple(places), (), lamp))
+        return Sentence(_filled(random, random.choice(_NOT_RULES), thing, places), SearchOrder((), tuple(places), lamp))
+    return Sentence(_filled(random, random.choice(_RULES), thing, places), SearchOrder(tuple(places), (), lamp))
 
 
 def hint(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
@@ -141,12 +141,12 @@ def hint(random: Random, thing: str, places: Sequence[str], *, lamp: bool = Fals
     if draw < 0.06:
         return Sentence(random.choice(_IDLE) if random.random() < 0.5 else _chatted(random, ()))
     if draw < 0.2 and not lamp:
-        return Sentence(_filled(random, random.choice(_NOT_HINTS), thing, places), Told((), tuple(places)))
+        return Sentence(_filled(random, random.choice(_NOT_HINTS), thing, places), SearchOrder((), tuple(places)))
     if draw < 0.5 and not lamp:
-        return Sentence(_chatted(random, places), Told(tuple(places)))
+        return Sentence(_chatted(random, places), SearchOrder(tuple(places)))
     # What is said of the lamp has to name it.
     texts = [text for text in _HINTS if "{x}" in text] if lamp else _HINTS
-    return Sentence(_filled(random, random.choice(texts), thing, places), Told(tuple(places), (), lamp))
+    return Sentence(_filled(random, random.choice(texts), thing, places), SearchOrder(tuple(places), (), lamp))
 
 
 def _chatted(random: Random, places: Sequence[str]) -> str:

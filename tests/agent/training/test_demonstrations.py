@@ -14,17 +14,17 @@ from agent.agents.reasoner_actor.roles import ACTOR, REASONER  # noqa: E402
 from agent.models.builtin.vocabulary import Vocabulary  # noqa: E402
 from agent.training import wordings  # noqa: E402
 from agent.training.__main__ import main  # noqa: E402
-from agent.training.corpus import EVALUATION_SEEDS, Part, actor_samples, encoded, made_up_games, reasoner_samples  # noqa: E402
-from agent.training.demonstrations import Sample, wrong_goal  # noqa: E402
+from agent.training.corpus import EVALUATION_SEEDS, CorpusPart, actor_samples, encoded, made_up_games, reasoner_samples  # noqa: E402
+from agent.training.demonstrations import TrainingSample, wrong_goal  # noqa: E402
 from agent.training.held_out import HINTS  # noqa: E402
-from agent.training.teacher import STUCK, Told, plan_of  # noqa: E402
+from agent.training.teacher import STUCK, SearchOrder, plan_of  # noqa: E402
 from worlds.alfworld.text.reader import begin  # noqa: E402
 from worlds.base import Observation  # noqa: E402
 from worlds.errors import ConfigurationError  # noqa: E402
 from worlds.household.goals import Goal  # noqa: E402
 
 
-def acted(houses: int = 8) -> list[Sample]:
+def acted(houses: int = 8) -> list[TrainingSample]:
     return list(actor_samples(made_up_games(0, houses, 1), 1, 1))
 
 
@@ -75,7 +75,7 @@ def test_houses_for_evaluation_are_not_trained_on() -> None:
     ],
 )
 def test_a_plan_says_what_was_told_of_the_house(goal: Goal, plan: tuple[str, ...]) -> None:
-    assert plan_of(goal, Told(("safe", "drawer 3"))) == plan
+    assert plan_of(goal, SearchOrder(("safe", "drawer 3"))) == plan
 
 
 def test_a_goal_is_misread_as_another() -> None:
@@ -89,7 +89,11 @@ def test_a_goal_is_misread_as_another() -> None:
 def test_hints_and_rules_tell_where() -> None:
     random = Random(1)
     hints = [wordings.hint(random, "mug", ("drawer 3", "shelf")) for _ in range(200)]
-    assert {hint.told for hint in hints} == {Told(), Told(("drawer 3", "shelf")), Told((), ("drawer 3", "shelf"))}
+    assert {hint.told for hint in hints} == {
+        SearchOrder(),
+        SearchOrder(("drawer 3", "shelf")),
+        SearchOrder((), ("drawer 3", "shelf")),
+    }
     assert all("{" not in one.text for one in (*hints, *(wordings.rule(random, "mug", ("safe",)) for _ in range(50))))
 
 
@@ -105,7 +109,7 @@ def test_tokens_are_kept_and_read_again(tmp_path_factory: pytest.TempPathFactory
     part = encoded(samples, known)
     file = tmp_path_factory.mktemp("parts") / "part.npz"
     part.save(file)
-    again = Part.load(file)
+    again = CorpusPart.load(file)
     assert len(again) == 5
     assert np.array_equal(again.tokens, part.tokens)
     first = again.tokens[: int(again.starts[1])].tolist()

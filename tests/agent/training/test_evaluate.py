@@ -9,11 +9,11 @@ import pytest
 
 from agent.models.builtin.model import load_builtin
 from agent.training.evaluate import evaluate
-from agent.training.playing import Played, lines, summary
+from agent.training.playing import GameResult, lines, summary
 from agent.training.rules import HABITS, TOLD, asking
 from worlds.alfworld.houses.generated import GeneratedTasks
 
-GAME = Played("t:1", "light", "won", 8, 1, 0, 9, 90, (), "goal")
+GAME = GameResult("t:1", "light", "won", 8, 1, 0, 9, 90, (), "goal")
 
 
 def test_each_type_stands_beside_the_expert_in_the_games_that_both_won() -> None:

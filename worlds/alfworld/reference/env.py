@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from worlds.alfworld.engine.game import MAX_FILE, Game, read_published
 from worlds.alfworld.engine.native import REFUSED
-from worlds.alfworld.reference.packages import PLACEHOLDER, Material, Told
+from worlds.alfworld.reference.packages import PLACEHOLDER, GameOutput, Material
 from worlds.alfworld.reference.workers import Worker, Workers
 from worlds.base import Observation, Step, Task
 from worlds.errors import GameError, OrderError, Unsupported, WorldError, shown
@@ -52,7 +52,7 @@ class TextworldEnv:
             text = told.text.removesuffix(self._stated)
             if text == told.text:
                 raise GameError(f"{shown(self.task.id)}: the reference does not state its goal; {shown(told.text[-100:])}.")
-            return self._step(Told(text + self._goal, told.won, told.commands))
+            return self._step(GameOutput(text + self._goal, told.won, told.commands))
 
     def step(self, command: str) -> Step:
         with self._stepping:
@@ -86,7 +86,7 @@ class TextworldEnv:
         finally:
             self._stepping.release()
 
-    def _started(self) -> Told:
+    def _started(self) -> GameOutput:
         worker = self._workers.take()
         self._worker = worker
         self._release = weakref.finalize(self, self._workers.give_back, worker)
@@ -111,7 +111,7 @@ class TextworldEnv:
             "engine native."
         ) from error
 
-    def _step(self, told: Told) -> Step:
+    def _step(self, told: GameOutput) -> Step:
         self._commands = told.commands
         return Step(Observation(told.text, accepted=told.text != REFUSED), won=told.won, terminated=told.won)
 

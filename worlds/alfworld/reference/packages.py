@@ -36,7 +36,7 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class GameOutput:
     """One answer of the reference."""
 
     text: str
@@ -89,15 +89,15 @@ class Reference:
         grammar = self.grammar if material.grammar is None else material.grammar
         self._env.load({"pddl_domain": domain, "grammar": grammar, "pddl_problem": material.problem})
 
-    def reset(self) -> Told:
+    def reset(self) -> GameOutput:
         return _told(self._env.reset())
 
-    def step(self, command: str) -> Told:
+    def step(self, command: str) -> GameOutput:
         return _told(self._env.step(command)[0])
 
 
-def _told(state: Any) -> Told:
-    return Told(str(state.feedback), bool(state.won), tuple(state.admissible_commands))
+def _told(state: Any) -> GameOutput:
+    return GameOutput(str(state.feedback), bool(state.won), tuple(state.admissible_commands))
 
 
 @contextmanager

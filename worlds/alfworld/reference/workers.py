@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from worlds import workers
-from worlds.alfworld.reference.packages import Told
+from worlds.alfworld.reference.packages import GameOutput
 from worlds.errors import shown
 from worlds.workers import WorkerError
 
@@ -44,28 +44,28 @@ class Worker:
         """Whether it lives, and has not grown too large for one more game."""
         return self._process.alive and self._games < _GAMES
 
-    def load(self, **material: str | None) -> Told:
+    def load(self, **material: str | None) -> GameOutput:
         """Load a game and start it. Raises ``WorkerError``, as the others do."""
         self._games += 1
         return self._ask({"do": "load", **material}, self._timeouts.load)
 
-    def reset(self) -> Told:
+    def reset(self) -> GameOutput:
         return self._ask({"do": "reset"}, self._timeouts.load)
 
-    def step(self, command: str) -> Told:
+    def step(self, command: str) -> GameOutput:
         return self._ask({"do": "step", "command": command}, self._timeouts.step)
 
     def stop(self) -> None:
         """End the process at once."""
         self._process.stop()
 
-    def _ask(self, request: dict[str, Any], seconds: float) -> Told:
+    def _ask(self, request: dict[str, Any], seconds: float) -> GameOutput:
         answer = self._process.call(request, seconds, self._timeouts.start)
         match answer:
             case {"text": str(text), "won": bool(won), "commands": [*commands]} if all(
                 isinstance(command, str) for command in cast("list[object]", commands)
             ):
-                return Told(text, won, tuple(commands))
+                return GameOutput(text, won, tuple(commands))
             case _:
                 self.stop()
                 raise WorkerError(f"answers with what is no answer: {shown(str(answer)[:100])}")

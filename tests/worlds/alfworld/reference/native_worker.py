@@ -15,7 +15,7 @@ import time
 from tests.worlds.alfworld.play import env_of
 from worlds.alfworld.engine.game import parse_game
 from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.reference.packages import PLACEHOLDER, Material, Reference, Told
+from worlds.alfworld.reference.packages import PLACEHOLDER, GameOutput, Material, Reference
 from worlds.alfworld.reference.worker import serve
 from worlds.base import Step
 
@@ -34,11 +34,11 @@ class NativeGame(Reference):
             sentence = material.grammar.partition('"Your task is to: ')[2].partition('"')[0]
         self.env = env_of(parse_game(material.problem, sentence, "the worker's game"))
 
-    def reset(self) -> Told:
+    def reset(self) -> GameOutput:
         assert self.env is not None
         return told(self.env, self.env.reset())
 
-    def step(self, command: str) -> Told:
+    def step(self, command: str) -> GameOutput:
         assert self.env is not None
         os.write(1, b"below Python's stdout\n")
         match command:
@@ -61,9 +61,9 @@ class NativeGame(Reference):
         return told(self.env, self.env.step(command))
 
 
-def told(env: NativeEnv, step: Step) -> Told:
+def told(env: NativeEnv, step: Step) -> GameOutput:
     text = step.observation.text.replace("You", os.environ.get("UNLIKE", "You"))
-    return Told(text, step.won, env.admissible_commands())
+    return GameOutput(text, step.won, env.admissible_commands())
 
 
 def babble(content: bytes) -> None:
