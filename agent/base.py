@@ -1,4 +1,4 @@
-"""The contract of an agent: how decisions are made, whoever makes them."""
+"""The contract of an agent. Read this file first: an agent has a name, begins an episode and decides turn by turn."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Grants:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What an agent is told when it is asked.
+    """What an agent gets when it decides.
 
     ``transitions`` are the commands that were really executed since it was last asked, whoever chose them; empty on the
     first turn and after a turn that was spent on an unreadable reply. ``number`` counts turns from 1. ``rules`` are all that

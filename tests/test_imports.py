@@ -87,3 +87,8 @@ def test_the_templates_of_pages_are_loaded_for_a_page_alone(tmp_path: Path) -> N
     assert told & {*HEAVY, "jinja2"} == set()
     told = loaded(command("report", str(tmp_path / "run"), "--html", str(tmp_path / "page.html")), tmp_path)
     assert told & set(HEAVY) == set()
+
+
+def test_what_agents_declare_loads_none_of_their_code(tmp_path: Path) -> None:
+    code = "from agent.agents.registry import agent_names, agent_spec; print([agent_spec(name) for name in agent_names()])"
+    assert loaded(code, tmp_path) & {*HEAVY, "pydantic", "rich", "asyncio"} == set()

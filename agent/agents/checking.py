@@ -58,7 +58,7 @@ class _Emitted:
     def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None:
         if not isinstance(body, get_args(AgentEvent)):
             self.wrong = f"{type(body).__name__} is none of them"
-        if not isinstance(timing, Timing | None):
+        if not isinstance(timing, Timing | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             self.wrong = f"{type(timing).__name__} is no Timing"
         self.events.append(body)
 

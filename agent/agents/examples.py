@@ -158,14 +158,14 @@ def store_digests(world: World, settings: Mapping[str, str | int | float | bool]
     if not isinstance(name, str) or not settings.get("shots"):
         return {}
     if name == TRAIN:
-        # Where it is not, nothing is played either: whoever makes the agent is told.
+        # Without the split, making the agent fails with an error that says so.
         return {"examples": world.fingerprint(TRAIN)} if TRAIN in world.splits() else {}
     return {"examples": sha256(written(_store(world, name, 0, EACH)).encode()).hexdigest()}
 
 
 @lru_cache(maxsize=4)
 def _of_train(world: World, seed: int, each: int) -> tuple[Example, ...]:
-    """Kept, because an agent is made anew for every episode that is gone on with."""
+    """Cached: an agent is made for every episode that is resumed."""
     return from_world(world, each=each, seed=seed)
 
 

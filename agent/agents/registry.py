@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Setting = str | int | float | bool
 
 DEFAULT_AGENT = "reasoner-actor"
-"""Who plays where nobody is named."""
+"""The agent that plays if none is named."""
 
 
 SHIPPED = (
@@ -71,7 +71,7 @@ def takes_rules(name: str) -> bool:
 
 
 def default_agent(model: str | None, world: str) -> str:
-    """Who plays in the world named ``world`` where nobody is named: the expert where there is no model to play with."""
+    """The agent that plays ``world`` if none is named: the expert if no model can play it."""
     return DEFAULT_AGENT if model or household(world) is not None else "expert"
 
 

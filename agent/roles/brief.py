@@ -1,4 +1,4 @@
-"""Short prompts for a small model that was trained on them, rendered anew from belief at each call.
+"""Short prompts for a small model that was trained on them, rendered from belief at each call.
 
 Each prompt is one message of under a hundred tokens, however long the game is: the plan, and what belief makes of the
 observations (OPEx, section 3, "LLM-based Observer"). A prefix cache serves it as far as the plan.
@@ -59,7 +59,7 @@ class BriefState:
         return tuple(dict.fromkeys(command for belief, command in self.seen if _known(belief) == known))
 
     def after(self, transitions: Iterable[Transition], household: Household) -> BriefState:
-        """The scene once ``transitions`` have happened."""
+        """The state after ``transitions``."""
         belief, seen = self.belief, self.seen
         for one in transitions:
             seen = (*seen, (belief, one.command))

@@ -26,7 +26,7 @@ class RoleMemory:
         return len(self.conversation) > 1
 
     def after(self, conversation: Conversation, turn: Turn) -> RoleMemory:
-        """The memory once ``conversation`` has told the role the rules of ``turn``."""
+        """The memory after ``conversation``, in which the role was shown the rules of ``turn``."""
         return RoleMemory(conversation, rules_after(turn, self.shown_rules))
 
 

@@ -1,6 +1,6 @@
 """Carries a skill out, one text command at a time, from belief alone.
 
-It keeps no list of commands to come: each is decided anew from what is believed, so that it does not matter who chose the one
+It keeps no list of commands to come: each is decided from what is believed now, so that it does not matter who chose the one
 before. A person who overrules a command changes the belief, and the skill goes on from there; one who does what it was to
 do has completed it. Of its own past a skill remembers which of its commands taught nothing, and gives none of those again.
 

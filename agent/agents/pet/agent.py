@@ -1,10 +1,10 @@
 """PET: a plan of sub-tasks, an observation without what does not matter, and a watch on progress, round any acting agent.
 
 Plan, Eliminate and Track (Wu et al., 2023, section 3) teach an agent that acts; they do not act themselves. The paper's acting
-agent is a network trained by imitation, over the same texts; here it is any other agent, told what is left for it.
+agent is a network trained by imitation, over the same texts; here it is any other agent, which sees what PET leaves in.
 
-What the acting agent is told is rendered anew whenever the sub-task changes: its task is then the sub-task, and all that
-happened so far is told again without what does not matter now. Within a sub-task its prompts only grow. So a prefix cache is
+The acting agent starts a new conversation whenever the sub-task changes: its task is then the sub-task, and all that
+happened so far is in its first prompt, without what does not matter now. Within a sub-task its prompts only grow. So a prefix cache is
 lost as often as there are sub-tasks, two to six times an episode; what that costs is the length of the story at each change.
 The questions of Plan, Eliminate and Track are each a short prompt of their own, whose prefix is the system message.
 """

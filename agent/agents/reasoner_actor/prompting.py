@@ -139,9 +139,9 @@ class ChatPrompting:
 
 
 class BriefPrompting:
-    """One short message each time (`agent.roles.brief`), rendered anew from what ``household`` reads.
+    """One short message each time (`agent.roles.brief`), rendered from what ``household`` has read.
 
-    The reasoner is told goal, rules, hints and failed plans, so it is asked at the beginning, on a hint and when the actor is
+    The reasoner is shown goal, rules, hints and failed plans, so it is asked at the beginning, on a hint and when the actor is
     stuck. A command that was given before while just as much was known, or is not among those granted, is replaced by one that
     the actor chooses among others.
     """
