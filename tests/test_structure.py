@@ -48,8 +48,8 @@ def edges(name: str, file: Path, known: dict[str, Path]) -> set[str]:
 def cycle(graph: dict[str, set[str]]) -> list[str]:
     """A path that ends where it begins; empty where there is none."""
     finished: set[str] = set()
-    for start in graph:
-        path, waiting = [start], [iter(sorted(graph[start]))]
+    for start, first in graph.items():
+        path, waiting = [start], [iter(sorted(first))]
         while path:
             following = next(waiting[-1], None)
             if following is None:

@@ -4,8 +4,8 @@ Plan, Eliminate and Track (Wu et al., 2023, section 3) teach an agent that acts;
 agent is a network trained by imitation, over the same texts; here it is any other agent, which sees what PET leaves in.
 
 The acting agent starts a new conversation whenever the sub-task changes: its task is then the sub-task, and all that
-happened so far is in its first prompt, without what does not matter now. Within a sub-task its prompts only grow. So a prefix cache is
-lost as often as there are sub-tasks, two to six times an episode; what that costs is the length of the story at each change.
+happened so far is in its first prompt, without what does not matter now. Within a sub-task its prompts only grow. So a prefix
+cache is lost with each sub-task, two to six times an episode; what that costs is the length of the story so far.
 The questions of Plan, Eliminate and Track are each a short prompt of their own, whose prefix is the system message.
 """
 
