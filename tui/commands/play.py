@@ -180,7 +180,7 @@ def _show(game: GameConfig | None, mode: Mode | None, settings: Settings, record
     if game is None or mode is None:
         app = HousequestApp(home)
     else:
-        from tui.home.defaults import check
+        from tui.home.start import check
 
         check(game)
         app = HousequestApp(lambda: game_screen(game, mode), home)

@@ -18,12 +18,12 @@ from textual.widgets import Input, Static
 
 from tui.base_screen import AppScreen
 from tui.home.catalogue import LARGEST_SEED, Catalogue, GameIndex, GameRow, GameSource, first_seed, first_source
-from tui.home.defaults import PlayerChoice, make_game, resume_game
 from tui.home.games import GameBrowser
 from tui.home.places import SourceList
 from tui.home.recent import RecentChoices, load_recent, save_recent
+from tui.home.start import PlayerChoice, make_game, resume_game
 from tui.home.task_list import GameList
-from tui.home.who import AgentEntry, Field, PlayerPanel
+from tui.home.who import AgentEntry, PlayerPanel
 from tui.text import printable
 from tui.widgets.keybar import KeyBar
 from worlds.errors import ConfigurationError, HousequestError
@@ -49,6 +49,7 @@ KEYS = (
     Binding("k", "rules", "rules"),
     Binding("a", "agent", "next agent", show=False),
     Binding("m", "edit('model')", "name a model", show=False),
+    Binding("x", "edit('set')", "set the agent up", show=False),
     Binding("b", "edit('rules')", "name a rulebook", show=False),
     Binding("g", "grants", "what the agent sees", show=False),
     Binding("w", "mode('watch')", "watch", show=False),
@@ -110,18 +111,26 @@ class HomeScreen(AppScreen):
         self._at = ""
 
     def compose(self) -> ComposeResult:
-        from agent.agents.registry import about, agent_names, needs_model, shipped_model
-
-        # A person plays by the mode; the agent is who plays beside them, or goes on.
-        names = sorted((name for name in agent_names() if name != "human"), key=needs_model)
         with Horizontal(id="what"):
             yield SourceList(id="places")
             yield GameBrowser(self._places[0], id="games")
-        yield PlayerPanel(
-            [AgentEntry(name, about(name), needs_model(name), shipped_model(name) or "") for name in names], id="who"
-        )
+        yield PlayerPanel(self._agents(), id="who")
         yield Static(id="enter")
         yield KeyBar(KEYS, ("app.command_palette", "app.quit"), LINE)
+
+    def _agents(self) -> list[AgentEntry]:
+        """The agents, without the person, who plays by the mode; one that cannot be loaded is left out, and said."""
+        from agent.agents.registry import about, agent_names, needs_model, resolve_settings, shipped_model
+
+        found: list[AgentEntry] = []
+        for name in agent_names():
+            try:
+                entry = AgentEntry(name, about(name), needs_model(name), shipped_model(name) or "", resolve_settings(name, {}))
+            except HousequestError as error:
+                self._fault = str(error)
+            else:
+                found += [entry] if name != "human" else []
+        return sorted(found, key=lambda entry: entry.needs_model)
 
     def on_mount(self) -> None:
         self.query_one(SourceList).border_title = "housequest"
@@ -376,12 +385,14 @@ class HomeScreen(AppScreen):
     def action_agent(self) -> None:
         self._who.next_agent()
 
-    def action_edit(self, field: Field) -> None:
-        """Go to the line of the model or of the rulebook."""
-        if field == "model" and not self._who.kind.needs_model:
-            self._say(f"{self._who.kind.name} plays without a language model; a takes an agent that needs one")
-            return
-        self._who.edit(field)
+    def action_edit(self, field: str) -> None:
+        kind = self._who.kind
+        if field == "model" and not kind.needs_model:
+            self._say(f"{kind.name} plays without a language model; a takes an agent that needs one")
+        elif field == "set" and not kind.settings:
+            self._say(f"{kind.name} has nothing to set; a takes another agent")
+        else:
+            self._who.edit(field)
 
     def action_grants(self) -> None:
         self._who.edit_grants()

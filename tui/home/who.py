@@ -1,10 +1,10 @@
-"""Who plays, and how: agent, model, rules, what the agent sees, and where the person sits."""
+"""Who plays, and how: the agent with its settings, the model, the rules, the grants, and the mode."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
-from tui.home.defaults import PlayerChoice
+from tui.home.start import PlayerChoice
 from tui.widgets.choice import ChoiceBar
 
 GRANTS = ("admissible", "diagnosis", "type")
@@ -28,21 +28,21 @@ MODES: Mapping[str, str] = {
 LONGEST = 4_000
 _NAMED = "openai:NAME@http://HOST:PORT/v1"
 
-Field = Literal["model", "rules"]
-
 
 @dataclass(frozen=True, slots=True)
 class AgentEntry:
-    """One agent that can be chosen: what it is, in a line, whether it needs a language model, and which it takes unasked."""
+    """An agent that can be chosen; ``usual`` is the model it plays with if none is named."""
 
     name: str
     about: str
     needs_model: bool
     usual: str = ""
+    settings: Mapping[str, object] = field(default_factory=dict[str, object])
+    """Its settings with their defaults."""
 
 
 class PlayerPanel(Vertical):
-    """A panel with the player and the mode; whatever changes in it posts ``Changed``."""
+    """Asks for the player and the mode; every change posts ``Changed``."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "recent(-1)", "Previous", show=False),
@@ -84,6 +84,9 @@ class PlayerPanel(Vertical):
             yield Static(_label("m", "model"), classes="label")
             yield _Line(_NAMED, id="model")
             yield Static(id="no-model", classes="about")
+        with Horizontal(id="settings"):
+            yield Static(_label("x", "set"), classes="label")
+            yield _Line("", id="set")
         with Horizontal():
             yield Static(_label("b", "rules"), classes="label")
             yield _Line("none; a file", id="rules")
@@ -102,24 +105,23 @@ class PlayerPanel(Vertical):
 
     @property
     def player(self) -> PlayerChoice:
-        """The player as chosen; a model that the agent does not need counts for nothing."""
+        """The player as chosen, without a model or settings that the agent has no use for."""
         kind = self.kind
         model = self._input("model").value if kind.needs_model else ""
-        return PlayerChoice(kind.name, model, self._input("rules").value, self._choice("grants").values)
+        given = self._input("set").value if kind.settings else ""
+        return PlayerChoice(kind.name, model, self._input("rules").value, self._choice("grants").values, given)
 
     @property
     def typed_model(self) -> str:
-        """The model in the line, whoever plays."""
+        """The model that is named, whoever plays."""
         return self._input("model").value.strip()
 
     @property
     def kind(self) -> AgentEntry:
-        """The chosen agent."""
         return self._kinds[self._choice("agents").value]
 
     @property
     def mode(self) -> str:
-        """The chosen mode."""
         return self._choice("modes").value
 
     @property
@@ -128,7 +130,7 @@ class PlayerPanel(Vertical):
         return any(field.has_focus for field in self.query(Input))
 
     def preselect(self, player: PlayerChoice, mode: str, models: Sequence[str] = ()) -> None:
-        """Choose what is given, leave the rest as it is; ``models`` can be called back by the arrow keys."""
+        """Choose what is given; the arrow keys recall ``models``."""
         self._models = list(dict.fromkeys([*filter(None, (player.model,)), *models]))
         self._choice("agents").choose(player.agent)
         self._choice("modes").choose(mode)
@@ -140,19 +142,15 @@ class PlayerPanel(Vertical):
         self._describe()
 
     def choose_mode(self, mode: str) -> None:
-        """Choose how the person is at the game."""
         self._choice("modes").choose(mode)
 
     def next_agent(self) -> None:
-        """Choose the next agent."""
         self._choice("agents").next()
 
-    def edit(self, field: Field) -> None:
-        """Put the cursor into a line."""
+    def edit(self, field: str) -> None:
         self._input(field).focus()
 
     def edit_grants(self) -> None:
-        """Put the cursor onto what the agent sees."""
         self._choice("grants").focus()
 
     def action_recent(self, by: int) -> None:
@@ -174,6 +172,8 @@ class PlayerPanel(Vertical):
         self.query_one("#agent-about", Static).update(Content(kind.about))
         self.query_one("#mode-about", Static).update(Content(MODES[mode]))
         self._input("model").display = kind.needs_model
+        self.query_one("#settings").display = bool(kind.settings)
+        self._input("set").placeholder = " ".join(f"{key}={_shown(value)}" for key, value in kind.settings.items())
         self._input("model").placeholder = f"{kind.usual}, or {_NAMED}" if kind.usual else _NAMED
         idle = self.query_one("#no-model", Static)
         idle.display = not kind.needs_model
@@ -182,12 +182,12 @@ class PlayerPanel(Vertical):
     def _choice(self, id: str) -> ChoiceBar:
         return self.query_one(f"#{id}", ChoiceBar)
 
-    def _input(self, field: Field) -> Input:
+    def _input(self, field: str) -> Input:
         return self.query_one(f"#{field}", Input)
 
 
 class _Line(Input):
-    """A line to type in, of one row and without a blinking cursor."""
+    """An input of one row."""
 
     def __init__(self, placeholder: str, *, id: str) -> None:
         super().__init__(placeholder=placeholder, id=id, compact=True, max_length=LONGEST, select_on_focus=False)
@@ -196,3 +196,7 @@ class _Line(Input):
 
 def _label(keys: str, word: str = "") -> Content:
     return Content.assemble((keys, "bold $goal"), " ", (word, "$quiet"))
+
+
+def _shown(value: object) -> str:
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

@@ -16,7 +16,6 @@ from agent.episodes.events import Started
 from tests.backends.server import serve
 from tui.base_screen import in_thread
 from tui.home.catalogue import Catalogue
-from tui.home.defaults import PlayerChoice, make_game, resume_game
 from tui.home.recent import (
     FILE_NAME,
     MODELS_KEPT,
@@ -25,8 +24,8 @@ from tui.home.recent import (
     record_files,
     recorded_games,
     save_recent,
-    settings_for,
 )
+from tui.home.start import PlayerChoice, make_game, resume_game, settings_for
 from tui.play.game import GameConfig
 from tui.play.plain import play_game
 from worlds.errors import ConfigurationError, HousequestError

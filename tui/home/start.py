@@ -1,0 +1,145 @@
+"""Turns what a person chose, or a record, into a game, and finds whatever would stop it at once."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from worlds.errors import ConfigurationError, HousequestError, shown
+
+if TYPE_CHECKING:
+    from agent.config import Settings
+    from agent.episodes.events import Started
+    from tui.home.catalogue import Catalogue
+    from tui.home.recent import RecentChoices, RecordedGame
+    from tui.play.game import GameConfig
+    from worlds.base import Task
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerChoice:
+    """Who plays, as it was typed; empty texts are no choice.
+
+    ``rules`` names a rulebook; ``set`` has settings of the agent, KEY=VALUE with spaces between.
+    """
+
+    agent: str
+    model: str = ""
+    rules: str = ""
+    grants: tuple[str, ...] = ()
+    set: str = ""
+
+
+def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> GameConfig:
+    """The game of ``task`` with ``player``. Raises a ``HousequestError`` if it cannot begin."""
+    from pydantic import ValidationError
+
+    from agent.config import Settings, pairs
+
+    settings = catalogue.settings(task.world)
+    chosen = {
+        "agent": player.agent,
+        "model": player.model.strip() or None,
+        "rules": player.rules.strip() or None,
+        "grant": player.grants,
+        "set": {**settings.set, **pairs(player.set.split(), "set")},
+    }
+    try:
+        settings = Settings.model_validate({**settings.model_dump(), **chosen})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        reason = first["msg"].removeprefix("Value error, ")
+        raise ConfigurationError(f"The {first['loc'][0]} {shown(first['input'])} cannot be used: {reason}.") from None
+    return _checked(catalogue, task, settings)
+
+
+def resume_game(catalogue: Catalogue, record: RecordedGame, settings: Settings, recent: RecentChoices) -> GameConfig:
+    """The unfinished game of ``record``, as it was configured. Raises a ``HousequestError`` if it cannot go on."""
+    if record.started is None:
+        raise ConfigurationError(record.fault)
+    settings = settings_for(record.started, settings, recent)
+    return _checked(catalogue, catalogue.world(settings).task(record.started.task), settings)
+
+
+def _checked(catalogue: Catalogue, task: Task, settings: Settings) -> GameConfig:
+    from agent.agents.registry import default_agent
+    from tui.play.game import GameConfig
+
+    agent = settings.agent or default_agent(settings.model, settings.world)
+    game = GameConfig(catalogue.world(settings), task, agent, settings)
+    check(game)
+    return game
+
+
+def check(game: GameConfig) -> None:
+    """Raise a ``HousequestError`` if ``game`` cannot begin. Nothing is called, and nothing stays open."""
+    from agent.models.registry import parse_model
+
+    setup = game.setup()
+    if setup.model is not None:
+        if parse_model(setup.model).kind in {"builtin", "scripted"}:
+            setup.make_model()
+    elif game.agent == "expert":
+        game.world.expert(**setup.episode.settings)
+    if game.world.inline:
+        setup.open(game.task).close()
+
+
+def settings_for(started: Started, settings: Settings, recent: RecentChoices) -> Settings:
+    """The settings that an unfinished game began with.
+
+    A record does not say where a model or a rulebook lies on this machine, so they are looked for among ``recent`` and
+    ``settings``. Raises ``ConfigurationError`` if one is not found.
+    """
+    from pydantic import ValidationError
+
+    from agent.config import Settings
+
+    values = {
+        **settings.model_dump(),
+        "world": started.world,
+        "engine": "textworld" if started.engine.startswith("textworld") else "native",
+        "goals": started.wording,
+        "agent": started.agent,
+        "model": _model(started, settings, recent),
+        "rules": _rules(started, settings, recent),
+        "rules_budget": started.rules_budget or settings.rules_budget,
+        "grant": started.grants,
+        "max_steps": started.max_turns,
+        "seed": started.seed,
+        "set": {key: value for key, value in started.settings.items() if value is not None},
+    }
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        key = error.errors(include_url=False)[0]["loc"][0]
+        raise ConfigurationError(f"This game cannot go on: its record has a {key} that nothing can be played with.") from None
+
+
+def _model(started: Started, settings: Settings, recent: RecentChoices) -> str | None:
+    from agent.models.registry import DEFAULT_MODEL, portable_name
+
+    if started.model is None:
+        return None
+    for name in filter(None, (settings.model, *recent.models, DEFAULT_MODEL)):
+        with suppress(HousequestError):
+            if portable_name(name) == started.model:
+                return name
+    raise ConfigurationError(
+        f"This game was played with {started.model}: press m, name it with its address or options, and try again."
+    )
+
+
+def _rules(started: Started, settings: Settings, recent: RecentChoices) -> str | None:
+    from agent.setup import read_rules
+    from knowledge.library import SUFFIX
+
+    if started.rules is None:
+        return None
+    book = started.rules.partition("@")[0]
+    for name in filter(None, (settings.rules, recent.rules, book.removesuffix(SUFFIX))):
+        with suppress(HousequestError):
+            if read_rules(name).label == started.rules:
+                return name
+    raise ConfigurationError(f"This game was told the rules in {book}: press b, name that file, as it was, and try again.")
