@@ -63,7 +63,7 @@ class HousePane(LinesPane):
         started = self._state.moment.started
         if started is None:
             return "What is seen of the house is put together here."
-        return f"The world {flat(started.world)} tells no house; the story is all there is."
+        return f"No house is shown: the texts of the world {flat(started.world)} are not read. The story has all of it."
 
 
 def laid_out(house: HouseView, width: int, height: int, whole: bool = False) -> list[Content]:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tui.episode.state import EpisodeMoment
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text.goals import guess_goal, read_goal
 from worlds.household.belief import Belief, Item, Receptacle, kind
+from worlds.registry import household
 
 NOT_VISITED = "not visited"
 
@@ -81,15 +80,17 @@ def house_view(moment: EpisodeMoment) -> HouseView | None:
     belief = moment.belief
     if belief is None:
         return None
-    goal = moment.started.goal if moment.started else ""
+    goal, world = (moment.started.goal, moment.started.world) if moment.started else ("", "")
     kinds = tuple(dict.fromkeys(one.kind for one in belief.receptacles))
-    return _View(belief, moment.before or belief, goal_kinds(goal, kinds)).house()
+    return _View(belief, moment.before or belief, goal_kinds(world, goal, kinds)).house()
 
 
 @lru_cache(maxsize=64)
-def goal_kinds(goal: str, receptacles: Sequence[str]) -> frozenset[str]:
+def goal_kinds(world: str, goal: str, receptacles: Sequence[str]) -> frozenset[str]:
     """The kinds that ``goal`` names; if it cannot be read, every word in it. ``receptacles`` are the kinds in this house."""
-    read = read_goal(goal) or guess_goal(goal, objects=load_counts().objects(), receptacles=receptacles)
+    reader, read = household(world) if world else None, None
+    if reader is not None:
+        read = reader.read_goal(goal) or reader.guess_goal(goal, objects=reader.counts().objects(), receptacles=receptacles)
     if read is not None:
         return frozenset(name.lower() for name in (read.object, read.receptacle, read.lamp) if name)
     words = re.findall(r"[a-z]+", goal[:1_000].lower())

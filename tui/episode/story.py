@@ -288,4 +288,4 @@ def _wanted(moment: EpisodeMoment) -> frozenset[str]:
     if moment.started is None:
         return frozenset()
     receptacles = moment.belief.receptacles if moment.belief is not None else ()
-    return goal_kinds(moment.started.goal, tuple(dict.fromkeys(one.kind for one in receptacles)))
+    return goal_kinds(moment.started.world, moment.started.goal, tuple(dict.fromkeys(one.kind for one in receptacles)))

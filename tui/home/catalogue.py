@@ -1,13 +1,15 @@
-"""What there is to play and what was played, as the lists of the home screen. Everything here may take a while."""
+"""The games of the home screen: what can be played and what was played. Everything here may take seconds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
-from tui.home.search import WordSearch
+from worlds.errors import HousequestError
 
 if TYPE_CHECKING:
     from agent.config import Settings
@@ -15,19 +17,21 @@ if TYPE_CHECKING:
     from worlds.base import Task, World
 
 LARGEST_SEED = 100_000
-"""Made-up houses are drawn among so many: their numbers can still be told from one person to another."""
+"""Random made-up tasks have a seed below this, short enough to pass on."""
 
-HOUSES_SHOWN = 100
-"""Made-up houses that are listed; any other is found by its seed."""
+MADE_UP_SHOWN = 100
+"""Made-up tasks that are listed; any other is found by its seed."""
+
+LONGEST_QUERY = 200
 
 SourceKind = Literal["split", "made-up", "missing", "unfinished", "played"]
 
 
 @dataclass(frozen=True, slots=True)
 class GameSource:
-    """Where there are games: a split that is here, the made-up houses, a published split that is not here, or the records.
+    """Where games come from: an installed split, one without end, a published one that is not installed, or the records.
 
-    ``count`` is how many there are, None where nobody has looked yet, or where there is no end of them.
+    ``count`` is the number of games; None if it is not known yet, or has no end.
     """
 
     kind: SourceKind
@@ -37,21 +41,18 @@ class GameSource:
 
     @property
     def key(self) -> str:
-        """What tells it from the others."""
         return f"{self.kind} {self.world} {self.split}"
 
     @property
     def of_records(self) -> bool:
-        """Whether it holds games that were played."""
         return self.kind in {"unfinished", "played"}
 
 
 @dataclass(frozen=True, slots=True)
 class GameRow:
-    """One game of a place: what is shown of it, and the ``task`` or the ``record`` that it is.
+    """One game in the list, which is a ``task`` or a ``record``.
 
-    ``number`` is the task's number, or how far a game went; ``kind`` the type of the task in a word, ``type`` in full;
-    ``aside`` what else there is to say.
+    ``number`` is the task's number, or how far a game went; ``kind`` is the task's type in a word, or who played.
     """
 
     key: str
@@ -65,7 +66,7 @@ class GameRow:
 
 
 def first_source() -> GameSource:
-    """The place that is shown before any world is made: the made-up houses of the default world."""
+    """The source shown before any world is made: the endless split of the default world."""
     from agent.config import DEFAULT_WORLD
     from worlds.registry import world_class
 
@@ -73,7 +74,7 @@ def first_source() -> GameSource:
 
 
 def first_seed(place: GameSource) -> int:
-    """The made-up task of ``place`` that a newcomer sees first."""
+    """The seed of the task of ``place`` that a newcomer sees first."""
     from worlds.registry import world_class
 
     split, _, seed = (world_class(place.world).first_task or "").partition(":")
@@ -81,10 +82,12 @@ def first_seed(place: GameSource) -> int:
 
 
 class Catalogue:
-    """The worlds with their splits and tasks, each made when it is first asked for and then kept.
+    """The worlds with their splits and tasks, each made once, when it is first needed; for use in threads.
 
-    ``settings`` say which engine and whose goals. To be used in threads beside the screen.
+    ``settings`` are the configured ones. ``fault`` says which world could not be made.
     """
+
+    fault = ""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -102,7 +105,7 @@ class Catalogue:
             return self._worlds[key]
 
     def settings(self, world: str) -> Settings:
-        """The settings as they are for ``world``: engine and goals are those of the world that was configured, or the usual."""
+        """The settings for ``world``: its options are configured for the configured world alone."""
         if world == self._settings.world:
             return self._settings
         return self._settings.model_copy(
@@ -110,7 +113,7 @@ class Catalogue:
         )
 
     def places(self) -> list[GameSource]:
-        """Every place, in the order in which they are shown; no split is listed for it."""
+        """Every source, in display order; no split is listed for that. A world that cannot be made is left out."""
         from tui.home.recent import count_records
         from worlds.registry import world_names
 
@@ -120,27 +123,32 @@ class Catalogue:
         )
         found = [place for place in played if place.count]
         for name in world_names():
-            world = self.world(self.settings(name))
-            splits = world.splits()
+            try:
+                world = self.world(self.settings(name))
+                splits = world.splits()
+            except HousequestError as error:
+                self.fault = f"The world {name} is left out: {error}"
+                continue
             found += [GameSource("made-up", name, split) for split in world.endless_splits]
-            # What needs no download comes first.
+            # Splits that need no download come first.
             found += [GameSource("split", name, split) for split in (reversed(splits) if world.published_splits else splits)]
             found += [GameSource("missing", name, split) for split in world.published_splits if split not in splits]
         return found
 
-    def rows(self, place: GameSource) -> list[GameRow]:
+    def games(self, place: GameSource) -> GameIndex:
         """The games of ``place``. Raises what its world raises."""
         from tui.home.recent import recorded_games
+        from worlds.registry import world_class
 
         if place.of_records:
-            return [_recorded(record) for record in recorded_games(unfinished=place.kind == "unfinished")]
+            return GameIndex([_recorded(record) for record in recorded_games(unfinished=place.kind == "unfinished")])
         tasks = self.world(self.settings(place.world)).tasks(place.split) if place.kind != "missing" else ()
         if place.kind == "made-up":
-            tasks = tasks[:HOUSES_SHOWN]
-        return [self._row(task) for task in tasks]
+            tasks = tasks[:MADE_UP_SHOWN]
+        return GameIndex([self._row(task) for task in tasks], tuple(world_class(place.world).task_types.values()))
 
     def row(self, place: GameSource, number: int) -> GameRow:
-        """The game of that number, or seed, of ``place``. Raises ``TaskNotFound``."""
+        """The game of ``place`` with this number or seed. Raises ``TaskNotFound``."""
         return self._row(self.world(self.settings(place.world)).task(f"{place.split}:{number}"))
 
     def _row(self, task: Task) -> GameRow:
@@ -163,25 +171,49 @@ def _recorded(record: RecordedGame) -> GameRow:
     return GameRow(name, f"{outcome} {turns}", player, started.goal.strip(), aside=aside, type=started.type, record=record)
 
 
-_ORDER = ("place", "light", "clean", "heat", "cool", "two")
+_WORD = re.compile(r"\w+")
 
 
 class GameIndex:
-    """Some games, to be looked through by word and by type."""
+    """Some games, searched by words and by kind.
 
-    def __init__(self, rows: Sequence[GameRow] = ()) -> None:
+    A game is found if its text holds all the words, in any order and any case. A word that no text holds is matched loosely:
+    its letters in order within one word ("cntr" in "countertop"). ``order`` are kinds in display order.
+    """
+
+    def __init__(self, rows: Sequence[GameRow] = (), order: Sequence[str] = ()) -> None:
         self.rows = tuple(rows)
-        self._search = WordSearch([f"{row.key} {row.kind} {row.type} {row.text} {row.aside}" for row in self.rows])
+        self.order = tuple(order)
+        self._texts = [f"{row.key} {row.kind} {row.type} {row.text} {row.aside}".casefold() for row in self.rows]
+        self._words: dict[str, set[int]] = defaultdict(set)
+        for number, text in enumerate(self._texts):
+            for word in _WORD.findall(text):
+                self._words[word].add(number)
 
     @property
     def kinds(self) -> list[str]:
-        """The words for the types of the games; none where there is nothing to choose."""
-        found = {row.kind for row in self.rows if row.kind}
-        ordered = sorted(found, key=lambda word: (_ORDER.index(word) if word in _ORDER else len(_ORDER), word))
-        return ordered if len(found) > 1 else []
+        """The kinds of the games; none where there is only one."""
+        found = sorted({row.kind for row in self.rows if row.kind})
+        known = [kind for kind in self.order if kind in found]
+        return [*known, *(kind for kind in found if kind not in known)] if len(found) > 1 else []
 
     def find(self, query: str, kind: str = "") -> list[GameRow]:
-        """The games that answer to the words of ``query`` and are of ``kind``; one of that very number first."""
-        found = [self.rows[number] for number in self._search.find(query)]
-        found = [row for row in found if not kind or row.kind == kind]
+        """The games with the words of ``query``, of ``kind``; the one of that very number first."""
+        found = [row for row in map(self.rows.__getitem__, self._search(query)) if not kind or row.kind == kind]
         return sorted(found, key=lambda row: row.number != query) if query.isdecimal() else found
+
+    def _search(self, query: str) -> Iterable[int]:
+        found: Iterable[int] = range(len(self._texts))
+        for word in query[:LONGEST_QUERY].casefold().split():
+            if any(word in text for text in self._texts):
+                found = [number for number in found if word in self._texts[number]]
+            else:
+                loosely = set[int]().union(*(rows for known, rows in self._words.items() if _within(word, known)))
+                found = [number for number in found if number in loosely]
+        return found
+
+
+def _within(letters: str, word: str) -> bool:
+    """Whether ``letters`` stand in ``word`` in this order, the first one first."""
+    rest = iter(word)
+    return word.startswith(letters[0]) and all(letter in rest for letter in letters)

@@ -1,4 +1,4 @@
-"""The games of one place: a line to search in, the types to choose from, and the list of what is left."""
+"""The games of one source: a search line, the kinds, and the list."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from tui.home.catalogue import GameIndex, GameRow, GameSource
-from tui.home.places import name
-from tui.home.search import LONGEST_QUERY
+from tui.home.catalogue import LONGEST_QUERY, GameIndex, GameRow, GameSource
+from tui.home.places import missing, name
 from tui.home.task_list import GameList
 from tui.text import printable
 from tui.widgets.choice import ChoiceBar
@@ -21,8 +20,6 @@ from tui.widgets.choice import ChoiceBar
 ALL = "all"
 
 _EMPTY = {
-    "missing": "The games of {name} are not on this machine. Leave with q and fetch them, about 110 MB:\n\n"
-    "  housequest data download\n\nMade-up houses need no download, and there is no end of them.",
     "unfinished": "No game broke off. One that does, because you left it or the terminal closed, waits here to go on.",
     "played": "No game was played to its end yet. Those that were can be seen again from here, step by step.",
 }
@@ -30,7 +27,7 @@ _NO_MATCH = "No game here answers to that. Escape clears the search, t shows oth
 
 
 class GameBrowser(Vertical):
-    """Lists the games of a place, and of those the ones that answer to the search and are of the type."""
+    """Lists the games of a source that match the search and are of the chosen kind."""
 
     DEFAULT_CSS = """
     GameBrowser {
@@ -51,7 +48,7 @@ class GameBrowser(Vertical):
 
     @dataclass
     class Sought(Message):
-        """The made-up house of ``seed`` is looked for."""
+        """The made-up task of ``seed`` is searched for."""
 
         seed: int
 
@@ -77,55 +74,53 @@ class GameBrowser(Vertical):
 
     @property
     def searching(self) -> bool:
-        """Whether something is being typed, or was, to search for."""
         return self._query.has_focus or bool(self._query.value)
 
     def open(self, place: GameSource) -> None:
-        """Go to ``place``, whose games are being looked for."""
+        """Show ``place``, whose games are being loaded."""
         self.place, self.busy = place, True
         self._clear()
         self._types.offer(())
         self._list_all(GameIndex())
 
     def fill(self, listing: GameIndex, key: str = "") -> None:
-        """Show the games of the place, the cursor where it is, else on the one with ``key``."""
+        """Show the games, with the cursor where it is, else on the one with ``key``."""
         self.busy = False
         known = {row.key for row in listing.rows}
         before = [row for row in self._listing.rows if row.key not in known]
         self._types.offer([ALL, *listing.kinds] if listing.kinds else (), self._types.value)
-        self._list_all(GameIndex([*before, *listing.rows]) if before else listing, self.row.key if self.row else key)
+        self._list_all(GameIndex([*before, *listing.rows], listing.order), self.row.key if self.row else key)
 
     def put_first(self, row: GameRow) -> None:
-        """Show one more game, before the others, and go to it."""
-        self._list_all(GameIndex([row, *(each for each in self._listing.rows if each.key != row.key)]), row.key)
+        """Add a game before the others, and go to it."""
+        others = (each for each in self._listing.rows if each.key != row.key)
+        self._list_all(GameIndex([row, *others], self._listing.order), row.key)
 
     def give_up(self) -> None:
-        """Stop waiting for games."""
         self.busy = False
         self._filter()
 
     def search(self) -> None:
-        """Go to the search line."""
         self._query.focus()
 
     def leave(self) -> None:
-        """Go to the list; from there, clear the search."""
+        """Go to the list; there, clear the search."""
         if self._list.has_focus:
             self._query.value = ""
         self._list.focus()
 
     def next_type(self) -> None:
-        """Show the next type of task alone."""
+        """Show only the next kind."""
         self._types.next()
 
     def show_all(self) -> None:
-        """Show the games of every type, whatever was searched for."""
+        """Show all games."""
         self._clear()
         self._types.offer(self._types.words)
         self._filter()
 
     def draw(self) -> None:
-        """Go to any of the games that are listed."""
+        """Go to a random game of the list."""
         if self._list.rows:
             self._list.show(self._list.rows, choice(self._list.rows).key)
 
@@ -142,8 +137,8 @@ class GameBrowser(Vertical):
         kind, of = self._types.value, len(self._listing.rows)
         rows = self._listing.find(self._query.value, "" if kind == ALL else kind)
         place = printable(name(self.place))
-        untold = "" if self.busy else _EMPTY.get(self.place.kind, "There is no game here.")
-        self._list.show(rows, key, _NO_MATCH if of else untold.format(name=place))
+        empty = "" if self.busy else missing(self.place) or _EMPTY.get(self.place.kind, "There is no game here.")
+        self._list.show(rows, key, _NO_MATCH if of else empty)
         self.border_title = place
         self.border_subtitle = "looking" if self.busy else self._count(len(rows), of)
 

@@ -1,7 +1,8 @@
-"""The places where there are games, a line each with how many there are."""
+"""The list of where games come from, each with how many there are."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,14 +19,14 @@ from tui.home.catalogue import GameSource
 from tui.text import printable
 
 WIDTH = 24
+_BACKQUOTED = re.compile("`([^`]+)`")
 LONGEST_COUNT = 10
-GET_DATA = "housequest data download"
 
 
 class SourceList(OptionList, inherit_bindings=False):
-    """Lists places; moving to another one posts ``Chosen``."""
+    """Lists sources of games; moving to another one posts ``Chosen``."""
 
-    # Not those of a scroll view: left and right go from pane to pane.
+    # Without those of a scroll view: left and right change the pane.
     BINDINGS: ClassVar[list[BindingType]] = OptionList.BINDINGS
     DEFAULT_CSS = """
     SourceList {
@@ -52,7 +53,7 @@ class SourceList(OptionList, inherit_bindings=False):
 
     @dataclass
     class Chosen(Message):
-        """``place`` is to be looked at."""
+        """Show ``place``."""
 
         place: GameSource
 
@@ -62,7 +63,7 @@ class SourceList(OptionList, inherit_bindings=False):
         self._at = ""
 
     def show(self, places: Sequence[GameSource], at: GameSource) -> None:
-        """List ``places``, the mark on ``at``; nothing is posted."""
+        """List ``places``, with the cursor on ``at``; nothing is posted."""
         self._places, self._at = places, at.key
         options: list[Option | None] = []
         group = ""
@@ -71,8 +72,9 @@ class SourceList(OptionList, inherit_bindings=False):
                 options.append(None)
             group = _group(place)
             options.append(Option(_line(place, place.key == at.key), id=place.key))
-            if place.kind == "missing" and place is [each for each in places if each.kind == "missing"][-1]:
-                options.append(Option(Content.styled(GET_DATA, "$goal"), disabled=True))
+            last = [each for each in places if each.kind == "missing" and each.world == place.world][-1:]
+            if [place] == last and (command := _BACKQUOTED.search(missing(place))):
+                options.append(Option(Content.styled(printable(command[1])[:WIDTH], "$goal"), disabled=True))
         with self.prevent(OptionList.OptionHighlighted):
             self.set_options(options)
             if any(place.key == at.key for place in places):
@@ -87,14 +89,22 @@ class SourceList(OptionList, inherit_bindings=False):
 
 
 def name(place: GameSource) -> str:
-    """What a place is called."""
+    """What a source is called; splits of the default world go without its name."""
     from agent.config import DEFAULT_WORLD
 
-    return {
-        "made-up": "made-up houses",
-        "unfinished": "unfinished",
-        "played": "played",
-    }.get(place.kind) or (place.split if place.world == DEFAULT_WORLD else f"{place.split} · {place.world}")
+    if place.of_records:
+        return place.kind
+    split = "made-up houses" if place.kind == "made-up" and place.world == DEFAULT_WORLD else place.split
+    return split if place.world == DEFAULT_WORLD else f"{split} · {place.world}"
+
+
+def missing(place: GameSource) -> str:
+    """How to get the games of a split that is not installed; empty for other sources."""
+    from worlds.registry import world_class
+
+    if place.kind != "missing":
+        return ""
+    return f"The games of {name(place)} are not on this machine. {world_class(place.world).get_data}"
 
 
 def _group(place: GameSource) -> str:

@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from tui.base_screen import AppScreen
-from tui.home.catalogue import LARGEST_SEED, Catalogue, GameIndex, GameRow, GameSource, first_seed, first_source
+from tui.home.catalogue import LARGEST_SEED, Catalogue, GameRow, GameSource, first_seed, first_source
 from tui.home.games import GameBrowser
 from tui.home.places import SourceList
 from tui.home.recent import RecentChoices, load_recent, save_recent
@@ -212,7 +212,7 @@ class HomeScreen(AppScreen):
                 # One house is quickly made, and enough to begin with.
                 seed = key.removeprefix(f"{place.split}:")
                 await self._make_up(int(seed) if seed.isdecimal() else first_seed(place))
-            listing = await self.in_thread(lambda: GameIndex(self._catalogue.rows(place)))
+            listing = await self.in_thread(partial(self._catalogue.games, place))
         except HousequestError as error:
             self._games.give_up()
             self._say(str(error))

@@ -145,11 +145,11 @@ def test_an_unreadable_turn_makes_nothing_new() -> None:
     ],
 )
 def test_goals_are_understood_where_they_can_be(goal: str, named: set[str]) -> None:
-    assert goal_kinds(goal, ("countertop", "fridge", "microwave")) == named
+    assert goal_kinds("alfworld", goal, ("countertop", "fridge", "microwave")) == named
 
 
 def test_of_another_goal_the_words_count() -> None:
-    kinds = goal_kinds("tidy cabinets, counter top and two boxes", ("cabinet", "countertop"))
+    kinds = goal_kinds("alfworld", "tidy cabinets, counter top and two boxes", ("cabinet", "countertop"))
     assert {"cabinet", "countertop", "box"} <= kinds
     assert "egg" not in kinds
     house = shown(after(goal="leave all cabinets alone"))
