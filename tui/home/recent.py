@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from pydantic import AfterValidator, BeforeValidator, TypeAdapter
 
@@ -32,7 +33,7 @@ def _check(text: str) -> str:
 
 
 def _cut(values: object) -> object:
-    return values[:MODELS_KEPT] if isinstance(values, list | tuple) else values
+    return cast("Sequence[object]", values)[:MODELS_KEPT] if isinstance(values, list | tuple) else values
 
 
 _Text = Annotated[str, AfterValidator(_check)]

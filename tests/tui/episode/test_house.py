@@ -66,7 +66,7 @@ async def test_it_teaches_where_there_is_nothing_to_show() -> None:
         assert text(pane) == "What is seen of the house is put\ntogether here."
         pane.show(after(started(world="scripted")))
         await pilot.pause()
-        assert text(pane) == "No house is shown: the texts of\nthe world scripted are not read.\nThe story has all of it."
+        assert text(pane) == "No house is shown: the texts of the\nworld scripted are not read. The\nstory has all of it."
 
 
 async def test_a_state_shown_before_there_is_room_is_there_when_there_is() -> None:
