@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from agent.config import RULES_BUDGET, Prices, Settings, world_of
 from agent.episodes.loop import EpisodeConfig
 from agent.models.registry import portable_name
-from knowledge.rules import Kind
+from knowledge.rules import RuleKind
 from worlds.base import Env, Task, World
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class FrozenRule(BaseModel):
 
     id: str
     statement: str
-    kind: Kind | None = None
+    kind: RuleKind | None = None
     types: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
 

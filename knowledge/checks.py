@@ -31,12 +31,24 @@ from typing import Literal, cast, get_args
 
 from worlds.errors import KnowledgeError, nearest, shown
 
-Shape = Literal["variable", "name", "kinds", "nothing"]
+TermShape = Literal["variable", "name", "kinds", "nothing"]
 Relation = Literal["holding", "at", "in", "state", "kind", "refused", "says"]
-State = Literal["open", "closed", "surface", "hot", "cool", "clean", "sliced", "lit", "empty", "here", "known"]
+ThingState = Literal["open", "closed", "surface", "hot", "cool", "clean", "sliced", "lit", "empty", "here", "known"]
 CheckVerdict = Literal["supports", "contradicts", "undecided"]
 
-STATES: tuple[State, ...] = ("open", "closed", "surface", "hot", "cool", "clean", "sliced", "lit", "empty", "here", "known")
+STATES: tuple[ThingState, ...] = (
+    "open",
+    "closed",
+    "surface",
+    "hot",
+    "cool",
+    "clean",
+    "sliced",
+    "lit",
+    "empty",
+    "here",
+    "known",
+)
 ANYTHING = "..."
 
 
@@ -44,7 +56,7 @@ ANYTHING = "..."
 class Term:
     """What a fact is about: a variable's or a thing's name in ``words``, or several kinds, any of which will do."""
 
-    shape: Shape
+    shape: TermShape
     words: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -208,7 +220,7 @@ def _described(text: str, variables: tuple[str, ...]) -> Fact:
 
 
 def _listed() -> str:
-    return f"{', '.join(get_args(State))}, in THING, or a KIND"
+    return f"{', '.join(get_args(ThingState))}, in THING, or a KIND"
 
 
 def _term(text: str, variables: tuple[str, ...]) -> Term:

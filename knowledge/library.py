@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class RuleLibrary:
     """Rulebooks by name: the user's in the folder ``own``, and those in ``shipped`` that the user has none of that name for."""
 
     own: Path
@@ -90,10 +90,10 @@ def named(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def library() -> Library:
+def library() -> RuleLibrary:
     """The rulebooks of this user."""
     with as_file(files("knowledge")) as folder:
-        return Library(data_folder() / "rulebooks", Path(folder) / "library")
+        return RuleLibrary(data_folder() / "rulebooks", Path(folder) / "library")
 
 
 def _books(folder: Path) -> list[Path]:

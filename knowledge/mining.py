@@ -107,7 +107,7 @@ def _percent(interval: Interval) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlaceShare:
     """One kind of receptacle for one kind of object: how many were ``seen`` there, the ``share`` of all such objects that is
     thought to lie there, in [0, 1], and its 95 % interval.
     """
@@ -124,7 +124,7 @@ class Location:
 
     thing: str
     number: int
-    places: tuple[Place, ...]
+    places: tuple[PlaceShare, ...]
 
 
 @dataclass
@@ -205,7 +205,7 @@ def _location(thing: str, seen: Counter[str], likely: dict[str, float]) -> Locat
     number, total = seen.total(), sum(likely.values())
     shares = {place: amount / total for place, amount in likely.items()}
     ranked = sorted(shares, key=lambda place: (-shares[place], place))
-    places = (Place(each, seen[each], shares[each], wilson(round(shares[each] * number), number)) for each in ranked)
+    places = (PlaceShare(each, seen[each], shares[each], wilson(round(shares[each] * number), number)) for each in ranked)
     return Location(thing, number, tuple(places))
 
 

@@ -15,19 +15,19 @@ from typing import Any, Protocol, TypeVar, cast
 
 from knowledge.checks import Check, parse_check
 from knowledge.rules import (
-    DEEDS,
+    EDIT_KINDS,
     EDITED,
     JUDGES,
     KINDS,
     SOURCES,
     STATUSES,
     WITNESSES,
-    Deed,
     Edit,
+    EditKind,
     Evidence,
     Origin,
     Rule,
-    Status,
+    RuleStatus,
 )
 from worlds.errors import KnowledgeError, nearest, shown
 from worlds.registry import DEFAULT_WORLD
@@ -52,7 +52,7 @@ _WORLD = re.compile(r"[\w.-]+")
 _JOINERS = {"\u200c", "\u200d"}
 
 
-class Node(Protocol):
+class YamlNode(Protocol):
     """As much of ruamel's nodes as is read here. ``value`` is a text, a list of nodes, or a list of pairs of them."""
 
     id: str
@@ -100,7 +100,7 @@ def read_page(text: str, where: str) -> Page:
     world, listed = reader.book(root)
     if listed is None:
         return Page(world=world)
-    items = cast("list[Node]", listed.value)
+    items = cast("list[YamlNode]", listed.value)
     rules = tuple(reader.rule(number, item) for number, item in enumerate(items, 1))
     lines: dict[str, int] = {}
     for rule, item in zip(rules, items, strict=True):
@@ -111,12 +111,12 @@ def read_page(text: str, where: str) -> Page:
     return Page(rules, None if listed.flow_style else _layout(text, listed, items), world)
 
 
-def _compose(text: str, where: str) -> Node | None:
+def _compose(text: str, where: str) -> YamlNode | None:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        return cast("Node | None", YAML(typ="safe", pure=True).compose(text))  # pyright: ignore[reportUnknownMemberType]
+        return cast("YamlNode | None", YAML(typ="safe", pure=True).compose(text))  # pyright: ignore[reportUnknownMemberType]
     except MarkedYAMLError as error:
         mark = cast("Any", error.problem_mark)
         line = f":{mark.line + 1}" if mark is not None else ""
@@ -127,7 +127,7 @@ def _compose(text: str, where: str) -> Node | None:
         raise KnowledgeError(f"{where}: this is not valid YAML: {reason}.") from None
 
 
-def _layout(text: str, root: Node, items: Sequence[Node]) -> Layout | None:
+def _layout(text: str, root: YamlNode, items: Sequence[YamlNode]) -> Layout | None:
     """Where the items stand; comments and empty lines before a dash belong to the item that follows. None if unclear."""
     lines = text.split("\n")
     column = cast("int", root.start_mark.column)
@@ -160,7 +160,7 @@ def _last(lines: Sequence[str], start: int, end: int, column: int) -> int:
     return end
 
 
-def _line(node: Node) -> int:
+def _line(node: YamlNode) -> int:
     return cast("int", node.start_mark.line) + 1
 
 
@@ -169,12 +169,12 @@ class _Reader:
         self.where = where
         self._rule = ""
 
-    def error(self, node: Node, reason: str, field: str = "") -> KnowledgeError:
+    def error(self, node: YamlNode, reason: str, field: str = "") -> KnowledgeError:
         """What is wrong at ``node``, with its line."""
         place = ", ".join(part for part in (self._rule, field) if part)
         return KnowledgeError(f"{self.where}:{_line(node)}: {f'{place}: ' if place else ''}{reason}.")
 
-    def refuse_odd(self, root: Node) -> None:
+    def refuse_odd(self, root: YamlNode) -> None:
         """Refuse tags, aliases and depth, before anything walks over the nodes again."""
         seen: set[int] = set()
         waiting = deque([(root, 0)])
@@ -188,11 +188,11 @@ class _Reader:
             if depth > DEEPEST:
                 raise self.error(node, "this is nested too deep for a rule")
             if node.id == "sequence":
-                waiting += [(each, depth + 1) for each in cast("list[Node]", node.value)]
+                waiting += [(each, depth + 1) for each in cast("list[YamlNode]", node.value)]
             elif node.id == "mapping":
-                waiting += [(each, depth + 1) for pair in cast("list[tuple[Node, Node]]", node.value) for each in pair]
+                waiting += [(each, depth + 1) for pair in cast("list[tuple[YamlNode, YamlNode]]", node.value) for each in pair]
 
-    def book(self, root: Node) -> tuple[str, Node | None]:
+    def book(self, root: YamlNode) -> tuple[str, YamlNode | None]:
         """The world that a book is about and its list of rules: the whole of it, or ``rules`` below ``world``."""
         world, rules = DEFAULT_WORLD, root
         if root.id == "mapping":
@@ -208,7 +208,7 @@ class _Reader:
             raise self.error(rules, "a rulebook must be a list of rules: each a statement, or a mapping with a statement")
         return world, rules
 
-    def rule(self, number: int, item: Node) -> Rule:
+    def rule(self, number: int, item: YamlNode) -> Rule:
         """The rule that the item ``number``, counted from 1, is."""
         self._rule = f"rule {number}"
         if item.id == "scalar":
@@ -221,8 +221,8 @@ class _Reader:
         name = self._id(fields["id"]) if "id" in fields else f"rule-{number}"
         origin = self._get(fields, "origin", self._origin, Origin())
         # What a model or a run has said is not believed before somebody accepts it.
-        default: Status = "accepted" if origin.source == "person" else "candidate"
-        status: Status = self._choice(fields, "status", STATUSES, default)
+        default: RuleStatus = "accepted" if origin.source == "person" else "candidate"
+        status: RuleStatus = self._choice(fields, "status", STATUSES, default)
         return Rule(
             id=name,
             statement=self._statement(fields["statement"], "statement"),
@@ -237,15 +237,15 @@ class _Reader:
             history=self._get(fields, "history", self._history, ()),
         )
 
-    def _get(self, fields: dict[str, Node], name: str, read: Callable[[Node, str], _T], default: _T) -> _T:
+    def _get(self, fields: dict[str, YamlNode], name: str, read: Callable[[YamlNode, str], _T], default: _T) -> _T:
         node = fields.get(name)
         return default if node is None or node.tag == f"{_PLAIN}null" else read(node, name)
 
-    def _fields(self, item: Node, known: Sequence[str], field: str = "") -> dict[str, Node]:
+    def _fields(self, item: YamlNode, known: Sequence[str], field: str = "") -> dict[str, YamlNode]:
         if item.id != "mapping":
             raise self.error(item, f"this must be a mapping of {', '.join(known)}", field)
-        found: dict[str, Node] = {}
-        for key, value in cast("list[tuple[Node, Node]]", item.value):
+        found: dict[str, YamlNode] = {}
+        for key, value in cast("list[tuple[YamlNode, YamlNode]]", item.value):
             name = str(key.value) if key.id == "scalar" else ""
             if name not in known:
                 named = shown(name if name else "a list")
@@ -255,7 +255,7 @@ class _Reader:
             found[name] = value
         return found
 
-    def _text(self, node: Node, field: str, longest: int) -> str:
+    def _text(self, node: YamlNode, field: str, longest: int) -> str:
         if node.id != "scalar" or node.tag not in {f"{_PLAIN}str", f"{_PLAIN}int"}:
             way_out = "; put it in quotes if that is what you mean" if node.id == "scalar" else ""
             raise self.error(node, f"this must be a text{way_out}", field)
@@ -266,7 +266,7 @@ class _Reader:
             raise self.error(node, "this holds characters that cannot be printed", field)
         return text
 
-    def _statement(self, node: Node, field: str) -> str:
+    def _statement(self, node: YamlNode, field: str) -> str:
         # A lone number is no statement about a world.
         if node.id == "scalar" and node.tag == f"{_PLAIN}int":
             raise self.error(node, "this must be a statement in words", field)
@@ -275,13 +275,13 @@ class _Reader:
             raise self.error(node, "the rule has no statement", field)
         return text
 
-    def _id(self, node: Node) -> str:
+    def _id(self, node: YamlNode) -> str:
         text = self._text(node, "id", LONGEST_ID)
         if not text or not all(character.isalnum() or character in "-_." for character in text):
             raise self.error(node, "an id is a word of letters, digits, '-', '_' and '.'", "id")
         return text
 
-    def _choice(self, fields: dict[str, Node], name: str, known: tuple[_T, ...], default: _T) -> _T:
+    def _choice(self, fields: dict[str, YamlNode], name: str, known: tuple[_T, ...], default: _T) -> _T:
         node = fields.get(name)
         if node is None or node.tag == f"{_PLAIN}null":
             return default
@@ -292,35 +292,35 @@ class _Reader:
             raise self.error(node, f"{shown(text)} is none of {', '.join(names)}.{nearest(text, names)}".rstrip(".?"), name)
         return found
 
-    def _words(self, node: Node, field: str) -> tuple[str, ...]:
+    def _words(self, node: YamlNode, field: str) -> tuple[str, ...]:
         if node.id != "sequence":
             raise self.error(node, "this must be a list, such as [mug, cup]", field)
-        nodes = cast("list[Node]", node.value)
+        nodes = cast("list[YamlNode]", node.value)
         if len(nodes) > MOST_WORDS:
             raise self.error(node, f"this has at most {MOST_WORDS} entries", field)
         return tuple(self._text(each, field, LONGEST_WORD) for each in nodes)
 
-    def _count(self, node: Node, field: str) -> int:
+    def _count(self, node: YamlNode, field: str) -> int:
         text = self._text(node, field, 12)
         if not (text.isascii() and text.isdecimal()):
             raise self.error(node, f"{shown(text)} is not a count", field)
         return int(text)
 
-    def _origin(self, node: Node, field: str) -> Origin:
+    def _origin(self, node: YamlNode, field: str) -> Origin:
         fields = self._fields(node, ("source", "name"), field)
         return Origin(
             self._choice(fields, "source", SOURCES, "person"),
             self._get(fields, "name", lambda each, name: self._text(each, f"{field}.{name}", LONGEST_WORD), ""),
         )
 
-    def _check(self, node: Node, field: str) -> Check:
+    def _check(self, node: YamlNode, field: str) -> Check:
         text = self._text(node, field, LONGEST_STATEMENT)
         try:
             return parse_check(text)
         except KnowledgeError as error:
             raise self.error(node, str(error).rstrip("."), field) from None
 
-    def _evidence(self, node: Node, field: str) -> Evidence:
+    def _evidence(self, node: YamlNode, field: str) -> Evidence:
         fields = self._fields(node, ("supports", "contradicts", "witnesses", "against"), field)
         return Evidence(
             self._get(fields, "supports", self._count, 0),
@@ -329,17 +329,17 @@ class _Reader:
             self._get(fields, "against", self._words, ())[:WITNESSES],
         )
 
-    def _history(self, node: Node, field: str) -> tuple[Edit, ...]:
+    def _history(self, node: YamlNode, field: str) -> tuple[Edit, ...]:
         if node.id != "sequence":
             raise self.error(node, "this must be a list of what was done", field)
-        nodes = cast("list[Node]", node.value)
+        nodes = cast("list[YamlNode]", node.value)
         if len(nodes) > MOST_EDITS:
             raise self.error(node, f"this has at most {MOST_EDITS} entries", field)
         return tuple(self._edit(each, field) for each in nodes)
 
-    def _edit(self, node: Node, field: str) -> Edit:
+    def _edit(self, node: YamlNode, field: str) -> Edit:
         fields = self._fields(node, ("did", "field", "by", "was", "date"), field)
-        did: Deed | None = self._choice(fields, "did", DEEDS, None)
+        did: EditKind | None = self._choice(fields, "did", EDIT_KINDS, None)
         if did is None:
             raise self.error(node, "this does not say what was done", f"{field}.did")
         return Edit(
@@ -350,7 +350,7 @@ class _Reader:
             self._get(fields, "date", lambda each, name: self._date(each, f"{field}.{name}"), None),
         )
 
-    def _date(self, node: Node, field: str) -> datetime.date:
+    def _date(self, node: YamlNode, field: str) -> datetime.date:
         text = str(node.value) if node.id == "scalar" else ""
         try:
             # More than this is a date to Python, and other things to other programs.

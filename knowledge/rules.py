@@ -9,24 +9,24 @@ from typing import Literal, get_args
 
 from knowledge.checks import Check
 
-Kind = Literal["mechanic", "affordance", "location", "strategy"]
-Status = Literal["candidate", "accepted", "rejected"]
-Judge = Literal["person", "filter", "evidence"]
-Verdict = Literal["accepted", "rejected"]
+RuleKind = Literal["mechanic", "affordance", "location", "strategy"]
+RuleStatus = Literal["candidate", "accepted", "rejected"]
+DecidedBy = Literal["person", "filter", "evidence"]
+RuleVerdict = Literal["accepted", "rejected"]
 Source = Literal["person", "run", "model"]
-Deed = Literal["accepted", "rejected", "edited", "merged", "disputed"]
-Field = Literal["statement", "kind", "types", "objects", "check", "evidence", "status"]
+EditKind = Literal["accepted", "rejected", "edited", "merged", "disputed"]
+RuleField = Literal["statement", "kind", "types", "objects", "check", "evidence", "status"]
 Standing = Literal["supported", "contradicted", "undecided"]
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
-STATUSES: tuple[Status, ...] = get_args(Status)
-JUDGES: tuple[Judge, ...] = get_args(Judge)
+KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
+STATUSES: tuple[RuleStatus, ...] = get_args(RuleStatus)
+JUDGES: tuple[DecidedBy, ...] = get_args(DecidedBy)
 SOURCES: tuple[Source, ...] = get_args(Source)
-DEEDS: tuple[Deed, ...] = get_args(Deed)
-EDITED: tuple[Field, ...] = get_args(Field)
+EDIT_KINDS: tuple[EditKind, ...] = get_args(EditKind)
+EDITED: tuple[RuleField, ...] = get_args(RuleField)
 """Fields of a rule whose change is an entry of its history."""
 
-USUAL: tuple[Kind, ...] = ("location", "strategy")
+USUAL: tuple[RuleKind, ...] = ("location", "strategy")
 """Kinds of rule that say what is usual, so that a single exception does not refute them."""
 
 WITNESSES = 5
@@ -64,10 +64,10 @@ class Edit:
     the same book.
     """
 
-    did: Deed
-    by: Judge = "person"
+    did: EditKind
+    by: DecidedBy = "person"
     was: str = ""
-    field: Field | None = None
+    field: RuleField | None = None
     date: datetime.date | None = None
 
 
@@ -81,11 +81,11 @@ class Rule:
 
     id: str
     statement: str
-    kind: Kind | None = None
+    kind: RuleKind | None = None
     types: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
-    status: Status = "accepted"
-    by: Judge = "person"
+    status: RuleStatus = "accepted"
+    by: DecidedBy = "person"
     origin: Origin = Origin()
     check: Check | None = None
     evidence: Evidence = Evidence()
@@ -96,13 +96,13 @@ class Rule:
         """What the evidence says: a rule of what is usual must hold in more than half the cases, any other in all of them."""
         return standing(self.evidence, usual=self.kind in USUAL)
 
-    def judged(self, status: Verdict, by: Judge = "person") -> Rule:
+    def judged(self, status: RuleVerdict, by: DecidedBy = "person") -> Rule:
         """The rule accepted or rejected; the same where it is so already."""
         if (self.status, self.by) == (status, by):
             return self
         return replace(self, status=status, by=by, history=(*self.history, Edit(status, by)))
 
-    def edited(self, wanted: Rule, by: Judge = "person") -> Rule:
+    def edited(self, wanted: Rule, by: DecidedBy = "person") -> Rule:
         """The rule with the statement, kind, types, objects and check of ``wanted``; each that changes is noted in its history.
 
         What was counted for another check, or for other words where there is none, is dropped, while witnesses that a person
@@ -130,15 +130,15 @@ class Rule:
         """The rule with what was found for its check. Where that came up nowhere, what is known of it stays."""
         return replace(self, evidence=evidence) if evidence else self
 
-    def disputed(self, other: Rule, by: Judge = "filter") -> Rule:
+    def disputed(self, other: Rule, by: DecidedBy = "filter") -> Rule:
         """The rule with a note that it and ``other`` cannot both be true, which is left to a person."""
         return replace(self, history=(*self.history, Edit("disputed", by, other.id)))
 
-    def merged_into(self, other: Rule, by: Judge = "person") -> Rule:
+    def merged_into(self, other: Rule, by: DecidedBy = "person") -> Rule:
         """The rule set aside because ``other`` says it too. It stays in its book, so that nothing is lost."""
         return replace(self, status="rejected", by=by, history=(*self.history, Edit("merged", by, other.id)))
 
-    def including(self, others: Sequence[Rule], by: Judge = "person") -> Rule:
+    def including(self, others: Sequence[Rule], by: DecidedBy = "person") -> Rule:
         """The rule that says what ``others`` say too, and so concerns what they concern."""
         together = (self, *others)
         return replace(
@@ -149,7 +149,7 @@ class Rule:
         )
 
 
-def _said(rule: Rule) -> dict[Field, str]:
+def _said(rule: Rule) -> dict[RuleField, str]:
     """What ``rule`` says in the fields that can be edited, as its history keeps it."""
     evidence = rule.evidence
     return {

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from agent.agents.spec import Strategy
 from agent.episodes.events import Started, Stepped, branch
-from agent.episodes.moments import records
+from agent.episodes.moments import episode_files
 from agent.episodes.record import read_episode
 from agent.models.embeddings import Embedder, Vector, make_embedder
 from knowledge.examples import EACH, Example, from_world, load_examples, of_trajectory, shipped, type_of, written
@@ -174,7 +174,7 @@ def recorded(folder: Path) -> tuple[Example, ...]:
 
     Raises ``ConfigurationError`` for what is no run and ``KnowledgeError`` where nothing in it can be shown.
     """
-    found = tuple(example for record in records([folder]) if (example := _won(record.path)))
+    found = tuple(example for record in episode_files([folder]) if (example := _won(record.path)))
     if not found:
         allowed = ", ".join(sorted(LEARNT_FROM))
         raise KnowledgeError(f"{folder} holds no won episode of a split that may be learnt from ({allowed}); play some there.")

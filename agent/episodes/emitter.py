@@ -43,7 +43,7 @@ class EventEmitter:
         self._listener(event)
         return event.id
 
-    def intervene(self, action: events.Action, text: str = "") -> None:
+    def intervene(self, action: events.PersonAction, text: str = "") -> None:
         """Report that a person intervened."""
         self.assisted = True
         self.emit(events.Intervened(action=action, text=clean(text)))

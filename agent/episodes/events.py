@@ -19,7 +19,7 @@ SCHEMA = 1
 Player = Literal["agent", "person", "curiosity"]
 """Who chose a command; ``curiosity`` is chance, which an exploration may let play now and then."""
 
-Action = Literal["replace", "hint", "again", "play", "stop", "interrupt", "retry", "model", "rewind"]
+PersonAction = Literal["replace", "hint", "again", "play", "stop", "interrupt", "retry", "model", "rewind"]
 Outcome = Literal["won", "lost", "error", "stopped"]
 
 
@@ -174,7 +174,7 @@ class RulesShown(_Body):
     ids: tuple[str, ...] = ()
 
 
-class Failed(_Body):
+class ModelFailed(_Body):
     """The model failed while a person attends, who is asked what to do; otherwise the failure ends the episode."""
 
     kind: Literal["failed"] = "failed"
@@ -192,7 +192,7 @@ class Intervened(_Body):
     """
 
     kind: Literal["intervened"] = "intervened"
-    action: Action
+    action: PersonAction
     text: str = ""
 
 
@@ -245,7 +245,7 @@ Body = Annotated[
     | ParseFailed
     | Judged
     | Proposed
-    | Failed
+    | ModelFailed
     | Intervened
     | Stepped
     | TurnSpent

@@ -23,16 +23,16 @@ from agent.episodes.events import CallTiming, Event
 from agent.episodes.overseer import (
     Accept,
     Again,
-    Before,
-    Change,
     Overseer,
     Play,
     Proceed,
+    ProposalAnswer,
     Replace,
     Rewind,
     Stop,
+    SwitchModel,
+    TurnAnswer,
     Unattended,
-    Verdict,
 )
 from agent.roles.base import clean
 from worlds.base import Env, Step, Task, Transition, World
@@ -260,7 +260,7 @@ class _Episode:
         possible = await self._in_world(self.env.admissible_commands) if attended or self.grants.admissible else None
         if not attended and (command := await self._random_command(number)) is not None:
             return await self._execute(command, "curiosity")
-        answer: Before | None = None
+        answer: TurnAnswer | None = None
         while True:
             if answer is None:
                 answer = await self._checked(await self.overseer.before(number, possible if attended else None))
@@ -280,12 +280,12 @@ class _Episode:
                 case Play(command=command):
                     self.emitter.intervene("play", command)
                     return await self._execute(clean(command), "person")
-                case Change(agent=agent, model=model):
+                case SwitchModel(agent=agent, model=model):
                     self.emitter.intervene("model", model)
                     self.agent = agent
                     answer = None
 
-    async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | Before | None:
+    async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | TurnAnswer | None:
         """Ask the agent, and the overseer about its proposal, until a decision is accepted.
 
         Otherwise returns what the person says instead, or None where they interrupted and are to be asked.
@@ -328,7 +328,7 @@ class _Episode:
                     before = self.emitter.last
                 case Stop() | Rewind():
                     return verdict
-                case Play() | Change():  # the answer to a rewind that leads nowhere
+                case Play() | SwitchModel():  # the answer to a rewind that leads nowhere
                     self.emitter.last = before
                     return verdict
 
@@ -343,8 +343,8 @@ class _Episode:
                 return error
         return _Decided(decision, memory, reporter.shown)
 
-    async def _model_failed(self, error: ModelError, number: int, before: int | None) -> Before:
-        self.emitter.emit(events.Failed(turn=number, boundary=error.boundary, message=clean(error.recorded)))
+    async def _model_failed(self, error: ModelError, number: int, before: int | None) -> TurnAnswer:
+        self.emitter.emit(events.ModelFailed(turn=number, boundary=error.boundary, message=clean(error.recorded)))
         answer = await self._checked(await self.overseer.failed(number, clean(str(error))))
         if not isinstance(answer, Stop):
             self.emitter.last = before
@@ -352,16 +352,16 @@ class _Episode:
             self.emitter.intervene("retry")
         return answer
 
-    async def _review(self, number: int, command: str) -> Verdict | Play | Change:
+    async def _review(self, number: int, command: str) -> ProposalAnswer | Play | SwitchModel:
         self.emitter.emit(events.Proposed(turn=number, command=command))
         while True:
             verdict = await self._checked(await self.overseer.review(number, command))
             if not isinstance(verdict, Proceed):
                 return verdict
 
-    async def _checked(self, answer: R | Rewind) -> R | Before:
+    async def _checked(self, answer: R | Rewind) -> R | TurnAnswer:
         """``answer``, or where it rewinds to an event without a checkpoint, what the person says when told so."""
-        checked: R | Before = answer
+        checked: R | TurnAnswer = answer
         while isinstance(checked, Rewind) and checked.to not in self.checkpoints:
             message = (
                 f"There is no way back to event {checked.to}: give the id of the start, or of the end of a turn that another "
@@ -432,7 +432,7 @@ class _Episode:
         with attributed("world"):
             return random_command(possible, seed, task, number)
 
-    def _hint(self, action: events.Action, hint: str) -> None:
+    def _hint(self, action: events.PersonAction, hint: str) -> None:
         self.emitter.intervene(action, hint)
         if hint:
             self.state.hints += (clean(hint),)

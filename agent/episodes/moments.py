@@ -34,7 +34,7 @@ _OTHERS = {"index.jsonl", "timing.jsonl"}
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class EpisodeFile:
     """An episode's file, and how origins name it."""
 
     path: Path
@@ -50,7 +50,7 @@ def recorded_moments(
     Raises ``ConfigurationError`` for a path that is neither, for a damaged record, for a record of a world whose texts cannot
     be read, and for one of another world than ``world``; with ``left_out`` the last three are reported there and left out.
     """
-    for record in records(paths):
+    for record in episode_files(paths):
         try:
             yield from moments(read_episode(record.path), record.run, record.task, world)
         except ConfigurationError as error:
@@ -59,13 +59,13 @@ def recorded_moments(
             left_out(error)
 
 
-def records(paths: Iterable[Path]) -> tuple[Record, ...]:
+def episode_files(paths: Iterable[Path]) -> tuple[EpisodeFile, ...]:
     """The records under ``paths``, each file once: of runs, of folders of episodes, or the files themselves.
 
     Those that broke off are among them. Two runs of one name are told apart by a number. Raises ``ConfigurationError`` where
     a folder holds none.
     """
-    found: dict[Path, Record] = {}
+    found: dict[Path, EpisodeFile] = {}
     names: dict[str, Path] = {}
     for path in paths:
         for file in _files(path):
@@ -77,7 +77,7 @@ def records(paths: Iterable[Path]) -> tuple[Record, ...]:
             while names.setdefault(label, folder) != folder:
                 number += 1
                 label = f"{run}~{number}"
-            found[whole] = Record(file, label, file.name.removesuffix(".part").removesuffix(".jsonl"))
+            found[whole] = EpisodeFile(file, label, file.name.removesuffix(".part").removesuffix(".jsonl"))
     return tuple(found.values())
 
 
@@ -106,7 +106,7 @@ def _run_of(file: Path) -> tuple[str, Path]:
     return PLAYED, file.parent
 
 
-def started(record: Record) -> Started | None:
+def started(record: EpisodeFile) -> Started | None:
     """How the recorded episode began; None where the record is damaged at its beginning."""
     try:
         first = next(read_episode(record.path), None)

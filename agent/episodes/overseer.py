@@ -66,15 +66,15 @@ class Rewind:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SwitchModel:
     """Go on with ``agent``, another one of the same kind with the model named ``model``; its memory is kept."""
 
     agent: Agent
     model: str
 
 
-Before = Proceed | Play | Change | Rewind | Stop
-Verdict = Accept | Replace | Again | Rewind | Stop
+TurnAnswer = Proceed | Play | SwitchModel | Rewind | Stop
+ProposalAnswer = Accept | Replace | Again | Rewind | Stop
 
 
 class Overseer(Protocol):
@@ -88,7 +88,7 @@ class Overseer(Protocol):
         """Whether the calls below other than ``before`` and ``review`` are made at all."""
         ...
 
-    async def before(self, turn: int, possible: tuple[str, ...] | None) -> Before:
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
         """Called before each turn, and again after an interruption, a change of model or a rewind.
 
         ``possible`` are the commands that would be accepted now, for a person's line; None where nobody attends, or where the
@@ -96,7 +96,7 @@ class Overseer(Protocol):
         """
         ...
 
-    async def review(self, turn: int, proposal: str) -> Verdict:
+    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
         """Called when the agent proposes a command, before anything happens."""
         ...
 
@@ -107,7 +107,7 @@ class Overseer(Protocol):
         """
         ...
 
-    async def failed(self, turn: int, message: str) -> Before:
+    async def failed(self, turn: int, message: str) -> TurnAnswer:
         """Called when a model failed for good, which was told as ``Failed``; ``Proceed`` tries again.
 
         Also called, with nothing told before, when a ``Rewind`` leads nowhere.
@@ -124,18 +124,18 @@ class Unattended:
 
     attended = False
 
-    async def before(self, turn: int, possible: tuple[str, ...] | None) -> Before:
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
         del turn, possible
         return Proceed()
 
-    async def review(self, turn: int, proposal: str) -> Verdict:
+    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
         del turn, proposal
         return Accept()
 
     async def interruption(self) -> None:
         await asyncio.Event().wait()
 
-    async def failed(self, turn: int, message: str) -> Before:
+    async def failed(self, turn: int, message: str) -> TurnAnswer:
         del turn
         return Stop(message)
 

@@ -20,32 +20,32 @@ from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import (
     Accept,
     Again,
-    Before,
-    Change,
     Overseer,
     Play,
     Proceed,
+    ProposalAnswer,
     Replace,
     Rewind,
     Stop,
+    SwitchModel,
+    TurnAnswer,
     Unattended,
-    Verdict,
 )
 from agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores, TokenChoice, Usage
 from worlds.base import Env, Step
 from worlds.errors import ConfigurationError, ModelError, shown
 from worlds.wrappers import Wrapper
 
-MakeAgent = Callable[[Model | None, AskPerson | None], Agent]
+AgentFactory = Callable[[Model | None, AskPerson | None], Agent]
 """Makes the agent round the model and the question that it is given, which are None where no live ones were."""
 
-Listing = Callable[[tuple[str, ...] | None], None]
+CommandsListener = Callable[[tuple[str, ...] | None], None]
 """Told the commands that would be accepted at a turn; None where the world cannot list them, or nobody attends."""
 
 
 async def resume_episode(
     env: Env,
-    make_agent: MakeAgent,
+    make_agent: AgentFactory,
     terms: EpisodeConfig,
     recorded: Sequence[Event],
     listener: EventListener,
@@ -53,7 +53,7 @@ async def resume_episode(
     *,
     model: Model | None = None,
     question: AskPerson | None = None,
-    listing: Listing | None = None,
+    listing: CommandsListener | None = None,
 ) -> Ended:
     """Play on from the end of ``recorded``, and return how the episode ended.
 
@@ -101,7 +101,7 @@ class _Script:
     def __init__(self, recorded: Sequence[Event]) -> None:
         self._recorded = recorded
         self._at = 0
-        self.touched = any(isinstance(event.body, events.Intervened | events.Failed) for event in recorded)
+        self.touched = any(isinstance(event.body, events.Intervened | events.ModelFailed) for event in recorded)
         self.called_off = asyncio.Event()
         self._look()
 
@@ -137,7 +137,7 @@ class _Script:
         match self.next:
             case events.Intervened(action="interrupt"):
                 await asyncio.Event().wait()
-            case events.Failed(message=message):
+            case events.ModelFailed(message=message):
                 return ModelError(message)
             case _:
                 self.break_off()
@@ -264,7 +264,7 @@ class _RecordedOverseer:
     Where nobody did anything, and nobody attends, the episode is enacted as quickly as it is played.
     """
 
-    def __init__(self, script: _Script, live: Overseer, agent: Agent, listing: Listing | None) -> None:
+    def __init__(self, script: _Script, live: Overseer, agent: Agent, listing: CommandsListener | None) -> None:
         self._script = script
         self._live = live
         self._agent = agent
@@ -275,7 +275,7 @@ class _RecordedOverseer:
     def attended(self) -> bool:
         return self._live.attended or (self._script.touched and self._script.next is not None)
 
-    async def before(self, turn: int, possible: tuple[str, ...] | None) -> Before:
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
         if self._listing is not None:
             self._listing(possible if self._live.attended else None)
         match self._script.next:
@@ -288,7 +288,7 @@ class _RecordedOverseer:
             case _:
                 return Proceed()
 
-    async def review(self, turn: int, proposal: str) -> Verdict:
+    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
         match self._script.next:
             case None:
                 return await self._live.review(turn, proposal)
@@ -308,7 +308,7 @@ class _RecordedOverseer:
         if self._script.next is None:
             await self._live.interruption()
 
-    async def failed(self, turn: int, message: str) -> Before:
+    async def failed(self, turn: int, message: str) -> TurnAnswer:
         match self._script.next:
             case None:
                 return await self._live.failed(turn, message)
@@ -335,7 +335,7 @@ class _RecordedOverseer:
         self._back = self._script.next
         return Rewind(self._script.whence)
 
-    def _word(self, did: events.Intervened) -> Before:
+    def _word(self, did: events.Intervened) -> TurnAnswer:
         match did.action:
             case "play":
                 return Play(did.text)
@@ -343,7 +343,7 @@ class _RecordedOverseer:
                 return Stop(did.text)
             case "model":
                 # The agent there is asks the live model as soon as the record is used up, whichever that is.
-                return Change(self._agent, did.text)
+                return SwitchModel(self._agent, did.text)
             case "rewind":
                 return self._rewind()
             case _:

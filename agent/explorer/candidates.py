@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from agent.explorer.chunks import Chunk
-from agent.explorer.distiller import LONGEST_STATEMENT, MOST_RULES, Proposal, Proposals
-from agent.explorer.report import BadCheck, Dropped
+from agent.explorer.distiller import LONGEST_STATEMENT, MOST_RULES, Proposals, ProposedRule
+from agent.explorer.report import BadCheck, DroppedRule
 from knowledge.checks import Check, parse_check
 from knowledge.rules import KINDS, WITNESSES, Evidence, Origin, Rule
 from worlds.errors import KnowledgeError, shown
@@ -21,7 +21,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateRule:
     """A rule that somebody proposed, and the ``steps`` that it was read from, as run/task/step."""
 
     rule: Rule
@@ -29,11 +29,11 @@ class Candidate:
 
 
 @dataclass
-class Gathered:
+class Candidates:
     """What was proposed, in order."""
 
-    candidates: list[Candidate] = field(default_factory=list[Candidate])
-    dropped: list[Dropped] = field(default_factory=list[Dropped])
+    candidates: list[CandidateRule] = field(default_factory=list[CandidateRule])
+    dropped: list[DroppedRule] = field(default_factory=list[DroppedRule])
     checks: list[BadCheck] = field(default_factory=list[BadCheck])
 
     @property
@@ -47,15 +47,17 @@ class Gathered:
             steps = tuple(chunk.steps[number - 1].origin for number in proposal.steps if 1 <= number <= len(chunk.steps))
             fault = _fault(proposal.statement, steps)
             if fault:
-                self.dropped.append(Dropped(statement=_shown(proposal.statement), cause="malformed", why=fault, steps=steps))
+                self.dropped.append(
+                    DroppedRule(statement=_shown(proposal.statement), cause="malformed", why=fault, steps=steps)
+                )
             else:
                 self.candidates.append(self._candidate(proposal, steps, origin))
         if proposals.beyond:
             what = f"({proposals.beyond} more rules of one reply)"
             why = f"a reply to chunk {chunk.number} has more than {MOST_RULES} rules; the others are not read"
-            self.dropped.append(Dropped(statement=what, cause="malformed", why=why))
+            self.dropped.append(DroppedRule(statement=what, cause="malformed", why=why))
 
-    def _candidate(self, proposal: Proposal, steps: tuple[str, ...], origin: Origin) -> Candidate:
+    def _candidate(self, proposal: ProposedRule, steps: tuple[str, ...], origin: Origin) -> CandidateRule:
         rule = Rule(
             id=_named(proposal.statement),
             statement=proposal.statement,
@@ -66,9 +68,9 @@ class Gathered:
             check=self._check(proposal),
             evidence=Evidence(witnesses=named(steps)),
         )
-        return Candidate(rule, steps)
+        return CandidateRule(rule, steps)
 
-    def _check(self, proposal: Proposal) -> Check | None:
+    def _check(self, proposal: ProposedRule) -> Check | None:
         if not proposal.check:
             return None
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.episodes.events import Started, Stepped
-from agent.episodes.moments import records
+from agent.episodes.moments import episode_files
 from agent.episodes.record import read_episode
 from agent.roles.base import clean, load_prompt
 
@@ -18,7 +18,7 @@ CHARACTERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlayedStep:
     """An executed command with its answer; ``origin`` is run/task/step."""
 
     origin: str
@@ -27,14 +27,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Lived:
+class EpisodeSteps:
     """An episode as it was lived through: action-observation sequences (OPEx, section 3) hold neither outcome nor task id.
 
     ``curious`` of its steps were chance's.
     """
 
     opening: str
-    steps: tuple[Step, ...]
+    steps: tuple[PlayedStep, ...]
     curious: int
 
 
@@ -44,35 +44,35 @@ class Chunk:
 
     number: int
     text: str
-    steps: tuple[Step, ...]
+    steps: tuple[PlayedStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ChunkSize:
     """How large a chunk is at most: ``steps``, and about so many ``tokens``. One step at least is in each."""
 
     steps: int = 80
     tokens: int = 6_000
 
 
-def lives(run: Path) -> Iterator[Lived]:
+def read_steps(run: Path) -> Iterator[EpisodeSteps]:
     """The episodes of the run's folder, in the order of their tasks. Raises ``ConfigurationError`` for a damaged record."""
-    for record in records([run]):
-        opening, steps, curious = "", list[Step](), 0
+    for record in episode_files([run]):
+        opening, steps, curious = "", list[PlayedStep](), 0
         for event in read_episode(record.path):
             match event.body:
                 case Started() as started:
                     opening = started.opening
                 case Stepped() as step:
                     said = f"{step.observation} {step.explanation or ''}".strip()
-                    steps.append(Step(f"{record.run}/{record.task}/{event.id}", step.command, said))
+                    steps.append(PlayedStep(f"{record.run}/{record.task}/{event.id}", step.command, said))
                     curious += step.by == "curiosity"
                 case _:
                     pass
-        yield Lived(opening, tuple(steps), curious)
+        yield EpisodeSteps(opening, tuple(steps), curious)
 
 
-def chunks(episodes: Iterable[Lived], size: Size) -> Iterator[Chunk]:
+def chunks(episodes: Iterable[EpisodeSteps], size: ChunkSize) -> Iterator[Chunk]:
     """The steps of ``episodes`` in chunks no larger than ``size``; a house that is broken off begins the next one again."""
     packing = _Packing(size)
     for number, episode in enumerate(episodes, 1):
@@ -91,16 +91,16 @@ def chunks(episodes: Iterable[Lived], size: Size) -> Iterator[Chunk]:
 class _Packing:
     """The chunk that is being packed."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: ChunkSize) -> None:
         self._size = size
         self._number = 0
         self._parts: list[str] = []
         self._characters = 0
         self._houses = 0
-        self.steps: list[Step] = []
+        self.steps: list[PlayedStep] = []
         self.house: int | None = None
 
-    def full(self, step: Step) -> bool:
+    def full(self, step: PlayedStep) -> bool:
         """Whether ``step`` belongs to the next chunk."""
         more = self._characters + len(step.observation[:LONGEST_OBSERVATION])
         return bool(self.steps) and (len(self.steps) >= self._size.steps or more > self._size.tokens * CHARACTERS)
@@ -115,7 +115,7 @@ class _Packing:
             load_prompt("agent.explorer", "distiller").render("house", number=str(self._houses), again=told, opening=text)
         )
 
-    def add(self, step: Step) -> None:
+    def add(self, step: PlayedStep) -> None:
         """Add a step of the present house."""
         self.steps.append(step)
         command, said = clean(step.command), clean(step.observation)[:LONGEST_OBSERVATION]

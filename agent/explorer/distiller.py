@@ -30,7 +30,7 @@ _SAME = {"statement": "rule", "object": "objects", "step": "steps", "text": "rul
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedRule:
     """A rule as a model put it. ``steps`` are numbers of the chunk that it read; ``check`` is as it wrote it, or empty."""
 
     statement: str
@@ -44,7 +44,7 @@ class Proposal:
 class Proposals:
     """What a reply proposes; ``beyond`` counts the rules past the most that are read."""
 
-    rules: tuple[Proposal, ...]
+    rules: tuple[ProposedRule, ...]
     beyond: int = 0
 
 
@@ -93,10 +93,10 @@ def _proposals(blocks: Sequence[Mapping[str, str]]) -> Proposals:
     return Proposals(tuple(_proposal(block) for block in blocks[:MOST_RULES]), max(0, len(blocks) - MOST_RULES))
 
 
-def _proposal(block: Mapping[str, str]) -> Proposal:
+def _proposal(block: Mapping[str, str]) -> ProposedRule:
     fields = {label: " ".join(block.get(label, "").split()).strip("*` ") for label in _LABELS}
     check = "" if fields["check"].strip(" .").lower() in {"", "none", "n/a", "-"} else fields["check"]
-    return Proposal(
+    return ProposedRule(
         statement=fields["rule"],
         kind=fields["kind"].strip(" .").lower()[:40],
         objects=_objects(fields["objects"]),

@@ -18,14 +18,14 @@ from agent.evaluation.runs.budget import BudgetTracker
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.metered import MeteredModel
 from agent.evaluation.runs.spec import slug
-from agent.explorer.candidates import Candidate, Gathered
-from agent.explorer.chunks import Chunk, chunks, lives
+from agent.explorer.candidates import CandidateRule, Candidates
+from agent.explorer.chunks import Chunk, chunks, read_steps
 from agent.explorer.distiller import DISTILLER, MOST_RULES, Proposals
-from agent.explorer.filtering import Kept, sift
-from agent.explorer.judges import Asker, ModelJudges, in_turn
+from agent.explorer.filtering import KeptRule, filter_rules
+from agent.explorer.judges import LearningModel, ModelJudge, run_jobs
 from agent.explorer.ledger import Ledger
-from agent.explorer.plan import Exploration, ExplorationFolder, refuse_kept
-from agent.explorer.report import Acceptance, Found, Lost, Played, Report
+from agent.explorer.plan import Exploration, ExplorationFolder, refuse_evaluation_split
+from agent.explorer.report import Acceptance, FailedCall, FoundRule, PlayTotals, Report
 from agent.models.registry import make_model
 from agent.roles.base import load_prompt
 from knowledge.library import library
@@ -37,7 +37,7 @@ from worlds.errors import ConfigurationError, KnowledgeError
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class ExploreTarget:
     """Where what is found goes, who accepts it, and which runs are looked at for evidence besides its own.
 
     None of that is part of what an exploration is.
@@ -58,7 +58,7 @@ class Aim:
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
+class ExploreCallbacks:
     """Who is told how learning goes on: ``watcher`` of every chunk that was read, ``say`` of what a person should know."""
 
     watcher: Watcher | None = None
@@ -68,10 +68,10 @@ class Company:
 async def explore(
     exploration: Exploration,
     folder: Path,
-    target: Aim,
+    target: ExploreTarget,
     options: RunOptions,
     budget: BudgetTracker,
-    callbacks: Company | None = None,
+    callbacks: ExploreCallbacks | None = None,
 ) -> Report:
     """Play, learn, and write the book; or do what is left of that in ``folder``.
 
@@ -82,7 +82,7 @@ async def explore(
         way_out = "name one with --distiller, or give --accept evidence"
         raise ConfigurationError(f"--accept filter: there is no model that could filter; {way_out}.")
     for run in target.besides:
-        refuse_kept(RunFolder(run).manifest().configuration.split, "--evidence")
+        refuse_evaluation_split(RunFolder(run).manifest().configuration.split, "--evidence")
     library().writable(
         target.into, exploration.run.config.world
     )  # a book that cannot be read is refused before anything is played
@@ -93,7 +93,7 @@ async def explore(
         return before
     summary = await run_batch(exploration.run, folder, options, budget)
     with place.run.locked():
-        learning = _Learning(exploration, place, target, options, budget, callbacks or Company())
+        learning = _Learning(exploration, place, target, options, budget, callbacks or ExploreCallbacks())
         report = await learning.report(summary)
         place.conclude(report)
     return report
@@ -106,10 +106,10 @@ class _Learning:
         self,
         exploration: Exploration,
         place: ExplorationFolder,
-        target: Aim,
+        target: ExploreTarget,
         options: RunOptions,
         budget: BudgetTracker,
-        callbacks: Company,
+        callbacks: ExploreCallbacks,
     ) -> None:
         self._exploration = exploration
         self._place = place
@@ -119,11 +119,11 @@ class _Learning:
         self._callbacks = callbacks
         self._world = exploration.run.config.world
         self._name = slug(place.path.resolve().name)
-        self._episodes = list(lives(place.path))
+        self._episodes = list(read_steps(place.path))
 
     async def report(self, summary: Summary) -> Report:
         """Learn, write the book, and say what came of it."""
-        played = Played(
+        played = PlayTotals(
             episodes=summary.overall.finished,
             won=summary.overall.won,
             errors=summary.overall.errors,
@@ -136,7 +136,7 @@ class _Learning:
         try:
             ledger = Ledger(self._place.calls_file)
             self._budget.add(ledger.used(self._exploration.prices))
-            asker = Asker(
+            asker = LearningModel(
                 model=MeteredModel(model, self._budget, self._exploration.prices),
                 name=self._exploration.learning.distiller or "",
                 ledger=ledger,
@@ -149,12 +149,12 @@ class _Learning:
         finally:
             await model.aclose()
 
-    async def _counted(self, played: Played) -> Report:
+    async def _counted(self, played: PlayTotals) -> Report:
         """Without a model: what counting alone can learn."""
         origin = Origin("run", self._name)
         mined = mine(recorded_moments([self._place.path])).rules(self._name)
-        proposed = [Candidate(rule, rule.evidence.witnesses) for rule in mined]
-        sifted = await sift(proposed, self._others(origin), self._moments(), None)
+        proposed = [CandidateRule(rule, rule.evidence.witnesses) for rule in mined]
+        sifted = await filter_rules(proposed, self._others(origin), self._moments(), None)
         return Report(
             accept=self._target.accept,
             into=self._target.into,
@@ -167,12 +167,12 @@ class _Learning:
             dropped=sifted.dropped,
         )
 
-    async def _distilled(self, played: Played, asker: Asker) -> Report:
+    async def _distilled(self, played: PlayTotals, asker: LearningModel) -> Report:
         parts = list(chunks(self._episodes, self._exploration.size))
         origin = Origin("model", f"{asker.name[:140]} over {self._name}")
         gathered = await self._gathered(parts, asker, origin)
-        judges = ModelJudges(asker, {step.origin: step for part in parts for step in part.steps}, self._callbacks.say)
-        sifted = await sift(gathered.candidates, self._others(origin), self._moments(), judges)
+        judges = ModelJudge(asker, {step.origin: step for part in parts for step in part.steps}, self._callbacks.say)
+        sifted = await filter_rules(gathered.candidates, self._others(origin), self._moments(), judges)
         used = asker.ledger.used()
         return Report(
             accept=self._target.accept,
@@ -190,13 +190,13 @@ class _Learning:
             tokens=used.tokens.prompt + used.tokens.completion,
         )
 
-    async def _gathered(self, parts: Sequence[Chunk], asker: Asker, origin: Origin) -> Gathered:
+    async def _gathered(self, parts: Sequence[Chunk], asker: LearningModel, origin: Origin) -> Candidates:
         """What the distiller proposes on reading each chunk."""
         prompt = load_prompt("agent.explorer", "distiller")
         world = self._exploration.run.setup.world
         system = prompt.render("system", manual=world.manual, most=str(MOST_RULES))
 
-        async def read(part: Chunk) -> Proposals | Lost:
+        async def read(part: Chunk) -> Proposals | FailedCall:
             text = prompt.render("chunk", chunk=part.text)
             return await asker.ask(DISTILLER, system, text, f"chunk {part.number}")
 
@@ -204,10 +204,10 @@ class _Learning:
             self._callbacks.say(f"Distilling rules from {len(parts):,} chunk{'s' * (len(parts) != 1)} with {asker.name}.")
         self._tell(0, len(parts))
         jobs = [partial(read, part) for part in parts]
-        answers = await in_turn(jobs, asker.workers, self._budget, lambda done: self._tell(done, len(parts)))
-        gathered = Gathered()
+        answers = await run_jobs(jobs, asker.workers, self._budget, lambda done: self._tell(done, len(parts)))
+        gathered = Candidates()
         for part, answer in zip(parts, answers, strict=True):
-            if isinstance(answer, Lost):
+            if isinstance(answer, FailedCall):
                 asker.lost.append(answer)
             else:
                 gathered.add(part, answer, origin)
@@ -229,17 +229,17 @@ class _Learning:
             self._callbacks.say(f"Left out: {error}")
 
     def _others(self, origin: Origin) -> tuple[Rule, ...]:
-        return others(library().writable(self._target.into, self._world), origin)
+        return rules_from_elsewhere(library().writable(self._target.into, self._world), origin)
 
-    def _written(self, kept: Sequence[Kept], origin: Origin) -> tuple[Found, ...]:
+    def _written(self, kept: Sequence[KeptRule], origin: Origin) -> tuple[FoundRule, ...]:
         """Write what is kept, and say how it then stands in the book."""
         rules = [judged(each, self._target.accept) for each in kept]
         book = write(self._target.into, rules, origin, self._world)
         stands = {rule.id: rule for rule in book.rules}
-        return tuple(Found.of(stands[each.rule.id], _note(each, stands[each.rule.id])) for each in kept)
+        return tuple(FoundRule.of(stands[each.rule.id], _note(each, stands[each.rule.id])) for each in kept)
 
 
-def _note(kept: Kept, rule: Rule) -> str:
+def _note(kept: KeptRule, rule: Rule) -> str:
     if kept.disputes:
         return f"excludes {' and '.join(kept.disputes)}; a person has to decide"
     if rule.standing == "contradicted" and rule.status != "rejected":
@@ -251,7 +251,7 @@ ATTEMPTS = 3
 """How often a book is read again that somebody else saved in the same instant."""
 
 
-def judged(kept: Kept, accept: Acceptance) -> Rule:
+def judged(kept: KeptRule, accept: Acceptance) -> Rule:
     """The rule with the status that it is given: what is disputed stays a candidate whoever accepts.
 
     A person's are candidates. The model's filter accepts what is left (OPEx-L). Evidence accepts what it supports, and rejects
@@ -271,7 +271,7 @@ def judged(kept: Kept, accept: Acceptance) -> Rule:
             return rule
 
 
-def others(book: Rulebook, origin: Origin) -> tuple[Rule, ...]:
+def rules_from_elsewhere(book: Rulebook, origin: Origin) -> tuple[Rule, ...]:
     """The rules of ``book`` that do not come from the exploration ``origin``."""
     return tuple(rule for rule in book.rules if rule.origin != origin)
 

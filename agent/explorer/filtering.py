@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agent.explorer.candidates import Candidate, named
-from agent.explorer.judges import Likeness, Right
-from agent.explorer.report import Cause, Dropped
+from agent.explorer.candidates import CandidateRule, named
+from agent.explorer.judges import ArbiterVerdict, PairLabel
+from agent.explorer.report import DropCause, DroppedRule
 from knowledge.checks import Check
 from knowledge.evidence import examine
 from knowledge.moments import Moment
@@ -24,20 +24,20 @@ from knowledge.rules import Rule, Standing
 _WEIGHT: dict[Standing, int] = {"contradicted": 0, "undecided": 1, "supported": 2}
 
 
-class Judges(Protocol):
+class RuleJudge(Protocol):
     """Who is asked where words and evidence do not tell."""
 
-    async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[Likeness]:
+    async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[PairLabel]:
         """How the rules of each pair are alike."""
         ...
 
-    async def decide(self, one: Candidate, other: Candidate) -> Right:
+    async def decide(self, one: CandidateRule, other: CandidateRule) -> ArbiterVerdict:
         """Which of two candidates that exclude each other is right."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptRule:
     """A candidate that stays; ``disputes`` names the rules that it excludes, where a person has to decide."""
 
     rule: Rule
@@ -45,14 +45,16 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Sifted:
+class FilterResult:
     """What is left of the candidates, in their order, and what was dropped."""
 
-    kept: tuple[Kept, ...]
-    dropped: tuple[Dropped, ...]
+    kept: tuple[KeptRule, ...]
+    dropped: tuple[DroppedRule, ...]
 
 
-async def sift(proposed: Sequence[Candidate], book: Sequence[Rule], moments: Iterable[Moment], judges: Judges | None) -> Sifted:
+async def filter_rules(
+    proposed: Sequence[CandidateRule], book: Sequence[Rule], moments: Iterable[Moment], judges: RuleJudge | None
+) -> FilterResult:
     """Filter what was ``proposed`` for a book that has the rules ``book``, with ``moments`` as evidence.
 
     Without ``judges`` nothing but equal words is taken for the same.
@@ -71,19 +73,19 @@ class _Sieve:
 
     def __init__(self, book: Sequence[Rule]) -> None:
         self._book = list(book)
-        self._all: list[Candidate] = [Candidate(rule) for rule in book]
+        self._all: list[CandidateRule] = [CandidateRule(rule) for rule in book]
         self._gone: set[int] = set()
-        self._dropped: list[Dropped] = []
+        self._dropped: list[DroppedRule] = []
         self._contrary: list[tuple[int, int]] = []
         self._stands_for: dict[int, int] = {}
         self._disputed: list[tuple[int, int]] = []
 
-    def take(self, proposed: Sequence[Candidate]) -> None:
+    def take(self, proposed: Sequence[CandidateRule]) -> None:
         """Take candidates in; those whose words, or whose id, are there already are dropped."""
         ids = {rule.id: place for place, rule in enumerate(self._book)}
-        words = {normal(rule.statement): place for place, rule in reversed(list(enumerate(self._book)))}
+        words = {normalized(rule.statement): place for place, rule in reversed(list(enumerate(self._book)))}
         for candidate in proposed:
-            said = normal(candidate.rule.statement)
+            said = normalized(candidate.rule.statement)
             place = words.get(said, ids.get(candidate.rule.id))
             if place is None:
                 words[said] = len(self._all)
@@ -98,10 +100,10 @@ class _Sieve:
             candidate = self._all[place]
             self._all[place] = replace(candidate, rule=candidate.rule.examined(finding.evidence))
 
-    async def compare(self, judges: Judges) -> None:
+    async def compare(self, judges: RuleJudge) -> None:
         """Merge what says the same, and find out what excludes each other."""
         rules = [each.rule for each in self._all]
-        pairs = list(near_pairs(rules, len(self._book)))
+        pairs = list(similar_pairs(rules, len(self._book)))
         plain = [(one, other) for one, other in pairs if exclude(rules[one].check, rules[other].check)]
         asked = [pair for pair in pairs if pair not in set(plain)]
         said = await judges.compare([(rules[one], rules[other]) for one, other in asked])
@@ -128,7 +130,7 @@ class _Sieve:
                     self._gone.add(other)
                     self._merge(self._all[other], best, "in other words, the model says")
 
-    def _merge(self, candidate: Candidate, place: int, how: str) -> None:
+    def _merge(self, candidate: CandidateRule, place: int, how: str) -> None:
         """Drop ``candidate`` for the rule at ``place``, which says it too."""
         present = self._all[place]
         rule = present.rule
@@ -141,7 +143,7 @@ class _Sieve:
             joined = replace(joined, rule=rule.including([candidate.rule], "filter"))
         self._all[place] = joined
 
-    async def reconcile(self, judges: Judges) -> None:
+    async def reconcile(self, judges: RuleJudge) -> None:
         """Resolve contradictions: by evidence, then by the model, and else leave them to a person."""
         done: set[tuple[int, int]] = set()
         for pair in self._contrary:
@@ -163,7 +165,7 @@ class _Sieve:
         else:
             self._disputed.append((other, one))
 
-    async def _between(self, one: int, other: int, judges: Judges) -> None:
+    async def _between(self, one: int, other: int, judges: RuleJudge) -> None:
         if self._weight(one) != self._weight(other):
             loser, winner = sorted((one, other), key=self._weight)
             self._lose(loser, f"{self._all[winner].rule.id} excludes it and has the evidence")
@@ -179,21 +181,21 @@ class _Sieve:
         self._gone.add(loser)
         self._drop(self._all[loser], "contradiction", why)
 
-    def _drop(self, candidate: Candidate, cause: Cause, why: str) -> None:
+    def _drop(self, candidate: CandidateRule, cause: DropCause, why: str) -> None:
         evidence = candidate.rule.evidence
         found = f" ({evidence.supports} for, {evidence.contradicts} against)" if evidence and cause == "contradiction" else ""
-        dropped = Dropped(statement=candidate.rule.statement, cause=cause, why=why + found, steps=named(candidate.steps))
+        dropped = DroppedRule(statement=candidate.rule.statement, cause=cause, why=why + found, steps=named(candidate.steps))
         self._dropped.append(dropped)
 
     def _weight(self, place: int) -> int:
         return _WEIGHT[self._all[place].rule.standing]
 
-    def sifted(self) -> Sifted:
+    def sifted(self) -> FilterResult:
         """What is left."""
         places = (place for place in range(len(self._book), len(self._all)) if place not in self._gone)
-        return Sifted(tuple(self._kept(place) for place in places), tuple(self._dropped))
+        return FilterResult(tuple(self._kept(place) for place in places), tuple(self._dropped))
 
-    def _kept(self, place: int) -> Kept:
+    def _kept(self, place: int) -> KeptRule:
         """The candidate at ``place``, with a note of each rule that it excludes and that stays too."""
         rule = self._all[place].rule
         evidence = replace(rule.evidence, witnesses=named(rule.evidence.witnesses), against=named(rule.evidence.against))
@@ -201,7 +203,7 @@ class _Sieve:
         against = [self._all[other].rule for one, other in self._disputed if one == place and other not in self._gone]
         for other in against:
             rule = rule.disputed(other)
-        return Kept(rule, tuple(other.id for other in against))
+        return KeptRule(rule, tuple(other.id for other in against))
 
 
 NEAR = 65.0
@@ -214,19 +216,19 @@ _WORD = re.compile(r"\w+")
 _ARTICLES = {"a", "an", "the"}
 
 
-def normal(statement: str) -> str:
+def normalized(statement: str) -> str:
     """The words of a statement without case, marks and articles: where these are equal, it says the same."""
     return " ".join(word for word in _WORD.findall(statement.casefold()) if word not in _ARTICLES)
 
 
-def near_pairs(rules: Sequence[Rule], old: int) -> Iterator[tuple[int, int]]:
+def similar_pairs(rules: Sequence[Rule], old: int) -> Iterator[tuple[int, int]]:
     """The pairs of ``rules`` that may say the same or exclude each other, by place; the first ``old`` are known to differ.
 
     Similarity is RapidFuzz's ``token_set_ratio`` over normal words.
     """
     from rapidfuzz import fuzz, process
 
-    words = [normal(rule.statement) for rule in rules]
+    words = [normalized(rule.statement) for rule in rules]
     checks: dict[str, list[int]] = {}
     for place, rule in enumerate(rules):
         found: dict[int, None] = {}

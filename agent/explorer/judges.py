@@ -11,10 +11,10 @@ from typing import Literal, TypeVar, cast
 
 from agent.base import AgentEvent
 from agent.evaluation.runs.budget import BudgetTracker, RunHalted
-from agent.explorer.candidates import Candidate
-from agent.explorer.chunks import Step
-from agent.explorer.ledger import Ledger, RememberedModel
-from agent.explorer.report import Lost
+from agent.explorer.candidates import CandidateRule
+from agent.explorer.chunks import PlayedStep
+from agent.explorer.ledger import Ledger, LedgerModel
+from agent.explorer.report import FailedCall
 from agent.models.base import Message, Model, Timing
 from agent.roles.base import Answer, ReplyError, Role, Sampling, ask, clean, load_prompt
 from agent.roles.reading import json_fields
@@ -29,11 +29,11 @@ TOGETHER = 20
 SHOWN_STEPS = 3
 LONGEST_STEP = 400
 
-Pair = tuple[Rule, Rule]
+RulesToCompare = tuple[Rule, Rule]
 
 
 @dataclass
-class Asker:
+class LearningModel:
     """Asks ``model`` in its roles, through the ledger; what cannot be had is ``lost``. ``name`` is the model's,
     placeless; ``longest`` the tokens that a reply may have."""
 
@@ -44,45 +44,45 @@ class Asker:
     workers: int
     seed: int
     longest: int
-    lost: list[Lost] = field(default_factory=list[Lost])
+    lost: list[FailedCall] = field(default_factory=list[FailedCall])
 
-    async def ask(self, role: Role[T], system: str, text: str, what: str) -> T | Lost:
+    async def ask(self, role: Role[T], system: str, text: str, what: str) -> T | FailedCall:
         """What the model says to ``text``; or, where it fails or cannot be read even when asked again, that it is lost."""
-        remembered = RememberedModel(self.model, self.name, role.name, self.ledger)
+        remembered = LedgerModel(self.model, self.name, role.name, self.ledger)
         sampling = Sampling(max_tokens=self.longest, seed=self.seed)
         try:
             answer: Answer[T] = await ask(role, remembered, (Message("system", system),), text, _unheard, sampling)
         except ModelError as error:
-            return Lost(what=what, why=clean(error.recorded), again=True)
-        return answer.value if answer.value is not None else Lost(what=what, why=answer.reason, again=False)
+            return FailedCall(what=what, why=clean(error.recorded), again=True)
+        return answer.value if answer.value is not None else FailedCall(what=what, why=answer.reason, again=False)
 
 
-class ModelJudges:
+class ModelJudge:
     """A model as the judge of pairs, and as the arbiter of disputes; ``steps`` are those of the run by their origin.
     ``say`` is told what is about to be asked."""
 
-    def __init__(self, asker: Asker, steps: Mapping[str, Step], say: Callable[[str], None] | None = None) -> None:
+    def __init__(self, asker: LearningModel, steps: Mapping[str, PlayedStep], say: Callable[[str], None] | None = None) -> None:
         self._asker = asker
         self._steps = steps
         self._say = say
 
-    async def compare(self, pairs: Sequence[Pair]) -> list[Likeness]:
+    async def compare(self, pairs: Sequence[RulesToCompare]) -> list[PairLabel]:
         """How the rules of each pair are alike; a pair of which nothing could be learned counts as different."""
         if pairs and self._say is not None:
             self._say(f"Comparing {len(pairs):,} pairs of rules that look alike.")
         parts = [pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER)]
         jobs = [partial(self._judge, number, part) for number, part in enumerate(parts, 1)]
-        answers = await in_turn(jobs, self._asker.workers, self._asker.budget)
-        found: list[Likeness] = []
-        unsaid: Likeness = "different"
+        answers = await run_jobs(jobs, self._asker.workers, self._asker.budget)
+        found: list[PairLabel] = []
+        unsaid: PairLabel = "different"
         for part, answer in zip(parts, answers, strict=True):
-            if isinstance(answer, Lost):
+            if isinstance(answer, FailedCall):
                 self._asker.lost.append(answer)
-            said: Mapping[int, Likeness] = {} if isinstance(answer, Lost) else answer.pairs
+            said: Mapping[int, PairLabel] = {} if isinstance(answer, FailedCall) else answer.pairs
             found.extend(said.get(number, unsaid) for number in range(1, len(part) + 1))
         return found
 
-    async def _judge(self, number: int, pairs: Sequence[Pair]) -> Judgement | Lost:
+    async def _judge(self, number: int, pairs: Sequence[RulesToCompare]) -> Judgement | FailedCall:
         prompt = load_prompt("agent.explorer", "judge")
         listed = [
             prompt.render("pair", number=str(place), first=one.statement, second=other.statement)
@@ -91,7 +91,7 @@ class ModelJudges:
         text = prompt.render("pairs", pairs="\n".join(listed), number=str(len(pairs)))
         return await self._asker.ask(JUDGE, prompt.render("system"), text, f"judgement {number}")
 
-    async def decide(self, one: Candidate, other: Candidate) -> Right:
+    async def decide(self, one: CandidateRule, other: CandidateRule) -> ArbiterVerdict:
         """Which of two candidates that exclude each other is right."""
         prompt = load_prompt("agent.explorer", "judge")
         text = prompt.render(
@@ -104,15 +104,15 @@ class ModelJudges:
             second_steps=self._told(other),
         )
         what = f"the dispute of {one.rule.id} and {other.rule.id}"
-        (answer,) = await in_turn(
+        (answer,) = await run_jobs(
             [partial(self._asker.ask, ARBITER, prompt.render("arbiter"), text, what)], 1, self._asker.budget
         )
-        if isinstance(answer, Lost):
+        if isinstance(answer, FailedCall):
             self._asker.lost.append(answer)
             return "unsure"
         return answer
 
-    def _told(self, candidate: Candidate) -> str:
+    def _told(self, candidate: CandidateRule) -> str:
         steps = [self._steps[step] for step in candidate.steps[:SHOWN_STEPS] if step in self._steps]
         return "\n".join(f"> {clean(step.command)}\n{clean(step.observation)[:LONGEST_STEP]}" for step in steps)
 
@@ -126,16 +126,16 @@ def _unheard(body: AgentEvent, timing: Timing | None = None) -> None:
     del body, timing
 
 
-Likeness = Literal["same", "contrary", "different"]
-Right = Literal["first", "second", "unsure"]
+PairLabel = Literal["same", "contrary", "different"]
+ArbiterVerdict = Literal["first", "second", "unsure"]
 
 _STRICT = re.compile(r"(?P<number>\d{1,4}): (?P<word>same|contrary|different)")
 _LENIENT = re.compile(
     r"^[\W_]{0,6}(?:pair\s)?(?P<number>\d{1,4})\W{1,6}(?P<word>same|duplicate|contrary|contradict\w{0,5}|different)\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_WORDS: Mapping[str, Likeness] = {"same": "same", "dupl": "same", "cont": "contrary", "diff": "different"}
-_RIGHT: Mapping[str, Right] = {"a": "first", "b": "second", "unsure": "unsure"}
+_WORDS: Mapping[str, PairLabel] = {"same": "same", "dupl": "same", "cont": "contrary", "diff": "different"}
+_RIGHT: Mapping[str, ArbiterVerdict] = {"a": "first", "b": "second", "unsure": "unsure"}
 _DECIDED = re.compile(r"Thought: ?(?P<thought>[^\n]*)\nRight: ?(?P<word>A|B|unsure)")
 _PERHAPS = re.compile(
     r"^[\W_]{0,40}(?:(?:right|answer)[\W_]{0,40})?\b(?P<word>a|b|unsure)\b[\W_]{0,40}$", re.IGNORECASE | re.MULTILINE
@@ -146,7 +146,7 @@ _PERHAPS = re.compile(
 class Judgement:
     """The word for each pair that the reply speaks of, by the pair's number from 1."""
 
-    pairs: Mapping[int, Likeness]
+    pairs: Mapping[int, PairLabel]
 
 
 def _strict(text: str) -> Judgement:
@@ -154,11 +154,11 @@ def _strict(text: str) -> Judgement:
     matches = [_STRICT.fullmatch(line) for line in lines]
     if not lines or not all(matches):
         raise ReplyError('there are lines other than a number with "same", "contrary" or "different".')
-    return Judgement({int(match["number"]): cast("Likeness", match["word"]) for match in matches if match})
+    return Judgement({int(match["number"]): cast("PairLabel", match["word"]) for match in matches if match})
 
 
 def _lenient(text: str) -> Judgement:
-    found: dict[int, Likeness] = {
+    found: dict[int, PairLabel] = {
         int(key): _WORDS[word.strip().lower()[:4]]
         for key, word in json_fields(text).items()
         if key.isascii() and key.isdecimal() and len(key) < 5 and word.strip().lower()[:4] in _WORDS
@@ -170,14 +170,14 @@ def _lenient(text: str) -> Judgement:
     return Judgement(found)
 
 
-def _decided(text: str) -> Right:
+def _decided(text: str) -> ArbiterVerdict:
     match = _DECIDED.fullmatch(text)
     if match is None:
         raise ReplyError('there is no line "Thought: ..." followed by one line "Right: A, B or unsure".')
     return _RIGHT[match["word"].lower()]
 
 
-def _perhaps(text: str) -> Right:
+def _perhaps(text: str) -> ArbiterVerdict:
     said = json_fields(text).get("right")
     found = [said.strip().lower()] if said is not None else [match["word"].lower() for match in _PERHAPS.finditer(text)]
     if not found or found[-1] not in _RIGHT:
@@ -186,10 +186,10 @@ def _perhaps(text: str) -> Right:
 
 
 JUDGE: Role[Judgement] = Role("judge", _strict, _lenient)
-ARBITER: Role[Right] = Role("arbiter", _decided, _perhaps)
+ARBITER: Role[ArbiterVerdict] = Role("arbiter", _decided, _perhaps)
 
 
-async def in_turn(
+async def run_jobs(
     jobs: Sequence[Callable[[], Awaitable[T]]], workers: int, budget: BudgetTracker, told: Callable[[int], None] | None = None
 ) -> list[T]:
     """What ``jobs`` come to, in their order, ``workers`` of them at once; ``told`` hears how many are done.

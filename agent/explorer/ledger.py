@@ -20,7 +20,7 @@ from agent.roles.base import clean
 LARGEST = 1 << 30
 
 
-class Call(BaseModel):
+class LedgerCall(BaseModel):
     """One answered call. ``key`` is the digest of the model's name, the messages and how it was asked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,17 +51,17 @@ class Ledger:
         cut_off_end(path)
         content = read_bytes(path, LARGEST) if path.exists() else b""
         lines = enumerate(content.split(b"\n")[:-1], start=1)
-        calls = (parsed(Call, line, f"{path}:{number}") for number, line in lines)
+        calls = (parsed(LedgerCall, line, f"{path}:{number}") for number, line in lines)
         self._calls = {call.key: call for call in calls}
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def find(self, key: str) -> Call | None:
+    def find(self, key: str) -> LedgerCall | None:
         """The call of this key, if it was answered before."""
         return self._calls.get(key)
 
-    def add(self, call: Call) -> None:
+    def add(self, call: LedgerCall) -> None:
         """Keep an answered call."""
         with self._path.open("ab") as file:
             file.write(f"{call.model_dump_json(exclude_none=True)}\n".encode())
@@ -74,7 +74,7 @@ class Ledger:
         return Spending(len(calls), tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
 
 
-class RememberedModel(ModelWrapper):
+class LedgerModel(ModelWrapper):
     """``model``, asked as ``role``, whose answers are kept in ``ledger`` and taken from it. ``name`` has no host in it."""
 
     def __init__(self, model: Model, name: str, role: str, ledger: Ledger) -> None:
@@ -92,7 +92,7 @@ class RememberedModel(ModelWrapper):
         if found is not None:
             return found.completion
         completion = await self.model.complete(request)
-        call = Call(
+        call = LedgerCall(
             key=key,
             role=self._role,
             messages=said,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from agent.config import Configuration, Prices, world_of
 from agent.evaluation.runs.folder import RunFolder, parsed, read_bytes
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.explorer.chunks import Size
+from agent.explorer.chunks import ChunkSize
 from agent.explorer.report import Report
 from agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
 from agent.roles.base import template_hashes
@@ -26,7 +26,7 @@ _KEPT = ("valid", "test")
 """How the names of those splits begin that agents are evaluated on."""
 
 
-class Learning(BaseModel):
+class LearningConfig(BaseModel):
     """How rules are learned from the run (``explore.json``). ``distiller`` None: by counting alone."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,7 +41,7 @@ class Learning(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ExploreOptions:
     """What was asked for beyond a run's configuration.
 
     ``episodes`` are drawn from the split. ``distiller`` is a model's name, ``none`` for counting, or None for the model that
@@ -51,7 +51,7 @@ class Wish:
     episodes: int = 50
     curiosity: float = 0.2
     distiller: str | None = None
-    size: Size = field(default_factory=Size)
+    size: ChunkSize = field(default_factory=ChunkSize)
     reply_tokens: int = 2_048
 
 
@@ -60,14 +60,14 @@ class Exploration:
     """An exploration that can begin. ``model`` is the distiller with its address; ``prices`` are those of its tokens."""
 
     run: RunSpec
-    learning: Learning
+    learning: LearningConfig
     model: str | None
     prices: Prices | None
 
     @property
-    def size(self) -> Size:
+    def size(self) -> ChunkSize:
         """The size of chunks."""
-        return Size(self.learning.chunk_steps, self.learning.chunk_tokens)
+        return ChunkSize(self.learning.chunk_steps, self.learning.chunk_tokens)
 
     @property
     def default_folder(self) -> Path:
@@ -77,7 +77,7 @@ class Exploration:
         return run.with_name(f"explore-{run.name.rpartition('-')[0]}-{digest}")
 
 
-def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
+def plan_exploration(configuration: Configuration, wish: ExploreOptions) -> Exploration:
     """Make every choice that is left open. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     if not 0 <= wish.curiosity <= 1:
         raise ConfigurationError(f"--curiosity: {wish.curiosity:g} is no probability; give 0 to 1.")
@@ -92,7 +92,7 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
             raise ConfigurationError(f"--{name}: {number} cannot be; give 1 to 1000000.")
     settings = configuration.settings
     split = settings.split or world_of(settings).training_split
-    refuse_kept(split, "--split")
+    refuse_evaluation_split(split, "--split")
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": wish.episodes})
     run = make_run_spec(replace(configuration, settings=settings), curiosity=wish.curiosity or None)
     model = wish.distiller or settings.model
@@ -103,7 +103,7 @@ def plan_exploration(configuration: Configuration, wish: Wish) -> Exploration:
             f"--distiller: {shown(model, 60)} plays households and cannot distil rules. Name a chat model, for example "
             f"{EXAMPLE}, or {NO_MODEL!r} to count alone."
         )
-    learning = Learning(
+    learning = LearningConfig(
         distiller=portable_name(model) if model else None,
         script_sha256=file_digest(model) if model else None,
         chunk_steps=wish.size.steps,
@@ -118,14 +118,14 @@ def _is_builtin(model: str) -> bool:
     return parse_model(model).provider.brief
 
 
-def is_kept(split: str) -> bool:
+def is_evaluation_split(split: str) -> bool:
     """Whether agents are evaluated on this split, so that nothing may be learned from it."""
     return split.startswith(_KEPT)
 
 
-def refuse_kept(split: str, flag: str) -> None:
+def refuse_evaluation_split(split: str, flag: str) -> None:
     """Raise ``ConfigurationError`` for a split that agents are evaluated on."""
-    if is_kept(split):
+    if is_evaluation_split(split):
         raise ConfigurationError(
             f"{flag}: {shown(split)} is for evaluation, and rules that were learned from it would spoil its figures; use train "
             "or generated."
@@ -162,7 +162,7 @@ class ExplorationFolder:
             if not self.learning_file.exists():
                 atomic_write(self.learning_file, f"{exploration.learning.model_dump_json(indent=2)}\n".encode())
                 return
-        before = parsed(Learning, read_bytes(self.learning_file, LARGEST), str(self.learning_file)).model_dump()
+        before = parsed(LearningConfig, read_bytes(self.learning_file, LARGEST), str(self.learning_file)).model_dump()
         now = exploration.learning.model_dump()
         changes = [f"  {key}: {shown(before[key], 80)} is now {shown(now[key], 80)}" for key in now if before[key] != now[key]]
         if changes:

@@ -6,24 +6,24 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from knowledge.rules import Kind, Rule, Standing, Status
+from knowledge.rules import Rule, RuleKind, RuleStatus, Standing
 
 SCHEMA = 1
 
 Acceptance = Literal["filter", "evidence", "person"]
 ACCEPTANCES: tuple[Acceptance, ...] = get_args(Acceptance)
-Cause = Literal["malformed", "known", "duplicate", "contradiction"]
+DropCause = Literal["malformed", "known", "duplicate", "contradiction"]
 
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Dropped(_Frozen):
+class DroppedRule(_Frozen):
     """A proposed rule that is not in the book, and ``why``. ``steps`` are those that it was read from, as run/task/step."""
 
     statement: str
-    cause: Cause
+    cause: DropCause
     why: str
     steps: tuple[str, ...] = ()
 
@@ -36,13 +36,13 @@ class BadCheck(_Frozen):
     why: str
 
 
-class Found(_Frozen):
+class FoundRule(_Frozen):
     """A rule that is in the book, as it was decided on. ``note`` says what a person should look at."""
 
     id: str
     statement: str
-    kind: Kind | None
-    status: Status
+    kind: RuleKind | None
+    status: RuleStatus
     standing: Standing
     supports: int
     contradicts: int
@@ -50,7 +50,7 @@ class Found(_Frozen):
     note: str = ""
 
     @classmethod
-    def of(cls, rule: Rule, note: str) -> Found:
+    def of(cls, rule: Rule, note: str) -> FoundRule:
         """``rule`` as it is told."""
         return cls(
             id=rule.id,
@@ -65,7 +65,7 @@ class Found(_Frozen):
         )
 
 
-class Lost(_Frozen):
+class FailedCall(_Frozen):
     """A piece of the work that came to nothing. ``again``: the same command tries it once more."""
 
     what: str
@@ -73,7 +73,7 @@ class Lost(_Frozen):
     again: bool
 
 
-class Played(_Frozen):
+class PlayTotals(_Frozen):
     """What was lived through; ``curious`` of the ``steps`` were chance's."""
 
     episodes: int
@@ -95,13 +95,13 @@ class Report(_Frozen):
     into: str
     besides: tuple[str, ...] = ()
     distiller: str | None
-    played: Played
+    played: PlayTotals
     chunks: int
     proposed: int
-    found: tuple[Found, ...]
-    dropped: tuple[Dropped, ...]
+    found: tuple[FoundRule, ...]
+    dropped: tuple[DroppedRule, ...]
     checks: tuple[BadCheck, ...] = ()
-    lost: tuple[Lost, ...] = ()
+    lost: tuple[FailedCall, ...] = ()
     calls: int = 0
     tokens: int = 0
 

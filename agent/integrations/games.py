@@ -22,7 +22,15 @@ from agent.base import Act, GiveUp, Leave
 from agent.episodes.loop import EpisodeConfig
 from agent.evaluation.runs.selection import MANY, find_types, select
 from agent.evaluation.runs.spec import slug
-from agent.integrations.hosted import Answer, HostedGame, Listed, Listing, Opening, Possible, RemoteAgent
+from agent.integrations.hosted import (
+    CommandResult,
+    GameOpening,
+    HostedGame,
+    ListedTask,
+    PossibleCommands,
+    RemoteAgent,
+    TaskListing,
+)
 from agent.roles.base import clean
 from worlds.base import Task, World
 from worlds.errors import ConfigurationError, HousequestError, TaskNotFound, nearest, shown
@@ -114,27 +122,27 @@ class GameHost:
             return (self.offer.split,)
         return (*world.endless_splits, *world.splits())
 
-    async def tasks(self, split: str | None = None, first: int = 1, count: int = MOST_LISTED) -> Listing:
+    async def tasks(self, split: str | None = None, first: int = 1, count: int = MOST_LISTED) -> TaskListing:
         """At most ``count`` tasks of ``split``, from its ``first`` on, counted from 1. Raises ``ConfigurationError``."""
         async with self._asking:
             return await asyncio.to_thread(self._listing, self._split(split), first, min(count, MOST_LISTED))
 
-    async def new(self, wish: GameRequest) -> Opening:
+    async def new(self, wish: GameRequest) -> GameOpening:
         """Begin a game. Raises ``ConfigurationError``, and ``GameError`` where it cannot be played."""
         # A client that goes away meanwhile leaves a game behind, as one that goes away later does.
         return await asyncio.shield(asyncio.create_task(self._new(wish)))
 
-    async def act(self, id: str, command: str) -> Answer:
+    async def act(self, id: str, command: str) -> CommandResult:
         """Play one command, any text at all. Raises ``ConfigurationError`` for an unknown game and one that is over."""
         if len(command) > LONGEST_COMMAND:
             raise ConfigurationError(f"A command has at most {LONGEST_COMMAND} characters, not {len(command)}.")
         return await asyncio.shield(asyncio.create_task(self._game(id).say(Act(clean(command)))))
 
-    async def give_up(self, id: str) -> Answer:
+    async def give_up(self, id: str) -> CommandResult:
         """End a game as lost."""
         return await asyncio.shield(asyncio.create_task(self._game(id).say(GiveUp("the player saw no way"))))
 
-    async def commands(self, id: str) -> Possible:
+    async def commands(self, id: str) -> PossibleCommands:
         """What would be accepted now, where that was granted. Raises ``ConfigurationError``, also where the game is over."""
         game = self._game(id)
         if "admissible" not in game.terms.grants:
@@ -142,19 +150,19 @@ class GameHost:
         await game.begun()
         if game.episode.done() or game.guest.turn is None:
             raise ConfigurationError(f"This game is over: {game.reason}. Begin a new one.")
-        return Possible(commands=game.guest.turn.admissible or ())
+        return PossibleCommands(commands=game.guest.turn.admissible or ())
 
-    def _listing(self, split: str, first: int, count: int) -> Listing:
+    def _listing(self, split: str, first: int, count: int) -> TaskListing:
         every = self.offer.world.tasks(split)
         types = self._types(every)
         numbers = range(first - 1, min(len(every), first - 1 + count * _LOOKED_AT))
         found = tuple(islice(((n, every[n]) for n in numbers if not types or every[n].type in types), count))
         end = found[-1][0] + 1 if len(found) == count else numbers.stop
         granted = "type" in self.offer.grants
-        tasks = tuple(Listed(task=task.reference, goal=task.goal, type=task.type if granted else None) for _, task in found)
-        return Listing(split=split, splits=self.splits, tasks=tasks, next=end + 1 if end < len(every) else None)
+        tasks = tuple(ListedTask(task=task.reference, goal=task.goal, type=task.type if granted else None) for _, task in found)
+        return TaskListing(split=split, splits=self.splits, tasks=tasks, next=end + 1 if end < len(every) else None)
 
-    async def _new(self, wish: GameRequest) -> Opening:
+    async def _new(self, wish: GameRequest) -> GameOpening:
         grants = self._granted(wish)
         async with self._asking:
             self._make_room()
@@ -168,7 +176,7 @@ class GameHost:
         await game.begun()
         if game.started is None or (game.episode.done() and game.outcome == "error"):
             raise HousequestError(game.reason)
-        return Opening(
+        return GameOpening(
             game=id,
             goal=game.started.goal,
             observation=game.started.opening,

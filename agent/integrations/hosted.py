@@ -102,7 +102,7 @@ class HostedGame:
         """Wait until the first command can be given, or the game is over."""
         await self.guest.waiting.wait()
 
-    async def say(self, decision: Decision) -> Answer:
+    async def say(self, decision: Decision) -> CommandResult:
         """Play ``decision``; raises ``ConfigurationError`` where the game is over. Calls at once are played one by one."""
         async with self._turn:
             await self.guest.waiting.wait()
@@ -114,11 +114,11 @@ class HostedGame:
             await self.guest.waiting.wait()
             return self.answer()
 
-    def answer(self) -> Answer:
+    def answer(self) -> CommandResult:
         """What the last command came to."""
         over, last = self.episode.done(), self.last
         left = self.guest.turn.left if self.guest.turn is not None else self.terms.max_turns
-        return Answer(
+        return CommandResult(
             observation=last.observation if last is not None else "",
             accepted=last is not None and last.accepted,
             explanation=last.explanation if last is not None else None,
@@ -144,7 +144,7 @@ class _Told(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Listed(_Told):
+class ListedTask(_Told):
     """One task: the name to play it by and its goal; its type where that is granted."""
 
     task: str
@@ -152,16 +152,16 @@ class Listed(_Told):
     type: str | None = None
 
 
-class Listing(_Told):
+class TaskListing(_Told):
     """Some tasks of a split, and where to go on; ``next`` is None after the last one."""
 
     split: str
     splits: tuple[str, ...]
-    tasks: tuple[Listed, ...]
+    tasks: tuple[ListedTask, ...]
     next: int | None
 
 
-class Opening(_Told):
+class GameOpening(_Told):
     """A game that has begun: what its player is told. ``type`` is None where it is not granted."""
 
     game: str
@@ -172,7 +172,7 @@ class Opening(_Told):
     type: str | None = None
 
 
-class Answer(_Told):
+class CommandResult(_Told):
     """What a command came to. ``outcome`` and ``reason`` are None until the game is over."""
 
     observation: str
@@ -184,7 +184,7 @@ class Answer(_Told):
     reason: str | None = None
 
 
-class Possible(_Told):
+class PossibleCommands(_Told):
     """The commands that would be accepted now."""
 
     commands: tuple[str, ...]

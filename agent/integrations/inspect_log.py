@@ -32,7 +32,7 @@ _STOPS = {"stop": "stop", "length": "max_tokens", "content_filter": "content_fil
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChatLine:
     """One message of a conversation."""
 
     role: str
@@ -40,21 +40,21 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallTranscript:
     """One call of a model: the whole prompt, put together again, and its reply."""
 
     called: ModelCall
-    prompt: tuple[Said, ...]
-    reply: Said
+    prompt: tuple[ChatLine, ...]
+    reply: ChatLine
 
 
 @dataclass(frozen=True, slots=True)
-class Episode:
+class EpisodeTranscript:
     """A recorded episode as conversations. ``chat`` is what the player who acts was told and said."""
 
     started: Started
-    calls: tuple[Call, ...]
-    chat: tuple[Said, ...]
+    calls: tuple[CallTranscript, ...]
+    chat: tuple[ChatLine, ...]
     met: int | None = None
     conditions: int | None = None
 
@@ -64,10 +64,10 @@ class _Reader:
     """Puts the conversations of the roles together, event by event."""
 
     started: Started | None = None
-    by_role: dict[str, tuple[Said, ...]] = field(default_factory=dict[str, tuple[Said, ...]])
-    calls: list[Call] = field(default_factory=list[Call])
+    by_role: dict[str, tuple[ChatLine, ...]] = field(default_factory=dict[str, tuple[ChatLine, ...]])
+    calls: list[CallTranscript] = field(default_factory=list[CallTranscript])
     acting: str | None = None
-    played: list[Said] = field(default_factory=list[Said])
+    played: list[ChatLine] = field(default_factory=list[ChatLine])
     thoughts: list[str] = field(default_factory=list[str])
     last: Stepped | None = None
 
@@ -84,29 +84,29 @@ class _Reader:
             case Stepped() as stepped:
                 self.last = stepped
                 told = stepped.observation if stepped.explanation is None else f"{stepped.observation} {stepped.explanation}"
-                self.played += [Said("assistant", "\n".join([*self.thoughts, stepped.command])), Said("user", told)]
+                self.played += [ChatLine("assistant", "\n".join([*self.thoughts, stepped.command])), ChatLine("user", told)]
                 self.thoughts.clear()
             case _:
                 pass
 
     def _call(self, called: ModelCall) -> None:
-        added = (Said(message.role, message.content) for message in called.added)
+        added = (ChatLine(message.role, message.content) for message in called.added)
         prompt = (*self.by_role.get(called.role, ())[: called.kept], *added)
-        reply = Said("assistant", reply_message(called.reply).content)
+        reply = ChatLine("assistant", reply_message(called.reply).content)
         self.by_role[called.role] = (*prompt, reply)
-        self.calls.append(Call(called, prompt, reply))
+        self.calls.append(CallTranscript(called, prompt, reply))
 
-    def episode(self) -> Episode | None:
+    def episode(self) -> EpisodeTranscript | None:
         """The whole of it; None where nothing began."""
         if self.started is None:
             return None
         acting = self.acting or (self.calls[-1].called.role if self.calls else None)
-        chat = self.by_role[acting] if acting is not None else (Said("user", self.started.opening), *self.played)
+        chat = self.by_role[acting] if acting is not None else (ChatLine("user", self.started.opening), *self.played)
         met, conditions = (self.last.met, self.last.conditions) if self.last is not None else (None, None)
-        return Episode(self.started, tuple(self.calls), chat, met, conditions)
+        return EpisodeTranscript(self.started, tuple(self.calls), chat, met, conditions)
 
 
-def read_conversations(events: Iterable[Event]) -> Episode | None:
+def read_conversations(events: Iterable[Event]) -> EpisodeTranscript | None:
     """The episode in ``events`` as conversations, along the branch that was played on; None where nothing began."""
     reader = _Reader()
     for event in branch(tuple(events)):
@@ -238,7 +238,7 @@ class _Exporter:
     def _score(self, result: Result) -> Any:
         return self._scorer.Score(value="C" if result.outcome == "won" else "I", explanation=_cause(result))
 
-    def _called(self, call: Call, when: str) -> Any:
+    def _called(self, call: CallTranscript, when: str) -> Any:
         called = call.called
         reply = self._model.ChatMessageAssistant(content=call.reply.text, model=self._name, source="generate")
         choice = self._model.ChatCompletionChoice(message=reply, stop_reason=_STOPS.get(called.finish, "unknown"))
@@ -268,7 +268,7 @@ class _Exporter:
                 total[name] = total[name] + used if name in total else used
         return total
 
-    def _messages(self, chat: Sequence[Said]) -> list[Any]:
+    def _messages(self, chat: Sequence[ChatLine]) -> list[Any]:
         kinds: dict[str, Any] = {
             "system": self._model.ChatMessageSystem,
             "user": self._model.ChatMessageUser,
@@ -277,7 +277,7 @@ class _Exporter:
         return [kinds[said.role](content=said.text, id=_id(place, said)) for place, said in enumerate(chat)]
 
 
-def _id(place: int, said: Said) -> str:
+def _id(place: int, said: ChatLine) -> str:
     """The same message in the same place has the same id, so that a log holds it once."""
     return sha256(f"{place} {said.role} {said.text}".encode()).hexdigest()[:22]
 
@@ -287,7 +287,7 @@ def _input(started: Started) -> str:
     return started.opening if started.goal in started.opening else f"{started.opening}\n\n{started.goal}"
 
 
-def _metadata(result: Result, episode: Episode | None) -> dict[str, object]:
+def _metadata(result: Result, episode: EpisodeTranscript | None) -> dict[str, object]:
     kept = ("number", "type", "outcome", "reason", "assisted", "turns", "steps", "refused", "calls", "unreadable", "boundary")
     return {
         **result.model_dump(include=set(kept)),

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from agent.config import Grant, Seed
 from agent.integrations.games import LONGEST_COMMAND, MOST_LISTED, GameHost, GameRequest, HostOptions
-from agent.integrations.hosted import Answer, Listing, Opening, Possible
+from agent.integrations.hosted import CommandResult, GameOpening, PossibleCommands, TaskListing
 from worlds.errors import ConfigurationError, HousequestError
 
 try:
@@ -61,7 +61,7 @@ def make_server(games: GameHost) -> MCPServer:
         split: Annotated[Name | None, Field(description="Which split; the first one where none is given.")] = None,
         first: Annotated[int, Field(ge=1, le=1 << 62, description="The place in the split to begin at.")] = 1,
         count: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 20,
-    ) -> Listing:
+    ) -> TaskListing:
         """List tasks by name and goal, and the splits that there are."""
         with _told():
             return await games.tasks(split, first, count)
@@ -77,7 +77,7 @@ def make_server(games: GameHost) -> MCPServer:
         grants: Annotated[
             list[Grant] | None, Field(max_length=3, description="What the player sees beyond text; all that is granted here.")
         ] = None,
-    ) -> Opening:
+    ) -> GameOpening:
         """Begin a game: the id to play it with, the goal, and what is seen at the start."""
         with _told():
             return await games.new(GameRequest(task, split, type, seed, None if grants is None else tuple(grants)))
@@ -85,12 +85,12 @@ def make_server(games: GameHost) -> MCPServer:
     @server.tool(description=f"Play one command and read what it came to. The forms of a command:\n{manual}")
     async def act(  # pyright: ignore[reportUnusedFunction]
         game: GameId, command: Annotated[str, Field(max_length=LONGEST_COMMAND)]
-    ) -> Answer:
+    ) -> CommandResult:
         with _told():
             return await games.act(game, command)
 
     @server.tool()
-    async def give_up(game: GameId) -> Answer:  # pyright: ignore[reportUnusedFunction]
+    async def give_up(game: GameId) -> CommandResult:  # pyright: ignore[reportUnusedFunction]
         """End a game as lost."""
         with _told():
             return await games.give_up(game)
@@ -98,7 +98,7 @@ def make_server(games: GameHost) -> MCPServer:
     if "admissible" in games.offer.grants:
 
         @server.tool()
-        async def commands(game: GameId) -> Possible:  # pyright: ignore[reportUnusedFunction]
+        async def commands(game: GameId) -> PossibleCommands:  # pyright: ignore[reportUnusedFunction]
             """List the commands that would be accepted now."""
             with _told():
                 return await games.commands(game)

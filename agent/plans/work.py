@@ -23,7 +23,7 @@ from agent.evaluation.runs.batch import RunProgress
 from agent.evaluation.runs.budget import BudgetTracker, RunHalted
 from agent.evaluation.runs.folder import LARGEST_INDEX, LARGEST_MANIFEST, RunFolder, differences, parsed, read_bytes
 from agent.evaluation.runs.metered import MeteredModel
-from agent.explorer.ledger import Ledger, RememberedModel
+from agent.explorer.ledger import Ledger, LedgerModel
 from agent.models.base import Model
 from agent.models.registry import make_model
 from agent.plans.planners import InContextPlanner, NearestPlanner, Planner, PlanProposal
@@ -135,7 +135,7 @@ def _planner(run: PlanRun, folder: Path, model: Model | None, tracker: BudgetTra
     ledger = Ledger(folder / "calls.jsonl")
     tracker.add(ledger.used(options.prices))
     metered = MeteredModel(model, tracker, options.prices)
-    remembered = RememberedModel(metered, run.config.model or "", "alfred_plan", ledger)
+    remembered = LedgerModel(metered, run.config.model or "", "alfred_plan", ledger)
     sampling = Sampling(own.max_tokens, own.temperature, run.config.seed)
     return InContextPlanner(remembered, run.pool, own.steps, own.shots, own.choose, sampling)
 

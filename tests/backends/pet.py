@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from knowledge.examples import of_goal
+from knowledge.examples import subtasks_of_goal
 from tests.backends import prompts
 from tests.backends.actor import follow
 from tests.backends.server import Messages
@@ -59,7 +59,7 @@ class PetPolicy:
 def _plan(text: str) -> tuple[str, ...]:
     goal = read_goal(_QUOTED.findall(text)[-1])
     assert goal is not None, "the solver reads template goals alone"
-    return of_goal(goal)
+    return subtasks_of_goal(goal)
 
 
 def _judge(text: str) -> str:

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.library import Library, library
+from knowledge.library import RuleLibrary, library
 from knowledge.rulebook import save
 from worlds.errors import KnowledgeError
 from worlds.paths import data_folder
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Library:
+def shelf(tmp_path: Path) -> RuleLibrary:
     (tmp_path / "ships").mkdir()
     (tmp_path / "ships" / "human.yaml").write_text("# as it ships\n- a\n")
-    return Library(tmp_path / "own", tmp_path / "ships")
+    return RuleLibrary(tmp_path / "own", tmp_path / "ships")
 
 
-def test_a_change_of_a_book_that_ships_goes_to_a_copy(shelf: Library) -> None:
+def test_a_change_of_a_book_that_ships_goes_to_a_copy(shelf: RuleLibrary) -> None:
     before = (shelf.shipped / "human.yaml").read_bytes()
     book = shelf.editable("human")
     save(book.put([book.rule("rule-1").judged("rejected")]))
@@ -33,14 +33,14 @@ def test_a_change_of_a_book_that_ships_goes_to_a_copy(shelf: Library) -> None:
     assert shelf.open("human").rules[0].status == "accepted"
 
 
-def test_a_copy_made_meanwhile_is_not_overwritten(shelf: Library) -> None:
+def test_a_copy_made_meanwhile_is_not_overwritten(shelf: RuleLibrary) -> None:
     mine, theirs = shelf.editable("human"), shelf.editable("human")
     save(theirs.put([theirs.rule("rule-1").judged("rejected")]))
     with pytest.raises(KnowledgeError, match="was made since"):
         save(mine.put([mine.rule("rule-1").judged("rejected")]))
 
 
-def test_a_file_is_a_file(shelf: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_a_file(shelf: RuleLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.yaml").write_text("- b\n")
     assert shelf.open(str(tmp_path / "mine.yaml")).rules[0].statement == "b"
     monkeypatch.chdir(tmp_path)
@@ -52,7 +52,7 @@ def test_a_file_is_a_file(shelf: Library, tmp_path: Path, monkeypatch: pytest.Mo
     ("name", "reason"),
     [("humam", "Did you mean 'human'"), ("no/where", "cannot be read"), ("a\0", "cannot be read"), ("", "read")],
 )
-def test_what_is_not_there_is_told(name: str, reason: str, shelf: Library) -> None:
+def test_what_is_not_there_is_told(name: str, reason: str, shelf: RuleLibrary) -> None:
     with pytest.raises(KnowledgeError, match=reason):
         shelf.open(name)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from knowledge.checks import parse_check
 from knowledge.rulebook import LARGEST_FILE, Rulebook, load_rules, parse_book, read_book
-from knowledge.rules import DEEDS, EDITED, JUDGES, KINDS, SOURCES, STATUSES, Edit, Evidence, Origin, Rule
+from knowledge.rules import EDIT_KINDS, EDITED, JUDGES, KINDS, SOURCES, STATUSES, Edit, Evidence, Origin, Rule
 from worlds.errors import KnowledgeError
 
 FULL = """\
@@ -280,7 +280,7 @@ CHECKS = st.sampled_from([None, HEAT.check, parse_check('look; then says "a: b #
 EVIDENCE = st.builds(Evidence, st.integers(1, 99), st.integers(0, 99), WORDS, WORDS)
 EDITS = st.builds(
     Edit,
-    st.sampled_from(DEEDS),
+    st.sampled_from(EDIT_KINDS),
     st.sampled_from(JUDGES),
     st.just("") | TEXTS,
     st.sampled_from([None, *EDITED]),

@@ -10,7 +10,7 @@ from agent.config import configure
 from agent.evaluation.runs.measurement import plan_measurement
 from agent.evaluation.runs.spec import make_run_spec
 from agent.setup import set_up
-from knowledge.library import Library
+from knowledge.library import RuleLibrary
 from knowledge.rulebook import read_book, save
 from knowledge.rules import Rule
 from worlds.errors import KnowledgeError
@@ -73,7 +73,7 @@ def test_what_is_no_book_is_refused_with_its_line(tmp_path: Path, text: str, fau
 
 
 def test_a_new_book_says_its_world_and_takes_no_other(tmp_path: Path) -> None:
-    books = Library(tmp_path / "own", tmp_path / "shipped")
+    books = RuleLibrary(tmp_path / "own", tmp_path / "shipped")
     save(books.writable("mine", "scripted").put([Rule("a", "A.")]))
     assert (tmp_path / "own" / "mine.yaml").read_text().startswith("world: scripted\nrules:\n- ")
     assert books.writable("mine", "scripted").world == "scripted"

@@ -58,9 +58,9 @@ def explore(
     """Play, learn rules from what happened, check them, and put them into a book. Interrupted, the same command goes on."""
     from agent.config import configure
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
-    from agent.explorer.chunks import Size
-    from agent.explorer.explore import Aim
-    from agent.explorer.plan import Wish, plan_exploration
+    from agent.explorer.chunks import ChunkSize
+    from agent.explorer.explore import ExploreTarget
+    from agent.explorer.plan import ExploreOptions, plan_exploration
     from tui import terminal
     from tui.commands.exploring import check_prices, play_exploration
     from tui.commands.running import about_rules, remarks, unheard
@@ -69,9 +69,9 @@ def explore(
     flags = options.settings(locals())
     again = options.retries(retry)
     limits, place = read_budget(budget or ()), None if out is None else given_path(out)
-    aim = Aim(into, _acceptance(accept), tuple(given_path(run) for run in evidence or ()))
+    aim = ExploreTarget(into, _acceptance(accept), tuple(given_path(run) for run in evidence or ()))
     configuration = configure(flags)
-    wish = Wish(episodes, curiosity, distiller, Size(chunk_steps, chunk_tokens), reply_tokens)
+    wish = ExploreOptions(episodes, curiosity, distiller, ChunkSize(chunk_steps, chunk_tokens), reply_tokens)
     exploration = plan_exploration(configuration, wish)
     check_prices(limits, exploration)
     folder = place or exploration.default_folder

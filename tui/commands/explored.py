@@ -11,7 +11,7 @@ from tui.desk.rule_text import STANDING_MARKS, STATEMENT, shortened, table
 from tui.text import printable
 
 if TYPE_CHECKING:
-    from agent.explorer.report import Dropped, Found, Report
+    from agent.explorer.report import DroppedRule, FoundRule, Report
 
 LISTED = 200
 """How many rules of a kind are listed; the others are in the folder's report."""
@@ -53,7 +53,7 @@ def _told(report: Report, folder: Path) -> Iterator[str]:
     yield from _dropped(report)
 
 
-def _row(found: Found) -> tuple[str, ...]:
+def _row(found: FoundRule) -> tuple[str, ...]:
     figures = f"{found.supports}/{found.contradicts}" if found.supports or found.contradicts else "-"
     mark = STANDING_MARKS[found.standing]
     return (found.id, found.status, found.kind or "-", figures, mark, shortened(found.statement, STATEMENT))
@@ -90,7 +90,7 @@ def _dropped(report: Report) -> Iterator[str]:
             yield from _more(len(dropped))
 
 
-def _one(dropped: Dropped) -> Iterator[str]:
+def _one(dropped: DroppedRule) -> Iterator[str]:
     yield f"  {shortened(dropped.statement, 2 * STATEMENT)}"
     yield f"    {dropped.why}"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from agent.config import Settings
 from agent.evaluation.runs.batch import RunOptions
 from agent.evaluation.runs.budget import Budget, BudgetTracker
-from agent.explorer.explore import Aim, Company, explore
+from agent.explorer.explore import ExploreCallbacks, ExploreTarget, explore
 from agent.explorer.plan import Exploration
 from agent.explorer.report import Report
 from tui.commands.progress import ProgressLine
@@ -27,7 +27,13 @@ def check_prices(budget: Budget, exploration: Exploration) -> None:
 
 
 def play_exploration(
-    exploration: Exploration, folder: Path, aim: Aim, settings: Settings, tracker: BudgetTracker, *, retry_errors: bool
+    exploration: Exploration,
+    folder: Path,
+    aim: ExploreTarget,
+    settings: Settings,
+    tracker: BudgetTracker,
+    *,
+    retry_errors: bool,
 ) -> Report:
     """Carry out an exploration to its end. Interrupted or stopped, it says so and raises ``typer.Exit(130)``."""
     playing, learning = ProgressLine(), ProgressLine()
@@ -50,7 +56,7 @@ def play_exploration(
         return played if learning.left is None else f"{played}, {learning.done} of {learning.left} chunks read"
 
     try:
-        work = explore(exploration, folder, aim, sitting, tracker, Company(learning, say))
+        work = explore(exploration, folder, aim, sitting, tracker, ExploreCallbacks(learning, say))
         return carry_out(work, playing, standing)
     finally:
         learning.close()

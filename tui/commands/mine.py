@@ -14,7 +14,7 @@ from worlds.registry import DEFAULT_WORLD
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent.episodes.moments import Record
+    from agent.episodes.moments import EpisodeFile
     from knowledge.renewal import Renewal
     from knowledge.rules import Rule
 
@@ -114,24 +114,24 @@ class _Tally:
         return mined.rules(_named(chosen))
 
 
-def _learnable(places: Sequence[Path]) -> list[Record]:
+def _learnable(places: Sequence[Path]) -> list[EpisodeFile]:
     """The records under ``places`` that rules may be learned from. Raises ``ConfigurationError`` where there is none."""
-    from agent.episodes.moments import records, started
-    from agent.explorer.plan import is_kept
+    from agent.episodes.moments import episode_files, started
+    from agent.explorer.plan import is_evaluation_split
     from tui import terminal
     from worlds.errors import ConfigurationError
 
-    found = records(places)
+    found = episode_files(places)
     splits = [begun.split if (begun := started(record)) else "" for record in found]
-    for split, number in sorted(Counter(filter(is_kept, splits)).items()):
+    for split, number in sorted(Counter(filter(is_evaluation_split, splits)).items()):
         terminal.note(f"Left out: {number:,} episodes of {printable(split)}, which is for evaluation.")
-    chosen = [record for record, split in zip(found, splits, strict=True) if not is_kept(split)]
+    chosen = [record for record, split in zip(found, splits, strict=True) if not is_evaluation_split(split)]
     if not chosen:
         raise ConfigurationError("All that is recorded there is for evaluation; name a run over train or generated.")
     return chosen
 
 
-def _world_of(records: Sequence[Record]) -> str:
+def _world_of(records: Sequence[EpisodeFile]) -> str:
     """The first world among those of ``records`` whose texts can be read."""
     from agent.episodes.moments import started
     from worlds.registry import household
@@ -140,7 +140,7 @@ def _world_of(records: Sequence[Record]) -> str:
     return next((world for world in worlds if household(world) is not None), DEFAULT_WORLD)
 
 
-def _named(records: Sequence[Record]) -> str:
+def _named(records: Sequence[EpisodeFile]) -> str:
     """Where rules come from: the runs by name, as far as they fit."""
     runs = list(dict.fromkeys(record.run for record in records))
     return " ".join(runs) if sum(map(len, runs)) <= LONGEST else f"{runs[0][:LONGEST]} and {len(runs) - 1} more"

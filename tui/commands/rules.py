@@ -14,9 +14,9 @@ from tui.commands.mine import mine
 
 if TYPE_CHECKING:
     from knowledge.evidence import Finding
-    from knowledge.library import Library
+    from knowledge.library import RuleLibrary
     from knowledge.rulebook import Rulebook
-    from knowledge.rules import Rule, Verdict
+    from knowledge.rules import Rule, RuleVerdict
     from tui.desk.draft import Draft
 
 _T = TypeVar("_T")
@@ -112,7 +112,7 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check the rules of a book against every recorded command, and name those that the records contradict."""
-    from agent.episodes.moments import recorded_moments, records
+    from agent.episodes.moments import episode_files, recorded_moments
     from knowledge.evidence import examine
     from tui import terminal
     from tui.commands.recorded import Counted, recorded
@@ -122,7 +122,7 @@ def check(
     places = recorded(paths)
     shelf = _library()
     current = shelf.editable(book) if save else shelf.open(book)
-    episodes = len(records(places))
+    episodes = len(episode_files(places))
     moments = Counted(recorded_moments(places, lambda error: terminal.note(f"Left out: {error}"), world=current.world))
     findings = examine(current.rules, moments)
     if as_json:
@@ -215,7 +215,7 @@ def merge(
         terminal.note(f"{remark}; `housequest rules accept {book} {name}` accepts it.")
 
 
-def _judge(book: str, names: Sequence[str], status: Verdict) -> None:
+def _judge(book: str, names: Sequence[str], status: RuleVerdict) -> None:
     current = _library().editable(book)
     _save(_put(current, [current.rule(name).judged(status) for name in dict.fromkeys(names)]))
 
@@ -248,7 +248,7 @@ def _save(book: Rulebook) -> None:
     terminal.note(f"{'Your own copy is' if new else 'Saved'} {book.path}")
 
 
-def _library() -> Library:
+def _library() -> RuleLibrary:
     from knowledge.library import library
 
     return library()

@@ -9,7 +9,7 @@ from threading import Event as Flag
 from time import monotonic
 from typing import get_args
 
-from agent.episodes.moments import OtherWorld, Record, moments, records
+from agent.episodes.moments import EpisodeFile, OtherWorld, episode_files, moments
 from agent.episodes.record import read_episode
 from knowledge.evidence import Finding, examine
 from knowledge.moments import Moment
@@ -75,7 +75,7 @@ class RuleCheck:
 
     def run(self) -> CheckOutcome | None:
         """The result; None if it was cancelled. Raises ``ConfigurationError`` where nothing is recorded."""
-        found = records(self._places())
+        found = episode_files(self._places())
         if not found:
             raise ConfigurationError(
                 "Nothing was recorded yet that rules could be checked against; play, or run `housequest eval`."
@@ -83,7 +83,7 @@ class RuleCheck:
         findings = examine(self._rules, self._moments(found))
         return None if self._off.is_set() else CheckOutcome(findings, self._progress(len(found)))
 
-    def _moments(self, found: Sequence[Record]) -> Iterator[Moment]:
+    def _moments(self, found: Sequence[EpisodeFile]) -> Iterator[Moment]:
         told = 0.0
         for record in found:
             if monotonic() - told >= OFTEN:

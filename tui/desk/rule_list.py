@@ -11,14 +11,14 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from knowledge.rules import Rule, Status
+from knowledge.rules import Rule, RuleStatus
 from tui.desk.evidence import glance
 from tui.desk.rule_text import figures
 from tui.widgets.lines import flat
 
-GLYPHS: dict[Status, str] = {"accepted": "✓", "candidate": "·", "rejected": "×"}
+GLYPHS: dict[RuleStatus, str] = {"accepted": "✓", "candidate": "·", "rejected": "×"}
 """A character for each status."""
-_STYLES: dict[Status, str] = {"accepted": "$won", "candidate": "$new", "rejected": "$quiet"}
+_STYLES: dict[RuleStatus, str] = {"accepted": "$won", "candidate": "$new", "rejected": "$quiet"}
 
 BROAD = 84
 """Columns from which on a line also says the kind."""

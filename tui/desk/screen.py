@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher, Static
 
 from knowledge.rulebook import Rulebook
-from knowledge.rules import Rule, Verdict
+from knowledge.rules import Rule, RuleVerdict
 from tui.base_screen import AppScreen
 from tui.desk.checking import CheckProgress, RuleCheck
 from tui.desk.draft import Draft, DraftFault
@@ -175,7 +175,7 @@ class DeskScreen(AppScreen):
             case missing:
                 self._say(missing.reason)
 
-    def action_judge(self, status: Verdict) -> None:
+    def action_judge(self, status: RuleVerdict) -> None:
         """Accept or reject the marked rules, or the one that is highlighted."""
         looked = self.query_one(RulePair).rule if self._paired else self.desk.rule
         rules = () if self._paired else self.desk.marked

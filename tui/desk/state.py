@@ -14,7 +14,7 @@ from functools import partial
 from agent.explorer.filtering import exclude
 from knowledge.evidence import Finding
 from knowledge.rulebook import Rulebook, read_book, save
-from knowledge.rules import Kind, Rule, Status, Verdict
+from knowledge.rules import Rule, RuleKind, RuleStatus, RuleVerdict
 from tui.base_screen import in_thread
 from tui.desk.rule_text import today
 from worlds.errors import ConfigurationError
@@ -29,8 +29,8 @@ class RuleFilter:
     objects.
     """
 
-    status: Status | None = None
-    kind: Kind | None = None
+    status: RuleStatus | None = None
+    kind: RuleKind | None = None
     type: str | None = None
     words: str = ""
     contradicted: bool = False
@@ -126,7 +126,7 @@ class Desk:
         rest = tuple(each for each in self.chosen if each != name)
         return replace(self, chosen=rest if len(rest) < len(self.chosen) else (*rest, self.book.rule(name).id))
 
-    def judged(self, status: Verdict, *names: str) -> Desk:
+    def judged(self, status: RuleVerdict, *names: str) -> Desk:
         """The desk with these rules accepted or rejected; by default the marked ones, or the highlighted one."""
         rules = tuple(self.book.rule(name) for name in names) or self.marked or ((self.rule,) if self.rule else ())
         return self.put(status, [rule.judged(status) for rule in rules])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from textual.message import Message
 
-from agent.episodes.moments import records
+from agent.episodes.moments import episode_files
 from knowledge.rulebook import save
 from knowledge.rules import Evidence
 from tui.base_screen import in_thread
@@ -103,8 +103,8 @@ def witness_origin(lesson: TaughtStep, runs: Path) -> str:
     task = record.name.removesuffix(".part").removesuffix(".jsonl")
     places = recorded_play(runs)
     # A game that ends meanwhile is recorded under another name in the same folder.
-    here = [each for each in records(places) if each.task == task and each.path.parent.samefile(record.parent)]
-    found = here or records([record])
+    here = [each for each in episode_files(places) if each.task == task and each.path.parent.samefile(record.parent)]
+    found = here or episode_files([record])
     return f"{found[0].run}/{found[0].task}/{lesson.event}"
 
 

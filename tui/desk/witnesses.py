@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.episodes.events import Stepped
-from agent.episodes.moments import Record, records
+from agent.episodes.moments import EpisodeFile, episode_files
 from agent.episodes.record import read_episode
 from worlds.errors import ConfigurationError
 
@@ -40,7 +40,7 @@ def find_witnesses(origins: Sequence[str], places: Iterable[Path]) -> tuple[Witn
 
     Raises ``ConfigurationError`` where a place holds no records. It reads files: call it in a thread.
     """
-    known = {(record.run, record.task): record for record in records(places)}
+    known = {(record.run, record.task): record for record in episode_files(places)}
     asked: dict[tuple[str, str], set[int]] = {}
     for origin in origins:
         found = _parsed(origin)
@@ -57,7 +57,7 @@ def _parsed(origin: str) -> tuple[str, str, int] | None:
     return parts[0], parts[1], int(parts[2])
 
 
-def _steps(record: Record, wanted: set[int]) -> dict[int, Stepped] | str:
+def _steps(record: EpisodeFile, wanted: set[int]) -> dict[int, Stepped] | str:
     """The ``wanted`` steps, or why the record cannot be read."""
     found: dict[int, Stepped] = {}
     try:
@@ -72,7 +72,7 @@ def _steps(record: Record, wanted: set[int]) -> dict[int, Stepped] | str:
 
 
 def _witness(
-    origin: str, known: dict[tuple[str, str], Record], read: dict[tuple[str, str], dict[int, Stepped] | str]
+    origin: str, known: dict[tuple[str, str], EpisodeFile], read: dict[tuple[str, str], dict[int, Stepped] | str]
 ) -> Witness:
     parsed = _parsed(origin)
     if parsed is None:

@@ -16,10 +16,10 @@ from agent.episodes.events import (
     CallTiming,
     Ended,
     Event,
-    Failed,
     Intervened,
     Judged,
     ModelCall,
+    ModelFailed,
     ParseFailed,
     Planned,
     Player,
@@ -218,7 +218,7 @@ def _after(moment: EpisodeMoment, event: Event) -> EpisodeMoment:
             )
         case Proposed(command=command):
             return replace(moment, proposal=command, failure=None)
-        case Failed() as failed:
+        case ModelFailed() as failed:
             changed = replace(moment, failure=failed.message, proposal=None)
             return _note(changed, StoryNote("fault", failed.boundary, failed.message))
         case Intervened(action=action, text=text):

@@ -13,9 +13,9 @@ from agent.episodes.events import (
     CallTiming,
     Ended,
     Event,
-    Failed,
     Intervened,
     Judged,
+    ModelFailed,
     ParseFailed,
     Planned,
     Progressed,
@@ -166,7 +166,7 @@ class EventFormatter:
             case ParseFailed(role=role, reason=reason, final=final):
                 way = "it was asked twice" if final else "it is asked again"
                 yield from self._note(role, f"its reply could not be read: {reason} ({way})")
-            case Failed(boundary=boundary, message=message):
+            case ModelFailed(boundary=boundary, message=message):
                 yield from self._note(boundary, cut(message, LONGEST_THOUGHT))
             case Intervened(action=action, text=text):
                 yield from self._note("person", f"{action} {text}".strip())

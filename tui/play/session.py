@@ -20,7 +20,7 @@ from agent.episodes.emitter import EventListener
 from agent.episodes.ending import wait_for_end
 from agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
 from agent.episodes.loop import run_episode
-from agent.episodes.overseer import Accept, Again, Before, Change, Play, Proceed, Replace, Rewind, Stop, Verdict
+from agent.episodes.overseer import Accept, Again, Play, Proceed, ProposalAnswer, Replace, Rewind, Stop, SwitchModel, TurnAnswer
 from agent.episodes.resume import resume_episode
 from agent.models.base import Model
 from tui.base_screen import in_thread
@@ -59,8 +59,8 @@ class Session:
         self._record: EventListener | None = None
         self._models: list[Model] = []
         self._task: asyncio.Task[None] | None = None
-        self._decision: Before | Verdict | None = None
-        self._change: Change | None = None
+        self._decision: TurnAnswer | ProposalAnswer | None = None
+        self._change: SwitchModel | None = None
         self._paused = False
         self._decided = False
         self._last_turn: float | None = None
@@ -172,7 +172,7 @@ class Session:
         """
         agent, model = await in_thread(partial(self._agent_with, name))
         if self.status.playing:
-            self._change = Change(agent, model)
+            self._change = SwitchModel(agent, model)
             self._set(model=model)
             if self.status.waiting == "deciding":
                 self._interrupted.set()
@@ -180,7 +180,7 @@ class Session:
 
     # The overseer, called by the episode's loop.
 
-    async def before(self, turn: int, possible: tuple[str, ...] | None) -> Before:
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
         """``Overseer.before``: wait until the turn begins."""
         del turn
         self._interrupted.clear()
@@ -206,7 +206,7 @@ class Session:
             else:
                 return self._deciding()
 
-    async def review(self, turn: int, proposal: str) -> Verdict:
+    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
         """``Overseer.review``: wait for the person's verdict on a proposal."""
         del turn, proposal
         self._interrupted.clear()
@@ -233,11 +233,11 @@ class Session:
         """``Overseer.interruption``: return when the agent is to stop deciding."""
         await self._interrupted.wait()
 
-    async def failed(self, turn: int, message: str) -> Before:
+    async def failed(self, turn: int, message: str) -> TurnAnswer:
         """``Overseer.failed``: ask what to do about a model that failed."""
         del turn
         self._set(failure=message)
-        decision: Before | None = None
+        decision: TurnAnswer | None = None
         while decision is None:
             decision = self._take_change()
             match self._take_decision():
@@ -273,7 +273,7 @@ class Session:
                 return command
             await self._wait("turn")
 
-    def _decide(self, decision: Before | Verdict) -> None:
+    def _decide(self, decision: TurnAnswer | ProposalAnswer) -> None:
         if not self.status.playing:
             return
         self._decision = decision
@@ -283,11 +283,11 @@ class Session:
             self._interrupted.set()
         self._woken.set()
 
-    def _take_decision(self) -> Before | Verdict | None:
+    def _take_decision(self) -> TurnAnswer | ProposalAnswer | None:
         decision, self._decision = self._decision, None
         return decision
 
-    def _take_change(self) -> Change | None:
+    def _take_change(self) -> SwitchModel | None:
         change, self._change = self._change, None
         return change
 

@@ -10,10 +10,10 @@ from typing import Literal
 from agent.episodes.events import (
     Ended,
     Event,
-    Failed,
     Intervened,
     Judged,
     ModelCall,
+    ModelFailed,
     ParseFailed,
     Planned,
     Player,
@@ -116,7 +116,7 @@ def transcribe(events: Iterable[Event]) -> Transcript:
                 before.append(TranscriptNote("unreadable", role, f"its reply could not be read: {reason} ({way})"))
             case RulesShown(rules=rules):
                 before.append(TranscriptNote("rules", "rules", "\n".join(rules)))
-            case Failed(boundary=boundary, message=message):
+            case ModelFailed(boundary=boundary, message=message):
                 before.append(TranscriptNote("failed", boundary, message))
             case Intervened(action=action, text=text):
                 before.append(TranscriptNote("person", "person", f"{action} {text}".strip()))

@@ -56,12 +56,12 @@ def test_nor_a_world_whose_texts_nobody_reads() -> None:
 
 
 def test_it_cannot_distil() -> None:
-    from agent.explorer.plan import Wish, plan_exploration
+    from agent.explorer.plan import ExploreOptions, plan_exploration
 
-    mined = plan_exploration(configure({"split": "generated", "model": "builtin"}), Wish(episodes=2))
+    mined = plan_exploration(configure({"split": "generated", "model": "builtin"}), ExploreOptions(episodes=2))
     assert mined.model is None
     with pytest.raises(ConfigurationError, match="cannot distil"):
-        plan_exploration(configure({"split": "generated"}), Wish(episodes=2, distiller="builtin"))
+        plan_exploration(configure({"split": "generated"}), ExploreOptions(episodes=2, distiller="builtin"))
 
 
 def test_it_costs_nothing() -> None:

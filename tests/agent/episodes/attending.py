@@ -13,14 +13,14 @@ from agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, Tu
 from agent.episodes.overseer import (
     Accept,
     Again,
-    Before,
-    Change,
     Play,
     Proceed,
+    ProposalAnswer,
     Replace,
     Rewind,
     Stop,
-    Verdict,
+    SwitchModel,
+    TurnAnswer,
 )
 from agent.models.base import Completion, Message, Model, Request, Usage
 from worlds.errors import ModelError
@@ -40,7 +40,7 @@ class Other:
     model: str
 
 
-Wish = Proceed | Play | Change | Stop | Accept | Replace | Again | Rewind | Back | Other | None
+Wish = Proceed | Play | SwitchModel | Stop | Accept | Replace | Again | Rewind | Back | Other | None
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Person:
             return Rewind(self.place(wish.turn))
         if isinstance(wish, Other):
             assert self.other is not None
-            return Change(self.other, wish.model)
+            return SwitchModel(self.other, wish.model)
         return wish
 
     def place(self, turn: int) -> int:
@@ -100,17 +100,17 @@ class Person:
         ]
         return max(ends, key=lambda event: (number(event), event.id)).id
 
-    async def before(self, turn: int, possible: tuple[str, ...] | None) -> Before:
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
         return self._say("before", self.words, Proceed(), (turn, possible))
 
-    async def review(self, turn: int, proposal: str) -> Verdict:
+    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
         return self._say("review", self.verdicts, Accept(), proposal)
 
     async def interruption(self) -> None:
         await self.interrupting.wait()
         self.interrupting.clear()
 
-    async def failed(self, turn: int, message: str) -> Before:
+    async def failed(self, turn: int, message: str) -> TurnAnswer:
         return self._say("failed", self.failures, Stop(message), message)
 
     async def over(self, ended: Ended) -> Rewind | None:

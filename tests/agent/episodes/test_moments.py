@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.episodes.events import Body, Ended, Event, Intervened, Started, Stepped, Thought
-from agent.episodes.moments import moments, recorded_moments, records
+from agent.episodes.moments import episode_files, moments, recorded_moments
 from agent.episodes.record import EpisodeRecorder, read_episode
 from knowledge.checks import parse_check
 from knowledge.evidence import examine
@@ -81,7 +81,7 @@ def test_runs_and_files_are_named_and_counted_once(tmp_path: Path) -> None:
 
 def test_two_runs_of_one_name_are_two(tmp_path: Path) -> None:
     first, second = (play(tmp_path / where / "one", limit=1, split="generated") for where in ("a", "b"))
-    assert [each.run for each in records([first, second])] == ["one", "one~2"]
+    assert [each.run for each in episode_files([first, second])] == ["one", "one~2"]
     assert len(list(recorded_moments([first, second]))) == 2 * len(list(recorded_moments([first])))
 
 
@@ -90,7 +90,7 @@ def test_a_game_that_was_played_or_broke_off_counts(tmp_path: Path) -> None:
     part = whole.with_name("b.jsonl.part")
     part.write_bytes(b"\n".join(whole.read_bytes().split(b"\n")[:3]) + b'\n{"cut')
     whole.with_name("a.timing.jsonl").write_text("{}\n")
-    assert [(each.run, each.task) for each in records([tmp_path / "episodes"])] == [("played", "a"), ("played", "b")]
+    assert [(each.run, each.task) for each in episode_files([tmp_path / "episodes"])] == [("played", "a"), ("played", "b")]
     assert len(list(recorded_moments([tmp_path]))) == 3 + 2
     rule = Rule("r", "s", check=parse_check("take {o} from {r}; then holding {o}"))
     (finding,) = examine([rule], recorded_moments([tmp_path]))

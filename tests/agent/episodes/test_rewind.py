@@ -13,7 +13,7 @@ from agent.base import Act, Agent, Decision, Emitter, GiveUp, Turn
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Ended, Event, Intervened, Stepped, branch
 from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Again, Change, Play, Proceed, Replace, Rewind, Stop
+from agent.episodes.overseer import Again, Play, Proceed, Replace, Rewind, Stop, SwitchModel
 from agent.models.base import Message
 from agent.models.registry import make_model
 from knowledge.choosing import RuleBudget
@@ -323,7 +323,7 @@ def test_a_failure_is_told_and_tried_again(scripted: World) -> None:
     told, model = failing(scripted, person, 5, 7)
     assert [event.body.kind for event in told[5:10]] == ["failed", "intervened", "failed", "intervened", "intervened"]
     assert [event.parent for event in told[5:10]] == [4, 4, 6, 6, 8], "a failure is a branch that was not gone on with"
-    assert told[5].body == events.Failed(turn=2, boundary="model", message="It is tired.")
+    assert told[5].body == events.ModelFailed(turn=2, boundary="model", message="It is tired.")
     assert ("failed", "http://secret: it is tired.") in person.asked, "the person is told with the address, the record without"
     assert model.prompts[1] == model.prompts[2]
     assert "look twice" in model.prompts[3][-1].content
@@ -362,7 +362,7 @@ def test_a_fault_in_the_agent_still_ends_the_branch_and_one_may_go_back(scripted
 
 def test_the_model_is_changed_before_a_turn(scripted: World) -> None:
     one, another = Reciter([Act("look")] * 3), Reciter([Act("inventory")] * 3)
-    person = Person(words=[Proceed(), Change(another, "another")])
+    person = Person(words=[Proceed(), SwitchModel(another, "another")])
     told = attend(scripted.open(scripted.task("demo:1")), one, person, max_turns=3)
     assert commands(told) == ["look", "inventory", "inventory"]
     assert len(another.turns) == 2

@@ -9,17 +9,19 @@ from agent.config import configure
 from agent.episodes.moments import recorded_moments
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.spec import make_run_spec
-from agent.explorer.chunks import Lived, Size, Step, chunks, lives
+from agent.explorer.chunks import ChunkSize, EpisodeSteps, PlayedStep, chunks, read_steps
 
 
-def house(number: int, steps: int) -> Lived:
-    return Lived(
-        f"You are in room {number}.", tuple(Step(f"r/t{number}/{n}", f"go {n}", f"You went {n}.") for n in range(steps)), 0
+def house(number: int, steps: int) -> EpisodeSteps:
+    return EpisodeSteps(
+        f"You are in room {number}.",
+        tuple(PlayedStep(f"r/t{number}/{n}", f"go {n}", f"You went {n}.") for n in range(steps)),
+        0,
     )
 
 
 def test_every_step_is_in_one_chunk_with_its_number() -> None:
-    found = list(chunks([house(1, 5), house(2, 0), house(3, 4)], Size(steps=4)))
+    found = list(chunks([house(1, 5), house(2, 0), house(3, 4)], ChunkSize(steps=4)))
     assert [len(chunk.steps) for chunk in found] == [4, 4, 1]
     assert [step.origin for chunk in found for step in chunk.steps] == [
         *(f"r/t1/{n}" for n in range(5)),
@@ -33,22 +35,22 @@ def test_every_step_is_in_one_chunk_with_its_number() -> None:
 
 
 def test_a_chunk_keeps_to_its_tokens_and_holds_a_step_at_least() -> None:
-    long = Lived("x" * 10_000, (Step("a/b/1", "look", "y" * 90_000), Step("a/b/2", "look \ud800", "z")), 0)
-    found = list(chunks([long], Size(tokens=1)))
+    long = EpisodeSteps("x" * 10_000, (PlayedStep("a/b/1", "look", "y" * 90_000), PlayedStep("a/b/2", "look \ud800", "z")), 0)
+    found = list(chunks([long], ChunkSize(tokens=1)))
     assert [len(chunk.steps) for chunk in found] == [1, 1]
     assert all(len(chunk.text) < 6_000 for chunk in found)
     assert found[1].text.encode()
-    assert list(chunks([], Size())) == []
+    assert list(chunks([], ChunkSize())) == []
 
 
 def test_the_steps_of_a_run_have_the_origins_that_evidence_has(tmp_path: Path) -> None:
     configuration = configure({"split": "generated", "sample": 3, "agent": "expert"}, tmp_path)
     asyncio.run(run_batch(make_run_spec(configuration, curiosity=0.3), tmp_path / "run"))
-    found = list(lives(tmp_path / "run"))
+    found = list(read_steps(tmp_path / "run"))
     assert [step.origin for life in found for step in life.steps] == [
         moment.origin for moment in recorded_moments([tmp_path / "run"])
     ]
     assert sum(life.curious for life in found) > 0
-    text = "".join(chunk.text for chunk in chunks(found, Size()))
+    text = "".join(chunk.text for chunk in chunks(found, ChunkSize()))
     assert "generated/" not in text
     assert "Your task is to" in text

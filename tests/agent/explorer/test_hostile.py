@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from agent.config import configure
 from agent.evaluation.runs.batch import RunOptions
 from agent.evaluation.runs.budget import BudgetTracker
-from agent.explorer.explore import Aim, explore
-from agent.explorer.plan import Wish, plan_exploration
+from agent.explorer.explore import ExploreTarget, explore
+from agent.explorer.plan import ExploreOptions, plan_exploration
 from agent.explorer.report import Report
 from knowledge.rulebook import load_rules
 from tests.backends.server import Server, saying, serve
@@ -46,10 +46,10 @@ HOSTILE = {
 def learn(folder: Path, server: Server, book: Path) -> Report:
     """Explore with what is in ``folder`` already, so that nothing is played twice."""
     flags = configure({"agent": "expert", "split": "generated"}, folder)
-    exploration = plan_exploration(flags, Wish(episodes=2, distiller=server.model()))
+    exploration = plan_exploration(flags, ExploreOptions(episodes=2, distiller=server.model()))
     (folder / "run" / "report.json").unlink(missing_ok=True)
     (folder / "run" / "calls.jsonl").unlink(missing_ok=True)
-    return asyncio.run(explore(exploration, folder / "run", Aim(str(book), "filter"), RunOptions(), BudgetTracker()))
+    return asyncio.run(explore(exploration, folder / "run", ExploreTarget(str(book), "filter"), RunOptions(), BudgetTracker()))
 
 
 @pytest.fixture(scope="module")

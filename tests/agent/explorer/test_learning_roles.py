@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.explorer.distiller import DISTILLER, MOST_RULES, MOST_STEPS, Proposal
+from agent.explorer.distiller import DISTILLER, MOST_RULES, MOST_STEPS, ProposedRule
 from agent.explorer.judges import ARBITER, JUDGE
 from agent.roles.base import ReplyError, load_prompt
 from tests.backends.teacher import rule
 
-HANDS = Proposal(
+HANDS = ProposedRule(
     statement="Only one thing can be carried.",
     kind="mechanic",
     objects=("mug", "fridge"),
@@ -46,7 +46,7 @@ def test_a_rule_is_read_in_many_forms(reply: str) -> None:
 def test_several_rules_and_none() -> None:
     found = DISTILLER.read(f"{PLAIN}\n\n{rule('Be quick.', kind='strategy', steps='2-4')}")
     assert found.rules[0] == HANDS
-    assert found.rules[1] == Proposal("Be quick.", "strategy", (), (2, 3, 4))
+    assert found.rules[1] == ProposedRule("Be quick.", "strategy", (), (2, 3, 4))
     for nothing in ("Rules: none", "**Rules:** none.", "None", "no rules here"):
         assert DISTILLER.read(nothing).rules == ()
     many = DISTILLER.read("\n\n".join(rule(f"Rule {number}.") for number in range(MOST_RULES + 7)))

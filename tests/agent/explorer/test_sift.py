@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent.explorer.candidates import Candidate
-from agent.explorer.filtering import Sifted, exclude, near_pairs, normal, sift
-from agent.explorer.judges import Likeness, Right
+from agent.explorer.candidates import CandidateRule
+from agent.explorer.filtering import FilterResult, exclude, filter_rules, normalized, similar_pairs
+from agent.explorer.judges import ArbiterVerdict, PairLabel
 from knowledge.checks import parse_check
 from knowledge.moments import Moment, moments_of
 from knowledge.rules import Evidence, Origin, Rule
@@ -31,14 +31,14 @@ def moments() -> list[Moment]:
 class Opinion:
     """Judges by a table; what it does not know is different, and unsure. ``asked`` counts the disputes."""
 
-    like: Mapping[frozenset[str], Likeness] = field(default_factory=dict[frozenset[str], Likeness])
-    right: Mapping[str, Right] = field(default_factory=dict[str, Right])
+    like: Mapping[frozenset[str], PairLabel] = field(default_factory=dict[frozenset[str], PairLabel])
+    right: Mapping[str, ArbiterVerdict] = field(default_factory=dict[str, ArbiterVerdict])
     asked: int = 0
 
-    async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[Likeness]:
+    async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[PairLabel]:
         return [self.like.get(frozenset({one.id, other.id}), "different") for one, other in pairs]
 
-    async def decide(self, one: Candidate, other: Candidate) -> Right:
+    async def decide(self, one: CandidateRule, other: CandidateRule) -> ArbiterVerdict:
         self.asked += 1
         return self.right.get(one.rule.id, "unsure")
 
@@ -48,16 +48,16 @@ def rule(id: str, statement: str, check: str = "") -> Rule:
     return Rule(id, statement, kind="mechanic", status="candidate", origin=Origin("model", "m"), check=parsed)
 
 
-def sifted(rules: Sequence[Rule], opinion: Opinion | None, book: Sequence[Rule] = ()) -> Sifted:
-    candidates = [Candidate(each, (f"run/task/{number}",)) for number, each in enumerate(rules)]
-    return asyncio.run(sift(candidates, book, moments(), opinion))
+def sifted(rules: Sequence[Rule], opinion: Opinion | None, book: Sequence[Rule] = ()) -> FilterResult:
+    candidates = [CandidateRule(each, (f"run/task/{number}",)) for number, each in enumerate(rules)]
+    return asyncio.run(filter_rules(candidates, book, moments(), opinion))
 
 
-def kept(found: Sifted) -> list[str]:
+def kept(found: FilterResult) -> list[str]:
     return [each.rule.id for each in found.kept]
 
 
-def like(*pairs: tuple[str, str, Likeness]) -> dict[frozenset[str], Likeness]:
+def like(*pairs: tuple[str, str, PairLabel]) -> dict[frozenset[str], PairLabel]:
     return {frozenset({one, other}): word for one, other, word in pairs}
 
 
@@ -134,10 +134,10 @@ def test_the_id_of_a_rule_that_a_person_reworded_is_taken() -> None:
 
 
 def test_likeness() -> None:
-    assert normal("The mug is IN a fridge!") == normal("mug is in fridge") != normal("A mug is not in the fridge")
+    assert normalized("The mug is IN a fridge!") == normalized("mug is in fridge") != normalized("A mug is not in the fridge")
     rules = [rule(str(n), text) for n, text in enumerate(["A mug is hot.", "Go left.", "A mug is not hot."])]
-    assert list(near_pairs(rules, 0)) == [(0, 2)]
-    assert list(near_pairs(rules, 3)) == []
+    assert list(similar_pairs(rules, 0)) == [(0, 2)]
+    assert list(similar_pairs(rules, 3)) == []
     one, other = parse_check("open {x}; then accepted"), parse_check("open {x}; then refused")
     assert exclude(one, other)
     assert not exclude(one, None)
@@ -146,6 +146,6 @@ def test_likeness() -> None:
 
 def test_what_cannot_be_checked_keeps_the_steps_it_was_read_from() -> None:
     unchecked = Rule("a", "Be quick.", evidence=Evidence(witnesses=("run/task/1",)))
-    found = asyncio.run(sift([Candidate(unchecked, ("run/task/1",))], (), moments(), None))
+    found = asyncio.run(filter_rules([CandidateRule(unchecked, ("run/task/1",))], (), moments(), None))
     assert found.kept[0].rule.evidence == Evidence(witnesses=("run/task/1",))
     assert found.kept[0].rule.standing == "undecided"

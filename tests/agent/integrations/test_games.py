@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agent.episodes.events import Ended, Started, Stepped
 from agent.episodes.record import read_episode
 from agent.integrations.games import MOST_LISTED, GameHost, GameRequest, HostOptions
-from agent.integrations.hosted import Opening
+from agent.integrations.hosted import GameOpening
 from worlds.errors import ConfigurationError, GameError, TaskNotFound
 from worlds.household.goals import TASK_TYPES
 from worlds.registry import make_world
@@ -220,7 +220,7 @@ def test_what_a_client_is_told_is_the_text_of_the_game_and_no_more() -> None:
             task = WORLD.task(reference)
             env = WORLD.open(task)
             opening = await games.new(GameRequest(reference))
-            assert opening == Opening(
+            assert opening == GameOpening(
                 game=opening.game, goal=task.goal, observation=env.reset().observation.text, turns_left=50, grants=()
             )
             for turn, command in enumerate(("look", "go to cabinet 1", "open cabinet 1", "no such thing", "inventory"), 1):

@@ -13,7 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from knowledge.checks import parse_check
-from knowledge.library import Library
+from knowledge.library import RuleLibrary
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import Evidence, Rule
 from tests.tui.recorded import play, rewound, write
@@ -225,7 +225,7 @@ async def test_a_first_rule_is_written_marked_and_merged(tmp_path: Path) -> None
 
 
 async def test_a_book_that_ships_is_copied_by_the_first_change(tmp_path: Path) -> None:
-    shelf = Library(tmp_path / "own", tmp_path / "shipped")
+    shelf = RuleLibrary(tmp_path / "own", tmp_path / "shipped")
     ships = save(Rulebook(shelf.shipped / "human.yaml").put([WALK]))
     book = shelf.editable("human")
     app = showing(lambda: DeskScreen(book, tmp_path / "runs", shipped=True))

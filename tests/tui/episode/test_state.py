@@ -16,7 +16,7 @@ from agent.agents.registry import make_agent
 from agent.episodes import events
 from agent.episodes.events import Body, CallTiming, Event, branch
 from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Accept, Again, Play, Proceed, Replace, Rewind, Unattended, Verdict
+from agent.episodes.overseer import Accept, Again, Play, Proceed, ProposalAnswer, Replace, Rewind, Unattended
 from agent.episodes.record import EpisodeRecorder, read_episode
 from agent.models.registry import make_model
 from knowledge.choosing import RuleBudget
@@ -65,7 +65,7 @@ class Meddler(Unattended):
             return Rewind(self._turns()[1])
         return Play("look") if turn == 3 else Proceed(("try the fridge",) if turn == 2 else ())
 
-    async def review(self, turn: int, proposal: str) -> Verdict:
+    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
         if turn == 4 and proposal != "inventory" and self.went_back:
             return Replace("inventory")
         asked = sum(isinstance(event.body, events.Intervened) and event.body.action == "again" for event in self.live.events)
@@ -186,7 +186,7 @@ def test_a_plan_its_steps_and_its_revision() -> None:
 
 
 def test_what_a_person_is_asked_about_comes_and_goes() -> None:
-    failed = events.Failed(turn=1, boundary="model", message="the endpoint is down")
+    failed = events.ModelFailed(turn=1, boundary="model", message="the endpoint is down")
     assert told(failed).moment.failure == "the endpoint is down"
     assert told(failed, events.Intervened(action="retry")).moment.failure is None
     proposed = events.Proposed(turn=1, command="look")
@@ -242,7 +242,14 @@ _BODIES: st.SearchStrategy[Body] = st.one_of(
     _STARTED,
     *(
         st.from_type(kind)
-        for kind in (events.RulesShown, events.Progressed, events.ModelCall, events.Failed, events.Intervened, events.Ended)
+        for kind in (
+            events.RulesShown,
+            events.Progressed,
+            events.ModelCall,
+            events.ModelFailed,
+            events.Intervened,
+            events.Ended,
+        )
     ),
     st.builds(events.Thought, role=_TEXT, text=_TEXT),
     st.builds(events.Planned, role=_TEXT, steps=st.lists(_TEXT, max_size=3).map(tuple), revision=_WHOLE, reason=_TEXT),

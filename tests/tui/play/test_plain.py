@@ -12,9 +12,9 @@ from agent.episodes.events import (
     Body,
     Ended,
     Event,
-    Failed,
     Intervened,
     ModelCall,
+    ModelFailed,
     ParseFailed,
     Planned,
     Progressed,
@@ -161,7 +161,7 @@ def test_no_event_steers_the_terminal(text: str, other: str, colour: bool) -> No
 def test_what_a_person_who_attends_does_is_told() -> None:
     assert told(
         RulesShown(rules=("a", "b")),
-        Failed(turn=1, boundary="model", message="It is tired."),
+        ModelFailed(turn=1, boundary="model", message="It is tired."),
         Intervened(action="retry"),
         Intervened(action="model", text="another"),
         Intervened(action="interrupt"),

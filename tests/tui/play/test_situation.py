@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from agent.episodes.events import Ended, Event, Failed, Proposed, Started, Stepped
+from agent.episodes.events import Ended, Event, ModelFailed, Proposed, Started, Stepped
 from tests.tui.screen import COIN, game
 from tui.episode.state import ViewState, replayed
 from tui.play.screen import KEYS
@@ -37,7 +37,7 @@ def played() -> ViewState:
         started,
         Stepped(turn=1, command="look", observation="A room.", accepted=True),
         Stepped(turn=2, command="fly", observation="Nothing happens.", accepted=False),
-        Failed(turn=3, boundary="model", message="gone"),
+        ModelFailed(turn=3, boundary="model", message="gone"),
         Proposed(turn=3, command="look"),
     )
     return replayed(Event(id=n, parent=n - 1 if n else None, body=body) for n, body in enumerate(bodies))
