@@ -30,14 +30,14 @@ TRAIN = "train"
 EACH = 10
 """Examples of each task type that a store has unless more are asked for (OPEx, section 3, "Example Selector")."""
 
-SubgoalAction = Literal["find", "pick", "go", "put", "open", "close", "heat", "cool", "clean", "use", "slice"]
+Action = Literal["find", "pick", "go", "put", "open", "close", "heat", "cool", "clean", "use", "slice"]
 
 
 @dataclass(frozen=True, slots=True)
-class ExampleSubgoal:
+class Subgoal:
     """One thing that had to be done: an action with the kinds of object and of place that it was about."""
 
-    action: SubgoalAction
+    action: Action
     object: str | None = None
     place: str | None = None
 
@@ -58,7 +58,7 @@ class Example:
         """The task sentence."""
         return self.trajectory.goal
 
-    def subgoals(self) -> tuple[ExampleSubgoal, ...]:
+    def subgoals(self) -> tuple[Subgoal, ...]:
         """What had to be done, without the looking about: what was taken, treated, used and put, each with the way there."""
         return tuple(_subgoals(self.trajectory.transitions))
 
@@ -220,27 +220,27 @@ def _text(fields: Mapping[str, object], key: str) -> str:
 # From commands to subgoals.
 
 
-def _subgoals(transitions: Iterable[Transition]) -> Iterator[ExampleSubgoal]:
+def _subgoals(transitions: Iterable[Transition]) -> Iterator[Subgoal]:
     for transition in transitions:
         verb, _, rest = transition.command.strip().partition(" ")
         match verb:
             case "take":
                 thing, _, place = rest.partition(" from ")
-                yield ExampleSubgoal("find", kind(thing))
-                yield ExampleSubgoal("pick", kind(thing), kind(place))
+                yield Subgoal("find", kind(thing))
+                yield Subgoal("pick", kind(thing), kind(place))
             case "move":
                 thing, _, place = rest.partition(" to ")
-                yield ExampleSubgoal("go", place=kind(place))
-                yield ExampleSubgoal("put", kind(thing), kind(place))
+                yield Subgoal("go", place=kind(place))
+                yield Subgoal("put", kind(thing), kind(place))
             case "heat" | "cool" | "clean" as treatment:
                 thing, _, place = rest.partition(" with ")
-                yield ExampleSubgoal("go", place=kind(place))
-                yield ExampleSubgoal(treatment, kind(thing), kind(place))
+                yield Subgoal("go", place=kind(place))
+                yield Subgoal(treatment, kind(thing), kind(place))
             case "use":
-                yield ExampleSubgoal("find", kind(rest))
-                yield ExampleSubgoal("use", kind(rest))
+                yield Subgoal("find", kind(rest))
+                yield Subgoal("use", kind(rest))
             case "slice":
-                yield ExampleSubgoal("slice", kind(rest.partition(" with ")[0]))
+                yield Subgoal("slice", kind(rest.partition(" with ")[0]))
             case _:
                 pass  # looking about: where something is differs from house to house
 
@@ -258,13 +258,13 @@ def subtasks(example: Example, household: Household | None) -> tuple[str, ...]:
 def subtasks_of_goal(goal: Goal) -> tuple[str, ...]:
     """The sub-tasks of a structured goal; two objects are one round after the other (section 4.5)."""
     thing = goal.object
-    round: list[ExampleSubgoal] = [ExampleSubgoal("pick", thing)]
+    round: list[Subgoal] = [Subgoal("pick", thing)]
     if goal.treatment:
-        round.append(ExampleSubgoal(goal.treatment, thing))
+        round.append(Subgoal(goal.treatment, thing))
     if goal.receptacle:
-        round.append(ExampleSubgoal("put", thing, goal.receptacle))
+        round.append(Subgoal("put", thing, goal.receptacle))
     if goal.lamp:
-        round.append(ExampleSubgoal("use", goal.lamp))
+        round.append(Subgoal("use", goal.lamp))
     return tuple(_words(round * goal.count))
 
 
@@ -278,7 +278,7 @@ def tasks_of(world: World, split: str) -> tuple[Example, ...]:
     )
 
 
-def _words(subgoals: Iterable[ExampleSubgoal]) -> Iterator[str]:
+def _words(subgoals: Iterable[Subgoal]) -> Iterator[str]:
     for subgoal in subgoals:
         match subgoal.action:
             case "pick":

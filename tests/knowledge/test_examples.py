@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from knowledge.examples import (
     Example,
-    ExampleSubgoal,
+    Subgoal,
     from_world,
     load_examples,
     parse_examples,
@@ -47,12 +47,12 @@ def test_subgoals_are_what_had_to_be_done() -> None:
     example = played(world, world.task("example:1"))
     assert example is not None
     assert example.subgoals() == (
-        ExampleSubgoal("find", "egg"),
-        ExampleSubgoal("pick", "egg", example.subgoals()[1].place),
-        ExampleSubgoal("go", place="microwave"),
-        ExampleSubgoal("heat", "egg", "microwave"),
-        ExampleSubgoal("go", place="diningtable"),
-        ExampleSubgoal("put", "egg", "diningtable"),
+        Subgoal("find", "egg"),
+        Subgoal("pick", "egg", example.subgoals()[1].place),
+        Subgoal("go", place="microwave"),
+        Subgoal("heat", "egg", "microwave"),
+        Subgoal("go", place="diningtable"),
+        Subgoal("put", "egg", "diningtable"),
     )
     assert played(world, world.task("example:1"), most=2) is None
 
