@@ -14,7 +14,7 @@ from typing import Literal, cast
 
 from agent.roles.base import ReplyError
 from knowledge.examples import Example
-from knowledge.examples import Subgoal as Subgoal
+from knowledge.examples import Subgoal as ExampleSubgoal
 from worlds.errors import shown
 
 Action = Literal["navigate", "pick", "put", "open", "close", "toggle", "slice", "heat", "cool", "clean"]
@@ -231,7 +231,7 @@ def without_navigation(plan: Iterable[Subgoal]) -> tuple[Subgoal, ...]:
     return tuple(subgoal for subgoal in plan if subgoal.action != "navigate")
 
 
-def _subgoal(deed: Subgoal) -> Subgoal:
+def _subgoal(deed: ExampleSubgoal) -> Subgoal:
     thing, place = deed.object or "", deed.place
     match deed.action:
         case "find" | "go":
