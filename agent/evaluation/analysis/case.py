@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agent.episodes.events import Ended, Event, Started, Stepped, TurnSpent
-from worlds.alfworld.text.goals import guess_goal, read_goal
 from worlds.base import Observation
 from worlds.household.belief import Belief, Item, kind
 from worlds.household.goals import TYPES, Goal, Treatment
@@ -47,6 +46,7 @@ class EpisodeCase:
         self.unread = [body.turn for body in spent if body.reason is None]
         self.idle = [body for body in spent if body.reason is not None]
         self.last = max((ended.turns, *(step.turn for step in self.steps), *(body.turn for body in spent)))
+        self._household = household(self.started.world) if self.started else None
         self.beliefs = list(self._believed())
         self.belief = self.beliefs[-1] if self.beliefs else Belief()
         self.goal, self.guessed = self._goal()
@@ -58,7 +58,7 @@ class EpisodeCase:
 
     def _believed(self) -> Iterator[Belief]:
         """The belief at the start and after each step; none in a world whose texts nothing reads."""
-        reader = household(self.started.world) if self.started else None
+        reader = self._household
         if reader is None or self.started is None:
             return
         belief = reader.begin(Observation(self.started.opening))
@@ -69,14 +69,12 @@ class EpisodeCase:
 
     def _goal(self) -> tuple[Goal | None, bool]:
         """The goal, and whether it is a guess that the task's type agrees with."""
-        if self.started is None or not self.beliefs:
+        if self.started is None or self._household is None:
             return None, False
-        if read := read_goal(self.started.goal):
+        if read := self._household.read_goal(self.started.goal):
             return read, False
-        from worlds.alfworld.data.counts import load_counts
-
         kinds = sorted({one.kind for one in self.beliefs[0].receptacles})
-        guess = guess_goal(self.started.goal, objects=load_counts().objects(), receptacles=kinds)
+        guess = self._household.guess_goal(self.started.goal, objects=self._household.counts().objects(), receptacles=kinds)
         return (guess, True) if guess and guess.type == self.started.type else (None, False)
 
     def _treatment(self) -> Treatment | None:
