@@ -144,10 +144,12 @@ def set_up(
     agent = agent or settings.agent or DEFAULT_AGENT
     model = model_for(agent, settings.model, world.name if world else settings.world)
     world = world or world_of(settings)
-    if not takes_rules(agent) and agent != HUMAN:
+    shown = takes_rules(agent) or agent == HUMAN
+    if rules is None and settings.rules:
+        # A book that cannot be read is refused whoever plays; one of another world only where its rules would be shown.
+        rules = read_rules(settings.rules, settings.rules_budget, world.name if shown else None)
+    if not shown:
         rules = None
-    elif rules is None and settings.rules:
-        rules = read_rules(settings.rules, settings.rules_budget, world.name)
     episode = EpisodeConfig(
         engine=world.engine,
         grants=frozenset(settings.grant),

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -143,29 +142,21 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Generator[None, None, None]:
-        """Hold the folder, so that two commands do not play the same run; a killed one lets go of it.
+        """Lock the folder, so that two commands do not play the same run; the lock of a killed command is free.
 
-        Raises ``ConfigurationError`` where another holds it, and for a folder that is somebody else's. Where the system has
-        no such locks, none is held.
+        Raises ``ConfigurationError`` where another command holds it, and for a folder that holds something else.
         """
         ours = not self.path.is_dir() or self.manifest_file.exists() or all(_begun(file.name) for file in self.path.iterdir())
         if not ours:
             raise ConfigurationError(f"{self.path} is not empty and holds no run; give --out a new folder.")
-        try:
-            import fcntl
-        except ImportError:  # Windows
-            yield
-            return
+        from filelock import FileLock, Timeout
+
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / LOCK).open("wb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ConfigurationError(f"{self.path} is being played by another command; wait for it or stop it.") from None
-            except OSError as error:
-                if error.errno not in {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}:
-                    raise
-            yield
+        try:
+            with FileLock(self.path / LOCK, timeout=0):
+                yield
+        except Timeout:
+            raise ConfigurationError(f"{self.path} is being played by another command; wait for it or stop it.") from None
 
 
 LOCK = ".lock"
