@@ -192,8 +192,8 @@ class Figures:
 
     @property
     def goal(self) -> Sample:
-        """GC, goal-condition success: `PlayedTask.goal` of every task, averaged (ALFRED, section 5: the ratio of goal conditions
-        completed at the end of an episode to those necessary to have finished the task).
+        """GC, goal-condition success: the mean of `PlayedTask.goal` (ALFRED, section 5: the ratio of goal conditions completed
+        at the end of an episode to those necessary to have finished the task).
         """
         return _sample(each.goal for each in self.played)
 
