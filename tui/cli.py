@@ -1,4 +1,4 @@
-"""The ``housequest`` command. Its parts import what they need when they run, so that ``--help`` is quick."""
+"""The ``housequest`` command. Sub-commands import what they need when they run, so that ``--help`` is quick."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tui.commands.measure import measure
 from tui.commands.models import models_app
 from tui.commands.modules import modules
 from tui.commands.play import play
+from tui.commands.plugins import plugins
 from tui.commands.replay import replay
 from tui.commands.report import report
 from tui.commands.rules import rules_app
@@ -36,16 +37,20 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Settings also come from housequest.toml and HOUSEQUEST_* variables; a flag wins.",
 )
-app.command("play")(play)
-app.command("eval")(evaluate)
-app.command("report")(report)
-app.command("compare")(compare)
-app.command("replay")(replay)
-app.command("explore")(explore)
-app.command("modules")(modules)
-app.command("runs")(runs)
-app.command("serve")(serve)
-app.command("mcp")(mcp)
+for _name, _command in {
+    "play": play,
+    "eval": evaluate,
+    "report": report,
+    "compare": compare,
+    "replay": replay,
+    "explore": explore,
+    "modules": modules,
+    "runs": runs,
+    "serve": serve,
+    "mcp": mcp,
+    "plugins": plugins,
+}.items():
+    app.command(_name)(_command)
 rules_app.command("measure")(measure)
 app.add_typer(models_app, name="models")
 app.add_typer(rules_app, name="rules")
@@ -85,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Who read our output has gone. What is still buffered would fail once more when the interpreter ends.
+        # The reader of our output is gone. What is still buffered would fail again when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     sys.exit(code)
@@ -105,13 +110,13 @@ def _run(arguments: Sequence[str] | None) -> int:
         terminal.note(f"housequest: {error}")
         return 1
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # who presses it again has been heard already
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # one Ctrl-C is enough
         terminal.note("Interrupted.")
         return 130
     except BrokenPipeError:
         raise
     except OSError as error:
-        # The disk, a folder's permissions: nothing of ours is wrong, and the file is what a person has to look at.
+        # A full disk, missing permissions: no bug of ours, and the file is what a person has to look at.
         where = f"{error.filename}: " if error.filename else ""
         terminal.note(f"housequest: {where}{error.strerror or error}")
         return 1

@@ -1,4 +1,4 @@
-"""The terminal, or what stands in its place: where text goes, and how it may look there.
+"""The terminal, or what replaces it: where text goes, and how it looks there.
 
 Results go to standard output, everything else to standard error.
 """
@@ -20,7 +20,7 @@ WIDEST = 80
 
 
 def prepare() -> None:
-    """Let nothing about the streams end a command: odd characters are written as escapes, a closed one is as good as none."""
+    """Keep the streams from ending a command: odd characters become escapes, a closed stream writes to the null device."""
     # Without a with: they stay open for as long as the process lives.
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
@@ -30,17 +30,18 @@ def prepare() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def look() -> TextLayout:
-    """How standard output shows text. Colours only on a terminal, and not where ``NO_COLOR`` is set (no-color.org)."""
+def columns() -> int:
+    """The width of the terminal; `WIDEST` where there is none."""
+    return shutil.get_terminal_size((WIDEST, 24)).columns
+
+
+def look(widest: int = WIDEST) -> TextLayout:
+    """How standard output shows text, in at most ``widest`` columns.
+
+    Colours only on a terminal, and not where ``NO_COLOR`` is set (no-color.org).
+    """
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    columns = shutil.get_terminal_size((WIDEST, 24)).columns
-    return TextLayout(width=max(40, min(columns, WIDEST)), colour=colour)
-
-
-def wide_look() -> TextLayout:
-    """As ``look``, for what is laid out in columns and may take the whole width."""
-    columns = shutil.get_terminal_size((WIDEST, 24)).columns
-    return TextLayout(width=max(40, min(columns, 200)), colour=look().colour)
+    return TextLayout(width=max(40, min(columns(), widest)), colour=colour)
 
 
 def interactive() -> bool:
@@ -65,35 +66,61 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def command() -> str:
-    """How the command was called: by its name where that is found, else by its path, as in a checkout."""
+    """How to call the command: by its name if that is on the path, else by its file, as in a checkout."""
     called = Path(sys.argv[0])
     return "housequest" if called.name != "housequest" or shutil.which("housequest") else printable(str(called))
 
 
 def show(lines: Iterable[str]) -> None:
-    """Print a result at once, so that who watches sees it happen. The lines are safe to print already."""
+    """Print a result and flush it. The lines must be safe to print already."""
     for line in lines:
         sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def note(text: str) -> None:
-    """Say something that is no result; on a terminal, lines break between words."""
+    """Print a message that is no result on standard error; on a terminal, lines break between words."""
     lines = printable(text).split("\n")
     if is_terminal(sys.stderr):
-        columns = shutil.get_terminal_size((WIDEST, 24)).columns
-        lines = [part for line in lines for part in _broken(line, columns)]
+        lines = [part for line in lines for part in _broken(line, columns())]
     sys.stderr.writelines(f"{line}\n" for line in lines)
     sys.stderr.flush()
 
 
-def _broken(line: str, columns: int) -> list[str]:
+def _broken(line: str, width: int) -> list[str]:
     # A path or a command longer than the line stays in one piece, so that it can be copied.
-    return textwrap.wrap(line, columns, break_long_words=False, break_on_hyphens=False) or [""]
+    return textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+class StatusLine:
+    """A line on standard error that is written over again and again; only where that is a terminal (``live``)."""
+
+    def __init__(self) -> None:
+        self.live = is_terminal(sys.stderr)
+        self._written = False
+
+    def write(self, text: str) -> None:
+        """Show ``text`` in place of what was there."""
+        if self.live:
+            sys.stderr.write(f"\r\x1b[K{printable(text)}")
+            sys.stderr.flush()
+            self._written = True
+
+    def say(self, text: str) -> None:
+        """Print a message below it."""
+        self.close()
+        note(text)
+
+    def close(self) -> None:
+        """End the line."""
+        if self._written:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+            self._written = False
 
 
 def read_line(prompt: str) -> str | None:
-    """A line from standard input without its end, or None at the end of input. The prompt is for a terminal alone."""
+    """A line from standard input without its end, or None at the end of input. The prompt is shown on a terminal only."""
     try:
         return input(prompt) if interactive() else _piped()
     except EOFError:

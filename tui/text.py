@@ -45,5 +45,5 @@ class TextLayout:
 
 
 def plural(number: int | None, word: str) -> str:
-    """``number`` with ``word``: "1 turn", "2 turns"."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
+    """``number`` with ``word``: "1 turn", "2,000 turns"."""
+    return f"{number if number is None else f'{number:,}'} {word}{'' if number == 1 else 's'}"

@@ -1,24 +1,42 @@
-"""``housequest compare``: two runs on the same tasks, paired."""
+"""``housequest compare``: two runs on the same tasks, paired; or how both played one task, beside each other."""
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tui.commands import options
+from tui.text import TextLayout, TextStyle, cut, printable
+
 if TYPE_CHECKING:
     from agent.evaluation.analysis.compare import Comparison
+    from agent.evaluation.analysis.transcript import Transcript, TranscriptNote, TranscriptTurn
+
+WIDEST = 200
+NARROW = 100
+"""Columns below which the second episode's turn stands under the first's."""
+
+LONGEST_ASIDE = 600
+
+_BETWEEN = " | "
+
+StyledLine = tuple[TextStyle | None, str]
+_BLANK: StyledLine = (None, "")
 
 
 def compare(
-    runs: Annotated[list[str], typer.Argument(metavar="FIRST SECOND", help="The folders of two runs on the same tasks.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
-    html: Annotated[
-        str | None, typer.Option("--html", metavar="FILE", help="Also write a page with the tasks that only one of them won.")
-    ] = None,
-    show: Annotated[
-        str | None, typer.Option("--show", metavar="TASK", help="Show how both played one task, beside each other.")
-    ] = None,
+    runs: Annotated[
+        list[Path],
+        options.path("FIRST SECOND", "The folders of two runs on the same tasks."),
+    ],
+    as_json: options.JsonOption = False,
+    html: Annotated[Path | None, options.page("Also write a page with the tasks that only one of them won.")] = None,
+    show: Annotated[str | None, typer.Option("--show", metavar="TASK", help="Show how both played one task.")] = None,
 ) -> None:
     """Compare two runs task by task: who won what, and whether the difference is more than chance."""
     from agent.config import configure
@@ -26,32 +44,27 @@ def compare(
     from agent.evaluation.analysis.compare import read_for_comparison
     from agent.evaluation.render.comparison import ComparisonReport
     from agent.evaluation.runs.folder import RunFolder
-    from tui import terminal
-    from tui.commands.page import page_file, write_page
-    from tui.text import printable
+    from tui.commands.output import print_text, write_page
     from worlds.errors import ConfigurationError
-    from worlds.paths import given_path
 
     if len(runs) != 2:
         raise ConfigurationError(f"compare takes two runs, and was given {len(runs)}; compare them two by two.")
-    page = page_file(html)
     prices = configure().settings.prices_of
-    comparison = paired(*(read_for_comparison(RunFolder(given_path(run)), prices) for run in runs))
+    comparison = paired(*(read_for_comparison(RunFolder(run), prices) for run in runs))
     if show is not None:
         _show(comparison, show)
     else:
-        terminal.show(printable(ComparisonReport(comparison).render(as_json=as_json)).splitlines())
-    if page is not None:
+        print_text(ComparisonReport(comparison).render(as_json=as_json))
+    if html is not None:
         from agent.evaluation.render.pages.render import comparison_page
 
-        write_page(page, comparison_page(comparison, page))
+        write_page(html, comparison_page(comparison, html))
 
 
 def _show(comparison: Comparison, reference: str) -> None:
     from agent.evaluation.analysis.compare import find_task
     from agent.evaluation.analysis.transcript import read_transcript
     from tui import terminal
-    from tui.commands.beside import beside
 
     pair = comparison.pair(reference)
     first, second = (
@@ -60,4 +73,98 @@ def _show(comparison: Comparison, reference: str) -> None:
         if (task := find_task(run.manifest.tasks, pair.first.task)) is not None
     )
     names = (f"first, {comparison.first.name}", f"second, {comparison.second.name}")
-    terminal.show(beside(first, second, names, terminal.wide_look()))
+    terminal.show(side_by_side(first, second, names, terminal.look(WIDEST)))
+
+
+def side_by_side(first: Transcript, second: Transcript, names: tuple[str, str], look: TextLayout) -> Iterator[str]:
+    """Two episodes of one task, called by ``names``, turn by turn; where ``look`` is narrow, one below the other."""
+    from agent.evaluation.analysis.transcript import aligned
+
+    start = first.started or second.started
+    if start is not None:
+        lines = [
+            *_fitted(start.goal.strip(), look, "", "", "goal"),
+            _BLANK,
+            *_fitted(start.opening.strip(), look, "", "", None),
+        ]
+        yield from (_painted(line, look) for line in [*lines, _BLANK])
+    columns = _Columns(look) if look.width >= NARROW else _Stack(look, names)
+    yield from columns.row([("goal", printable(names[0]))], [("goal", printable(names[1]))])
+    for one, other in aligned(first, second):
+        yield from columns.row(_turn(one, columns.look), _turn(other, columns.look))
+    yield from columns.row(_end(first, columns.look), _end(second, columns.look))
+
+
+class _Columns:
+    """Two columns of equal width."""
+
+    def __init__(self, look: TextLayout) -> None:
+        self.look = TextLayout((look.width - len(_BETWEEN)) // 2, look.colour)
+
+    def row(self, left: list[StyledLine], right: list[StyledLine]) -> Iterator[str]:
+        for one, other in zip_longest(left, right, fillvalue=_BLANK):
+            fill = " " * max(0, self.look.width - cells(one[1]))
+            yield f"{_painted(one, self.look)}{fill}{_BETWEEN}{_painted(other, self.look)}".rstrip()
+        yield f"{' ' * self.look.width}{_BETWEEN}".rstrip()
+
+
+class _Stack:
+    """One below the other, each with its name."""
+
+    def __init__(self, look: TextLayout, names: tuple[str, str]) -> None:
+        self.look = look
+        self._names = [printable(name) for name in names]
+
+    def row(self, left: list[StyledLine], right: list[StyledLine]) -> Iterator[str]:
+        named = [(name, lines) for name, lines in zip(self._names, (left, right), strict=True) if lines != [("goal", name)]]
+        for name, lines in named:
+            if lines:
+                yield self.look.paint("dim", f"-- {name}")
+                yield from (_painted(line, self.look) for line in lines)
+        if named:
+            yield ""
+
+
+def _painted(line: StyledLine, look: TextLayout) -> str:
+    style, text = line
+    return look.paint(style, text) if style else text
+
+
+def _turn(turn: TranscriptTurn | None, look: TextLayout) -> list[StyledLine]:
+    if turn is None:
+        return []
+    lines = [line for aside in turn.asides for line in _aside(aside, look)]
+    if turn.command is None:
+        return [*lines, ("dim", f"{turn.number:>2}   (no command)")]
+    by = {"agent": "", "person": " (by a person)", "curiosity": " (by chance)"}[turn.by]
+    lines += _fitted(f"{turn.command}{by}", look, f"{turn.number:>2} > ", "     ", "command")
+    answer = f"{turn.observation.strip()} {turn.explanation or ''}".strip()
+    return lines + _fitted(answer, look, "     ", "     ", None if turn.accepted else "dim")
+
+
+def _end(transcript: Transcript, look: TextLayout) -> list[StyledLine]:
+    from agent.evaluation.analysis.transcript import TranscriptNote
+
+    won = transcript.ended is not None and transcript.ended.outcome == "won"
+    lines = [line for aside in transcript.after if isinstance(aside, TranscriptNote) for line in _aside(aside, look)]
+    outcome = transcript.outcome
+    return lines + _fitted(f"{outcome[:1].upper()}{outcome[1:]}.", look, "", "", "good" if won else "bad")
+
+
+def _aside(aside: TranscriptNote, look: TextLayout) -> list[StyledLine]:
+    text = " ".join(cut(aside.text, LONGEST_ASIDE).split())
+    return _fitted(f"{aside.who}: {text}", look, "     ", "       ", "dim")
+
+
+def _fitted(text: str, look: TextLayout, first: str, rest: str, style: TextStyle | None) -> list[StyledLine]:
+    lines = look.wrapped(text, first, rest)
+    if any(cells(line) > look.width for line in lines):
+        # Some characters are two columns wide: half as many fit.
+        lines = TextLayout(look.width // 2, look.colour).wrapped(text, first, rest)
+    return [(style, line) for line in lines]
+
+
+def cells(text: str) -> int:
+    """The columns that ``text`` takes in a terminal."""
+    wide = {"W": 2, "F": 2}
+    return sum(0 if unicodedata.combining(each) else wide.get(unicodedata.east_asian_width(each), 1) for each in text)

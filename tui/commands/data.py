@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tui import terminal
 from tui.commands import options
+from tui.commands.output import finish, print_lines
 
 if TYPE_CHECKING:
     from worlds.alfworld.data.archives import Imported
@@ -20,28 +21,25 @@ if TYPE_CHECKING:
 
 data_app = typer.Typer(help="Where the games are; check, download, import or export them.", no_args_is_help=True)
 
-To = Annotated[
+ToOption = Annotated[
     Path | None, typer.Option("--to", metavar="DIR", help="The folder to hold json_2.1.1 [$ALFWORLD_DATA, ~/.cache/alfworld].")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Write files anew that are there already.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
 
 
 @data_app.command("path")
 def path() -> None:
-    """Print the folder in which the games are looked for."""
-    from tui import terminal
-    from tui.text import printable
+    """Print the folder of the games."""
     from worlds.paths import alfworld_data
 
-    terminal.show([printable(str(alfworld_data()))])
+    print_lines([str(alfworld_data())])
 
 
 @data_app.command("check")
 def check(
-    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="Another folder that holds json_2.1.1.")] = None,
+    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="Another folder that holds json_2.1.1.")] = None,
 ) -> None:
-    """Read every game anew: how many there are, what is left out, what is wrong. Exits with 1 where something is."""
-    from tui import terminal
+    """Read every game: how many there are, what is left out, what is wrong. Exits with 1 if something is wrong."""
     from worlds.alfworld.data.index import check_data
     from worlds.alfworld.data.tasks import GET_DATA, LAYOUT
     from worlds.paths import alfworld_data
@@ -49,16 +47,15 @@ def check(
     data = alfworld_data() if folder is None else folder
     reports = check_data(data)
     for report in reports:
-        terminal.show(_lines(report))
+        print_lines(_lines(report))
     if not reports:
         terminal.note(f"housequest: {data} holds no split under {LAYOUT}. {GET_DATA}")
-    if not reports or not all(report.sound for report in reports):
-        raise typer.Exit(1)
+    finish(0 if reports and all(report.sound for report in reports) else 1)
 
 
 @data_app.command("download")
 def download(
-    to: To = None,
+    to: ToOption = None,
     source: Annotated[
         str | None, typer.Option("--source", metavar="URL", help="Where else the official archives lie, under their own names.")
     ] = None,
@@ -66,10 +63,9 @@ def download(
         list[str] | None,
         typer.Option("--url", metavar="URL", help="Fetch this archive instead of the official ones; repeatable."),
     ] = None,
-    force: Force = False,
+    force: ForceOption = False,
 ) -> None:
     """Fetch ALFWorld's official archives (about 110 MB, 2 GB unpacked), check every game in them, and import them."""
-    from tui import terminal
     from worlds.alfworld.data.archives import import_games
     from worlds.alfworld.data.download import download, official
     from worlds.errors import ConfigurationError, WorldError
@@ -88,20 +84,19 @@ def download(
             raise WorldError(f"What {meter.name} sent is no use: {error}") from error
         finally:
             archive.unlink(missing_ok=True)
-            meter.end()
+            meter.close()
         refused |= _tell(done, data)
-    terminal.note("Look it all over with `housequest data check`.")
-    if refused:
-        raise typer.Exit(1)
+    terminal.note("Check them with `housequest data check`.")
+    finish(1 if refused else 0)
 
 
 @data_app.command("import")
 def import_(
     source: Annotated[Path, typer.Argument(metavar="FILE", help="A zip, a tar, or a folder that holds json_2.1.1.")],
-    to: To = None,
-    force: Force = False,
+    to: ToOption = None,
+    force: ForceOption = False,
 ) -> None:
-    """Bring in games from an archive that you have, or from a folder."""
+    """Import games from an archive or a folder that you have."""
     from worlds.alfworld.data.archives import import_games
     from worlds.paths import alfworld_data
 
@@ -110,41 +105,38 @@ def import_(
     try:
         done = import_games(source, data, force=force, report=meter.files)
     finally:
-        meter.end()
-    if _tell(done, data):
-        raise typer.Exit(1)
+        meter.close()
+    finish(1 if _tell(done, data) else 0)
 
 
 @data_app.command("export")
+@options.takes("habits")
 def export(
+    flags: options.Flags,
     task: Annotated[str, typer.Argument(metavar="TASK", help="generated:SEED, split:number, an id or a path.")],
     out: Annotated[
-        Path, typer.Option("--out", metavar="FILE|DIR", help="A file that ends in .tw-pddl, or the folder to hold it [.].")
+        Path, typer.Option("--out", metavar="FILE|DIR", help="A file that ends in .tw-pddl, or the folder to hold it.")
     ] = Path(),
-    habits: options.Habits = None,
-    force: Force = False,
+    force: ForceOption = False,
 ) -> None:
     """Write a task as a game.tw-pddl that alfworld plays, with a shortest walkthrough. Needs alfworld installed."""
     from agent.config import check_habits
-    from tui import terminal
-    from tui.text import printable
     from worlds.alfworld.houses.export import export_task, write
     from worlds.alfworld.houses.habits import read_habits
     from worlds.alfworld.world import AlfworldWorld
     from worlds.paths import given_path
 
+    habits = None if flags["habits"] is None else str(flags["habits"])
     world = AlfworldWorld(habits=None if habits is None else read_habits(given_path(habits)))
     check_habits(habits, world.task(task).split, world)
     exported = export_task(world, task)
     path = write(exported, out, force=force)
-    terminal.show([printable(str(path))])
+    print_lines([str(path)])
     terminal.note(f"It is won in {len(exported.walkthrough)} commands at best.")
 
 
 def _tell(done: Imported, data: Path) -> bool:
-    """Say what an import did; return whether it refused something."""
-    from tui import terminal
-    from tui.text import printable
+    """Print what an import did; return whether it refused something."""
     from worlds.alfworld.data.tasks import in_order
     from worlds.paths import alfworld_data
 
@@ -152,7 +144,7 @@ def _tell(done: Imported, data: Path) -> bool:
         counts = (
             f"{done.games[split]:,} games and {done.trajectories[split]:,} annotations written, {done.kept[split]:,} files kept"
         )
-        terminal.show([printable(f"{split}: {counts}")])
+        print_lines([f"{split}: {counts}"])
     for line in _grouped((reason, name) for name, reason in done.refused):
         terminal.note(f"refused: {line}")
     if done.ignored:
@@ -162,21 +154,19 @@ def _tell(done: Imported, data: Path) -> bool:
 
 
 def _lines(report: SplitReport) -> Iterator[str]:
-    from tui.text import printable
-
     of = f" of {report.published:,} published" if report.published is not None else ""
-    yield printable(f"{report.split}: {report.games:,} games{of}")
+    yield f"{report.split}: {report.games:,} games{of}"
     for kind, count in report.types:
         yield f"  {count:6,} {kind}"
     for word, entries in (("refused", report.refused), ("left out", report.left_out)):
         for line in _grouped((entry.reason, entry.trial) for entry in entries):
-            yield printable(f"  {word}: {line}")
+            yield f"  {word}: {line}"
     for line in _grouped(("no person worded the goal", id) for id in report.without_human_goal):
-        yield printable(f"  {line}")
+        yield f"  {line}"
 
 
 def _grouped(reasons: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """One line a reason: how often, and the first name."""
+    """One line for each reason: how often, and the first name."""
     first: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for reason, name in reasons:
@@ -186,12 +176,12 @@ def _grouped(reasons: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield f"{count:,} × {reason} ({'the first: ' if count > 1 else ''}{first[reason]})"
 
 
-class _Meter:
-    """Progress on standard error: a line that is written over on a terminal, else a line for every tenth of the way."""
+class _Meter(terminal.StatusLine):
+    """The progress of a download or an import; where there is no terminal, a line for every tenth of the way."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.name = "the server"
-        self._terminal = sys.stderr.isatty()
         self._last = ""
         self._due = 0.0
 
@@ -200,32 +190,25 @@ class _Meter:
         self.name = progress.url
         file = progress.url.rpartition("/")[2][:60] or progress.url[:60]
         if progress.note:
-            self._write(f"{file}: {progress.note}", lasting=True)
+            self.say(f"{file}: {progress.note}")
         elif progress.total:
             share = progress.received * 10 // progress.total * 10
             exact = f"{progress.received / 1e6:,.1f} of {progress.total / 1e6:,.1f} MB"
-            self._write(f"{file}: {exact}" if self._terminal else f"{file}: {share} % of {progress.total / 1e6:,.1f} MB")
+            self._update(f"{file}: {exact}" if self.live else f"{file}: {share} % of {progress.total / 1e6:,.1f} MB")
         else:
-            self._write(f"{file}: {progress.received // 10_000_000 * 10} MB")
+            self._update(f"{file}: {progress.received // 10_000_000 * 10} MB")
 
     def files(self, count: int) -> None:
-        """Show how many files of an archive were seen."""
-        if self._terminal or count % 1000 == 0:
-            self._write(f"importing: {count:,} files")
+        """Show how many files of an archive were read."""
+        if self.live or count % 1000 == 0:
+            self._update(f"importing: {count:,} files")
 
-    def end(self) -> None:
-        """Leave the last line as it is."""
-        if self._terminal and self._last:
-            sys.stderr.write("\n")
-        self._last = ""
-
-    def _write(self, line: str, *, lasting: bool = False) -> None:
-        from tui.text import printable
-
+    def _update(self, line: str) -> None:
         now = time.monotonic()
-        if line == self._last or (self._terminal and not lasting and now < self._due):
+        if line == self._last or (self.live and now < self._due):
             return
-        over = "\r\x1b[K" if self._terminal and self._last else ""
-        sys.stderr.write(f"{over}{printable(line)}{'' if self._terminal and not lasting else chr(10)}")
-        sys.stderr.flush()
-        self._last, self._due = ("" if lasting else line), now + 0.1
+        self._last, self._due = line, now + 0.1
+        if self.live:
+            self.write(line)
+        else:
+            terminal.note(line)

@@ -1,4 +1,4 @@
-"""``housequest mcp``: a door for any client of the Model Context Protocol."""
+"""``housequest mcp``: lets clients of the Model Context Protocol play."""
 
 from __future__ import annotations
 
@@ -9,23 +9,19 @@ import typer
 from tui.commands import options
 
 
+@options.takes(
+    *("world", "engine", "type", "goals", "world_option", "seed", "grant", "max_steps"),
+    split="Offer the tasks of this split alone.",
+)
 def mcp(
+    flags: options.Flags,
     http: Annotated[
         int | None,
         typer.Option("--http", metavar="PORT", min=0, max=65535, help="Listen on 127.0.0.1:PORT instead of standard input."),
     ] = None,
-    world: options.World = None,
-    engine: options.Engine = None,
-    split: Annotated[str | None, typer.Option("--split", metavar="NAME", help="Offer the tasks of this split alone.")] = None,
-    type: options.Type = None,
-    goals: options.Goals = None,
-    world_option: options.WorldOption = None,
-    seed: options.Seed = None,
-    grant: options.Grant = None,
-    max_steps: options.MaxSteps = None,
-    record: Annotated[bool, typer.Option("--record/--no-record", help="Keep a record of each game [--record].")] = True,
+    record: options.RecordOption = True,
 ) -> None:
-    """Let an MCP client play: list_tasks, new_game, act, give_up. What is granted here is all that a client can have."""
+    """Let an MCP client play: list_tasks, new_game, act, give_up. It gets what you grant here and no more."""
     import asyncio
 
     from agent.config import configure, world_of
@@ -34,12 +30,12 @@ def mcp(
     from tui import terminal
     from worlds.paths import state_folder
 
-    settings = configure(options.settings(locals())).settings
-    chosen = world_of(settings)
+    settings = configure(flags).settings
+    world = world_of(settings)
     if settings.split is not None:
-        chosen.tasks(settings.split)  # an unknown split is told before any client comes
+        world.tasks(settings.split)  # refuses an unknown split before a client connects
     offer = HostOptions(
-        world=chosen,
+        world=world,
         split=settings.split,
         types=settings.type,
         grants=frozenset(settings.grant),
@@ -53,5 +49,5 @@ def mcp(
         asyncio.run(serve_http(offer, http, tell=lambda address: terminal.note(f"Listening on {address}; Ctrl-C ends it.")))
         return
     if terminal.interactive():
-        terminal.note("An MCP client is waited for at standard input; Ctrl-D ends it.")
+        terminal.note("Waiting for an MCP client on standard input; Ctrl-D ends it.")
     asyncio.run(serve_stdio(offer))

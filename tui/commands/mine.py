@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tui.text import printable
+from tui.commands import options
 from worlds.registry import DEFAULT_WORLD
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from agent.episodes.moments import EpisodeFile
+    from knowledge.moments import Moment
     from knowledge.renewal import Renewal
     from knowledge.rules import Rule
 
@@ -23,54 +23,47 @@ LONGEST = 100
 
 
 def mine(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[RUN...]", help="Runs' folders and episodes' files [all in runs/, and what you played]."),
-    ] = None,
+    paths: options.RecordsArgument = None,
     counts: Annotated[
-        bool, typer.Option("--counts", help="Where things lie by the table over train that ships; alone, or besides runs.")
+        bool, typer.Option("--counts", help="Use the table that ships of where things lie in train; alone, or besides runs.")
     ] = False,
-    into: Annotated[str, typer.Option("--into", metavar="BOOK", help="The rulebook's name, or its file.")] = "mined",
+    into: options.IntoOption = "mined",
     accept: Annotated[
-        str,
-        typer.Option("--accept", metavar="WHO", help="Who accepts rules: person, or evidence what it supports."),
+        str, options.choice("--accept", "Who accepts rules: you, or the evidence.", "person", "evidence")
     ] = "person",
     least: Annotated[
         int, typer.Option("--least", metavar="N", help="Refusals after which a command is thought to need something.")
     ] = 5,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what was found, and write nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    dry_run: options.DryRunOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Count where things lie and what commands need, and put it into a book; what you wrote or decided there stays."""
     from knowledge.library import library
     from knowledge.renewal import renew
     from knowledge.rulebook import save
     from tui import terminal
+    from tui.commands.output import print_json, print_lines
+    from tui.desk.rule_text import rule_json
     from worlds.errors import ConfigurationError
 
     if not 1 <= least <= 1_000_000:
-        raise ConfigurationError(f"--least: {least} cannot be; give 1 to 1000000.")
-    by_evidence = _accepts(accept)
+        raise ConfigurationError(f"--least: {least} is out of range; give 1 to 1000000.")
     tally = _Tally()
     rules = tally.rules(paths, counts=counts, least=least)
     book = library().writable(into, tally.world)
-    renewal = renew(book, rules, accept=by_evidence)
+    renewal = renew(book, rules, accept=accept == "evidence")
     if not dry_run and renewal.book is not book:
         save(renewal.book)
+    present = {rule.id: rule for rule in renewal.book.rules}
+    found = [present.get(rule.id, rule) for rule in rules]
     if as_json:
-        _print_json(tally, renewal, rules)
+        fates = {name: getattr(renewal, name) for name in ("added", "renewed", "same", "left", "known")}
+        counted = {"games": tally.games, "episodes": tally.episodes, "transitions": tally.commands}
+        print_json({**counted, **fates, "rules": [rule_json(rule) for rule in found]})
         return
-    terminal.show(printable(line) for line in _told(tally, renewal, rules))
+    statuses = Counter(present[rule.id].status for rule in rules if rule.id in present)
+    print_lines(_lines(tally, renewal, found, statuses))
     terminal.note(f"{'Nothing was written to' if dry_run or renewal.book is book else 'Saved'} {renewal.book.path}")
-
-
-def _accepts(accept: str) -> bool:
-    from worlds.errors import ConfigurationError, nearest, shown
-
-    known = ("person", "evidence")
-    if accept not in known:
-        raise ConfigurationError(f"--accept: {shown(accept)} is none of {', '.join(known)}.{nearest(accept, known)}")
-    return accept == "evidence"
 
 
 class _Tally:
@@ -82,8 +75,8 @@ class _Tally:
         self.commands = 0
         self.world = DEFAULT_WORLD
 
-    def rules(self, paths: list[str] | None, *, counts: bool, least: int) -> tuple[Rule, ...]:
-        """All that was found, as candidates: where a kind of thing lies by the table, if it has it, else by what was played."""
+    def rules(self, paths: list[Path] | None, *, counts: bool, least: int) -> tuple[Rule, ...]:
+        """All that was found, as candidates; where both know about a kind of thing, the table wins over what was played."""
         found = [*(self._by_table() if counts else ()), *(self._by_play(paths, least) if paths or not counts else ())]
         first: dict[str, Rule] = {}
         for rule in found:
@@ -98,24 +91,39 @@ class _Tally:
         self.games = table.games
         return mine_table(table).rules(f"counts over {table.split}")
 
-    def _by_play(self, paths: list[str] | None, least: int) -> tuple[Rule, ...]:
+    def _by_play(self, paths: list[Path] | None, least: int) -> tuple[Rule, ...]:
         from agent.episodes.moments import recorded_moments
         from knowledge.mining import mine as mine_moments
         from tui import terminal
-        from tui.commands.recorded import Counted, recorded
 
         chosen = _learnable(recorded(paths))
         self.episodes = len(chosen)
-        files = [record.path for record in chosen]
         self.world = _world_of(chosen)
-        moments = Counted(recorded_moments(files, lambda error: terminal.note(f"Left out: {error}"), world=self.world))
-        mined = mine_moments(moments, least)
-        self.commands = moments.number
-        return mined.rules(_named(chosen))
+        files = [record.path for record in chosen]
+        moments = recorded_moments(files, lambda error: terminal.note(f"Left out: {error}"), world=self.world)
+        return mine_moments(self._counted(moments), least).rules(_named(chosen))
+
+    def _counted(self, moments: Iterable[Moment]) -> Iterator[Moment]:
+        for moment in moments:
+            self.commands += 1
+            yield moment
+
+
+def recorded(paths: Iterable[Path] | None) -> list[Path]:
+    """``paths``; by default the runs in this folder and the games that were played. Raises ``ConfigurationError`` for none."""
+    from tui.runs.data import recorded_play
+    from worlds.errors import ConfigurationError
+
+    found = list(paths or recorded_play(Path("runs")))
+    if not found:
+        raise ConfigurationError(
+            "Nothing was recorded yet; name a run's folder, or play: `housequest play`, `housequest eval`."
+        )
+    return found
 
 
 def _learnable(places: Sequence[Path]) -> list[EpisodeFile]:
-    """The records under ``places`` that rules may be learned from. Raises ``ConfigurationError`` where there is none."""
+    """The records under ``places`` that rules may be learned from. Raises ``ConfigurationError`` if there are none."""
     from agent.episodes.moments import episode_files, started
     from agent.explorer.plan import is_evaluation_split
     from tui import terminal
@@ -124,7 +132,7 @@ def _learnable(places: Sequence[Path]) -> list[EpisodeFile]:
     found = episode_files(places)
     splits = [begun.split if (begun := started(record)) else "" for record in found]
     for split, number in sorted(Counter(filter(is_evaluation_split, splits)).items()):
-        terminal.note(f"Left out: {number:,} episodes of {printable(split)}, which is for evaluation.")
+        terminal.note(f"Left out: {number:,} episodes of {split}, which is for evaluation.")
     chosen = [record for record, split in zip(found, splits, strict=True) if not is_evaluation_split(split)]
     if not chosen:
         raise ConfigurationError("All that is recorded there is for evaluation; name a run over train or generated.")
@@ -146,7 +154,7 @@ def _named(records: Sequence[EpisodeFile]) -> str:
     return " ".join(runs) if sum(map(len, runs)) <= LONGEST else f"{runs[0][:LONGEST]} and {len(runs) - 1} more"
 
 
-def _told(tally: _Tally, renewal: Renewal, rules: tuple[Rule, ...]) -> Iterator[str]:
+def _lines(tally: _Tally, renewal: Renewal, rules: Sequence[Rule], statuses: Counter[str]) -> Iterator[str]:
     from tui.desk.rule_text import rule_table
 
     over = [f"{tally.games:,} games of train"] if tally.games else []
@@ -154,8 +162,6 @@ def _told(tally: _Tally, renewal: Renewal, rules: tuple[Rule, ...]) -> Iterator[
     kinds = Counter(rule.kind for rule in rules)
     yield f"counted   over {' and '.join(over)}"
     yield f"found     where {kinds['location']} kinds of thing lie, {kinds['mechanic']} things that commands need"
-    stands = {rule.id: rule for rule in renewal.book.rules}
-    statuses = Counter(stands[rule.id].status for rule in rules if rule.id in stands)
     yield f"book      {', '.join(f'{number} {status}' for status, number in sorted(statuses.items())) or 'nothing of it'}"
     for name, ids, why in (
         ("added", renewal.added, ""),
@@ -165,21 +171,7 @@ def _told(tally: _Tally, renewal: Renewal, rules: tuple[Rule, ...]) -> Iterator[
         ("known", renewal.known, "; another rule of the book has the same check"),
     ):
         if ids:
-            listing = f": {', '.join(ids)}" if why else ""
-            yield f"{name:<9} {len(ids)}{why}{listing}"
+            yield f"{name:<9} {len(ids)}{why}" + (f": {', '.join(ids)}" if why else "")
     if rules:
         yield ""
-        yield from rule_table([stands.get(rule.id, rule) for rule in rules])
-
-
-def _print_json(tally: _Tally, renewal: Renewal, rules: tuple[Rule, ...]) -> None:
-    import json
-
-    from tui import terminal
-    from tui.desk.rule_text import rule_json
-
-    stands = {rule.id: rule for rule in renewal.book.rules}
-    fates = {name: getattr(renewal, name) for name in ("added", "renewed", "same", "left", "known")}
-    counted = {"games": tally.games, "episodes": tally.episodes, "transitions": tally.commands}
-    found = [rule_json(stands.get(rule.id, rule)) for rule in rules]
-    terminal.show([json.dumps({**counted, **fates, "rules": found}, indent=2)])
+        yield from rule_table(rules)

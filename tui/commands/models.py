@@ -28,37 +28,37 @@ def models(context: typer.Context) -> None:
 def _list() -> None:
     from agent.config import FILE_NAME, configure
     from agent.models.registry import DEFAULT_MODEL, providers
-    from tui import terminal
-    from tui.text import printable
+    from tui.commands.output import print_lines
     from worlds.paths import config_folder
 
     configuration = configure()
-    model = configuration.settings.model
-    kinds = providers().values()
+    model, kinds = configuration.settings.model, providers().values()
     width = max(len(form) for each in kinds for form in each.forms)
-    lines = [
-        "A model is named with --model, HOUSEQUEST_MODEL, or model = in housequest.toml:",
-        "",
-    ]
+    lines = ["A model is named with --model, HOUSEQUEST_MODEL, or model = in housequest.toml:", ""]
     for each in kinds:
-        lines += [f"  {form}" for form in each.forms[:-1]]
-        lines.append(f"  {each.forms[-1]:<{width}}  {each.about()}")
-    lines += [
-        "",
-        f"Configured: {model} ({configuration.origin('model')})" if model else f"Configured: none, so {DEFAULT_MODEL} plays",
-        f"Your own configuration, where keys are named: {config_folder() / FILE_NAME}",
-        "",
-        "Check one by real calls: housequest models check MODEL",
-    ]
-    terminal.show(printable(line) for line in lines)
+        *others, last = each.forms
+        lines += [*(f"  {form}" for form in others), f"  {last:<{width}}  {each.about()}"]
+    print_lines(
+        [
+            *lines,
+            "",
+            f"Configured: {model} ({configuration.origin('model')})"
+            if model
+            else f"Configured: none, so {DEFAULT_MODEL} plays",
+            f"Your own configuration, where keys are named: {config_folder() / FILE_NAME}",
+            "",
+            "Check one by real calls: housequest models check MODEL",
+        ]
+    )
 
 
 @models_app.command("check")
+@options.takes("timeout")
 def check(
+    flags: options.Flags,
     model: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", help="The model [the configured one].", show_default=False)
+        str | None, typer.Argument(metavar="MODEL", help="The model [the configured one].", show_default=False)
     ] = None,
-    timeout: options.Timeout = None,
 ) -> None:
     """Show a reply, what else the model can do, and what it lacks of what every model must do. Makes about 15 calls."""
     import asyncio
@@ -66,23 +66,23 @@ def check(
     from agent.config import configure
     from agent.models.registry import DEFAULT_MODEL
     from tui import terminal
-    from tui.text import printable
+    from tui.commands.output import print_lines
 
-    settings = configure({"model": model, "timeout": timeout}).settings
-    name = settings.model or DEFAULT_MODEL
-    report = asyncio.run(_report(name, settings.timeout))
+    settings = configure({"model": model, **flags}).settings
+    report = asyncio.run(_report(settings.model or DEFAULT_MODEL, settings.timeout))
     completion, usage = report.reply, report.reply.usage
-    lines = [
-        *terminal.look().wrapped(completion.text.strip() or "(an empty reply)"),
-        "",
-        f"{_counted(usage.prompt)} tokens read, {_counted(usage.completion)} written, {completion.timing.seconds:.2f} s, "
-        f"{completion.finish}",
-        *([f"by {report.runtime}"] if report.runtime else []),
-        "",
-        *(f"{found.what:<22} {'yes' if found.works else 'no':<4} {found.seen}" for found in report.abilities),
-        *(f"Breaks the contract of a model: {demand}." for demand in report.broken),
-    ]
-    terminal.show(printable(line) for line in lines)
+    print_lines(
+        [
+            *terminal.look().wrapped(completion.text.strip() or "(an empty reply)"),
+            "",
+            f"{_counted(usage.prompt)} tokens read, {_counted(usage.completion)} written, {completion.timing.seconds:.2f} s, "
+            f"{completion.finish}",
+            *([f"by {report.runtime}"] if report.runtime else []),
+            "",
+            *(f"{found.what:<22} {'yes' if found.works else 'no':<4} {found.seen}" for found in report.abilities),
+            *(f"Breaks the contract of a model: {demand}." for demand in report.broken),
+        ]
+    )
 
 
 async def _report(name: str, time_limit: float) -> ModelReport:

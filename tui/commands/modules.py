@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,47 +15,45 @@ if TYPE_CHECKING:
     from worlds.base import World
 
 
+@options.takes(
+    *("set", "timeout"),
+    limit="Only the first N tasks of the run.",
+    model="A chat model, such as openai:NAME; without one, no model is called.",
+)
 def modules(
+    flags: options.Flags,
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="A run's folder: one of pet's, or with --model any, say an expert's.")
+        Path,
+        options.path("RUN", "A run of pet; with --model, of any agent, say an expert."),
     ],
-    model: Annotated[
-        str | None,
-        typer.Option("--model", metavar="MODEL", help="A chat model, such as openai:NAME; without one nothing is asked."),
-    ] = None,
-    timeout: options.Timeout = None,
-    set: options.Set = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the first N tasks of the run.")] = None,
     workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Episodes at once.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Show PET's modules at work: what is masked, whether what an expert touches is kept, whether the end is noticed.
 
-    Without --model, what pet recorded is read. With it, pet looks on along the episodes of any run, and plays nothing.
+    Without --model, it reads what pet recorded. With it, pet looks on along the episodes of any run, and plays nothing.
     """
     from agent.config import configure
     from agent.evaluation.analysis.modules import ModulesReport, modules_of, read_recorded, watch_own
     from agent.evaluation.runs.folder import RunFolder
-    from tui import terminal
-    from tui.text import printable
+    from tui.commands.output import print_text
     from worlds.errors import ConfigurationError
-    from worlds.paths import given_path
     from worlds.registry import make_world
 
-    folder = RunFolder(given_path(run))
-    config = folder.manifest().configuration
+    config = RunFolder(run).manifest().configuration
     world = make_world(config.world)
-    episodes = read_recorded(folder, limit)
-    if model is not None:
-        settings = configure({"agent": "pet", "model": model, "timeout": timeout, "set": set}).settings
-        seen = _watched(episodes, settings, world, workers)
+    limit = flags.pop("limit")
+    assert limit is None or isinstance(limit, int)
+    episodes = read_recorded(RunFolder(run), limit)
+    if flags["model"] is not None:
+        seen = _watched(episodes, configure({**flags, "agent": "pet"}).settings, world, workers)
     elif config.agent == "pet":
         seen = [watch_own(episode, world) for episode in episodes]
     else:
-        raise ConfigurationError(f"{folder.path} was played by {config.agent!r}; give --model, and pet looks on along it.")
+        raise ConfigurationError(f"{run} was played by {config.agent!r}; give --model, and pet looks on along it.")
     found = modules_of(seen)
-    above = "" if as_json else f"{found.episodes} episodes of {folder.path}\n\n"
-    terminal.show(printable(f"{above}{ModulesReport(found).render(as_json=as_json)}").splitlines())
+    head = "" if as_json else f"{found.episodes} episodes of {run}\n\n"
+    print_text(f"{head}{ModulesReport(found).render(as_json=as_json)}")
 
 
 def _watched(episodes: list[FinishedEpisode], settings: Settings, world: World, workers: int) -> list[WatchedEpisode]:
@@ -67,7 +66,7 @@ def _watched(episodes: list[FinishedEpisode], settings: Settings, world: World, 
     from agent.models.registry import make_model
     from tui import terminal
 
-    def told(done: int, total: int) -> None:
+    def progress(done: int, total: int) -> None:
         if done == total or done % 10 == 0:
             terminal.note(f"{done} of {total} episodes")
 
@@ -76,7 +75,7 @@ def _watched(episodes: list[FinishedEpisode], settings: Settings, world: World, 
         try:
             pet = make_agent("pet", world=world, model=model, settings=settings.settings_of("pet"), seed=settings.seed or 0)
             assert isinstance(pet, Pet)
-            return await watch_all(pet, episodes, workers, told)
+            return await watch_all(pet, episodes, workers, progress)
         finally:
             await model.aclose()
 

@@ -1,83 +1,137 @@
-"""The options that several commands share, declared once. Unset ones are None, so that files and the environment count."""
+"""The options of the commands, each declared once. An unset one is None, so that files and the environment count."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-World = Annotated[str | None, typer.Option("--world", metavar="NAME", help="The world to play in [alfworld].")]
-Engine = Annotated[str | None, typer.Option("--engine", metavar="NAME", help="Who steps it: native or textworld [native].")]
-Split = Annotated[str | None, typer.Option("--split", metavar="NAME", help="The split to take tasks from.")]
-Type = Annotated[
+from worlds.errors import ConfigurationError, nearest, shown
+from worlds.paths import given_path
+
+Flags = dict[str, object]
+"""Settings given on the command line, by their names in `agent.config.Settings`; None where one was not given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """How a setting is given on the command line; a list ``type`` may be given several times."""
+
+    metavar: str
+    help: str
+    type: Any = str
+
+
+SETTINGS = {
+    "world": Flag("NAME", "The world to play in; see `housequest plugins`."),
+    "engine": Flag("NAME", "What simulates it: native or textworld [native]."),
+    "split": Flag("NAME", "The split to take tasks from."),
+    "type": Flag("TYPE", "Only tasks of this type, or with this word in it (heat); repeatable.", list[str]),
+    "limit": Flag("N", "Only the first N tasks.", int),
+    "sample": Flag("N", "Only N tasks, drawn with --seed.", int),
+    "goals": Flag("WHOSE", "template, human, human:N or human:seed=N, or human+steps [template]."),
+    "habits": Flag("FILE", "A YAML file that says where things lie in made-up houses."),
+    "world_option": Flag("KEY=VALUE", "An option of the world; repeatable.", list[str]),
+    "seed": Flag("N", "The seed of draws and models [0].", int),
+    "agent": Flag("NAME", "Who plays: expert, human, react, reasoner-actor, ...; see `housequest plugins`."),
+    "set": Flag("KEY=VALUE", "A setting of the agent; repeatable.", list[str]),
+    "model": Flag("MODEL", "builtin, openai:NAME, openai:NAME@http://HOST:PORT/v1, llama:FILE.gguf, ... [builtin]."),
+    "timeout": Flag("SECONDS", "How long a model may take to answer one call [60].", float),
+    "rules": Flag("BOOK", "Rules for the agent: a rulebook's name or file, or none."),
+    "rules_budget": Flag("N", "About how many tokens of rules an episode may have [1000].", int),
+    "grant": Flag("WHAT", "admissible, diagnosis or type: what the agent sees beyond text; repeatable.", list[str]),
+    "max_steps": Flag("N", "Turns until an episode is lost [50].", int),
+    "workers": Flag("N", "Episodes at once [1].", int),
+}
+"""Settings that are flags, in the order of ``--help``."""
+
+TASKS = ("world", "engine", "split", "type", "goals", "habits", "world_option", "seed")
+PLAYER = ("agent", "set", "model", "timeout", "rules", "rules_budget", "grant", "max_steps")
+
+
+def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the flags of these settings; it gets their values as its first argument, of type `Flags`.
+
+    ``helps`` names settings that mean something else here, with their help.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        _, *own = inspect.signature(command, eval_str=True).parameters.values()
+        flags = [_parameter(name, helps.get(name)) for name in SETTINGS if name in names or name in helps]
+        parameters = [*flags, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own)]
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            command({flag.name: given.pop(flag.name) for flag in flags}, **given)
+
+        # Typer makes its options from these two.
+        run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run
+
+    return decorate
+
+
+def _parameter(name: str, help: str | None) -> inspect.Parameter:
+    flag = SETTINGS[name]
+    option = typer.Option(f"--{name.replace('_', '-')}", metavar=flag.metavar, help=help or flag.help)
+    annotation = Annotated[flag.type | None, option]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def choice(flag: str, help: str, *words: str) -> Any:
+    """An option that takes one of ``words``."""
+
+    def read(text: str) -> str:
+        if text not in words:
+            known = f"is none of {', '.join(words)}" if len(words) > 1 else f"is not known; give {flag} {''.join(words)}"
+            raise ConfigurationError(f"{flag}: {shown(text)} {known}.{nearest(text, words)}")
+        return text
+
+    return typer.Option(flag, metavar="|".join(words), help=help, parser=read)
+
+
+def path(metavar: str, help: str) -> Any:
+    """An argument that is a path, or several."""
+    return typer.Argument(metavar=metavar, help=help, parser=given_path)
+
+
+def file(flag: str, metavar: str, help: str) -> Any:
+    """An option that is a path."""
+    return typer.Option(flag, metavar=metavar, help=help, parser=given_path)
+
+
+def _page(text: str) -> Path:
+    """The file of ``--html``; only a file named like a page is ever overwritten."""
+    given = given_path(text)
+    if given.suffix.lower() not in {".html", ".htm"} or given.is_dir():
+        raise ConfigurationError(f"--html: {shown(text)} is not the name of a page; give a file that ends in .html.")
+    return given
+
+
+def page(help: str) -> Any:
+    """The option ``--html``."""
+    return typer.Option("--html", metavar="FILE", help=help, parser=_page)
+
+
+BookArgument = Annotated[str, typer.Argument(metavar="BOOK", help="A rulebook's name, or its file.")]
+RecordsArgument = Annotated[
+    list[Path] | None,
+    path("RUN", "Runs' folders and episodes' files [all in runs/, and what you played]."),
+]
+IntoOption = Annotated[str, typer.Option("--into", metavar="BOOK", help="The rulebook's name, or its file.")]
+RetryOption = Annotated[str | None, choice("--retry", "Play errored episodes again.", "errors")]
+BudgetOption = Annotated[
     list[str] | None,
-    typer.Option("--type", metavar="TYPE", help="Only tasks of this type, or a word of it (heat); may be repeated."),
+    typer.Option("--budget", metavar="KIND=AMOUNT", help="calls=1000, tokens=2M, money=5 or time=90m; repeatable."),
 ]
-Goals = Annotated[
-    str | None,
-    typer.Option("--goals", metavar="WHOSE", help="template, human, human:N or human:seed=N, or human+steps [template]."),
-]
-Habits = Annotated[
-    str | None,
-    typer.Option("--habits", metavar="FILE", help="A YAML file that says where things lie in made-up houses."),
-]
-WorldOption = Annotated[
-    list[str] | None,
-    typer.Option("--world-option", metavar="KEY=VALUE", help="An option of the world; may be repeated."),
-]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="The seed of draws and models [0].")]
-Agent = Annotated[
-    str | None, typer.Option("--agent", metavar="NAME", help="Who plays: expert, human, react, reasoner-actor, opex, ...")
-]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="MODEL",
-        help="builtin, openai:NAME, openai:NAME@http://HOST:PORT/v1, llama:FILE.gguf or scripted:FILE [builtin].",
-    ),
-]
-Timeout = Annotated[
-    float | None, typer.Option("--timeout", metavar="SECONDS", help="How long a model may take to answer a call [60].")
-]
-Grant = Annotated[
-    list[str] | None,
-    typer.Option("--grant", metavar="WHAT", help="admissible, diagnosis or type: what the agent sees beyond text; repeatable."),
-]
-MaxSteps = Annotated[int | None, typer.Option("--max-steps", metavar="N", help="Turns until an episode is lost [50].")]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the agent; may be repeated.")]
-Rules = Annotated[
-    str | None,
-    typer.Option("--rules", metavar="BOOK", help="Rules that the agent is told: a rulebook's name or file, or none."),
-]
-RulesBudget = Annotated[
-    int | None,
-    typer.Option("--rules-budget", metavar="N", help="About how many tokens of them an episode has [1000]."),
-]
-Limit = Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the first N tasks.")]
-Sample = Annotated[int | None, typer.Option("--sample", metavar="N", help="Only N tasks, drawn with --seed.")]
-Workers = Annotated[int | None, typer.Option("--workers", metavar="N", help="Episodes at once [1].")]
-Retry = Annotated[str | None, typer.Option("--retry", metavar="errors", help="Play errored episodes again.")]
-Budget = Annotated[
-    list[str] | None,
-    typer.Option("--budget", metavar="KIND=AMOUNT", help="calls=1000, tokens=2M, money=5 or time=90m; may be repeated."),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be played, and stop.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
-
-
-def retries(retry: str | None) -> bool:
-    """Whether errored episodes are played again. Raises ``ConfigurationError`` for anything else that is to be retried."""
-    from worlds.errors import ConfigurationError, shown
-
-    if retry not in (None, "errors"):
-        raise ConfigurationError(f"--retry: {shown(retry)} cannot be retried; give --retry errors.")
-    return retry is not None
-
-
-def settings(arguments: Mapping[str, object]) -> dict[str, object]:
-    """Those of a command's ``arguments`` (its ``locals()`` at the start) that are settings, by their names."""
-    from agent.config import Settings
-
-    return {key: arguments[key] for key in Settings.model_fields if key in arguments}
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+PlainOption = Annotated[bool, typer.Option("--plain", help="Plain text, without the screen.")]
+SpeedOption = Annotated[float | None, typer.Option("--speed", metavar="N", help="Show at most N turns a second.")]
+RecordOption = Annotated[bool, typer.Option("--record/--no-record", help="Keep a record of each game.")]

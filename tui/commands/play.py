@@ -1,8 +1,8 @@
-"""``housequest play``: one game in plain text, played by an agent or by you."""
+"""``housequest play``: one game, played by an agent or by you, on the screen or in plain text."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -30,53 +30,41 @@ To play yourself:
   {command} play --agent human"""
 
 
+@options.takes(*options.TASKS, *options.PLAYER)
 def play(
+    flags: options.Flags,
     task: Annotated[
         str | None,
-        typer.Argument(metavar="[TASK]", help="A task: split:number, an id or a path [generated:690].", show_default=False),
+        typer.Argument(metavar="TASK", help="A task: split:number, an id or a path.", show_default=False),
     ] = None,
-    world: options.World = None,
-    engine: options.Engine = None,
-    split: options.Split = None,
-    type: options.Type = None,
     random: Annotated[bool, typer.Option("--random", help="Draw the task from the split, with --seed or anew.")] = False,
-    goals: options.Goals = None,
-    habits: options.Habits = None,
-    world_option: options.WorldOption = None,
-    seed: options.Seed = None,
-    agent: options.Agent = None,
-    set: options.Set = None,
-    model: options.Model = None,
-    timeout: options.Timeout = None,
-    rules: options.Rules = None,
-    rules_budget: options.RulesBudget = None,
-    grant: options.Grant = None,
-    max_steps: options.MaxSteps = None,
-    speed: Annotated[float | None, typer.Option("--speed", metavar="N", help="Show at most N turns a second.")] = None,
-    record: Annotated[bool, typer.Option("--record/--no-record", help="Keep a record of the episode [--record].")] = True,
+    speed: options.SpeedOption = None,
+    record: options.RecordOption = True,
     mode: Annotated[
-        str | None, typer.Option("--mode", metavar="MODE", help="On the screen: watch, step, you or race [watch].")
+        str | None, options.choice("--mode", "How to play on the screen [watch].", "watch", "step", "you", "race")
     ] = None,
-    plain: Annotated[bool, typer.Option("--plain", help="Plain text, without the screen.")] = False,
+    plain: options.PlainOption = False,
 ) -> None:
-    """Play one game on the screen: watch an agent, step in, or play it yourself. With nothing named, choose there.
+    """Play one game on the screen: watch an agent, step in, or play yourself. With no arguments, choose there.
 
-    Without --agent, the configured model plays as reasoner-actor. Where there is none, a task that you name is yours to
-    play on a terminal; otherwise the model that ships plays a house that comes with housequest. Where there is no terminal,
-    and with --plain, the game is told in plain text.
+    Without --agent, the configured model plays as reasoner-actor. If no model is configured, you play the task that you
+    name; with no task, the model that ships plays a house that comes with housequest. Without a terminal, or with --plain,
+    the game is shown in plain text.
     """
     from agent.agents.registry import default_agent
     from agent.config import check_habits, configure, world_of
     from tui import terminal
+    from tui.commands.output import finish
 
-    settings = configure(options.settings(locals())).settings
+    settings = configure(flags).settings
     screen = not plain and terminal.has_screen()
-    seat = _mode(mode, settings.agent, screen)
+    seat = _mode(cast("Mode | None", mode), settings.agent, screen)
+    split, agent, model = flags["split"], flags["agent"], flags["model"]
     if speed is not None:
         from tui.play.plain import seconds_per_turn
 
         seconds_per_turn(speed)
-    if screen and seat is None and not (random or type) and (task, split, agent, model) == (None,) * 4:
+    if screen and seat is None and not (random or flags["type"]) and (task, split, agent, model) == (None,) * 4:
         _show(None, None, settings, record, speed)
         return
 
@@ -88,7 +76,7 @@ def play(
     check_habits(settings.habits, chosen.split, chosen_world)
     if settings.goals != "template" and chosen.wording == "template":
         terminal.note(f"{chosen.reference} has no goal in people's words; it shows the template's.")
-    named = task is not None or random or split is not None or bool(type)
+    named = task is not None or random or split is not None or bool(flags["type"])
     shown = default_agent(settings.model, settings.world)
     player = settings.agent or (shown if settings.model else None)
     if screen:
@@ -100,7 +88,8 @@ def play(
     if player == HUMAN and terminal.interactive():
         terminal.show([_YOU_PLAY])
     if player is not None:
-        _finish(play_game(GameConfig(chosen_world, chosen, player, settings, record, speed)).outcome)
+        ended = play_game(GameConfig(chosen_world, chosen, player, settings, record, speed))
+        finish(1 if ended.outcome == "error" else 0)
         return
 
     look = terminal.look()
@@ -113,11 +102,11 @@ def play(
         if answer is not None and not answer.strip():
             terminal.show([f"\n{_YOU_PLAY}"])
             ended = play_game(GameConfig(chosen_world, chosen, HUMAN, settings, record))
-    _finish(ended.outcome)
+    finish(1 if ended.outcome == "error" else 0)
 
 
 def _choose_task(world: World, settings: Settings, reference: str | None, random: bool) -> Task:
-    """The task to play: the one named, a drawn one, the first of a split, or the first house that anybody is shown."""
+    """The task to play: the one named, a drawn one, the first of a split, or the one for newcomers."""
     from random import Random
     from secrets import randbelow
 
@@ -127,7 +116,7 @@ def _choose_task(world: World, settings: Settings, reference: str | None, random
 
     if reference is not None:
         if random or settings.type:
-            raise ConfigurationError("A task is named and is to be chosen: leave out the task, or --random and --type.")
+            raise ConfigurationError("Both a task and --random or --type are given; leave out the task, or those.")
         return world.task(reference)
     if world.first_task and not (random or settings.split or settings.type):
         return world.task(world.first_task)
@@ -147,53 +136,41 @@ def _choose_task(world: World, settings: Settings, reference: str | None, random
     return task
 
 
-def _mode(text: str | None, agent: str | None, screen: bool) -> Mode | None:
-    """The mode that ``text`` names. Raises ``ConfigurationError`` where it cannot be had."""
-    from typing import get_args
+def _mode(mode: Mode | None, agent: str | None, screen: bool) -> Mode | None:
+    """``mode``. Raises ``ConfigurationError`` if it is not possible here."""
+    from tui.play.game import HUMAN
+    from worlds.errors import ConfigurationError
 
-    from tui.play.game import HUMAN, Mode
-    from worlds.errors import ConfigurationError, nearest, shown
-
-    if text is None:
-        return None
-    known: tuple[Mode, ...] = get_args(Mode)
-    found: Mode | None = next((mode for mode in known if mode == text), None)
-    if found is None:
-        raise ConfigurationError(f"--mode: {shown(text)} is no mode; known: {', '.join(known)}.{nearest(text, known)}")
-    if not screen:
-        raise ConfigurationError(f"--mode {found} needs the screen: a terminal at both ends, and no --plain.")
-    if agent == HUMAN and found != "you":
-        raise ConfigurationError(f"--mode {found} needs an agent other than 'human', who plays in the mode 'you' alone.")
-    return found
+    if mode is not None and not screen:
+        raise ConfigurationError(f"--mode {mode} needs the screen: a terminal at both ends, and no --plain.")
+    if mode not in (None, "you") and agent == HUMAN:
+        raise ConfigurationError(f"--mode {mode} needs an agent other than 'human', who plays in the mode 'you' alone.")
+    return mode
 
 
 def _show(game: GameConfig | None, mode: Mode | None, settings: Settings, record: bool, speed: float | None) -> None:
-    """Open the screen, at ``game`` or, without one, at home, and say afterwards what was recorded."""
+    """Open the screen, at ``game`` or, without one, at home, and print afterwards what was recorded."""
     from tui import terminal
-    from tui.app import HousequestApp, game_screen
+    from tui.app import game_screen
+    from tui.commands.output import show_screen
     from tui.home.recent import record_files
     from tui.home.screen import HomeScreen
 
     def home() -> HomeScreen:
         return HomeScreen(settings, record=record, speed=speed)
 
-    if game is None or mode is None:
-        app = HousequestApp(home)
-    else:
+    if game is not None:
         from tui.home.start import check
 
         check(game)
-        app = HousequestApp(lambda: game_screen(game, mode), home)
     before = {*record_files(unfinished=True), *record_files(unfinished=False)}
-    app.run()
-    for unfinished, words in ((False, "Recorded in"), (True, "Recorded as far as it went in")):
-        for path in reversed(record_files(unfinished=unfinished)):
-            if path not in before:
-                terminal.note(f"{words} {path}")
-    if app.return_code:
-        raise typer.Exit(app.return_code)
-
-
-def _finish(outcome: str) -> None:
-    if outcome == "error":
-        raise typer.Exit(1)
+    try:
+        if game is None or mode is None:
+            show_screen(home)
+        else:
+            show_screen(lambda: game_screen(game, mode), home)
+    finally:
+        for unfinished, words in ((False, "Recorded in"), (True, "Recorded as far as it went in")):
+            for path in reversed(record_files(unfinished=unfinished)):
+                if path not in before:
+                    terminal.note(f"{words} {path}")

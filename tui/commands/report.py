@@ -7,34 +7,35 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tui.commands import options
+
 if TYPE_CHECKING:
+    from agent.evaluation.analysis.standings import ArmFigures
     from agent.evaluation.render.report import PriceList
     from agent.evaluation.runs.folder import RunFolder
+    from agent.evaluation.runs.sweep import SweepFolder
 
-Form = Literal["text", "json", "markdown", "csv"]
+ReportFormat = Literal["text", "json", "markdown", "csv"]
 
 MANY_PATHS = 300
-"""Tasks whose shortest ways take long enough to be told of: some seconds."""
+"""Tasks from which on the search for shortest solutions takes seconds, and is announced."""
 
 
 def report(
     runs: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN", help="The run's folder, or a sweep's; several that differ in their seed alone."),
+        list[Path],
+        options.path("RUN", "A run's folder, or a sweep's; or several that differ only in seed."),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: options.JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table to paste.")] = False,
     csv: Annotated[
         str | None, typer.Option("--csv", metavar="FILE", help="Also write a row a task with everything; - prints that alone.")
     ] = None,
-    against: Annotated[
-        str | None, typer.Option("--against", metavar="published", help="Set the run beside published figures.")
-    ] = None,
-    html: Annotated[
-        str | None, typer.Option("--html", metavar="FILE", help="Also write a page with charts and every transcript.")
-    ] = None,
+    against: Annotated[str | None, options.choice("--against", "Set the run beside published figures.", "published")] = None,
+    html: Annotated[Path | None, options.page("Also write a page with charts and every transcript.")] = None,
     inspect: Annotated[
-        str | None, typer.Option("--inspect", metavar="FILE", help="Also write a log of inspect_ai: FILE.eval or FILE.json.")
+        Path | None,
+        options.file("--inspect", "FILE", "Also write a log of inspect_ai: FILE.eval or FILE.json."),
     ] = None,
 ) -> None:
     """Show a run: success by task type with 95 % intervals, goal conditions, paths, tokens, cost, and why tasks were lost."""
@@ -42,89 +43,79 @@ def report(
     from agent.evaluation.runs.folder import RunFolder
     from agent.evaluation.runs.sweep import SweepFolder
     from agent.plans.work import begun
-    from tui.commands.alfred_plans import report_plans
-    from tui.commands.page import page_file, write_run
-    from tui.commands.sweep import show_standings
-    from worlds.errors import ConfigurationError, shown
+    from tui.commands.output import write_run
+    from tui.commands.plans import report_plans
+    from worlds.errors import ConfigurationError
     from worlds.paths import given_path
 
-    if against not in (None, "published"):
-        raise ConfigurationError(f"--against: {shown(against)} is not known; give --against published.")
     if as_json + markdown + (csv == "-") > 1 or (against and csv == "-"):
         raise ConfigurationError("--json, --markdown and --csv - print one thing each, the last without --against; give one.")
-    folders, prices = [RunFolder(given_path(run)) for run in runs], configure().settings.prices_of
-    if len(folders) == 1 and begun(folders[0].path):
-        for name, given in {
-            "--markdown": markdown,
-            "--csv": csv,
-            "--against": against,
-            "--html": html,
-            "--inspect": inspect,
-        }.items():
-            if given:
-                raise ConfigurationError(f"{name} is for runs with episodes; a run of plans has its figures and --json.")
-        report_plans(folders[0].path, as_json=as_json)
+    folders, prices = [RunFolder(run) for run in runs], configure().settings.prices_of
+    folder = folders[0]
+    of_one = {"--markdown": markdown, "--csv": csv, "--against": against, "--html": html, "--inspect": inspect}
+    extra = next((name for name, given in of_one.items() if given), None)
+    if len(folders) == 1 and begun(folder.path):
+        if extra:
+            raise ConfigurationError(f"{extra} is for runs with episodes; a run of plans has its figures and --json.")
+        report_plans(folder.path, as_json=as_json)
         return
-    swept = len(folders) == 1 and SweepFolder(folders[0].path).begun
+    swept = len(folders) == 1 and SweepFolder(folder.path).begun
     if swept or len(folders) > 1:
-        of_one = {"--markdown": markdown, "--csv": csv, "--against": against, "--html": html, "--inspect": inspect}
-        for name, given in of_one.items():
-            if given:
-                raise ConfigurationError(f"{name} takes one run, and was given {'a sweep' if swept else len(folders)}.")
+        if extra:
+            raise ConfigurationError(f"{extra} takes one run, and was given {'a sweep' if swept else len(folders)}.")
         if swept:
-            show_standings(SweepFolder(folders[0].path), as_json=as_json)
+            show_standings(SweepFolder(folder.path), as_json=as_json)
         else:
             _show_seeds(folders, prices, as_json)
         return
-    folder, page = folders[0], page_file(html)
     if inspect is not None:
-        _log(folder, given_path(inspect))
-    form: Form = "json" if as_json else "markdown" if markdown else "csv" if csv == "-" else "text"
+        _log(folder, inspect)
+    form: ReportFormat = "json" if as_json else "markdown" if markdown else "csv" if csv == "-" else "text"
     _show(folder, prices, form, None if csv in (None, "-") else given_path(csv), published=against is not None)
-    if page is not None:
-        write_run(page, folder)
+    if html is not None:
+        write_run(html, folder)
 
 
-def looking(done: int, total: int) -> None:
-    """Tell of a search for the shortest ways of a run's tasks that takes its time."""
+def searching(done: int, total: int) -> None:
+    """Announce a long search for the shortest solutions of a run's tasks."""
     from tui import terminal
 
     if done == 1 and total > MANY_PATHS:
-        terminal.note(f"Looking for the shortest ways of {total} tasks; they are kept in the run's folder.")
+        terminal.note(f"Searching for the shortest solutions of {total} tasks; they are kept in the run's folder.")
 
 
-def _show(folder: RunFolder, prices: PriceList, form: Form, table: Path | None, *, published: bool) -> None:
-    import json
-
+def _show(folder: RunFolder, prices: PriceList, form: ReportFormat, table: Path | None, *, published: bool) -> None:
     from agent.evaluation.analysis.published import PublishedReport
     from agent.evaluation.render import export, report
     from tui import terminal
+    from tui.commands.output import print_json, print_text
     from worlds.paths import atomic_write
 
-    manifest, summary = report.read_run(folder, prices, looking)
+    manifest, summary = report.read_run(folder, prices, searching)
     if table is not None:
         atomic_write(table, export.as_csv(manifest, summary).encode())
         terminal.note(f"Wrote {table}, a row for each of {summary.overall.episodes} tasks.")
     match form:
         case "json":
             beside = {"published": PublishedReport(manifest, summary).data()} if published else {}
-            _print(json.dumps({**report.RunReport(manifest, summary).data(), **beside}, indent=2))
+            print_json({**report.RunReport(manifest, summary).data(), **beside})
         case "csv":
-            _print(export.as_csv(manifest, summary))
+            print_text(export.as_csv(manifest, summary))
         case "markdown":
-            _print(export.as_markdown(manifest, summary))
+            print_text(export.as_markdown(manifest, summary))
             if published:
-                _print(f"\n{export.published_markdown(manifest, summary)}")
+                print_text(f"\n{export.published_markdown(manifest, summary)}")
         case "text":
-            _print(report.RunReport(manifest, summary).text())
+            print_text(report.RunReport(manifest, summary).text())
             if published:
-                _print(f"\n{PublishedReport(manifest, summary).text()}")
+                print_text(f"\n{PublishedReport(manifest, summary).text()}")
 
 
 def _show_seeds(folders: list[RunFolder], prices: PriceList, as_json: bool) -> None:
     from agent.evaluation.analysis.seeds import SeedsReport, read_seeds
+    from tui.commands.output import print_text
 
-    _print(SeedsReport(read_seeds(folders, prices, looking)).render(as_json=as_json))
+    print_text(SeedsReport(read_seeds(folders, prices, searching)).render(as_json=as_json))
 
 
 def _log(folder: RunFolder, path: Path) -> None:
@@ -134,8 +125,12 @@ def _log(folder: RunFolder, path: Path) -> None:
     terminal.note(f"{write_inspect_log(folder, path)} episodes written to {path}")
 
 
-def _print(text: str) -> None:
-    from tui import terminal
-    from tui.text import printable
+def show_standings(folder: SweepFolder, *, as_json: bool) -> tuple[ArmFigures, ...]:
+    """Print the table of the sweep in ``folder``. Raises ``ConfigurationError``."""
+    from agent.config import configure
+    from agent.evaluation.analysis.standings import SweepReport, read_arms
+    from tui.commands.output import print_text
 
-    terminal.show(printable(text).splitlines())
+    arms = read_arms(folder, configure().settings.prices_of)
+    print_text(SweepReport(arms).render(as_json=as_json))
+    return arms

@@ -1,68 +1,58 @@
-"""Playing a run from the command line: what is shown meanwhile, and how it may end before it is through."""
+"""Runs played from the command line: what is checked and said before, the progress line, and how they may end early."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import signal
+import time
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
 
-from agent.config import Settings
-from agent.evaluation.runs.batch import RunOptions, run_batch
+from agent.config import Prices
+from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
+from agent.evaluation.runs.cost import money
+from agent.evaluation.runs.estimate import estimate
 from agent.evaluation.runs.spec import RunSpec
+from knowledge.choosing import tokens, topic_of
 from tui import terminal
-from tui.commands.progress import ProgressLine
+from tui.text import plural
 from worlds.errors import ConfigurationError, shown
 
 T = TypeVar("T")
 
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """A run that is to be played, or gone on with: what, where, and with which of the settings that are not the run's.
-
-    ``opening`` announces it, once it has begun.
-    """
-
-    spec: RunSpec
-    folder: Path
-    settings: Settings
-    retry_errors: bool = False
-    opening: str = ""
+BEAT = 0.5
+"""Seconds between two updates of a progress line while no episode finishes."""
 
 
 def remarks(spec: RunSpec) -> list[str]:
-    """What a reader of the figures must know about the tasks."""
+    """What a reader of the figures must know about the tasks and the rules."""
     remarks = [spec.selection.warning] if spec.selection.warning else []
     if spec.config.goals != "template":
-        without = [task.id for task in spec.selection.tasks if task.wording == "template"]
+        without = [f"  {task.id}" for task in spec.selection.tasks if task.wording == "template"]
         if without:
-            listed = "\n".join(f"  {task}" for task in without)
             tasks = "1 task has" if len(without) == 1 else f"{len(without)} tasks have"
+            listed = "\n".join(without)
             remarks.append(f"{tasks} no goal in people's words, and the template's is shown:\n{listed}")
     return remarks
 
 
-def unheard(settings: Settings, spec: RunSpec) -> list[str]:
-    """That rules were given to an agent that takes none."""
-    told = settings.rules is not None and spec.config.rules is None
-    return [f"The agent {spec.config.agent!r} takes no rules; it plays without {shown(settings.rules)}."] if told else []
+def ignored_rules(rules: str | None, spec: RunSpec) -> list[str]:
+    """A remark that ``rules`` were given to an agent that takes none."""
+    ignored = rules is not None and spec.config.rules is None
+    return [f"The agent {spec.config.agent!r} takes no rules; it plays without {shown(rules)}."] if ignored else []
 
 
 def about_rules(spec: RunSpec) -> list[str]:
-    """How many rules an episode may be told, and about how many tokens they are."""
-    from knowledge.choosing import tokens, topic_of
-
+    """How many rules an episode may be shown, and about how many tokens they are."""
     if spec.config.rules is None:
         return []
     file, offered, granted = spec.config.rules.file, spec.config.rules.offered, "type" in spec.config.grants
-    # Many tasks are about the same, and only the fewest and the most are told.
+    # Many tasks have the same topic, and only the fewest and the most rules are printed.
     reader = spec.setup.world.household
     topics = {topic_of(task.goal, task.type if granted else None, None, reader) for task in spec.selection.tasks}
     first = [offered.about(each).next() for each in topics]
@@ -75,42 +65,51 @@ def about_rules(spec: RunSpec) -> list[str]:
 
 
 def _spread(numbers: Iterable[int]) -> str:
-    """From the least to the most."""
     ends = sorted(numbers)
     return f"{ends[0]:,}" if ends[0] == ends[-1] else f"{ends[0]:,} to {ends[-1]:,}"
 
 
-def check_budget(budget: Budget, spec: RunSpec) -> None:
-    """Raises ``ConfigurationError`` for a budget of money where no price is known."""
-    if budget.money is not None and spec.setup.model is not None and spec.setup.prices is None:
-        name = spec.config.model or ""
+def about_cost(spec: RunSpec, folder: Path) -> str:
+    """What playing ``spec`` would cost."""
+    if spec.setup.model is None:
+        return "It calls no model."
+    unknown = f"The cost is not known: no finished episode of {spec.config.agent} lies here or below runs."
+    return str(estimate(spec, folder) or unknown)
+
+
+def check_price(budget: Budget, model: str | None, prices: Prices | None) -> None:
+    """Raise ``ConfigurationError`` if ``budget`` limits money and the price of ``model`` is not known."""
+    if budget.money is not None and model is not None and prices is None:
+        quoted = model.replace("\\", "\\\\").replace('"', '\\"')
         raise ConfigurationError(
-            f"--budget money: no price of {shown(name)} is known; write [prices.{_quoted(name)}] with input and output, each "
-            "per million tokens, into housequest.toml, or give a budget of calls or tokens."
+            f'--budget money: no price of {shown(model)} is known; write [prices."{quoted}"] with input and output, each per '
+            "million tokens, into housequest.toml, or give a budget of calls or tokens."
         )
 
 
-def play_round(round: Round, tracker: BudgetTracker, told: Callable[[ProgressLine], None] | None = None) -> None:
-    """Play a run to its end. Interrupted, or stopped by ``tracker`` or its model, it says so and raises ``typer.Exit(130)``."""
-    spec, settings = round.spec, round.settings
-    line = ProgressLine(round.opening)
-    options = RunOptions(
-        workers=settings.workers,
-        retry_errors=round.retry_errors,
-        watcher=line,
-        beat=line.beat,
-        say=line.say,
-    )
+def check_prices(budget: Budget, spec: RunSpec) -> None:
+    """Raise ``ConfigurationError`` if ``budget`` limits money and the price of the run's model is not known."""
+    check_price(budget, spec.config.model, spec.setup.prices)
+
+
+def play_run(
+    spec: RunSpec, folder: Path, tracker: BudgetTracker, *, workers: int, retry_errors: bool, opening: str
+) -> ProgressLine:
+    """Play a run to its end, or continue it. ``opening`` announces it once it has begun.
+
+    Interrupted, or stopped by its budget or its model, it says so and raises ``typer.Exit(130)``.
+    """
+    line = ProgressLine(opening)
+    options = RunOptions(workers=workers, retry_errors=retry_errors, watcher=line, beat=line.beat, say=line.say)
     total = len(spec.selection.tasks)
-    carry_out(run_batch(spec, round.folder, options, tracker), line, lambda: f"{line.done} of {total} finished")
-    if told is not None:
-        told(line)
+    carry_out(run_batch(spec, folder, options, tracker), line, lambda: f"{line.done} of {total} finished")
+    return line
 
 
 def carry_out(work: Coroutine[Any, Any, T], line: ProgressLine, standing: Callable[[], str]) -> T:
-    """What ``work``, which ``line`` tells of, comes to.
+    """Run ``work`` to its end.
 
-    Interrupted, or stopped by its tracker or its model, it says so with how it is ``standing``, and raises ``typer.Exit(130)``.
+    Interrupted, or stopped by its budget or its model, it says so with its ``standing``, and raises ``typer.Exit(130)``.
     """
     try:
         return asyncio.run(_until_interrupted(work))
@@ -133,12 +132,80 @@ async def _until_interrupted(work: Coroutine[Any, Any, T]) -> T:
     By default a second one raises wherever the event loop is, and what the loop was about to wake then sleeps for ever.
     """
     task = asyncio.ensure_future(work)
-    # Where interrupts are ignored, or a loop cannot be told of them (on Windows), they stay as they are.
+    # Where interrupts are ignored, or a loop cannot handle them (on Windows), they stay as they are.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         with contextlib.suppress(NotImplementedError):
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
     return await task
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+class ProgressLine(terminal.StatusLine):
+    """Shows a run's progress; where there is no terminal, a line for every tenth of the way.
+
+    ``opening`` is printed once the run has begun: one that is refused is not announced.
+    """
+
+    def __init__(self, opening: str = "") -> None:
+        super().__init__()
+        self._opening = opening
+        self._began: float | None = None
+        self._tenth = 0
+        self.done = 0
+        self.left: int | None = None
+        """How many episodes were left to play when the run began; None before it did."""
+
+    @property
+    def beat(self) -> float | None:
+        """How often to update it, in seconds, while nothing finishes; None: never."""
+        return BEAT if self.live else None
+
+    def __call__(self, progress: RunProgress) -> None:
+        """Show ``progress``."""
+        now = time.monotonic()
+        if self._began is None or self.left is None:
+            self._began, self.left = now, progress.total - progress.done
+            if self._opening:
+                terminal.note(self._opening)
+        self.done = progress.done
+        seconds = now - self._began
+        if self.live:
+            self.write(progress_text(progress, seconds, terminal.columns() - 1))
+        elif self.left and (tenth := 10 * (progress.done - progress.resumed) // self.left) > self._tenth:
+            self._tenth = tenth
+            terminal.note(progress_text(progress, seconds, terminal.WIDEST))
+
+
+def progress_text(progress: RunProgress, seconds: float, width: int) -> str:
+    """The line, of at most ``width`` columns, ``seconds`` after the run began or was resumed; the least important is cut."""
+    done, total = progress.done, progress.total
+    parts = [f"{done}/{total}"]
+    if done and progress.won is not None:
+        parts.append(f"{100 * progress.won / done:.0f} % won")
+    if progress.errors:
+        parts.append(plural(progress.errors, "error"))
+    here = done - progress.resumed
+    if here and seconds > 0:
+        left = seconds * (total - done) / here
+        parts += [f"{duration(left)} left", f"{_rate(60 * here / seconds)} a minute"] if done < total else []
+    if progress.cost:
+        parts.append(f"cost {money(progress.cost)}")
+    if progress.active or progress.limit is not None:
+        calls = plural(progress.active, "call")
+        parts.append(f"{calls} of {progress.limit}" if progress.limit is not None else calls)
+    if progress.resumed:
+        parts.append(f"{progress.resumed} from before")
+    while len(parts) > 1 and len(" · ".join(parts)) > width:
+        parts.pop()
+    return " · ".join(parts)[:width]
+
+
+def duration(seconds: float) -> str:
+    """A span of time in its two largest units: 40 s, 3 min, 2 h 05 min."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"

@@ -2,67 +2,61 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from tui.commands import options
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tui.runs.data import RunSnapshot
 
 
 def runs(
-    folder: Annotated[str | None, typer.Argument(metavar="[FOLDER]", help="Where the runs are, or a run's own [runs].")] = None,
-    plain: Annotated[bool, typer.Option("--plain", help="A table in plain text, without the screen.")] = False,
+    folder: Annotated[
+        Path | None,
+        options.path("FOLDER", "A folder of runs, or one run [runs]."),
+    ] = None,
+    plain: options.PlainOption = False,
 ) -> None:
     """Look through runs: tasks by outcome, charts, replays, and two side by side.
 
-    Where there is no terminal, and with --plain, the runs are listed.
+    Without a terminal, or with --plain, it lists the runs.
     """
     from tui import terminal
+    from tui.commands.output import show_screen
     from worlds.errors import ConfigurationError
-    from worlds.paths import given_path
 
-    path = given_path(folder or "runs")
-    if folder is not None and not path.is_dir():
-        raise ConfigurationError(f"{path} is no folder; name one that holds runs, or a run's own.")
+    if folder is not None and not folder.is_dir():
+        raise ConfigurationError(f"{folder} is no folder; name one that holds runs, or a run's own.")
+    path = folder or Path("runs")
     if plain or not terminal.has_screen():
         _list(path)
         return
-    from tui.app import HousequestApp
     from tui.runs.screen import RunsScreen
 
-    app = HousequestApp(lambda: RunsScreen(path))
-    app.run()
-    if app.return_code:
-        raise typer.Exit(app.return_code)
+    show_screen(lambda: RunsScreen(path))
 
 
 def _list(path: Path) -> None:
     from tui import terminal
+    from tui.desk.rule_text import table
     from tui.runs.data import RunSnapshot, read_run, run_folders
-    from tui.text import printable
 
     found = [read_run(folder) for folder in run_folders(path)]
     rows = [_row(run) for run in found if isinstance(run, RunSnapshot)]
     if rows:
-        table = [("run", "agent", "model", "split", "done", "success", "95 %", "err"), *rows]
-        widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-        terminal.show("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in table)
+        terminal.show(table([("run", "agent", "model", "split", "done", "success", "95 %", "err"), *rows]))
     else:
         terminal.note(f"No runs in {path}; `housequest eval` makes one.")
     for each in found:
         if not isinstance(each, RunSnapshot):
-            terminal.note(f"{printable(each.path.name)} is left out: {each.reason}")
+            terminal.note(f"{each.path.name} is left out: {each.reason}")
 
 
 def _row(run: RunSnapshot) -> tuple[str, ...]:
-    from tui.text import printable
-
     config, overall = run.manifest.configuration, run.summary.overall
     ends = overall.interval
-    cells = (
+    return (
         run.name,
         config.agent,
         config.model or "-",
@@ -72,4 +66,3 @@ def _row(run: RunSnapshot) -> tuple[str, ...]:
         f"{ends.low * 100:.1f}-{ends.high * 100:.1f} %",
         str(overall.errors),
     )
-    return tuple(printable(cell) for cell in cells)

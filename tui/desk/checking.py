@@ -14,6 +14,7 @@ from agent.episodes.record import read_episode
 from knowledge.evidence import Finding, examine
 from knowledge.moments import Moment
 from knowledge.rules import Rule, Standing
+from tui.text import plural
 from worlds.errors import ConfigurationError
 
 STANDINGS: tuple[Standing, ...] = get_args(Standing)
@@ -30,6 +31,8 @@ class CheckProgress:
     read: int = 0
     commands: int = 0
     damaged: tuple[str, ...] = ()
+    others: int = 0
+    """Records of other worlds."""
 
     def __str__(self) -> str:
         return f"{self.read:,} of {self.episodes:,} episodes, {self.commands:,} commands"
@@ -45,8 +48,9 @@ class CheckOutcome:
     def __str__(self) -> str:
         found = [finding.standing for finding in self.findings]
         told = ", ".join(f"{found.count(each)} {each}" for each in STANDINGS)
-        damaged = len(self.progress.damaged)
-        left = f"; {damaged} damaged record{'' if damaged == 1 else 's'} left out" if damaged else ""
+        damaged, others = len(self.progress.damaged), self.progress.others
+        left = f"; {plural(damaged, 'damaged record')} left out" if damaged else ""
+        left += f"; {plural(others, 'record')} of other worlds left out" if others else ""
         return f"{told}; {self.progress.commands:,} commands of {self.progress.episodes:,} episodes{left}"
 
 
@@ -57,11 +61,12 @@ class RuleCheck:
         self,
         rules: Sequence[Rule],
         places: Callable[[], Sequence[Path]],
-        tell: Callable[[CheckProgress], None],
+        tell: Callable[[CheckProgress], None] | None = None,
         world: str | None = None,
     ) -> None:
         self._rules = tuple(rules)
         self._world = world
+        self._others = 0
         self._places = places
         self._tell = tell
         self._off = Flag()
@@ -86,7 +91,7 @@ class RuleCheck:
     def _moments(self, found: Sequence[EpisodeFile]) -> Iterator[Moment]:
         told = 0.0
         for record in found:
-            if monotonic() - told >= OFTEN:
+            if self._tell is not None and monotonic() - told >= OFTEN:
                 self._tell(self._progress(len(found)))
                 told = monotonic()
             try:
@@ -96,10 +101,10 @@ class RuleCheck:
                     self._commands += 1
                     yield moment
             except OtherWorld:
-                pass
+                self._others += 1
             except ConfigurationError as error:
                 self._damaged.append(str(error))
             self._read += 1
 
     def _progress(self, episodes: int) -> CheckProgress:
-        return CheckProgress(episodes, self._read, self._commands, tuple(self._damaged))
+        return CheckProgress(episodes, self._read, self._commands, tuple(self._damaged), self._others)

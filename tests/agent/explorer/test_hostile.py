@@ -19,7 +19,7 @@ from agent.explorer.report import Report
 from knowledge.rulebook import load_rules
 from tests.backends.server import Server, saying, serve
 from tests.backends.teacher import GOOD, LESSON, Teacher, rule
-from tui.commands.explored import told
+from tui.commands.explore import report_lines
 
 BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a]\nrules: &c [*b, *b, *b, *b, *b, *b, *b]\n"
 HOSTILE = {
@@ -69,7 +69,7 @@ def server(running: Server) -> Server:
 def test_hostile_replies(name: str, tmp_path: Path, server: Server) -> None:
     server.behave(saying(HOSTILE[name]))
     report = learn(tmp_path, server, tmp_path / "book.yaml")
-    text = "\n".join(told(report, tmp_path))
+    text = "\n".join(report_lines(report, tmp_path))
     assert all(line.isprintable() for line in text.splitlines())
     assert len(text) < 100_000
     assert not (tmp_path / "pwned").exists()

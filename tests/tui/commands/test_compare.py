@@ -11,7 +11,7 @@ from agent.episodes.events import Event
 from agent.evaluation.analysis.transcript import transcribe
 from tests.agent.evaluation.recorded import Lived, bodies, run
 from tests.tui.conftest import Run
-from tui.commands.beside import beside, cells
+from tui.commands.compare import cells, side_by_side
 from tui.text import TextLayout
 
 FIRST = [Lived(1, calls=True), Lived(2, "lost", steps=6), Lived(3), Lived(4, None)]
@@ -79,5 +79,5 @@ def test_odd_text_stays_in_its_column(width: int) -> None:
         return [Event(id=number, parent=number - 1 if number else None, body=body) for number, body in enumerate(lived)]
 
     first, second = transcribe(told("\x1b[2J\u202e" + "水" * 90)), transcribe(told("e\u0301" * 90))
-    lines = list(beside(first, second, ("first, \x1b", "second"), TextLayout(width)))
+    lines = list(side_by_side(first, second, ("first, \x1b", "second"), TextLayout(width)))
     assert all(cells(line) <= width and line.isprintable() for line in lines)

@@ -91,7 +91,7 @@ def test_the_book_under_each_acceptance_and_what_was_dropped_and_why(call: Run, 
     assert {rule.by for rule in rules("proven").values() if rule.status != "candidate"} == {"evidence"}
 
     text = call(*command(server, "--into", "mine"))
-    assert "Dropped, for they were excluded by another one (2):" in text.stdout
+    assert "Dropped, since another one excludes them (2):" in text.stdout
     assert f"{mine[FALSE].id}: the records contradict it" in text.stdout
     assert len(server.requests) == calls, "no call is made twice"
 

@@ -118,7 +118,7 @@ def test_a_dry_run_plays_nothing(book: Path, call: Run, tmp_path: Path) -> None:
         (("book.yaml", "knak", "--model", "openai:x"), "Did you mean 'knack'"),
         (("empty.yaml", "--model", "openai:x"), "has no accepted rules"),
         (("book.yaml", "--alone", "--model", "openai:x"), "no rule is named"),
-        (("book.yaml", "--retry", "all", "--model", "openai:x"), "cannot be retried"),
+        (("book.yaml", "--retry", "all", "--model", "openai:x"), "is not known; give --retry errors"),
         (("nowhere", "--model", "openai:x"), "There is no rulebook 'nowhere'"),
     ],
     ids=range(9),

@@ -1,0 +1,67 @@
+"""What commands print and show, and the files they write beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tui import terminal
+from tui.text import printable
+
+if TYPE_CHECKING:
+    from textual.screen import Screen
+
+    from agent.evaluation.runs.folder import RunFolder
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print ``lines``, made safe for a terminal."""
+    terminal.show(part for line in lines for part in printable(line).split("\n"))
+
+
+def print_text(text: str) -> None:
+    """Print ``text``, made safe for a terminal."""
+    terminal.show(printable(text).splitlines())
+
+
+def print_json(value: object) -> None:
+    """Print ``value`` as JSON."""
+    terminal.show([json.dumps(value, indent=2)])
+
+
+def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:
+    """Run the app, beginning with the screen that ``start`` makes; an app that failed ends the command with its exit code."""
+    from tui.app import HousequestApp
+
+    app = HousequestApp(start, home)
+    app.run()
+    finish(app.return_code)
+
+
+def finish(code: int | None) -> None:
+    """End the command with this exit code, unless it is 0."""
+    if code:
+        raise typer.Exit(code)
+
+
+def write_page(path: Path, content: bytes) -> None:
+    """Write a page."""
+    from worlds.paths import atomic_write
+
+    atomic_write(path, content)
+    terminal.note(f"Wrote {path} ({max(1, len(content) >> 10)} KiB); open it in a browser.")
+
+
+def write_run(path: Path, folder: RunFolder) -> None:
+    """Write the page of the run in ``folder``, at the user's prices."""
+    from agent.config import configure
+    from agent.evaluation.analysis.compare import read_for_comparison
+    from agent.evaluation.render.pages.render import run_page
+    from agent.evaluation.render.report import read_run
+
+    _, summary = read_run(folder, configure().settings.prices_of)
+    write_page(path, run_page(read_for_comparison(folder), path, summary))

@@ -1,0 +1,63 @@
+"""``housequest plugins``: the worlds, agents and models that are installed here, with the packages that bring them."""
+
+from __future__ import annotations
+
+import inspect
+from importlib.metadata import EntryPoint
+from typing import TYPE_CHECKING
+
+from tui.commands import options
+
+if TYPE_CHECKING:
+    from worlds.plugins import Group
+
+GROUPS: dict[str, Group] = {
+    "world": "housequest.worlds",
+    "agent": "housequest.agents",
+    "model": "housequest.models",
+}
+
+
+def plugins(as_json: options.JsonOption = False) -> None:
+    """List the installed worlds, agents and models, by the names that --world, --agent and --model take."""
+    from tui import terminal
+    from tui.commands.output import finish, print_json
+    from tui.desk.rule_text import table
+    from worlds.errors import HousequestError
+    from worlds.plugins import load_plugin
+    from worlds.plugins import plugins as installed
+
+    rows: list[tuple[str, str, str, str]] = []
+    failed = False
+    for kind, group in GROUPS.items():
+        try:
+            points = installed(group)
+        except HousequestError as error:
+            terminal.note(f"housequest: {error}")
+            failed = True
+            continue
+        for name, point in points.items():
+            try:
+                about = _about(load_plugin(group, name, kind))
+            except HousequestError as error:
+                failed, about = True, str(error)
+            rows.append((kind, name, about, _package(point)))
+    head = ("kind", "name", "about", "package")
+    if as_json:
+        print_json([dict(zip(head, row, strict=True)) for row in rows])
+    else:
+        terminal.show(table([head, *rows]))
+        terminal.note("`pip install` adds others; docs/extending.md says how to write one.")
+    finish(1 if failed else 0)
+
+
+def _about(plugin: object) -> str:
+    """A line about a plugin: what it says of itself, else the beginning of its documentation."""
+    about = getattr(plugin, "about", None)
+    if isinstance(about, str):
+        return about
+    return (inspect.getdoc(plugin) or "").partition("\n")[0].rstrip(".")
+
+
+def _package(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "unknown"
