@@ -12,8 +12,8 @@ def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **set
 
     ``settings`` are those of the configuration, by name (``agent.config.Settings``: world, split, agent, model, limit, workers,
     ...), over the user's own. ``out`` is the folder; without it, the same settings always name the same one. Raises
-    ``ConfigurationError``, ``KnowledgeError`` and `agent.evaluation.runs.budget.Stopped`` as ``housequest eval`` reports them. It
-    runs an event loop of its own.
+    ``ConfigurationError``, ``KnowledgeError`` and ``agent.evaluation.runs.budget.Stopped`` as ``housequest eval`` reports them.
+    It runs its own event loop.
     """
     from agent.config import configure
     from agent.evaluation.runs.batch import RunOptions, run_batch
@@ -30,7 +30,7 @@ def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **set
 def report(run: Path | str) -> dict[str, object]:
     """The figures of the run in this folder, as ``housequest report --json`` prints them. Raises ``ConfigurationError``."""
     from agent.config import configure
-    from agent.evaluation.render.report import as_json, read_run
+    from agent.evaluation.render.report import RunReport, read_run
     from agent.evaluation.runs.folder import RunFolder
 
-    return as_json(*read_run(RunFolder(Path(run)), configure().settings.prices_of))
+    return RunReport(*read_run(RunFolder(Path(run)), configure().settings.prices_of)).data()

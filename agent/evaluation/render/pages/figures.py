@@ -23,6 +23,15 @@ def _whole(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
+def tokens(result: Result) -> int | None:
+    """What the model read and wrote; None where it did not count."""
+    if result.calls == 0:
+        return 0
+    if result.prompt_tokens is None and result.completion_tokens is None:
+        return None
+    return (result.prompt_tokens or 0) + (result.completion_tokens or 0)
+
+
 BY_TYPE = pick(
     "tasks",
     "won",
@@ -47,17 +56,8 @@ OF_TASK: tuple[Column[Result], ...] = (
     Column("refused", lambda result: result.refused),
     Column("repeated", lambda result: result.repeated, _whole),
     Column("calls", lambda result: result.calls),
-    Column("tokens", lambda result: tokens(result), _whole),
+    Column("tokens", tokens, _whole),
 )
-
-
-def tokens(result: Result) -> int | None:
-    """What the model read and wrote; None where it did not count."""
-    if result.calls == 0:
-        return 0
-    if result.prompt_tokens is None and result.completion_tokens is None:
-        return None
-    return (result.prompt_tokens or 0) + (result.completion_tokens or 0)
 
 
 def tokens_an_episode(results: Sequence[Result]) -> float | None:
