@@ -1,4 +1,4 @@
-"""Small questions asked over a game: which command, which model."""
+"""A dialog to pick one of several options."""
 
 from __future__ import annotations
 

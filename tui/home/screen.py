@@ -107,6 +107,7 @@ class HomeScreen(AppScreen):
         self._recent = RecentChoices()
         self._places: list[GameSource] = [first_source()]
         self._fault = ""
+        self._unloadable = ""
         self._preselected: tuple[PlayerChoice, str] | None = None
         self._at = ""
 
@@ -127,7 +128,7 @@ class HomeScreen(AppScreen):
             try:
                 entry = AgentEntry(name, about(name), needs_model(name), shipped_model(name) or "", resolve_settings(name, {}))
             except HousequestError as error:
-                self._fault = str(error)
+                self._unloadable = str(error)
             else:
                 found += [entry] if name != "human" else []
         return sorted(found, key=lambda entry: entry.needs_model)
@@ -158,8 +159,8 @@ class HomeScreen(AppScreen):
         self._preselect(recent)
         await self._recount()
         self._open(self._first(recent), recent.task)
-        if remembered.remark:
-            self._say(remembered.remark)
+        if remarks := [*filter(None, (remembered.remark, self._catalogue.fault, self._unloadable))]:
+            self._say(" ".join(remarks))
 
     def _preselect(self, recent: RecentChoices) -> None:
         from agent.agents.registry import DEFAULT_AGENT, agent_names, default_agent
@@ -174,7 +175,7 @@ class HomeScreen(AppScreen):
         self._preselected = (self._who.player, self._who.mode)
 
     def _first(self, recent: RecentChoices) -> GameSource:
-        """Where to begin: in the world and the split that are configured, else where a game was chosen last."""
+        """The source to begin with: the configured world and split, else where a game was chosen last."""
         from agent.config import DEFAULT_WORLD
 
         settings = self._settings
@@ -185,7 +186,7 @@ class HomeScreen(AppScreen):
         return there[0] if there else first_source()
 
     async def _recount(self) -> None:
-        """List the places anew; what was counted before stays so."""
+        """List the sources again; known counts are kept."""
         try:
             found = await self.in_thread(self._catalogue.places)
         except HousequestError as error:
@@ -199,7 +200,7 @@ class HomeScreen(AppScreen):
             self._open(self._games.place, row.key if row else "")
 
     def _open(self, place: GameSource, key: str = "") -> None:
-        """Look at ``place``, and there at the game with ``key``."""
+        """Show ``place``, with the cursor on the game ``key``."""
         self._at = ""
         self._games.open(place)
         self.query_one(SourceList).show(self._places, place)
@@ -224,7 +225,7 @@ class HomeScreen(AppScreen):
         self._games.fill(listing, key)
 
     async def _make_up(self, seed: int) -> None:
-        """Make up the house of ``seed``, and show it."""
+        """Show the made-up task of ``seed``."""
         place = self._games.place
         row = await self.in_thread(lambda: self._catalogue.row(place, seed))
         if place.key == self._games.place.key:
@@ -241,17 +242,17 @@ class HomeScreen(AppScreen):
             self._say(str(error))
 
     def _say(self, fault: str) -> None:
-        """Show what is wrong; an empty text takes it away."""
+        """Show what is wrong; an empty text removes it."""
         self._fault = fault
         self._tell()
 
     def _tell(self) -> None:
         """Say what Enter does."""
         advice = Content.styled(f"! {_one_line(self._fault)}", "$fault") if self._fault else self._advice()
-        told = Content.assemble(("enter ", "bold $goal"), self._deed())
+        told = Content.assemble(("enter ", "bold $goal"), self._enter_does())
         self.query_one("#enter", Static).update(Content("\n").join([told, advice]))
 
-    def _deed(self) -> Content:
+    def _enter_does(self) -> Content:
         if self._who.editing:
             return Content("takes what you typed and goes back to the games")
         row = self._games.row
@@ -263,13 +264,13 @@ class HomeScreen(AppScreen):
                 return Content.assemble("does nothing, for this record is damaged: ", goal)
             return Content.assemble("goes on with it: " if row.record.unfinished else "shows it again: ", goal)
         agent, game = self._who.kind.name, printable(row.key)
-        deed = {
+        words = {
             "watch": f"{agent} plays {game} and you watch: ",
             "step": f"{agent} plays {game} and you decide on each command: ",
             "you": f"you play {game}: ",
             "race": f"you and {agent} race at {game}: ",
         }[self._who.mode]
-        return Content.assemble(deed, goal)
+        return Content.assemble(words, goal)
 
     def _advice(self) -> Content:
         row, kind = self._games.row, self._who.kind

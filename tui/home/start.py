@@ -75,8 +75,11 @@ def _checked(catalogue: Catalogue, task: Task, settings: Settings) -> GameConfig
 def check(game: GameConfig) -> None:
     """Raise a ``HousequestError`` if ``game`` cannot begin. Nothing is called, and nothing stays open."""
     from agent.models.registry import parse_model
+    from agent.setup import read_rules
 
     setup = game.setup()
+    if game.settings.rules and setup.rules is None:
+        read_rules(game.settings.rules)  # a wrong name is an error, even if the agent takes no rules
     if setup.model is not None:
         if parse_model(setup.model).kind in {"builtin", "scripted"}:
             setup.make_model()

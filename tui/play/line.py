@@ -1,4 +1,4 @@
-"""The line on which a person types: a command, completed from those that are possible, or a hint behind a question mark."""
+"""The command line: a command, completed from those that are possible, or a hint after a question mark."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HINTS = "?words for a hint"
 
 
 class CompletionList(Widget):
-    """The dropdown: a few of the commands that are meant, the chosen one marked, and how many there are."""
+    """The list above the command line: matching commands, the chosen one marked."""
 
     DEFAULT_CSS = """
     CompletionList {
@@ -63,22 +63,21 @@ class CompletionList(Widget):
 
     @property
     def shown(self) -> bool:
-        """Whether there is anything to choose from."""
         return bool(self.matches)
 
     @property
     def command(self) -> str | None:
-        """The command that the person marked."""
+        """The chosen command."""
         return None if self.chosen is None else self.matches[self.chosen].command
 
     def show(self, matches: tuple[CommandMatch, ...]) -> None:
-        """Offer ``matches``, none of them chosen; nothing is shown where there are none."""
+        """Offer ``matches``, none of them chosen; hide if there are none."""
         self.matches, self.chosen, self._first = matches, None, 0
         self.display = self.shown
         self._placed()
 
     def move(self, by: int) -> None:
-        """Choose the next one, or the one before; beyond either end nothing is chosen."""
+        """Choose the next or the previous match; beyond either end, none."""
         place = by + (-1 if self.chosen is None and by > 0 else len(self.matches) if self.chosen is None else self.chosen)
         self.chosen = place if 0 <= place < len(self.matches) else None
         if self.chosen is not None:
@@ -118,8 +117,8 @@ class CompletionList(Widget):
 class CommandLine(Widget):
     """One line of input; the keys below act while it has the focus.
 
-    It sends ``Submitted``, ``Hinted`` and ``Left``, and never moves the focus away itself. Where it says that it takes no
-    ``hints``, one that is typed is sent all the same, and is the screen's to refuse.
+    It posts ``Submitted``, ``Hinted`` and ``Left``, and never moves the focus itself. Without ``hints`` it does not
+    mention them; one that is typed is posted all the same, and the screen refuses it.
     """
 
     DEFAULT_CSS = """
@@ -148,18 +147,18 @@ class CommandLine(Widget):
 
     @dataclass
     class Submitted(Message):
-        """A command is to be executed."""
+        """Execute this command."""
 
         command: str
 
     @dataclass
     class Hinted(Message):
-        """The agent is to be told something."""
+        """Give the agent this hint."""
 
         text: str
 
     class Left(Message):
-        """The person is done with the line."""
+        """Give the focus back."""
 
     def __init__(self, *, hints: bool = True, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -179,11 +178,10 @@ class CommandLine(Widget):
 
     @property
     def value(self) -> str:
-        """What stands in the line."""
         return self._input.value
 
     def offer(self, commands: tuple[str, ...] | None) -> None:
-        """Complete from ``commands``; from what was sent before where a world cannot list them (None)."""
+        """Complete from ``commands``; None: from what was sent before."""
         completer = CommandCompleter(self._history if commands is None else commands)
         if completer.commands == self._completer.commands:
             return
@@ -205,7 +203,7 @@ class CommandLine(Widget):
         return self
 
     def action_back(self) -> None:
-        """Choose the completion above; where none is offered, go back to the line sent before."""
+        """Choose the match above; without matches, recall the line sent before."""
         if self._list.shown:
             self._list.move(-1)
         elif self._history:
@@ -213,7 +211,7 @@ class CommandLine(Widget):
             self._recall(max(0, place - 1))
 
     def action_forward(self) -> None:
-        """Choose the completion below; in an empty line, list what is possible."""
+        """Choose the match below; in an empty line, list what is possible."""
         if self._list.shown:
             self._list.move(1)
         elif self._recalled is not None:
@@ -222,7 +220,7 @@ class CommandLine(Widget):
             self._list.show(self._completer.ranked(""))
 
     def action_take(self) -> None:
-        """Put the chosen completion in the line, or the best."""
+        """Put the chosen match in the line, or the best one."""
         if not self._list.shown and not self.value.strip():
             self._list.show(self._completer.ranked(""))
         elif self._list.shown:
@@ -268,7 +266,7 @@ class CommandLine(Widget):
         self.focus()
 
     def _offered(self, listed: bool) -> str:
-        """What an empty line says that it takes."""
+        """The placeholder."""
         return " · ".join([_COMMAND, *([_LISTED] if listed else ()), *([_HINTS] if self._hints else ())])
 
     def _send(self, message: Message, line: str) -> None:

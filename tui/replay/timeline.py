@@ -1,4 +1,4 @@
-"""A recorded episode as one line: where one is, which turns were refused, where the plan changed; a click goes there."""
+"""A recorded episode as one line, with refused turns and changes of the plan; a click goes there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STYLES = {LOST: "bold $fault", PLANNED: "$goal", REFUSED: "$fault"}
 
 @dataclass(frozen=True, slots=True)
 class Playback:
-    """How it is played: whether it is, and how many turns a second it would be."""
+    """Whether it plays, and its speed in turns a second."""
 
     playing: bool
     speed: float
@@ -37,7 +37,7 @@ class Timeline(Widget):
 
     @dataclass
     class Went(Message):
-        """One wants to be at this stop."""
+        """Go to this stop."""
 
         place: int
 

@@ -1,4 +1,6 @@
-"""The keys that hold now, on one line: what does not fit gives way, the least needed first."""
+"""The keys that do something now, on one line, as many as fit.
+
+Textual's own footer does not keep some keys at the right end, nor say that others did not fit."""
 
 from __future__ import annotations
 

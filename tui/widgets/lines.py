@@ -1,6 +1,6 @@
-"""A framed pane of lines: only lines that changed are drawn again, and what does not fit is scrolled to.
+"""A framed pane of lines that redraws only lines that changed.
 
-It has no scroll bar, which would take a column and come and go: its frame says how many lines lie above and below.
+Its frame says how many lines lie above and below, in place of a scroll bar.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class LinesPane(ScrollView, can_focus=True):
         if len(old) != len(self._lines) or self.virtual_size.width != size.width:
             self.virtual_size = Size(size.width, len(self._lines))
             self.scroll_to(y=min(self.scroll_offset.y, max(0, len(self._lines) - size.height)), animate=False)
-        self._tell_hidden()
+        self._show_hidden()
 
     def render_line(self, y: int) -> Strip:
         line = y + self.scroll_offset.y
@@ -116,15 +116,15 @@ class LinesPane(ScrollView, can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        self._tell_hidden()
+        self._show_hidden()
 
-    def _tell_hidden(self) -> None:
+    def _show_hidden(self) -> None:
         above = self.scroll_offset.y
         below = max(0, len(self._lines) - self.scrollable_content_region.height - above)
-        told = "  ".join(f"{arrow} {count}" for arrow, count in (("↑", above), ("↓", below)) if count)
-        if told != self._hidden:
-            self._hidden = told
-            self.border_subtitle = Content(told)
+        hidden = "  ".join(f"{arrow} {count}" for arrow, count in (("↑", above), ("↓", below)) if count)
+        if hidden != self._hidden:
+            self._hidden = hidden
+            self.border_subtitle = Content(hidden)
 
 
 def flat(text: str) -> str:
