@@ -141,6 +141,17 @@ def make_agent(
     return spec.make(AgentParts(name, world, read, seed, model, question))
 
 
+def used_prompts(agent: str) -> frozenset[str]:
+    """The templates that can reach a model when ``agent`` plays, by their names in `prompt_hashes`."""
+    from agent.roles.base import template_hashes
+
+    # PET wraps one of two other agents.
+    agents = (agent, "react", "reasoner-actor") if agent == "pet" else (agent,)
+    packages = ["agent.roles", *filter(None, (agent_spec(name).prompts for name in agents))]
+    names = [name for package in packages for name in template_hashes(package)]
+    return frozenset((*names, *(f"{agent}/{name}" for name in names)))
+
+
 def prompt_hashes(agent: str | None = None) -> dict[str, str]:
     """The SHA-256 of each prompt template by name, for a record: of everything that ships, and of a plugin ``agent``'s own."""
     from agent.roles.base import template_hashes

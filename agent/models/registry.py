@@ -93,6 +93,12 @@ def file_digest(name: str) -> str | None:
     return parsed.provider.digest(parsed.rest)
 
 
+def is_brief(name: str) -> bool:
+    """Whether the model reads short prompts of its own and no templates; False where its provider is not installed."""
+    kind = name.partition(":")[0].strip()
+    return kind in plugins("housequest.models") and provider(kind).brief
+
+
 def is_free(name: str) -> bool:
     """Whether the model's calls cost nothing where no prices are configured; False where its provider is not installed."""
     kind = name.partition(":")[0].strip()

@@ -68,7 +68,9 @@ class RunFolder:
         if not self.manifest_file.exists():
             atomic_write(self.manifest_file, f"{manifest.model_dump_json(indent=2)}\n".encode())
             return
-        changes = differences(self.manifest(), manifest)
+        # A template that cannot reach the model may change.
+        templates = manifest.unused_templates
+        changes = differences(self.manifest().without_prompts(templates), manifest.without_prompts(templates))
         if changes:
             listed = "\n".join(f"  {change}" for change in changes)
             raise ConfigurationError(

@@ -82,6 +82,20 @@ class Manifest(_Frozen):
     tasks: tuple[SelectedTask, ...]
     versions: Versions
 
+    @property
+    def unused_templates(self) -> frozenset[str]:
+        """The prompt templates that cannot reach the model of this run: those of other agents."""
+        from agent.agents.registry import prompt_hashes, used_prompts
+        from agent.models.registry import is_brief
+
+        agent, model = self.configuration.agent, self.configuration.model
+        used = frozenset[str]() if model is None or is_brief(model) else used_prompts(agent)
+        return frozenset(prompt_hashes(agent)) - used
+
+    def without_prompts(self, names: frozenset[str]) -> Manifest:
+        """The same without the digests of these templates."""
+        return self.model_copy(update={"prompts": {name: each for name, each in self.prompts.items() if name not in names}})
+
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
