@@ -210,8 +210,8 @@ def _edited(book: Rulebook, rule: Rule, draft: Draft) -> Rule:
     from worlds.errors import ConfigurationError
 
     since = Draft.of(rule)
-    known = since.faults()
-    fault = next((each for each in draft.faults() if each not in known), None)
+    known = since.faults(book.world)
+    fault = next((each for each in draft.faults(book.world) if each not in known), None)
     if fault is not None:
         flag = {"types": "--type", "objects": "--object"}.get(fault.field, f"--{fault.field}")
         way_out = "" if draft.statement.strip() else f" To drop the rule, `housequest rules reject {book.path} {rule.id}`."
@@ -253,14 +253,16 @@ def _list_books(as_json: bool) -> None:
         if book.fault:
             terminal.note(f"{book.name} is left out: {book.fault}")
     rows = [
-        (book.name, book.accepted, book.candidates, book.rejected, "ships" if book.shipped else str(book.path))
+        (book.name, book.world, book.accepted, book.candidates, book.rejected, "ships" if book.shipped else str(book.path))
         for book in books
         if not book.fault
     ]
     if as_json:
-        print_json([dict(zip(("name", "accepted", "candidate", "rejected", "file"), row, strict=True)) for row in rows])
+        print_json(
+            [dict(zip(("name", "world", "accepted", "candidate", "rejected", "file"), row, strict=True)) for row in rows]
+        )
     elif rows:
-        head = ("book", "accepted", "candidates", "rejected", "file")
+        head = ("book", "world", "accepted", "candidates", "rejected", "file")
         terminal.show(table([head, *(tuple(map(str, row)) for row in rows)]))
     else:
         terminal.note(f"There are no rulebooks yet; put one into {_library().own}, or name a file.")

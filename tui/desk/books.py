@@ -25,6 +25,7 @@ class BookSummary:
     candidates: int = 0
     rejected: int = 0
     fault: str = ""
+    world: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,11 @@ def _book(name: str) -> BookSummary:
     path = books.find(name)
     shipped = books.is_shipped(path)
     try:
-        found = Counter(rule.status for rule in books.open(name).rules)
+        book = books.open(name)
     except KnowledgeError as error:
         return BookSummary(name, path, shipped, fault=str(error).replace(str(path), path.name))
-    return BookSummary(name, path, shipped, found["accepted"], found["candidate"], found["rejected"])
+    found = Counter(rule.status for rule in book.rules)
+    return BookSummary(name, path, shipped, found["accepted"], found["candidate"], found["rejected"], world=book.world)
 
 
 def open_book(name: str, *, new: bool = True) -> OpenBook:

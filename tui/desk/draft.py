@@ -11,7 +11,7 @@ from knowledge.checks import parse_check
 from knowledge.reading import LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS
 from knowledge.rules import KINDS, Rule
 from worlds.errors import KnowledgeError, nearest, shown
-from worlds.household.goals import TASK_TYPES
+from worlds.registry import DEFAULT_WORLD, household
 
 FormField = Literal["statement", "kind", "types", "objects", "check", "book", "form"]
 """Where something is wrong; ``form``: in none of the fields alone."""
@@ -48,11 +48,11 @@ class Draft:
         check = str(rule.check) if rule.check else ""
         return cls(rule.statement, rule.kind or NO_KIND, ", ".join(rule.types), ", ".join(rule.objects), check)
 
-    def faults(self) -> tuple[DraftFault, ...]:
-        """What is wrong, field by field; nothing where the draft is a rule."""
-        return tuple(self._faults())
+    def faults(self, world: str = DEFAULT_WORLD) -> tuple[DraftFault, ...]:
+        """What is wrong, field by field, with the draft of a rule about ``world``."""
+        return tuple(self._faults(task_types(world)))
 
-    def _faults(self) -> Iterator[DraftFault]:
+    def _faults(self, known: tuple[str, ...]) -> Iterator[DraftFault]:
         statement = _line(self.statement)
         if not statement:
             yield DraftFault("statement", "Say what the rule is, in a sentence.")
@@ -63,9 +63,9 @@ class Draft:
         for name, text in (("types", self.types), ("objects", self.objects)):
             if reason := _words_fault(_words(text)):
                 yield DraftFault("types" if name == "types" else "objects", reason)
-        unknown = next((word for word in _words(self.types) if word not in TASK_TYPES and nearest(word, TASK_TYPES)), None)
+        unknown = next((word for word in _words(self.types) if word not in known and nearest(word, known)), None)
         if unknown is not None:
-            yield DraftFault("types", f"{shown(unknown)} is no task type.{nearest(unknown, TASK_TYPES)}")
+            yield DraftFault("types", f"{shown(unknown)} is no task type.{nearest(unknown, known)}")
         if self.check.strip():
             try:
                 parse_check(_line(self.check))
@@ -104,6 +104,12 @@ class Draft:
         statement = _line(self.statement)
         bare = Rule(_id(statement, taken), statement, status="candidate")
         return replace(self.onto(bare), history=())
+
+
+def task_types(world: str) -> tuple[str, ...]:
+    """The task types of a world; none where its texts describe no household."""
+    reader = household(world)
+    return tuple(reader.task_types) if reader is not None else ()
 
 
 def _line(text: str) -> str:

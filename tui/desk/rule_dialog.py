@@ -22,6 +22,7 @@ from tui.desk.draft import NO_KIND, Draft, DraftFault, FormField
 from tui.text import cut, printable
 from tui.widgets.choice import ChoiceBar
 from worlds.errors import HousequestError
+from worlds.registry import DEFAULT_WORLD
 
 SaveDraft = Callable[[Draft, Draft], Awaitable[DraftFault | None]]
 """Saves a draft that has no faults, given also what stood there at first; returns what stood in the way."""
@@ -178,10 +179,11 @@ def _input(name: FormField, value: str, suggestions: Sequence[str] = ()) -> Inpu
 
 
 class RuleDialog(ModalScreen[bool]):
-    """Asks for a rule, beginning with ``draft``; it answers whether one was saved.
+    """Asks for a rule, beginning with ``draft``; answers whether one was saved.
 
-    ``about`` stands above the fields. With ``books``, names of rulebooks, it asks for the book too; with ``reread``, a key
-    reads the file again where somebody else changed it, and what was typed stays. ``check_like`` is an example of a check.
+    ``about`` stands above the fields. With ``books``, names of rulebooks, it asks for the book too. With ``reread``, a key
+    reads the file again after somebody else changed it, and what was typed stays. ``check_like`` is an example of a check;
+    ``world`` is the one that the rule is about.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -219,8 +221,10 @@ class RuleDialog(ModalScreen[bool]):
         books: Sequence[str] | None = None,
         reread: ReloadDraft | None = None,
         check_like: str = "",
+        world: str = DEFAULT_WORLD,
     ) -> None:
         super().__init__()
+        self._world = world
         self._title = title
         self._began = draft
         self._submit = submit
@@ -242,7 +246,7 @@ class RuleDialog(ModalScreen[bool]):
     @on(RuleForm.Submitted)
     def action_save(self) -> None:
         draft = self._form.draft
-        faults = draft.faults()
+        faults = draft.faults(self._world)
         self._tell(faults)
         if not faults and not self._saving:
             self._saving = True

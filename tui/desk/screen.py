@@ -236,7 +236,7 @@ class DeskScreen(AppScreen):
             await self._reread()
             return Draft.of(self.desk.book.rule(name))
 
-        self.app.push_screen(RuleDialog(f"Edit {name}", Draft.of(rule), submit, reread=reread))  # pyright: ignore[reportUnknownMemberType]
+        self.app.push_screen(RuleDialog(f"Edit {name}", Draft.of(rule), submit, reread=reread, world=self.desk.book.world))  # pyright: ignore[reportUnknownMemberType]
 
     def action_new(self) -> None:
         async def submit(draft: Draft, since: Draft) -> DraftFault | None:
@@ -252,7 +252,7 @@ class DeskScreen(AppScreen):
             await self._reread()
             return Draft()
 
-        self.app.push_screen(RuleDialog("A new rule", Draft(), submit, reread=reread))  # pyright: ignore[reportUnknownMemberType]
+        self.app.push_screen(RuleDialog("A new rule", Draft(), submit, reread=reread, world=self.desk.book.world))  # pyright: ignore[reportUnknownMemberType]
 
     async def _submit(self, change: Callable[[Desk], Desk], done: str) -> DraftFault | None:
         fault = await self._do(change, done)

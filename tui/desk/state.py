@@ -16,9 +16,9 @@ from knowledge.evidence import Finding
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import Rule, RuleKind, RuleStatus, RuleVerdict
 from tui.base_screen import in_thread
+from tui.desk.draft import task_types
 from tui.desk.rule_text import today
 from worlds.errors import ConfigurationError
-from worlds.household.goals import TASK_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Desk:
     @property
     def types(self) -> tuple[str, ...]:
         """The types of task that rules can concern: those of the games, and others that the book names."""
-        return tuple(dict.fromkeys((*TASK_TYPES, *(name for rule in self.book.rules for name in rule.types))))
+        return tuple(dict.fromkeys((*task_types(self.book.world), *(name for rule in self.book.rules for name in rule.types))))
 
     @property
     def opposed(self) -> tuple[Rule, ...]:

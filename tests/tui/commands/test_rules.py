@@ -155,7 +155,7 @@ def test_the_users_own_books_have_names(call: Run) -> None:
     (folder / "mine.yaml").write_text("- a\n")
     (folder / "bad.yaml").write_text("[")
     done = call("rules", "list")
-    assert any(line.split()[:4] == ["mine", "1", "0", "0"] for line in done.stdout.splitlines())
+    assert any(line.split()[:5] == ["mine", "alfworld", "1", "0", "0"] for line in done.stdout.splitlines())
     assert "bad is left out: " in done.stderr
     assert any(each["name"] == "mine" for each in json.loads(call("rules", "list", "--json").stdout))
     assert call("rules", "reject", "mine", "rule-1").returncode == 0
