@@ -8,17 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.episodes.moments import recorded_moments
-from tests.tui.recorded import play, rewound, write
+from tests.tui.recorded import Said, play, rewound, started, write
 from tui.desk.witnesses import FoundWitness, MissingWitness, find_witnesses
 from tui.replay.recording import read_recording
 
 
 def test_every_moment_is_found_again_where_its_replay_stops(tmp_path: Path) -> None:
     run = play(tmp_path / "run", limit=2)
-    # The scripted world has no belief reader, so its record is given to a world that has one.
-    begun, *rest = rewound()
-    begun = begun.model_copy(update={"body": begun.body.model_copy(update={"world": "alfworld"})})
-    lone = write(tmp_path / "lone" / "e.jsonl", [begun, *rest])
+    # Nothing reads the texts of the scripted world, so this record says that it is of one whose texts are read.
+    _, *rest = rewound()
+    lone = write(tmp_path / "lone" / "e.jsonl", [Said(None, started(world="alfworld")), *rest])
     moments = list(recorded_moments([run, lone]))
     found = find_witnesses([moment.origin for moment in moments], [run, lone])
     assert len(found) == len(moments) > 10
