@@ -13,8 +13,8 @@ from agent.models.base import Message, Model, Timing
 from agent.plans.role import ALFRED_PLAN
 from agent.roles.base import Sampling, ask, load_prompt
 from knowledge.selection import Bm25, at_random, best, stratified
+from worlds.alfred.model import able, receptacles_of
 from worlds.alfred.plans import Plan, written
-from worlds.alfred.state import able, receptacles_of
 from worlds.alfred.tasks import Demonstration, Instruction
 from worlds.alfworld.data.counts import load_counts
 

@@ -12,7 +12,7 @@ from agent.evaluation.render.table import Column, Report, Section, Table, ends, 
 from agent.evaluation.runs.selection import counted
 from agent.plans.run import WORLD, PlanManifest
 from agent.plans.work import PlanResult
-from worlds.alfred.goals import LEVELS, TASK_TYPES
+from worlds.alfred.scoring import LEVELS, TASK_TYPES
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from agent.models.registry import file_digest, portable_name
 from agent.plans.planners import ExampleChoice, Pool, drawn, worked
 from agent.roles.base import template_hashes
 from worlds.alfred import PLANS
-from worlds.alfred.goals import TASK_TYPES
+from worlds.alfred.scoring import TASK_TYPES
 from worlds.alfred.tasks import Demonstration, Instruction, read_split
 from worlds.errors import ConfigurationError, nearest, shown
 

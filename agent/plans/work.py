@@ -29,8 +29,7 @@ from agent.models.registry import make_model
 from agent.plans.planners import InContextPlanner, NearestPlanner, Planner, PlanProposal
 from agent.plans.run import WORLD, Frozen, PlanManifest, PlanRun, PlanTask
 from agent.roles.base import Sampling
-from worlds.alfred.goals import Level, level
-from worlds.alfred.scoring import score
+from worlds.alfred.scoring import Level, level, score
 from worlds.errors import ConfigurationError, ModelError
 from worlds.paths import atomic_write
 

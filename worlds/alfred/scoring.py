@@ -1,19 +1,97 @@
-"""What a plan is worth: exact match, goal-reaching, and the share of goal conditions met.
+"""ALFRED's seven task types, the conditions that complete each, and what a plan is worth.
+
+Conditions are counted as in ALFRED's evaluation ("goal-condition success", Shridhar et al. 2020, section 5): a sliced object
+adds one, two objects count separately, and treating and placing count separately and once more together.
 
 *Exact* is the papers' high-level planning accuracy: the plan is the annotated one, subgoal by subgoal. *Goal-reaching* is a
 relaxed measure of our own: executed on the symbolic model, the plan is never refused and ends with every goal condition met.
-It is not the RelaxedHLP of the Socratic Planner, whose accepted plans are listed by rule. *Wherever* is goal-reaching with the
-places of all things left open, which is what a planner is worth that was not told where anything lies.
+It is not the RelaxedHLP of the Socratic Planner, which accepts a fixed list of plans. *Wherever* is goal-reaching with all
+places unknown: what a plan is worth if the planner was not told where anything is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
 
-from worlds.alfred.execute import Refusal, execute
+from worlds.alfred.model import Mark, Refusal, Scene, State, Thing, execute
 from worlds.alfred.plans import Plan
-from worlds.alfred.state import Scene
-from worlds.alfred.tasks import Demonstration
+from worlds.household.goals import TASK_TYPES as HOUSEHOLD_TYPES
+
+if TYPE_CHECKING:
+    from worlds.alfred.tasks import Demonstration
+
+TASK_TYPES: tuple[str, ...] = (*HOUSEHOLD_TYPES, "pick_and_place_with_movable_recep")
+"""The seven task types."""
+
+Level = Literal["easy", "normal", "hard"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+_TREATED: dict[str, Mark] = {
+    "pick_clean_then_place_in_recep": "clean",
+    "pick_heat_then_place_in_recep": "hot",
+    "pick_cool_then_place_in_recep": "cold",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a task asks for, in kinds: ``object`` (or a slice), in ``receptacle``, in a ``movable`` there, or by a ``lamp``."""
+
+    type: str
+    object: str
+    sliced: bool = False
+    receptacle: str | None = None
+    movable: str | None = None
+    lamp: str | None = None
+
+    @property
+    def total(self) -> int:
+        """How many conditions there are."""
+        if self.type == "pick_two_obj_and_place":
+            return 4 if self.sliced else 2
+        basic = {"pick_and_place_simple": 1, "look_at_obj_in_light": 2}.get(self.type, 3)
+        return basic + self.sliced
+
+    def met(self, state: State) -> int:
+        """How many of the conditions hold in ``state``."""
+        mine = [index for index, thing in enumerate(state.things) if self._wanted(thing)]
+        count = min(len(mine), 2 if self.type == "pick_two_obj_and_place" else 1) if self.sliced else 0
+        placed = [index for index in mine if index != state.held and state.place(index) == self.receptacle is not None]
+        match self.type:
+            case "pick_and_place_simple":
+                return count + bool(placed)
+            case "pick_two_obj_and_place":
+                return count + min(len(placed), 2)
+            case "look_at_obj_in_light":
+                return count + (state.held in mine) + any(self._lit(index, state) for index in range(len(state.things)))
+            case "pick_and_place_with_movable_recep":
+                return count + self._stacked(mine, state)
+            case _:
+                treated = [index for index in mine if _TREATED[self.type] in state.things[index].marks]
+                return count + bool(placed) + bool(treated) + bool(set(placed) & set(treated))
+
+    def _wanted(self, thing: Thing) -> bool:
+        return thing.kind == self.object and (not self.sliced or "sliced" in thing.marks)
+
+    def _lit(self, index: int, state: State) -> bool:
+        lamp = state.things[index]
+        here = state.at is not None and state.at in (index, lamp.place)
+        return lamp.kind == self.lamp and "on" in lamp.marks and here
+
+    def _stacked(self, mine: list[int], state: State) -> int:
+        movables = [index for index, thing in enumerate(state.things) if thing.kind == self.movable]
+        filled = {state.things[index].inside for index in mine} & set(movables)
+        placed = {index for index in movables if index != state.held and state.place(index) == self.receptacle}
+        return bool(filled) + bool(placed) + bool(filled & placed)
+
+
+def level(length: int) -> Level:
+    """How hard a task is by the ``length`` of its annotated plan: ``easy`` up to 5, ``normal`` up to 10, else ``hard``.
+
+    The Socratic Planner's levels (section 4.4, figure 4). ``NoOp`` does not count.
+    """
+    return "easy" if length <= 5 else "normal" if length <= 10 else "hard"
 
 
 @dataclass(frozen=True, slots=True)

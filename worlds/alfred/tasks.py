@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from worlds.alfred.goals import TASK_TYPES, Goal
+from worlds.alfred.model import Scene, Thing, able, receptacles_of, room_of
 from worlds.alfred.plans import LONGEST_PLAN, NOTHING, Plan, PlanError, Subgoal, subgoal
-from worlds.alfred.state import Scene, Thing, able, receptacles_of, room_of
+from worlds.alfred.scoring import TASK_TYPES, Goal
 from worlds.alfworld.data.annotations import plain
 from worlds.alfworld.data.tasks import GET_DATA, LAYOUT, TRAJECTORY_FILE, in_order
 from worlds.errors import GameError, TaskNotFound, nearest, shown

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from worlds.alfred.execute import Cause
+from worlds.alfred.model import KNIVES, Cause, Thing, accepts
 from worlds.alfred.plans import Action, Plan, Subgoal
 from worlds.alfred.scoring import score
-from worlds.alfred.state import KNIVES, Thing, accepts
 from worlds.alfred.tasks import Demonstration
 
 _TREATMENTS: dict[str, Action] = {

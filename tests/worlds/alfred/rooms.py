@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from worlds.alfred.goals import Goal
+from worlds.alfred.model import Scene, Thing, receptacles_of
 from worlds.alfred.plans import Plan, read_plan
-from worlds.alfred.state import Scene, Thing, receptacles_of
+from worlds.alfred.scoring import Goal
 from worlds.alfred.tasks import Demonstration, Instruction
 
 KITCHEN = Scene(

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from tests.worlds.alfred.mutations import applicable, mutations
 from tests.worlds.alfred.rooms import BEDROOM, BY_TYPE, HOT_SLICE, HOT_SLICE_TASK, KITCHEN, demonstration
-from worlds.alfred.execute import READINGS, execute
-from worlds.alfred.goals import Goal
+from worlds.alfred.model import READINGS, Thing, execute
 from worlds.alfred.plans import ARGUMENTS, LONGEST_PLAN, Subgoal, read_plan
-from worlds.alfred.scoring import score
-from worlds.alfred.state import Thing
+from worlds.alfred.scoring import Goal, score
 
 
 def test_a_plan_that_works_reaches_its_goal() -> None:

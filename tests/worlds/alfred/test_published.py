@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.worlds.alfred.mutations import MUTATIONS, applicable, mutations
-from worlds.alfred.goals import TASK_TYPES, level
-from worlds.alfred.scoring import score
+from worlds.alfred.scoring import TASK_TYPES, level, score
 from worlds.alfred.tasks import Demonstration, read_split
 
 PAGE = Path(__file__).parents[3] / "docs" / "alfred-plans.md"

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds.alfred.annotations import SEEN, annotated, placing, small_world, write
+from worlds.alfred.model import Thing, receptacles_of
 from worlds.alfred.scoring import score
-from worlds.alfred.state import Thing, receptacles_of
 from worlds.alfred.tasks import read_demonstration, read_split
 from worlds.errors import GameError, TaskNotFound
 

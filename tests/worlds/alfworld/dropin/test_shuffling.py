@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds.alfworld.play import HOUSES, any_commands, env_of, loaded, name_of
-from worlds.alfworld.dropin.shuffling import renumbered, shuffled_cycle
+from worlds.alfworld.dropin.env import renumbered, shuffled_cycle
 from worlds.errors import ConfigurationError
 
 
