@@ -22,7 +22,7 @@ _HAND, _BOX = "hand", "box"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ScriptedState:
     """Where the player and the three things are (a room, ``hand`` or ``box``), and what was done."""
 
     room: str = "hall"
@@ -46,7 +46,7 @@ class _Problem:
     unlocked: bool = False
     lit: bool = False
 
-    def conditions(self, state: State) -> tuple[bool, ...]:
+    def conditions(self, state: ScriptedState) -> tuple[bool, ...]:
         """Whether each of the goal's conditions holds in ``state``."""
         wanted = (
             None if self.coin is None else state.coin == self.coin,
@@ -64,7 +64,7 @@ _PROBLEMS = (
 )
 
 
-def _commands(state: State) -> Iterator[tuple[str, str, State]]:
+def _commands(state: ScriptedState) -> Iterator[tuple[str, str, ScriptedState]]:
     """Every command that is accepted in ``state``, with its answer and the state after it."""
     carried = state.things(_HAND)
     yield "look", describe(state), state
@@ -83,7 +83,7 @@ def _commands(state: State) -> Iterator[tuple[str, str, State]]:
         yield "light lamp", "The lamp burns.", replace(state, lit=True)
 
 
-def _box_open(state: State) -> bool:
+def _box_open(state: ScriptedState) -> bool:
     return state.room == "cellar" and state.unlocked
 
 
@@ -91,7 +91,7 @@ def _listed(things: Sequence[str]) -> str:
     return " and ".join(f"a {thing}" for thing in things) or "nothing"
 
 
-def describe(state: State) -> str:
+def describe(state: ScriptedState) -> str:
     """The room in words, as ``look`` gives them."""
     box = ""
     if state.room == "cellar":
@@ -101,7 +101,7 @@ def describe(state: State) -> str:
     return f"You are in the {state.room}. On the floor, you see {floor}.{box} You can go to the {doors}."
 
 
-def advance(state: State, command: str) -> tuple[str, State] | None:
+def advance(state: ScriptedState, command: str) -> tuple[str, ScriptedState] | None:
     """The answer to ``command`` and the state after it; None where it is refused. Outer spaces do not count."""
     command = command.strip()
     return next(((answer, after) for name, answer, after in _commands(state) if name == command), None)
@@ -113,14 +113,14 @@ class ScriptedEnv:
     def __init__(self, task: Task, problem: _Problem) -> None:
         self._task = task
         self._problem = problem
-        self._state: State | None = None
+        self._state: ScriptedState | None = None
 
     @property
     def task(self) -> Task:
         return self._task
 
     def reset(self) -> Step:
-        self._state = State()
+        self._state = ScriptedState()
         return self._answer(Observation(f"{describe(self._state)}\n\nYour task is to: {self._task.goal}"))
 
     def step(self, command: str) -> Step:
@@ -145,7 +145,7 @@ class ScriptedEnv:
     def close(self) -> None:
         self._state = None
 
-    def _running(self) -> State:
+    def _running(self) -> ScriptedState:
         if self._state is None:
             raise OrderError("This env was used before its first reset; call reset() first.")
         return self._state
@@ -160,7 +160,7 @@ class Walk:
     """What the expert remembers: which problem it plays, and the state that the commands so far led to."""
 
     problem: int
-    state: State
+    state: ScriptedState
 
 
 class ScriptedExpert:
@@ -169,7 +169,7 @@ class ScriptedExpert:
     def begin(self, goal: str, observation: Observation) -> Walk:  # noqa: ARG002 (every house starts alike)
         for index, problem in enumerate(_PROBLEMS):
             if problem.goal == goal:
-                return Walk(index, State())
+                return Walk(index, ScriptedState())
         raise Unsupported(f"The expert of the scripted world knows no goal {shown(goal)}.")
 
     def observe(self, memory: Walk, command: str, observation: Observation) -> Walk:
@@ -181,9 +181,9 @@ class ScriptedExpert:
         return commands[0] if commands else "look", f"{max(len(commands) - 1, 0)} more to go", memory
 
 
-def _shortest(problem: _Problem, start: State) -> tuple[str, ...]:
+def _shortest(problem: _Problem, start: ScriptedState) -> tuple[str, ...]:
     """The commands of a shortest way to the goal, found breadth-first; none where it is reached."""
-    ways: dict[State, tuple[str, ...]] = {start: ()}
+    ways: dict[ScriptedState, tuple[str, ...]] = {start: ()}
     queue = deque([start])
     while queue:
         state = queue.popleft()
@@ -222,7 +222,7 @@ class ScriptedWorld(World):
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int:
         del seconds  # It is found at once.
-        return len(_shortest(_PROBLEMS[self.task(task.id).number - 1], State()))
+        return len(_shortest(_PROBLEMS[self.task(task.id).number - 1], ScriptedState()))
 
     def expert(self, /, **settings: Any) -> ScriptedExpert:
         if settings:

@@ -14,7 +14,7 @@ from agent.plans.role import ALFRED_PLAN
 from agent.roles.base import Sampling, ask, load_prompt
 from knowledge.selection import Bm25, at_random, best, stratified
 from worlds.alfred.model import able, receptacles_of
-from worlds.alfred.plans import Plan, written
+from worlds.alfred.plans import Plan, plan_text
 from worlds.alfred.tasks import Demonstration, Instruction
 from worlds.alfworld.data.counts import load_counts
 
@@ -137,7 +137,7 @@ class InContextPlanner:
             # The most similar one last, nearest to the question.
             chosen = self.pool.nearest(text, self.shots, without=without)[::-1]
         prompt = load_prompt("agent.plans", "alfred_plan")
-        shown = [f"{self._told(one.instruction)}\n{prompt.render('plan', plan=written(one.plan))}" for one in chosen]
+        shown = [f"{self._told(one.instruction)}\n{prompt.render('plan', plan=plan_text(one.plan))}" for one in chosen]
         return "\n\n".join([*shown, f"{self._told(instruction)}\n{prompt.render('ask')}"])
 
     def _told(self, instruction: Instruction) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from worlds.alfworld.expert import Expert, ExpertMemory
+from worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory
 from worlds.household.belief import Belief, Item
 from worlds.household.goals import APPLIANCES, Goal
 
@@ -57,7 +57,7 @@ def planned(goal: Goal, told: SearchOrder) -> str:
 class Teacher:
     """Says what the actor should reply, wherever a game stands."""
 
-    def __init__(self, expert: Expert) -> None:
+    def __init__(self, expert: HouseholdExpert) -> None:
         self._expert = expert
 
     def room(self, belief: Belief) -> str:
@@ -67,7 +67,7 @@ class Teacher:
 
     def command(self, goal: Goal, told: SearchOrder, belief: Belief, room: str, tried: Collection[str] = ()) -> tuple[str, str]:
         """The command that comes next, or ``stuck``, and the thought behind it."""
-        memory = ExpertMemory(goal, False, room, belief, frozenset(tried), "", told.first, told.last)
+        memory = HouseholdExpertMemory(goal, False, room, belief, frozenset(tried), "", told.first, told.last)
         command, thought, _ = self._expert.decide(memory)
         if command is None:
             command, thought = STUCK, "all steps are done, but the task is not over"

@@ -10,7 +10,7 @@ from statistics import mean
 from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT, PUBLISHED
 from worlds.alfworld.engine.game import load_game
 from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.expert import ORDERS, Expert, make_expert
+from worlds.alfworld.expert import ORDERS, HouseholdExpert, make_expert
 from worlds.base import Task
 
 SPLIT = "valid_seen"
@@ -47,7 +47,7 @@ def run(data: Path | None) -> list[str]:
     return lines
 
 
-def _play(expert: Expert, path: Path) -> _Game:
+def _play(expert: HouseholdExpert, path: Path) -> _Game:
     game = load_game(path)
     env = NativeEnv(Task(path.parent.name, "alfworld", SPLIT, 0, game.goal.form, game.sentence), game)
     step, steps, thought = env.reset(), 0, ""

@@ -25,7 +25,7 @@ from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
 from worlds.alfworld.engine.game import Game, load_game
 from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.expert import Expert, ExpertMemory, make_expert
+from worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
 from worlds.alfworld.houses.documents import as_mapping, read_yaml
 from worlds.alfworld.houses.habits import read_habits
 from worlds.alfworld.houses.house import make_house
@@ -127,7 +127,7 @@ def _over_seeds(arm: _Arm, case: _Case) -> _Played:
     return _Played(mean(won for won, _ in games), mean(len(game.transitions) if won else LIMIT for won, game in games))
 
 
-def _play(expert: Expert, arm: _Arm, case: _Case, seed: int) -> tuple[bool, Trajectory]:
+def _play(expert: HouseholdExpert, arm: _Arm, case: _Case, seed: int) -> tuple[bool, Trajectory]:
     """Whether the game was won, and what was done in it."""
     env = NativeEnv(Task(case.name, "alfworld", "", 0, case.game.goal.form, case.sentence), case.game)
     step = env.reset()
@@ -145,7 +145,7 @@ def _play(expert: Expert, arm: _Arm, case: _Case, seed: int) -> tuple[bool, Traj
     return step.won, Trajectory(case.sentence, opening, tuple(done))
 
 
-def _order(memory: ExpertMemory, shares: Shares, chance: random.Random) -> tuple[str, ...]:
+def _order(memory: HouseholdExpertMemory, shares: Shares, chance: random.Random) -> tuple[str, ...]:
     """The receptacles of a house, by name: those with the largest shares of what is sought first, others at random."""
     goal, standing = memory.goal, list(memory.belief.receptacles)
     assert goal is not None, "the template's sentences are all read"

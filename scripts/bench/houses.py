@@ -17,8 +17,8 @@ from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
 from worlds.alfworld.engine.game import Game, load_game
 from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.engine.planner import Plan, plan, wins
-from worlds.alfworld.expert import Expert, make_expert
+from worlds.alfworld.engine.planner import Solution, plan, wins
+from worlds.alfworld.expert import HouseholdExpert, make_expert
 from worlds.alfworld.houses.house import House, make_house
 from worlds.base import Task
 from worlds.household.goals import TASK_TYPES, TYPES
@@ -87,7 +87,7 @@ def _played(houses: Sequence[House]) -> list[str]:
     return [f"the expert won {won} of {len(houses)} in {mean(steps):.2f} steps on average (a lost one counts {LIMIT})", *lost]
 
 
-def _play(expert: Expert, house: House) -> tuple[int, str]:
+def _play(expert: HouseholdExpert, house: House) -> tuple[int, str]:
     """The steps taken, and why the game was lost or nothing."""
     game = house.game
     env = NativeEnv(Task(game.origin, "alfworld", "generated", house.seed, house.goal.type, house.sentence), game)
@@ -113,7 +113,7 @@ def _of_train(data: Path) -> Figures | None:
     for path in paths:
         game = load_game(path)
         shortest = plan(game)
-        if isinstance(shortest, Plan):
+        if isinstance(shortest, Solution):
             room = counts.room_of(name.rpartition(" ")[0] for name in game.receptacles)
             figures.add(room, game, len(shortest.commands))
     return figures if paths else None

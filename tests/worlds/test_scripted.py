@@ -5,7 +5,7 @@ import pytest
 from worlds.base import Observation
 from worlds.errors import ConfigurationError, TaskNotFound, Unsupported
 from worlds.registry import make_world
-from worlds.scripted import ScriptedExpert, ScriptedWorld, State, advance
+from worlds.scripted import ScriptedExpert, ScriptedState, ScriptedWorld, advance
 
 WORLD = ScriptedWorld()
 
@@ -60,10 +60,10 @@ def test_a_win_can_be_undone() -> None:
 
 
 def test_a_state_is_left_as_it_was() -> None:
-    state = State()
+    state = ScriptedState()
     answer = advance(state, "take lamp")
-    assert answer == ("You take the lamp.", State(lamp="hand"))
-    assert state == State()
+    assert answer == ("You take the lamp.", ScriptedState(lamp="hand"))
+    assert state == ScriptedState()
     assert advance(state, "take key") is None
 
 

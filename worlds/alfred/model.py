@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
-from worlds.alfred.plans import Plan, Subgoal
+from worlds.alfred.plans import Plan, PlanStep
 from worlds.alfworld.data.counts import load_counts
 from worlds.household.goals import KNIVES
 
-Mark = Literal["sliced", "clean", "hot", "cold", "on"]
+Property = Literal["sliced", "clean", "hot", "cold", "on"]
 
 _KNIVES_LEFT = frozenset({"cabinet", "fridge", "garbagecan", "microwave"})
 """Where no game has a knife and the annotated plans of ``train`` leave theirs after slicing."""
@@ -37,11 +37,11 @@ class Thing:
     kind: str
     place: str | None = None
     inside: int | None = None
-    marks: frozenset[Mark] = frozenset()
+    marks: frozenset[Property] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RoomState:
     """A household at one moment.
 
     ``at`` is the kind of receptacle that the agent stands before, or the index of a thing that it stands before and whose
@@ -67,7 +67,7 @@ class State:
         """Where thing ``index`` lies, be it in a movable receptacle or not; None where that is open or it is in hand."""
         return self.things[self.base(index)].place
 
-    def having(self, index: int, thing: Thing) -> State:
+    def having(self, index: int, thing: Thing) -> RoomState:
         """The state with ``thing`` in the stead of thing ``index``."""
         return replace(self, things=(*self.things[:index], thing, *self.things[index + 1 :]))
 
@@ -128,7 +128,7 @@ Cause = Literal[
 READINGS = 200
 """How many states are followed at once. The annotated plans need a handful; it bounds what a hostile plan can cost."""
 
-_TREATMENTS: dict[str, tuple[str, str, Mark, Mark | None]] = {
+_TREATMENTS: dict[str, tuple[str, str, Property, Property | None]] = {
     "CleanObject": ("sinkbasin", "cleanable", "clean", None),
     "HeatObject": ("microwave", "heatable", "hot", "cold"),
     "CoolObject": ("fridge", "coolable", "cold", "hot"),
@@ -137,11 +137,11 @@ _TREATMENTS: dict[str, tuple[str, str, Mark, Mark | None]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class PlanRefusal:
     """Where a plan broke off: its ``step`` from 1, the subgoal there and why."""
 
     step: int
-    subgoal: Subgoal
+    subgoal: PlanStep
     cause: Cause
 
     def __str__(self) -> str:
@@ -152,16 +152,16 @@ class Refusal:
 class Execution:
     """What came of a plan: the states that it can have led to (never empty), and the refusal that ended it, if any."""
 
-    states: tuple[State, ...]
-    refusal: Refusal | None = None
+    states: tuple[RoomState, ...]
+    refusal: PlanRefusal | None = None
 
 
 def execute(plan: Plan, scene: Scene) -> Execution:
     """Execute ``plan`` in ``scene`` up to its end or the first subgoal that is refused."""
     named = {name for subgoal in plan for name in (subgoal.thing, subgoal.receptacle)}
-    states: tuple[State, ...] = (State(tuple(thing for thing in scene.things if thing.kind in named)),)
+    states: tuple[RoomState, ...] = (RoomState(tuple(thing for thing in scene.things if thing.kind in named)),)
     for step, subgoal in enumerate(plan, start=1):
-        after: dict[State, None] = {}
+        after: dict[RoomState, None] = {}
         causes: list[Cause] = []
         for state in states:
             outcome = _apply(subgoal, state, scene)
@@ -170,12 +170,12 @@ def execute(plan: Plan, scene: Scene) -> Execution:
             else:
                 after.update(dict.fromkeys(outcome))
         if not after:
-            return Execution(states, Refusal(step, subgoal, causes[0]))
+            return Execution(states, PlanRefusal(step, subgoal, causes[0]))
         states = tuple(after)[:READINGS]
     return Execution(states)
 
 
-def _apply(subgoal: Subgoal, state: State, scene: Scene) -> list[State] | Cause:
+def _apply(subgoal: PlanStep, state: RoomState, scene: Scene) -> list[RoomState] | Cause:
     kind = subgoal.thing
     if not known(kind) or (subgoal.receptacle is not None and not known(subgoal.receptacle)):
         return "unknown name"
@@ -194,14 +194,14 @@ def _apply(subgoal: Subgoal, state: State, scene: Scene) -> list[State] | Cause:
             return _treat(kind, state, *_TREATMENTS[subgoal.action])
 
 
-def _goto(kind: str, state: State, scene: Scene) -> list[State] | Cause:
+def _goto(kind: str, state: RoomState, scene: Scene) -> list[RoomState] | Cause:
     if kind in scene.receptacles:
         return [replace(state, at=kind)]
     found = [state.base(index) for index in _distinct(kind, state)]
     return [replace(state, at=state.things[base].place or base) for base in found] or "not in this room"
 
 
-def _pick_up(kind: str, state: State) -> list[State] | Cause:
+def _pick_up(kind: str, state: RoomState) -> list[RoomState] | Cause:
     if state.held is not None:
         return "hand full"
     if not able(kind, "pickupable"):
@@ -212,7 +212,7 @@ def _pick_up(kind: str, state: State) -> list[State] | Cause:
     ] or _missing(kind, state)
 
 
-def _put(kind: str, receptacle: str, state: State, scene: Scene) -> list[State] | Cause:
+def _put(kind: str, receptacle: str, state: RoomState, scene: Scene) -> list[RoomState] | Cause:
     held, index = state.in_hand, state.held
     if held is None or index is None or held.kind != kind:
         return "not in hand"
@@ -226,13 +226,13 @@ def _put(kind: str, receptacle: str, state: State, scene: Scene) -> list[State] 
     ] or _missing(receptacle, state)
 
 
-def _slice(kind: str, state: State) -> list[State] | Cause:
+def _slice(kind: str, state: RoomState) -> list[RoomState] | Cause:
     held = state.in_hand
     if held is None or held.kind not in KNIVES:
         return "no knife in hand"
     if not able(kind, "sliceable"):
         return "not possible with it"
-    after: list[State] = []
+    after: list[RoomState] = []
     for index, near in _near(kind, state, whole=True):
         piece = replace(near.things[index], marks=near.things[index].marks | {"sliced"})
         # Two slices, since no goal asks for more.
@@ -241,7 +241,7 @@ def _slice(kind: str, state: State) -> list[State] | Cause:
     return after or _missing(kind, state)
 
 
-def _toggle(kind: str, state: State) -> list[State] | Cause:
+def _toggle(kind: str, state: RoomState) -> list[RoomState] | Cause:
     if not able(kind, "toggleable"):
         return "not possible with it"
     return [
@@ -251,7 +251,9 @@ def _toggle(kind: str, state: State) -> list[State] | Cause:
     ] or _missing(kind, state)
 
 
-def _treat(kind: str, state: State, appliance: str, needs: str, gains: Mark, loses: Mark | None) -> list[State] | Cause:
+def _treat(
+    kind: str, state: RoomState, appliance: str, needs: str, gains: Property, loses: Property | None
+) -> list[RoomState] | Cause:
     held, index = state.in_hand, state.held
     if held is None or index is None or held.kind != kind:
         return "not in hand"
@@ -263,11 +265,11 @@ def _treat(kind: str, state: State, appliance: str, needs: str, gains: Mark, los
     return [there.having(index, replace(held, marks=(held.marks - {loses}) | {gains}))]
 
 
-def _missing(kind: str, state: State) -> Cause:
+def _missing(kind: str, state: RoomState) -> Cause:
     return "not here" if any(thing.kind == kind for thing in state.things) else "not in this room"
 
 
-def _distinct(kind: str, state: State) -> Iterator[int]:
+def _distinct(kind: str, state: RoomState) -> Iterator[int]:
     """The things of a kind that are not in hand or in what is in hand; of those that are alike in all, the first alone."""
     seen: set[object] = set()
     used = {thing.inside for thing in state.things} | {state.at}
@@ -280,13 +282,13 @@ def _distinct(kind: str, state: State) -> Iterator[int]:
             yield index
 
 
-def _near(kind: str, state: State, *, whole: bool = False) -> list[tuple[int, State]]:
+def _near(kind: str, state: RoomState, *, whole: bool = False) -> list[tuple[int, RoomState]]:
     """The things of a kind (``whole``: not sliced yet) within reach, each with the state in which it is.
 
     One of open place is thought to be here only where none is known to be.
     """
-    certain: list[tuple[int, State]] = []
-    possible: list[tuple[int, State]] = []
+    certain: list[tuple[int, RoomState]] = []
+    possible: list[tuple[int, RoomState]] = []
     for index in _distinct(kind, state):
         near = None if whole and "sliced" in state.things[index].marks else _beside(index, state)
         if near is not None:
@@ -294,7 +296,7 @@ def _near(kind: str, state: State, *, whole: bool = False) -> list[tuple[int, St
     return certain or possible
 
 
-def _beside(index: int, state: State) -> State | None:
+def _beside(index: int, state: RoomState) -> RoomState | None:
     """The state in which thing ``index`` lies where the agent stands; None where that cannot be."""
     base, place = state.base(index), state.place(index)
     if state.at is None:
@@ -309,7 +311,7 @@ def _beside(index: int, state: State) -> State | None:
     return state.having(base, replace(lying, place=state.at)) if _may_lie(lying.kind, state.at) else None
 
 
-def _standing(receptacle: str, state: State) -> State | None:
+def _standing(receptacle: str, state: RoomState) -> RoomState | None:
     """The state in which the agent stands before ``receptacle``; None where that cannot be.
 
     Beside a thing whose place is open, this says where the thing lies.

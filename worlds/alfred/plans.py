@@ -12,7 +12,7 @@ from typing import Literal, cast
 
 from worlds.errors import nearest, shown
 
-Action = Literal[
+ActionName = Literal[
     "GotoLocation",
     "PickupObject",
     "PutObject",
@@ -24,7 +24,7 @@ Action = Literal[
 ]
 """ALFRED's high-level actions but ``NoOp``, which ends most annotated plans and says nothing."""
 
-ARGUMENTS: dict[Action, int] = {
+ARGUMENTS: dict[ActionName, int] = {
     "GotoLocation": 1,
     "PickupObject": 1,
     "PutObject": 2,
@@ -53,8 +53,8 @@ _LITTLE = frozenset(
 )
 """Words that stand in sentences and name nothing: who uses them writes prose."""
 
-_FULL: dict[str, Action] = {action.casefold(): action for action in ARGUMENTS}
-_SHORT: dict[str, Action] = {
+_FULL: dict[str, ActionName] = {action.casefold(): action for action in ARGUMENTS}
+_SHORT: dict[str, ActionName] = {
     "goto": "GotoLocation",
     "navigation": "GotoLocation",
     "pickup": "PickupObject",
@@ -65,7 +65,7 @@ _SHORT: dict[str, Action] = {
     "cool": "CoolObject",
     "toggle": "ToggleObject",
 }
-_ACTIONS: dict[str, Action] = {**_FULL, **_SHORT}
+_ACTIONS: dict[str, ActionName] = {**_FULL, **_SHORT}
 
 
 class PlanError(ValueError):
@@ -73,13 +73,13 @@ class PlanError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Subgoal:
+class PlanStep:
     """One step of a plan. ``thing`` and ``receptacle`` are kinds, in small letters and without a number (``sinkbasin``).
 
     ``thing`` of a ``GotoLocation`` is a receptacle or an object; ``receptacle`` belongs to ``PutObject`` alone.
     """
 
-    action: Action
+    action: ActionName
     thing: str
     receptacle: str | None = None
 
@@ -87,17 +87,17 @@ class Subgoal:
         return " ".join(filter(None, (self.action, self.thing, self.receptacle)))
 
 
-Plan = tuple[Subgoal, ...]
+Plan = tuple[PlanStep, ...]
 
 
-def written(plan: Plan) -> str:
+def plan_text(plan: Plan) -> str:
     """The plan as text, one subgoal a line; `read_plan` gives it back."""
     return "\n".join(map(str, plan))
 
 
 def read_plan(text: str) -> Plan:
     """The plan that ``text`` is, its lines numbered or not. Raises ``PlanError`` naming the first line that is no subgoal."""
-    plan: list[Subgoal] = []
+    plan: list[PlanStep] = []
     for line in _bounded(text).splitlines():
         if not line.strip():
             continue
@@ -106,7 +106,7 @@ def read_plan(text: str) -> Plan:
             raise PlanError(f"{shown(line)} is no subgoal; write one a line, as in 'PutObject apple fridge'.")
         action, names = cast("str", match[1]), cast("str", match[2]).split()
         if action != NOTHING:
-            plan.append(subgoal(action, names))
+            plan.append(plan_step(action, names))
     return _checked(plan)
 
 
@@ -116,14 +116,14 @@ def read_loosely(text: str) -> Plan:
     What is no subgoal is passed over. Raises ``PlanError`` where nothing is left or too much.
     """
     words: list[str] = [word.casefold() for word in _WORD.findall(_bounded(text))]
-    plan: list[Subgoal] = []
+    plan: list[PlanStep] = []
     for place, word in enumerate(words, start=1):
         action = _ACTIONS.get(word)
         if action is None:
             continue
         names = words[place : place + ARGUMENTS[action]]
         if len(names) == ARGUMENTS[action] and all(_nameable(name) for name in names):
-            plan.append(Subgoal(action, *names))
+            plan.append(PlanStep(action, *names))
     return _checked(plan)
 
 
@@ -131,7 +131,7 @@ def _nameable(word: str) -> bool:
     return word not in _ACTIONS and word not in _LITTLE and word != "\n" and len(word) <= _LONGEST_NAME
 
 
-def subgoal(action: str, names: list[str]) -> Subgoal:
+def plan_step(action: str, names: list[str]) -> PlanStep:
     """The subgoal of these words. Raises ``PlanError`` for an unknown action or a wrong number of names."""
     known = _FULL.get(action.casefold())
     if known is None:
@@ -140,7 +140,7 @@ def subgoal(action: str, names: list[str]) -> Subgoal:
         )
     if len(names) != ARGUMENTS[known]:
         raise PlanError(f"{known} takes {ARGUMENTS[known]} name(s), and {shown(' '.join(names))} has {len(names)}.")
-    return Subgoal(known, *(name.casefold() for name in names))
+    return PlanStep(known, *(name.casefold() for name in names))
 
 
 def _bounded(text: str) -> str:
@@ -149,7 +149,7 @@ def _bounded(text: str) -> str:
     return text
 
 
-def _checked(plan: list[Subgoal]) -> Plan:
+def _checked(plan: list[PlanStep]) -> Plan:
     if not plan:
         raise PlanError("There is no subgoal in it.")
     if len(plan) > LONGEST_PLAN:

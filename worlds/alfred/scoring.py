@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from worlds.alfred.model import Mark, Refusal, Scene, State, Thing, execute
+from worlds.alfred.model import PlanRefusal, Property, RoomState, Scene, Thing, execute
 from worlds.alfred.plans import Plan
 from worlds.household.goals import TASK_TYPES as HOUSEHOLD_TYPES
 
@@ -27,7 +27,7 @@ TASK_TYPES: tuple[str, ...] = (*HOUSEHOLD_TYPES, "pick_and_place_with_movable_re
 Level = Literal["easy", "normal", "hard"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
-_TREATED: dict[str, Mark] = {
+_TREATED: dict[str, Property] = {
     "pick_clean_then_place_in_recep": "clean",
     "pick_heat_then_place_in_recep": "hot",
     "pick_cool_then_place_in_recep": "cold",
@@ -35,7 +35,7 @@ _TREATED: dict[str, Mark] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class AlfredGoal:
     """What a task asks for, in kinds: ``object`` (or a slice), in ``receptacle``, in a ``movable`` there, or by a ``lamp``."""
 
     type: str
@@ -53,7 +53,7 @@ class Goal:
         basic = {"pick_and_place_simple": 1, "look_at_obj_in_light": 2}.get(self.type, 3)
         return basic + self.sliced
 
-    def met(self, state: State) -> int:
+    def met(self, state: RoomState) -> int:
         """How many of the conditions hold in ``state``."""
         mine = [index for index, thing in enumerate(state.things) if self._wanted(thing)]
         count = min(len(mine), 2 if self.type == "pick_two_obj_and_place" else 1) if self.sliced else 0
@@ -74,12 +74,12 @@ class Goal:
     def _wanted(self, thing: Thing) -> bool:
         return thing.kind == self.object and (not self.sliced or "sliced" in thing.marks)
 
-    def _lit(self, index: int, state: State) -> bool:
+    def _lit(self, index: int, state: RoomState) -> bool:
         lamp = state.things[index]
         here = state.at is not None and state.at in (index, lamp.place)
         return lamp.kind == self.lamp and "on" in lamp.marks and here
 
-    def _stacked(self, mine: list[int], state: State) -> int:
+    def _stacked(self, mine: list[int], state: RoomState) -> int:
         movables = [index for index, thing in enumerate(state.things) if thing.kind == self.movable]
         filled = {state.things[index].inside for index in mine} & set(movables)
         placed = {index for index in movables if index != state.held and state.place(index) == self.receptacle}
@@ -95,7 +95,7 @@ def level(length: int) -> Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class PlanScore:
     """A plan's worth. ``met`` of ``conditions`` hold where the plan ends or is refused, by its most favourable reading."""
 
     exact: bool
@@ -103,7 +103,7 @@ class Score:
     wherever: bool
     met: int
     conditions: int
-    refusal: Refusal | None = None
+    refusal: PlanRefusal | None = None
 
     @property
     def share(self) -> float:
@@ -111,13 +111,13 @@ class Score:
         return self.met / self.conditions
 
 
-def score(plan: Plan, demonstration: Demonstration) -> Score:
+def score(plan: Plan, demonstration: Demonstration) -> PlanScore:
     """Score ``plan`` against a demonstration's own plan, goal and room. The empty plan is scored like any other."""
     met, refusal = _outcome(plan, demonstration, demonstration.scene)
     total = demonstration.goal.total
     reaches = refusal is None and met == total
     met_anywhere, refused_anywhere = (met, refusal) if reaches else _outcome(plan, demonstration, demonstration.scene.opened())
-    return Score(
+    return PlanScore(
         exact=plan == demonstration.plan,
         reaches=reaches,
         wherever=refused_anywhere is None and met_anywhere == total,
@@ -127,6 +127,6 @@ def score(plan: Plan, demonstration: Demonstration) -> Score:
     )
 
 
-def _outcome(plan: Plan, demonstration: Demonstration, scene: Scene) -> tuple[int, Refusal | None]:
+def _outcome(plan: Plan, demonstration: Demonstration, scene: Scene) -> tuple[int, PlanRefusal | None]:
     execution = execute(plan, scene)
     return max(demonstration.goal.met(state) for state in execution.states), execution.refusal

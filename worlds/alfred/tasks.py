@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from worlds.alfred.model import Scene, Thing, able, receptacles_of, room_of
-from worlds.alfred.plans import LONGEST_PLAN, NOTHING, Plan, PlanError, Subgoal, subgoal
-from worlds.alfred.scoring import TASK_TYPES, Goal
+from worlds.alfred.plans import LONGEST_PLAN, NOTHING, Plan, PlanError, PlanStep, plan_step
+from worlds.alfred.scoring import TASK_TYPES, AlfredGoal
 from worlds.alfworld.data.annotations import plain
 from worlds.alfworld.data.tasks import GET_DATA, LAYOUT, TRAJECTORY_FILE, in_order
 from worlds.errors import GameError, TaskNotFound, nearest, shown
@@ -50,7 +50,7 @@ class Demonstration:
     id: str
     split: str
     type: str
-    goal: Goal
+    goal: AlfredGoal
     plan: Plan
     scene: Scene
     instructions: tuple[Instruction, ...]
@@ -116,20 +116,20 @@ def _instruction(annotator: int, annotation: Any) -> Instruction:
 
 
 def _plan(actions: list[Any]) -> Plan:
-    plan: list[Subgoal] = []
+    plan: list[PlanStep] = []
     for action in actions:
         names: list[Any] = action["args"]
         if action["action"] != NOTHING:
             # Some treatments name nothing; what is treated is always what was picked up last.
             held = next((one.thing for one in reversed(plan) if one.action == "PickupObject"), "")
-            plan.append(subgoal(_word(action["action"]), [_kind(name or held) for name in names]))
+            plan.append(plan_step(_word(action["action"]), [_kind(name or held) for name in names]))
     return tuple(plan)
 
 
-def _goal(name: Any, parameters: Any) -> Goal:
+def _goal(name: Any, parameters: Any) -> AlfredGoal:
     if name not in TASK_TYPES:
         raise ValueError(f"no task type {name!r}")
-    return Goal(
+    return AlfredGoal(
         type=name,
         object=_kind(parameters["object_target"]),
         sliced=parameters["object_sliced"] is True,
@@ -139,7 +139,7 @@ def _goal(name: Any, parameters: Any) -> Goal:
     )
 
 
-def _scene(scene: Any, actions: list[Any], goal: Goal) -> Scene:
+def _scene(scene: Any, actions: list[Any], goal: AlfredGoal) -> Scene:
     # The kinds that lie about, by name ("KeyChain_2197d4a8"); then the places of those that the plan touched.
     poses = cast("list[Any]", scene["object_poses"])[:_MOST_POSES]
     counted = Counter(_kind(_word(pose["objectName"]).partition("_")[0]) for pose in poses)

@@ -28,7 +28,7 @@ AT_ITS_GOAL = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class ExpertMemory:
+class HouseholdExpertMemory:
     """What the expert knows; immutable plain data.
 
     ``goal`` is None where the sentence could not be read, and ``guessed`` where it was read leniently. ``room`` is the kind of
@@ -55,31 +55,31 @@ class Move:
     thought: str
 
 
-def make_expert(order: str = "counts", table: Path | None = None) -> Expert:
+def make_expert(order: str = "counts", table: Path | None = None) -> HouseholdExpert:
     """An expert that searches by the counted ``table`` (by default the one that ships) or, as a baseline, in order of ``name``.
 
     Raises ``ConfigurationError`` for another order and ``KnowledgeError`` for a table that cannot be read.
     """
     if order not in ORDERS:
         raise ConfigurationError(f"The expert searches by {' or '.join(ORDERS)}, not {shown(order)}.{nearest(order, ORDERS)}")
-    return Expert(load_counts(table) if order == "counts" else None)
+    return HouseholdExpert(load_counts(table) if order == "counts" else None)
 
 
-class Expert:
+class HouseholdExpert:
     """A ``Policy`` without a model. With ``counts`` None it searches in order of name, and reads template goals alone."""
 
     def __init__(self, counts: Counts | None) -> None:
         self.counts = counts
 
-    def begin(self, goal: str, observation: Observation) -> ExpertMemory:
+    def begin(self, goal: str, observation: Observation) -> HouseholdExpertMemory:
         belief = begin(observation)
         kinds = sorted({one.kind for one in belief.receptacles})
         read = read_goal(goal)
         guess = guess_goal(goal, objects=self.counts.objects(), receptacles=kinds) if self.counts and not read else None
         room = self.counts.room_of(kinds) if self.counts else ""
-        return ExpertMemory(read or guess, guessed=guess is not None, room=room, belief=belief)
+        return HouseholdExpertMemory(read or guess, guessed=guess is not None, room=room, belief=belief)
 
-    def observe(self, memory: ExpertMemory, command: str, observation: Observation) -> ExpertMemory:
+    def observe(self, memory: HouseholdExpertMemory, command: str, observation: Observation) -> HouseholdExpertMemory:
         belief = update(memory.belief, command, observation)
         failed = memory.failed
         # A refusal that taught something, such as that a receptacle is here already, is no failure: it changes what comes next.
@@ -87,7 +87,7 @@ class Expert:
             failed |= {command}
         return replace(memory, belief=belief, failed=failed)
 
-    def decide(self, memory: ExpertMemory) -> tuple[str | None, str, ExpertMemory]:
+    def decide(self, memory: HouseholdExpertMemory) -> tuple[str | None, str, HouseholdExpertMemory]:
         moves = _Decision(memory, self.counts).moves()
         move = next((move for move in moves if move.command not in memory.failed), Move("look", "nothing is left to try; look"))
         first = memory.chosen is None and memory.guessed
@@ -98,7 +98,7 @@ class Expert:
 class _Decision:
     """What to do next, best first; the first move that has not failed before is the one to make."""
 
-    def __init__(self, memory: ExpertMemory, counts: Counts | None) -> None:
+    def __init__(self, memory: HouseholdExpertMemory, counts: Counts | None) -> None:
         self.memory = memory
         self.belief = memory.belief
         self.counts = counts

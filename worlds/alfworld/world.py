@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from worlds.alfworld.data.annotations import Goals, parse_goals, sentences_of
+from worlds.alfworld.data.annotations import GoalSource, parse_goal_source, sentences_of
 from worlds.alfworld.data.index import Entry, Index
 from worlds.alfworld.data.tasks import (
     EXAMPLE,
@@ -57,10 +57,10 @@ class AlfworldOptions:
 class AlfworldWorld(World):
     """The games in a data folder and, as the split ``example``, the houses that ship with housequest.
 
-    ``data`` is the folder that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``), ``goals`` whose
-    sentences are shown: see `parse_goals`. A task without such a sentence keeps its template's, which its ``wording`` says and
-    `without_human_goal` lists. The split ``generated``, which is not listed, has a made-up house for every seed, by the
-    ``habits`` of ``train`` unless others are given. Raises ``ConfigurationError`` for settings that mean nothing.
+    ``data`` is the folder that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``); ``goals`` says
+    whose sentences are shown (see `parse_goal_source`). A task without such a sentence keeps its template's: its ``wording``
+    says so and `without_human_goal` lists it. The unlisted split ``generated`` has a made-up house for every seed, drawn by
+    ``habits`` (those of ``train`` by default). Raises ``ConfigurationError`` for invalid settings.
     """
 
     name = _NAME
@@ -79,7 +79,7 @@ class AlfworldWorld(World):
         if engine not in _ENGINES:
             known, hint = " and ".join(_ENGINES), nearest(engine, _ENGINES)
             raise ConfigurationError(f"There is no engine {shown(engine)} for ALFWorld; known engines: {known}.{hint}")
-        self._goals: Goals = parse_goals(goals)
+        self._goals: GoalSource = parse_goal_source(goals)
         self._index = Index(alfworld_data() if data is None else data)
         self._workers = _workers() if engine == "textworld" else None
         if data is not None and not self._index.there():
@@ -171,10 +171,10 @@ class AlfworldWorld(World):
         return NativeEnv(known, self._game(known))
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
-        from worlds.alfworld.engine.planner import Plan, plan
+        from worlds.alfworld.engine.planner import Solution, plan
 
         found = plan(self._game(self._known(task)), seconds=seconds)
-        return len(found.commands) if isinstance(found, Plan) else None
+        return len(found.commands) if isinstance(found, Solution) else None
 
     def source(self, task: Task) -> tuple[str, str]:
         """Hidden: the PDDL problem of ``task`` and the goal sentence that goes with it. Raises ``GameError``."""
@@ -222,11 +222,11 @@ class AlfworldWorld(World):
 
     def left_out(self, split: str) -> Sequence[Entry]:
         """The games in the split's folder that are none of its tasks, as ALFWorld itself leaves them out, and why."""
-        return self._with_standing(split, "left out")
+        return self._with_status(split, "left out")
 
     def refused(self, split: str) -> Sequence[Entry]:
         """The games among the split's tasks that cannot be played, and why."""
-        return self._with_standing(split, "refused")
+        return self._with_status(split, "refused")
 
     def _known(self, task: Task) -> Task:
         """The task with what is needed to find its game."""
@@ -242,11 +242,11 @@ class AlfworldWorld(World):
         problem = self.source(task)[0] if task.split == GENERATED else None
         return TextworldEnv(task, game, self._workers, problem)
 
-    def _with_standing(self, split: str, standing: str) -> tuple[Entry, ...]:
+    def _with_status(self, split: str, status: str) -> tuple[Entry, ...]:
         if split in (EXAMPLE, FILE, GENERATED):
             return ()
         self.tasks(split)
-        return tuple(entry for entry in self._index.entries(split) if entry.standing == standing)
+        return tuple(entry for entry in self._index.entries(split) if entry.status == status)
 
     def _listed(self, split: str) -> tuple[Task, ...]:
         there = self._index.splits()
@@ -255,7 +255,7 @@ class AlfworldWorld(World):
             hint = "" if split in PUBLISHED else nearest(split, (*self.splits(), *PUBLISHED, GENERATED))
             fetch = f" {GET_DATA}" if split in PUBLISHED or not there else ""
             raise TaskNotFound(f"There is no split {shown(split)} in {where}; there are: {known}.{hint}{fetch}")
-        entries = (entry for entry in self._index.entries(split) if entry.standing != "left out")
+        entries = (entry for entry in self._index.entries(split) if entry.status != "left out")
         return tuple(self._made(split, number, entry) for number, entry in enumerate(entries, start=1))
 
     def _made(self, split: str, number: int, entry: Entry) -> Task:

@@ -16,7 +16,7 @@ from agent.plans.run import PlanRun, make_run
 from agent.plans.work import PlanResult, PlanRunOptions, begun, carry_out, read_manifest, read_rows
 from tests.backends.server import Messages, Server, saying, serve, status
 from tests.worlds.alfred.annotations import small_world
-from worlds.alfred.plans import written
+from worlds.alfred.plans import plan_text
 from worlds.alfred.tasks import read_split
 from worlds.errors import ConfigurationError
 
@@ -103,7 +103,7 @@ def test_a_model_plans_from_examples(server: Server, data: Path, tmp_path: Path,
     first, second, last = potato.split("\n\n")
     # The most similar example stands nearest to the question.
     assert second.startswith(f"Task: Put a warm potato on the counter.{told}")
-    assert second.endswith(f"Plan:\n{written(read_split('train', data)[1].plan)}")
+    assert second.endswith(f"Plan:\n{plan_text(read_split('train', data)[1].plan)}")
     assert first.startswith("Task: ") and "PutObject" in first
     assert last.startswith(f"Task: Heat up a potato and place it on the table.{told}") and last.endswith("\nPlan:")
     system = server.requests[0].messages[0]["content"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from worlds.alfred.model import KNIVES, Cause, Thing, accepts
-from worlds.alfred.plans import Action, Plan, Subgoal
+from worlds.alfred.model import Cause, Thing, accepts
+from worlds.alfred.plans import ActionName, Plan, PlanStep
 from worlds.alfred.scoring import score
 from worlds.alfred.tasks import Demonstration
+from worlds.household.goals import KNIVES
 
-_TREATMENTS: dict[str, Action] = {
+_TREATMENTS: dict[str, ActionName] = {
     "pick_clean_then_place_in_recep": "CleanObject",
     "pick_heat_then_place_in_recep": "HeatObject",
     "pick_cool_then_place_in_recep": "CoolObject",
@@ -75,7 +76,7 @@ def mutations(task: Demonstration) -> Iterator[Mutation]:
     elsewhere = next(
         kind for kind in sorted(task.scene.receptacles) if kind != goal.receptacle and accepts(kind, plan[last].thing)
     )
-    there = Subgoal("GotoLocation", elsewhere)
+    there = PlanStep("GotoLocation", elsewhere)
     yield Mutation("put without being there", task, (*plan[:last], there, *plan[last:]), "not here", last + 2)
     yield _misplaced(task, placed, there)
     if goal.type in _TREATMENTS:
@@ -109,7 +110,7 @@ def _untreated(task: Demonstration, treated: int, last: int) -> Iterator[Mutatio
     begins, placing = (at - (plan[at - 1].action == "GotoLocation") for at in (treated, last))
     swapped = (*plan[:begins], *plan[placing : last + 1], *plan[begins:placing], *plan[last + 1 :])
     yield Mutation("treated after placing", task, swapped, "not in hand", treated + 1 + last + 1 - placing)
-    away = Subgoal("GotoLocation", min(task.scene.receptacles - _APPLIANCES))
+    away = PlanStep("GotoLocation", min(task.scene.receptacles - _APPLIANCES))
     yield Mutation("treated elsewhere", task, (*plan[:treated], away, *plan[treated:]), "not at the appliance", treated + 2)
     yield Mutation("not treated", task, _without(plan, treated), unmet=(2,))
 
@@ -124,7 +125,7 @@ def _left_beside(task: Demonstration, movable: str) -> Mutation:
     return Mutation("not put into it", task, left, "hand full", taken)
 
 
-def _misplaced(task: Demonstration, placed: Sequence[int], there: Subgoal) -> Mutation:
+def _misplaced(task: Demonstration, placed: Sequence[int], there: PlanStep) -> Mutation:
     """What is placed last is put somewhere else, and the plan goes on from where it would have been.
 
     Of two slices all are, since those that one cut leaves in the right place would be two, wherever another one goes.
@@ -132,9 +133,9 @@ def _misplaced(task: Demonstration, placed: Sequence[int], there: Subgoal) -> Mu
     goal = task.goal
     two = goal.type == "pick_two_obj_and_place"
     wrong = [at for at in placed if task.plan[at].thing == goal.object] if two and goal.sliced else [placed[-1]]
-    plan: list[Subgoal] = []
+    plan: list[PlanStep] = []
     for at, one in enumerate(task.plan):
-        back = Subgoal("GotoLocation", one.receptacle or "")
+        back = PlanStep("GotoLocation", one.receptacle or "")
         plan += [there, replace(one, receptacle=there.thing), back] if at in wrong else [one]
     name, broken, later = "wrong receptacle", tuple(plan), task.plan[placed[-1] + 1 :]
     if later and goal.movable:
@@ -161,7 +162,7 @@ def _without(plan: Plan, at: int) -> Plan:
     return plan[:at] + plan[at + 1 :]
 
 
-def _all(plan: Plan, action: Action) -> list[int]:
+def _all(plan: Plan, action: ActionName) -> list[int]:
     return [at for at, one in enumerate(plan) if one.action == action]
 
 

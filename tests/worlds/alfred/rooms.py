@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from worlds.alfred.model import Scene, Thing, receptacles_of
 from worlds.alfred.plans import Plan, read_plan
-from worlds.alfred.scoring import Goal
+from worlds.alfred.scoring import AlfredGoal
 from worlds.alfred.tasks import Demonstration, Instruction
 
 KITCHEN = Scene(
@@ -37,58 +37,60 @@ HOT_SLICE = read_plan(
 )
 
 
-def demonstration(goal: Goal, plan: Plan, scene: Scene = KITCHEN) -> Demonstration:
+def demonstration(goal: AlfredGoal, plan: Plan, scene: Scene = KITCHEN) -> Demonstration:
     """A demonstration of that plan in one of the rooms."""
     told = Instruction(1, "Do it.", tuple(str(subgoal) for subgoal in plan))
     return Demonstration("example/task/trial", "example", goal.type, goal, plan, scene, (told,))
 
 
-HOT_SLICE_TASK = demonstration(Goal("pick_heat_then_place_in_recep", "apple", sliced=True, receptacle="garbagecan"), HOT_SLICE)
+HOT_SLICE_TASK = demonstration(
+    AlfredGoal("pick_heat_then_place_in_recep", "apple", sliced=True, receptacle="garbagecan"), HOT_SLICE
+)
 
 
-def _task(goal: Goal, plan: str, scene: Scene = KITCHEN) -> Demonstration:
+def _task(goal: AlfredGoal, plan: str, scene: Scene = KITCHEN) -> Demonstration:
     return demonstration(goal, read_plan(plan.replace(", ", "\n")), scene)
 
 
 BY_TYPE = {
     "simple": _task(
-        Goal("pick_and_place_simple", "mug", receptacle="coffeemachine"),
+        AlfredGoal("pick_and_place_simple", "mug", receptacle="coffeemachine"),
         "GotoLocation sinkbasin, PickupObject mug, GotoLocation coffeemachine, PutObject mug coffeemachine",
     ),
     "look": _task(
-        Goal("look_at_obj_in_light", "book", lamp="desklamp"),
+        AlfredGoal("look_at_obj_in_light", "book", lamp="desklamp"),
         "GotoLocation bed, PickupObject book, GotoLocation desklamp, ToggleObject desklamp",
         BEDROOM,
     ),
     "clean": _task(
-        Goal("pick_clean_then_place_in_recep", "mug", receptacle="cabinet"),
+        AlfredGoal("pick_clean_then_place_in_recep", "mug", receptacle="cabinet"),
         "GotoLocation sinkbasin, PickupObject mug, CleanObject mug, GotoLocation cabinet, PutObject mug cabinet",
     ),
     "heat, sliced": HOT_SLICE_TASK,
     "cool": _task(
-        Goal("pick_cool_then_place_in_recep", "apple", receptacle="countertop"),
+        AlfredGoal("pick_cool_then_place_in_recep", "apple", receptacle="countertop"),
         "GotoLocation diningtable, PickupObject apple, GotoLocation fridge, CoolObject apple, GotoLocation countertop, "
         "PutObject apple countertop",
     ),
     "two": _task(
-        Goal("pick_two_obj_and_place", "pen", receptacle="drawer"),
+        AlfredGoal("pick_two_obj_and_place", "pen", receptacle="drawer"),
         "GotoLocation desk, PickupObject pen, GotoLocation drawer, PutObject pen drawer, GotoLocation shelf, PickupObject pen, "
         "GotoLocation drawer, PutObject pen drawer",
         BEDROOM,
     ),
     "two, sliced": _task(
-        Goal("pick_two_obj_and_place", "apple", sliced=True, receptacle="fridge"),
+        AlfredGoal("pick_two_obj_and_place", "apple", sliced=True, receptacle="fridge"),
         "GotoLocation countertop, PickupObject knife, GotoLocation apple, SliceObject apple, PutObject knife diningtable, "
         "PickupObject apple, GotoLocation fridge, PutObject apple fridge, GotoLocation diningtable, PickupObject apple, "
         "GotoLocation fridge, PutObject apple fridge",
     ),
     "movable": _task(
-        Goal("pick_and_place_with_movable_recep", "apple", movable="pan", receptacle="countertop"),
+        AlfredGoal("pick_and_place_with_movable_recep", "apple", movable="pan", receptacle="countertop"),
         "GotoLocation diningtable, PickupObject apple, GotoLocation stoveburner, PutObject apple pan, PickupObject pan, "
         "GotoLocation countertop, PutObject pan countertop",
     ),
     "movable, filled last": _task(
-        Goal("pick_and_place_with_movable_recep", "apple", movable="pan", receptacle="diningtable"),
+        AlfredGoal("pick_and_place_with_movable_recep", "apple", movable="pan", receptacle="diningtable"),
         "GotoLocation stoveburner, PickupObject pan, GotoLocation diningtable, PutObject pan diningtable, PickupObject apple, "
         "PutObject apple pan",
     ),

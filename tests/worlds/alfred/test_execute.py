@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.worlds.alfred.mutations import applicable, mutations
 from tests.worlds.alfred.rooms import BEDROOM, BY_TYPE, HOT_SLICE, HOT_SLICE_TASK, KITCHEN, demonstration
 from worlds.alfred.model import READINGS, Thing, execute
-from worlds.alfred.plans import ARGUMENTS, LONGEST_PLAN, Subgoal, read_plan
-from worlds.alfred.scoring import Goal, score
+from worlds.alfred.plans import ARGUMENTS, LONGEST_PLAN, PlanStep, read_plan
+from worlds.alfred.scoring import AlfredGoal, score
 
 
 def test_a_plan_that_works_reaches_its_goal() -> None:
@@ -72,7 +72,7 @@ def test_what_nobody_said_is_decided_in_the_plans_favour_and_then_holds() -> Non
 
 def test_a_thing_of_open_place_says_where_the_agent_stands() -> None:
     plan = read_plan("GotoLocation desklamp\nToggleObject desklamp\nPickupObject book")
-    look = demonstration(Goal("look_at_obj_in_light", "book", lamp="desklamp"), plan, BEDROOM)
+    look = demonstration(AlfredGoal("look_at_obj_in_light", "book", lamp="desklamp"), plan, BEDROOM)
     assert score(plan, look).reaches
     # Walking off with the book leaves the light, and a second push turns it off.
     assert score((*plan, *read_plan("GotoLocation desk")), look).met == 1
@@ -83,7 +83,7 @@ def test_two_objects_must_both_be_there() -> None:
     first, second = "GotoLocation desk\nPickupObject pen\n", "GotoLocation shelf\nPickupObject pen\n"
     away = "GotoLocation drawer\nPutObject pen drawer\n"
     both = demonstration(
-        Goal("pick_two_obj_and_place", "pen", receptacle="drawer"), read_plan(first + away + second + away), BEDROOM
+        AlfredGoal("pick_two_obj_and_place", "pen", receptacle="drawer"), read_plan(first + away + second + away), BEDROOM
     )
     assert score(both.plan, both).reaches
     twice = score(read_plan(first + away + "PickupObject pen\nPutObject pen drawer"), both)
@@ -100,7 +100,7 @@ def test_what_is_carried_in_something_goes_with_it() -> None:
         GotoLocation countertop
         PutObject pan countertop"""
     )
-    goal = Goal("pick_and_place_with_movable_recep", "apple", movable="pan", receptacle="countertop")
+    goal = AlfredGoal("pick_and_place_with_movable_recep", "apple", movable="pan", receptacle="countertop")
     task = demonstration(goal, plan)
     assert score(plan, task).reaches
     assert score(plan[:-1], task).met == 1
@@ -109,7 +109,7 @@ def test_what_is_carried_in_something_goes_with_it() -> None:
 
 def test_places_that_were_told_count_unless_they_are_left_open() -> None:
     plan = read_plan("GotoLocation sinkbasin\nPickupObject apple\nGotoLocation fridge\nPutObject apple fridge")
-    task = demonstration(Goal("pick_and_place_simple", "apple", receptacle="fridge"), read_plan("GotoLocation apple"))
+    task = demonstration(AlfredGoal("pick_and_place_simple", "apple", receptacle="fridge"), read_plan("GotoLocation apple"))
     found = score(plan, task)
     assert (found.reaches, found.wherever, found.met) == (False, True, 0)
     assert str(found.refusal) == "step 2, PickupObject apple: not here"
@@ -118,14 +118,14 @@ def test_places_that_were_told_count_unless_they_are_left_open() -> None:
 def test_one_slice_of_a_loaf_can_be_taken_and_then_another() -> None:
     knife, back = "GotoLocation countertop\nPickupObject knife\nGotoLocation apple\n", "PutObject knife diningtable\n"
     one = "GotoLocation diningtable\nPickupObject apple\nGotoLocation fridge\nPutObject apple fridge\n"
-    goal = Goal("pick_two_obj_and_place", "apple", sliced=True, receptacle="fridge")
+    goal = AlfredGoal("pick_two_obj_and_place", "apple", sliced=True, receptacle="fridge")
     plan = read_plan(f"{knife}SliceObject apple\n{back}{one}{one}")
     assert score(plan, demonstration(goal, plan)).met == 4
 
 
 NAMES = st.sampled_from(["apple", "pan", "knife", "countertop", "fridge", "potato", "mug", "spaceship", ""])
 SUBGOALS = st.builds(
-    lambda action, one, other: Subgoal(action, one, other if ARGUMENTS[action] == 2 else None),
+    lambda action, one, other: PlanStep(action, one, other if ARGUMENTS[action] == 2 else None),
     st.sampled_from(sorted(ARGUMENTS)),
     NAMES,
     NAMES,
@@ -133,7 +133,7 @@ SUBGOALS = st.builds(
 
 
 @given(st.lists(SUBGOALS, max_size=LONGEST_PLAN))
-def test_any_plan_ends_and_is_scored(plan: list[Subgoal]) -> None:
+def test_any_plan_ends_and_is_scored(plan: list[PlanStep]) -> None:
     crowded = replace(KITCHEN, things=KITCHEN.things + tuple(Thing(kind) for kind in ("apple", "pan", "knife", "mug") * 5))
     task = replace(HOT_SLICE_TASK, scene=crowded)
     execution = execute(tuple(plan), crowded)

@@ -12,18 +12,18 @@ from worlds.alfred.plans import (
     LONGEST_TEXT,
     Plan,
     PlanError,
-    Subgoal,
+    PlanStep,
+    plan_text,
     read_loosely,
     read_plan,
-    written,
 )
 
 HEATED = (
-    Subgoal("GotoLocation", "fridge"),
-    Subgoal("PickupObject", "egg"),
-    Subgoal("GotoLocation", "microwave"),
-    Subgoal("HeatObject", "egg"),
-    Subgoal("PutObject", "egg", "microwave"),
+    PlanStep("GotoLocation", "fridge"),
+    PlanStep("PickupObject", "egg"),
+    PlanStep("GotoLocation", "microwave"),
+    PlanStep("HeatObject", "egg"),
+    PlanStep("PutObject", "egg", "microwave"),
 )
 
 
@@ -85,13 +85,13 @@ def test_prose_is_no_plan(text: str) -> None:
 
 NAMES = st.from_regex(r"[a-z]{1,20}", fullmatch=True).filter(lambda name: name not in {"the", "a"})
 SUBGOALS = st.sampled_from(sorted(ARGUMENTS)).flatmap(
-    lambda action: st.builds(Subgoal, st.just(action), NAMES, NAMES if ARGUMENTS[action] == 2 else st.none())
+    lambda action: st.builds(PlanStep, st.just(action), NAMES, NAMES if ARGUMENTS[action] == 2 else st.none())
 )
 
 
 @given(st.lists(SUBGOALS, min_size=1, max_size=LONGEST_PLAN).map(tuple))
 def test_what_is_written_is_read_again(plan: Plan) -> None:
-    assert read_plan(written(plan)) == plan
+    assert read_plan(plan_text(plan)) == plan
 
 
 PIECES = st.one_of(

@@ -15,7 +15,7 @@ from tests.worlds.alfworld.play import BUNDLED, HOUSES, any_commands, env_of, lo
 from tests.worlds.alfworld.text.test_belief import ANY_TEXT, OPENING
 from worlds.alfworld.engine.game import Game
 from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.expert import Expert, ExpertMemory, make_expert
+from worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
 from worlds.alfworld.text.goals import read_goal
 from worlds.base import Observation, Policy
 from worlds.errors import ConfigurationError, KnowledgeError
@@ -48,14 +48,14 @@ class Played:
     """One game played by the expert, after ``before`` was executed by somebody else."""
 
     def __init__(
-        self, expert: Expert, game: Game, limit: int = 50, before: Iterable[str] = (), env: NativeEnv | None = None
+        self, expert: HouseholdExpert, game: Game, limit: int = 50, before: Iterable[str] = (), env: NativeEnv | None = None
     ) -> None:
         self.env = env or env_of(game)
         self.commands: list[str] = []
         self.thoughts: list[str] = []
         self.refused: Counter[str] = Counter()
         step = self.env.reset()
-        self.memory: ExpertMemory = expert.begin(game.sentence, step.observation)
+        self.memory: HouseholdExpertMemory = expert.begin(game.sentence, step.observation)
         for command in before:
             step = self.env.step(command)
             self.memory = expert.observe(self.memory, command, step.observation)

@@ -32,7 +32,7 @@ _SETTING = re.compile(r"human(?P<steps>\+steps)?(?::(?:(?P<number>[0-9]{1,4})|se
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class AnnotatedGoal:
     """A goal sentence and the annotator who wrote it, from 1."""
 
     annotator: int
@@ -40,7 +40,7 @@ class Wording:
 
 
 @dataclass(frozen=True, slots=True)
-class Goals:
+class GoalSource:
     """Whose goals are shown: the template's (``human`` false), annotator ``number``'s, or a choice seeded with ``seed``.
 
     With ``steps`` the annotator's step-by-step instructions follow the goal, in the same line.
@@ -55,13 +55,13 @@ class Goals:
         """Whose sentence it is, as a setting that asks for it."""
         return f"human{'+steps' if self.steps else ''}:{annotator}"
 
-    def choose(self, task: str, sentences: tuple[str, ...]) -> Wording | None:
+    def choose(self, task: str, sentences: tuple[str, ...]) -> AnnotatedGoal | None:
         """The wording for the task of that id; None where there is none to give.
 
         ``sentences`` are as ``sentences_of`` gives them. A seeded choice depends on seed and id alone, so it is the same on
         every machine and whatever else is played.
         """
-        written = [Wording(number, sentence) for number, sentence in enumerate(sentences, start=1) if sentence]
+        written = [AnnotatedGoal(number, sentence) for number, sentence in enumerate(sentences, start=1) if sentence]
         if not self.human or not written:
             return None
         if self.number is not None:
@@ -70,13 +70,13 @@ class Goals:
         return written[int.from_bytes(digest[:8], "big") % len(written)]
 
 
-def parse_goals(setting: str) -> Goals:
+def parse_goal_source(setting: str) -> GoalSource:
     """Read ``template``, ``human``, ``human:N`` (N from 1) or ``human:seed=N``, or the same with ``human+steps``.
 
     Raises ``ConfigurationError``.
     """
     if setting == "template":
-        return Goals()
+        return GoalSource()
     match = _SETTING.fullmatch(setting)
     if match is None or match["number"] == "0":
         raise ConfigurationError(
@@ -84,7 +84,7 @@ def parse_goals(setting: str) -> Goals:
             f"or human+steps in place of human.{nearest(setting, ('template', 'human', 'human+steps'))}"
         )
     number = int(match["number"]) if match["number"] else None
-    return Goals(human=True, number=number, seed=int(match["seed"] or 0), steps=match["steps"] is not None)
+    return GoalSource(human=True, number=number, seed=int(match["seed"] or 0), steps=match["steps"] is not None)
 
 
 def plain(sentence: str) -> str:

@@ -39,15 +39,15 @@ from worlds.paths import atomic_write, cache_folder
 _VERSION = " ".join(("2", *DOMAINS, *GRAMMARS))
 """Changes with the columns of an entry and with what is accepted as a game."""
 
-Standing = Literal["playable", "left out", "refused"]
-_STANDINGS: tuple[Standing, ...] = ("playable", "left out", "refused")
+Status = Literal["playable", "left out", "refused"]
+_STATUSES: tuple[Status, ...] = ("playable", "left out", "refused")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One game file of a split.
 
-    ``trial`` is ``<task>/<trial>``, its place under the split; ``digest`` the SHA-256 of its content. ``standing`` is
+    ``trial`` is ``<task>/<trial>``, its place under the split; ``digest`` the SHA-256 of its content. ``status`` is
     ``left out`` for what ALFWorld itself leaves out (movable receptacles, sliced objects, no known solution) and ``refused``
     for what should be playable and is not (damaged, another grammar); ``reason`` then says why. A refused game stays among
     its split's tasks, so that it is counted; one that is left out does not.
@@ -59,7 +59,7 @@ class Entry:
     digest: str
     type: str
     goal: str
-    standing: Standing
+    status: Status
     reason: str
 
     @property
@@ -96,7 +96,7 @@ class Index:
         )
 
     def entries(self, split: str) -> tuple[Entry, ...]:
-        """Every game of ``split``, whatever its standing. Raises ``WorldError`` where its folder cannot be listed."""
+        """Every game of ``split``, whatever its status. Raises ``WorldError`` where its folder cannot be listed."""
         if split not in self._entries:
             self._entries[split] = self._made(split)
         return self._entries[split]
@@ -145,8 +145,8 @@ def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None
         return known
     kind = type_of(trial)
 
-    def entry(standing: Standing, reason: str = "", digest: str = "", goal: str = "") -> Entry:
-        return Entry(trial, status.st_size, status.st_mtime_ns, digest, kind, goal, standing, reason)
+    def entry(outcome: Status, reason: str = "", digest: str = "", goal: str = "") -> Entry:
+        return Entry(trial, status.st_size, status.st_mtime_ns, digest, kind, goal, outcome, reason)
 
     if not trial.isprintable():
         return entry("left out", "its folder has a name that cannot be printed")
@@ -199,7 +199,7 @@ _COLUMNS = (str, int, int, str, str, str, str, str)
 
 
 def _checked(row: Any) -> Entry:
-    if not isinstance(row, list) or tuple(map(type, cast("list[Any]", row))) != _COLUMNS or row[6] not in _STANDINGS:
+    if not isinstance(row, list) or tuple(map(type, cast("list[Any]", row))) != _COLUMNS or row[6] not in _STATUSES:
         raise ValueError("not a row of the index")
     return Entry(*cast("list[Any]", row))
 
@@ -238,13 +238,13 @@ def check_data(data: Path) -> tuple[SplitReport, ...]:
 
 def _split_report(index: Index, split: str) -> SplitReport:
     entries = index.entries(split)
-    tasks = [entry for entry in entries if entry.standing != "left out"]
+    tasks = [entry for entry in entries if entry.status != "left out"]
     counts = Counter(entry.type for entry in tasks)
     return SplitReport(
         split,
         types=tuple((kind, counts[kind]) for kind in TASK_TYPES if counts[kind]),
-        left_out=tuple(entry for entry in entries if entry.standing == "left out"),
-        refused=tuple(entry for entry in entries if entry.standing == "refused"),
+        left_out=tuple(entry for entry in entries if entry.status == "left out"),
+        refused=tuple(entry for entry in entries if entry.status == "refused"),
         without_human_goal=tuple(
             f"{split}/{entry.trial}"
             for entry in tasks

@@ -32,7 +32,7 @@ from worlds.alfworld.data.tasks import FILE, GAME_FILE, GET_DATA, TRAJECTORY_FIL
 from worlds.alfworld.dropin.config import load_config, setting
 from worlds.alfworld.engine.game import Game, load_game
 from worlds.alfworld.engine.native import REFUSED, NativeEnv
-from worlds.alfworld.expert import MAX_FAILED, Expert, ExpertMemory, make_expert
+from worlds.alfworld.expert import MAX_FAILED, HouseholdExpert, HouseholdExpertMemory, make_expert
 from worlds.base import Observation, Step, Task
 from worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError, nearest, shown
 from worlds.household.goals import TASK_TYPES
@@ -153,7 +153,7 @@ class BatchEnv:
         batch_size: int,
         *,
         max_steps: int,
-        expert: Expert | None = None,
+        expert: HouseholdExpert | None = None,
         renumber: bool = False,
     ) -> None:
         if not isinstance(cast("object", batch_size), SupportsIndex):
@@ -237,7 +237,7 @@ class _Running:
 
     __slots__ = ("_advisor", "_env", "_limit", "_steps", "row")
 
-    def __init__(self, game: Game, file: str, limit: int, expert: Expert | None) -> None:
+    def __init__(self, game: Game, file: str, limit: int, expert: HouseholdExpert | None) -> None:
         self._env = NativeEnv(Task(file, "alfworld", FILE, 0, "", game.sentence, source=Path(file)), game)
         self._limit = limit
         self._steps = 0
@@ -267,9 +267,9 @@ class _Advisor:
 
     __slots__ = ("_expert", "_memory")
 
-    def __init__(self, expert: Expert, goal: str, opening: Observation) -> None:
+    def __init__(self, expert: HouseholdExpert, goal: str, opening: Observation) -> None:
         self._expert = expert
-        self._memory: ExpertMemory = expert.begin(goal, opening)
+        self._memory: HouseholdExpertMemory = expert.begin(goal, opening)
 
     def observe(self, command: str, observation: Observation) -> None:
         self._memory = self._expert.observe(self._memory, command, observation)

@@ -43,7 +43,7 @@ _TREATMENTS = ("clean", "heat", "cool")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Solution:
     """A shortest list of commands that wins; empty where the goal holds already."""
 
     commands: tuple[str, ...]
@@ -55,7 +55,7 @@ class Unsolvable:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class SearchLimitReached:
     """The limit was reached before either was shown; ``nodes`` is how much was looked at."""
 
     nodes: int
@@ -63,7 +63,7 @@ class Unknown:
 
 def plan(
     game: Game, state: State | None = None, *, nodes: int = NODES, seconds: float | None = None
-) -> Plan | Unsolvable | Unknown:
+) -> Solution | Unsolvable | SearchLimitReached:
     """The shortest way to win ``game`` from ``state`` (its start by default).
 
     ``nodes`` limits the work: one for each state looked at, more where many objects would do. It alone decides the same way
@@ -139,7 +139,7 @@ class _Search:
         self.landing = self._places(self.landings)
         self.weight = 1 + len(self.cast) * (len(self.targets) if goal.form == "two" else 1) // 8
 
-    def run(self, limit: int, deadline: float | None) -> Plan | Unsolvable | Unknown:
+    def run(self, limit: int, deadline: float | None) -> Solution | Unsolvable | SearchLimitReached:
         estimate = self.estimate(self.start)
         tick = count()
         queue = [(estimate, estimate, next(tick), 0, self.start)] if estimate < _NEVER else []
@@ -151,11 +151,11 @@ class _Search:
             if cost > best[node]:
                 continue
             if not estimate:
-                return Plan(self._told(node, came))
+                return Solution(self._told(node, came))
             for action, more, reached in self.steps(node):
                 looked += self.weight
                 if looked > limit or (deadline is not None and time.monotonic() > deadline):
-                    return Unknown(looked)
+                    return SearchLimitReached(looked)
                 total = cost + more
                 if total < best.get(reached, _NEVER):
                     estimate = self.estimate(reached)

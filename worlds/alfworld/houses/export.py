@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from worlds.alfworld.data.tasks import FILE, GAME_FILE, TRAJECTORY_FILE
 from worlds.alfworld.engine.game import Published, parse_game, read_published
 from worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
-from worlds.alfworld.engine.planner import Plan, Unsolvable, plan
+from worlds.alfworld.engine.planner import Solution, Unsolvable, plan
 from worlds.errors import ConfigurationError, GameError, shown
 from worlds.household.goals import TYPES
 from worlds.paths import atomic_write
@@ -133,7 +133,7 @@ def _read_back(game: dict[str, object], origin: str) -> Published:
 
 def _solved(published: Published, origin: str) -> tuple[str, ...]:
     outcome = plan(parse_game(published.problem, published.sentence, origin, sinks_clean=published.sinks_clean))
-    if isinstance(outcome, Plan):
+    if isinstance(outcome, Solution):
         return outcome.commands
     if isinstance(outcome, Unsolvable):
         raise GameError(f"{origin}: nothing wins this game, and alfworld leaves such games out.")

@@ -24,7 +24,7 @@ from worlds.household.goals import Goal, TaskType
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Ratio:
     """``part`` of ``whole``."""
 
     part: int
@@ -44,12 +44,12 @@ class Room:
     weight: int
     goals: tuple[tuple[Goal, int], ...]
     receptacles: Mapping[str, Mapping[int, int]]
-    openable: Mapping[str, Share]
+    openable: Mapping[str, Ratio]
     together: Mapping[tuple[str, ...], int]
     objects: Mapping[str, Mapping[int, int]]
     places: Mapping[str, Mapping[str, int]]
     nested: Mapping[tuple[str, str], int]
-    cool: Mapping[str, Share]
+    cool: Mapping[str, Ratio]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def _room(room: RoomCount) -> Room:
             for target, number in targets.items()
         ),
         receptacles={kind: count.each for kind, count in room.receptacles.items()},
-        openable={kind: Share(count.openable, count.number) for kind, count in room.receptacles.items()},
+        openable={kind: Ratio(count.openable, count.number) for kind, count in room.receptacles.items()},
         together={tuple(kinds.split("+")): number for kinds, number in room.together.items()},
         objects={kind: count.lying for kind, count in room.objects.items() if count.places},
         places={
@@ -144,7 +144,7 @@ def _room(room: RoomCount) -> Room:
             if count.places
         },
         nested={(outer, inner): number for outer, inside in room.nested.items() for inner, number in inside.items()},
-        cool={task_type: Share(count.cool, count.number) for task_type, count in room.fridge.items()},
+        cool={task_type: Ratio(count.cool, count.number) for task_type, count in room.fridge.items()},
     )
 
 

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from worlds.alfworld.engine.game import Game, parse_game
 from worlds.alfworld.engine.pddl import PREDICATES, Fact, Problem, problem_text
-from worlds.alfworld.engine.planner import Plan, plan
-from worlds.alfworld.houses.habits import Habits, Room, Share, counted
+from worlds.alfworld.engine.planner import Solution, plan
+from worlds.alfworld.houses.habits import Habits, Ratio, Room, counted
 from worlds.alfworld.text.goals import sentences
 from worlds.errors import ConfigurationError, GameError
 from worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
@@ -69,7 +69,7 @@ def make_house(seed: int, habits: Habits | None = None) -> House:
         except GameError as error:
             raise ConfigurationError(f"These habits make a house that is no game: {error}") from error
         found = plan(game)
-        if isinstance(found, Plan) and found.commands:
+        if isinstance(found, Solution) and found.commands:
             return House(seed, name, draft.goal, sentence, problem, game, found.commands, draws)
     raise ConfigurationError(f"By these habits none of {DRAWS:,} houses drawn for the seed {seed} can be solved.")
 
@@ -97,12 +97,12 @@ class _Dice:
         """One of the values, each as likely."""
         return values[self.below(len(values))]
 
-    def happens(self, share: Share) -> bool:
+    def happens(self, share: Ratio) -> bool:
         return self.below(max(1, share.whole)) < share.part
 
-    def often(self, share: Share) -> int:
+    def often(self, share: Ratio) -> int:
         """A whole number that is ``share`` on average."""
-        return share.part // max(1, share.whole) + self.happens(Share(share.part % max(1, share.whole), share.whole))
+        return share.part // max(1, share.whole) + self.happens(Ratio(share.part % max(1, share.whole), share.whole))
 
 
 @dataclass(slots=True)
@@ -178,7 +178,7 @@ class _Draft:
         found: list[_Receptacle] = []
         for kind in sorted({*room.receptacles, *needed}):
             for number in range(self._number(room.receptacles.get(kind, {}), 1 if kind in needed else 0)):
-                openable = self.dice.happens(room.openable.get(kind, Share(0, 1)))
+                openable = self.dice.happens(room.openable.get(kind, Ratio(0, 1)))
                 found.append(_Receptacle(_id(kind, number), kind, openable))
         return found
 
@@ -191,7 +191,7 @@ class _Draft:
         """Give receptacles places: some together, each of the others one of its own."""
         used = 0
         for kinds, number in self.room.together.items():
-            for _ in range(self.dice.often(Share(number, self.room.weight))):
+            for _ in range(self.dice.often(Ratio(number, self.room.weight))):
                 free = [one for one in self.receptacles if not one.place]
                 group: list[_Receptacle] = []
                 for kind in kinds:
@@ -229,7 +229,7 @@ class _Draft:
     def _nest(self) -> None:
         """Now and then, put a thing in a movable receptacle, and with it where that stands."""
         total = sum(self.room.nested.values())
-        for _ in range(self.dice.often(Share(total, self.room.weight))):
+        for _ in range(self.dice.often(Ratio(total, self.room.weight))):
             outer_kind, inner_kind = self.dice.pick(self.room.nested)
             outer = next((thing for thing in self.things if thing.kind == outer_kind), None)
             inner = next((thing for thing in self.things if thing.kind == inner_kind and thing is not outer), None)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worlds.alfworld.data.annotations import Goals, Wording, parse_goals, plain, sentences_of
+from worlds.alfworld.data.annotations import AnnotatedGoal, GoalSource, parse_goal_source, plain, sentences_of
 from worlds.errors import ConfigurationError
 
 SENTENCES = ("Put a cup away.", "", "move the cup", "tidy the cup")
@@ -24,18 +24,18 @@ def trajectory(folder: Path, content: Any) -> Path:
 @pytest.mark.parametrize(
     ("setting", "goals"),
     [
-        ("template", Goals()),
-        ("human", Goals(human=True)),
-        ("human:2", Goals(human=True, number=2)),
-        ("human:seed=7", Goals(human=True, seed=7)),
-        ("human:seed=-7", Goals(human=True, seed=-7)),
-        ("human+steps", Goals(human=True, steps=True)),
-        ("human+steps:2", Goals(human=True, number=2, steps=True)),
-        ("human+steps:seed=7", Goals(human=True, seed=7, steps=True)),
+        ("template", GoalSource()),
+        ("human", GoalSource(human=True)),
+        ("human:2", GoalSource(human=True, number=2)),
+        ("human:seed=7", GoalSource(human=True, seed=7)),
+        ("human:seed=-7", GoalSource(human=True, seed=-7)),
+        ("human+steps", GoalSource(human=True, steps=True)),
+        ("human+steps:2", GoalSource(human=True, number=2, steps=True)),
+        ("human+steps:seed=7", GoalSource(human=True, seed=7, steps=True)),
     ],
 )
-def test_the_settings_are_read(setting: str, goals: Goals) -> None:
-    assert parse_goals(setting) == goals
+def test_the_settings_are_read(setting: str, goals: GoalSource) -> None:
+    assert parse_goal_source(setting) == goals
 
 
 @given(
@@ -46,24 +46,24 @@ def test_the_settings_are_read(setting: str, goals: Goals) -> None:
 )
 def test_other_settings_are_refused_with_the_known_ones(setting: str) -> None:
     with pytest.raises(ConfigurationError, match="human:seed=N"):
-        parse_goals(setting)
+        parse_goal_source(setting)
 
 
 def test_the_template_chooses_nobody() -> None:
-    assert Goals().choose("train/a/b", SENTENCES) is None
+    assert GoalSource().choose("train/a/b", SENTENCES) is None
 
 
 def test_an_annotator_is_chosen_by_number_from_one() -> None:
-    assert Goals(human=True, number=3).choose("train/a/b", SENTENCES) == Wording(3, "move the cup")
-    assert Goals(human=True, number=2).choose("train/a/b", SENTENCES) is None
-    assert Goals(human=True, number=9).choose("train/a/b", SENTENCES) is None
+    assert GoalSource(human=True, number=3).choose("train/a/b", SENTENCES) == AnnotatedGoal(3, "move the cup")
+    assert GoalSource(human=True, number=2).choose("train/a/b", SENTENCES) is None
+    assert GoalSource(human=True, number=9).choose("train/a/b", SENTENCES) is None
 
 
 def test_a_seeded_choice_is_the_same_everywhere_and_differs_between_tasks_and_seeds() -> None:
     tasks = [f"train/task/trial_{number}" for number in range(12)]
 
     def choices(seed: int) -> list[int]:
-        wordings = [Goals(human=True, seed=seed).choose(task, SENTENCES) for task in tasks]
+        wordings = [GoalSource(human=True, seed=seed).choose(task, SENTENCES) for task in tasks]
         return [wording.annotator for wording in wordings if wording]
 
     assert choices(0) == [1, 3, 3, 4, 3, 3, 1, 1, 4, 4, 4, 3]
@@ -71,8 +71,8 @@ def test_a_seeded_choice_is_the_same_everywhere_and_differs_between_tasks_and_se
 
 
 def test_nothing_is_chosen_where_nothing_was_written() -> None:
-    assert Goals(human=True).choose("train/a/b", ()) is None
-    assert Goals(human=True).choose("train/a/b", ("", "")) is None
+    assert GoalSource(human=True).choose("train/a/b", ()) is None
+    assert GoalSource(human=True).choose("train/a/b", ("", "")) is None
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_instructions_follow_the_goal_where_they_are_asked_for(tmp_path: Path) -
     assert told[:3] == ("Put it away. Turn left. Walk on.", "tidy", "")
     assert told[3].count("and more") == 60
     assert sentences_of(file) == ("Put it away", "tidy", "", "much")
-    wording = Goals(human=True, number=1, steps=True).wording(1)
-    assert parse_goals(wording) == Goals(human=True, number=1, steps=True)
+    wording = GoalSource(human=True, number=1, steps=True).wording(1)
+    assert parse_goal_source(wording) == GoalSource(human=True, number=1, steps=True)
 
 
 @given(

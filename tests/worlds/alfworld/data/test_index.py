@@ -70,7 +70,7 @@ def test_entries_are_sorted_by_trial(tmp_path: Path) -> None:
 def test_what_alfworld_leaves_out_is_left_out_unread(tmp_path: Path, trial: str, reason: str) -> None:
     put(tmp_path, "train", trial, b"never read")
     found = entry(tmp_path)
-    assert (found.standing, found.digest) == ("left out", "")
+    assert (found.status, found.digest) == ("left out", "")
     assert reason in found.reason
 
 
@@ -91,7 +91,7 @@ def test_what_alfworld_leaves_out_is_left_out_unread(tmp_path: Path, trial: str,
 def test_what_cannot_be_played_is_refused_with_the_reason(tmp_path: Path, content: bytes, reason: str) -> None:
     put(tmp_path, "train", PLACE, content)
     found = entry(tmp_path)
-    assert (found.standing, found.type, found.goal) == ("refused", "pick_and_place_simple", "")
+    assert (found.status, found.type, found.goal) == ("refused", "pick_and_place_simple", "")
     assert reason in found.reason
     assert PLACE not in found.reason
 
@@ -100,7 +100,7 @@ def test_what_cannot_be_played_is_refused_with_the_reason(tmp_path: Path, conten
 def test_no_content_breaks_the_index(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     data = tmp_path_factory.mktemp("data")
     put(data, "train", PLACE, content)
-    assert entry(data).standing == "refused"
+    assert entry(data).status == "refused"
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
@@ -206,14 +206,14 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypa
     (tmp_path / "a file").write_text("where the folder should be")
     monkeypatch.setenv("HOUSEQUEST_HOME", str(tmp_path / "a file"))
     put(tmp_path, "train", PLACE, encoded(OLDER))
-    assert entry(tmp_path).standing == "refused"
+    assert entry(tmp_path).status == "refused"
 
 
 @pytest.mark.games
 def test_published_games_are_playable_and_tell_their_goals(alfworld_games: Path) -> None:
     entries = Index(alfworld_games).entries("valid_seen")
     assert len(entries) == 140
-    assert {found.standing for found in entries} == {"playable"}
+    assert {found.status for found in entries} == {"playable"}
     assert all(found.goal.isprintable() and found.goal.endswith(".") for found in entries)
 
 
@@ -224,7 +224,7 @@ def test_a_game_without_a_known_solution_is_left_out(alfworld_games: Path, tmp_p
     for name, solvable in zip(games, (True, False, None), strict=True):
         members[name] = encoded(json.loads(members[name]) | {"solvable": solvable})
     entries = Index(unpacked(members, tmp_path)).entries("valid_seen")
-    assert [found.standing for found in entries] == ["playable", "left out", "left out"]
+    assert [found.status for found in entries] == ["playable", "left out", "left out"]
     assert entries[1].reason == "no solution of it is known"
 
 
@@ -236,5 +236,5 @@ def test_a_game_with_another_domain_or_grammar_is_refused(alfworld_games: Path, 
     game = json.loads(members[name])
     members[name] = encoded(game | {key: game[key] + " "})
     (found,) = Index(unpacked(members, tmp_path)).entries("valid_seen")
-    assert found.standing == "refused"
+    assert found.status == "refused"
     assert key.removeprefix("pddl_") in found.reason

@@ -15,7 +15,7 @@ from tests.worlds.alfworld.play import BUNDLED, GOLDEN, loaded, name_of, publish
 from worlds.alfworld.engine.game import Game, State, parse_game
 from worlds.alfworld.engine.native import commands, perform, won
 from worlds.alfworld.engine.pddl import PREDICATES, Fact, Problem, problem_text
-from worlds.alfworld.engine.planner import NODES, Plan, Unknown, Unsolvable, plan, wins
+from worlds.alfworld.engine.planner import NODES, SearchLimitReached, Solution, Unsolvable, plan, wins
 from worlds.household.goals import GoalForm
 
 IDLE = ("look", "inventory", "help", "examine")
@@ -48,9 +48,9 @@ def shortest(game: Game, start: State, most: int = 60_000) -> int | None:
     return None
 
 
-def length(outcome: Plan | Unsolvable | Unknown) -> int | None:
-    assert not isinstance(outcome, Unknown)
-    return len(outcome.commands) if isinstance(outcome, Plan) else None
+def length(outcome: Solution | Unsolvable | SearchLimitReached) -> int | None:
+    assert not isinstance(outcome, SearchLimitReached)
+    return len(outcome.commands) if isinstance(outcome, Solution) else None
 
 
 def house(
@@ -127,7 +127,7 @@ def test_a_plan_is_as_short_as_trying_everything_finds(seed: int, steps: int) ->
     start = wandered(game, seed, steps)
     outcome = plan(game, start)
     assert length(outcome) == shortest(game, start)
-    assert not isinstance(outcome, Plan) or wins(game, outcome.commands, start)
+    assert not isinstance(outcome, Solution) or wins(game, outcome.commands, start)
     assert plan(game, start) == outcome
 
 
@@ -136,7 +136,7 @@ def test_golden_oddities_are_planned_as_trying_everything_does(path: Path) -> No
     game = loaded(path)
     outcome = plan(game)
     assert length(outcome) == shortest(game, game.start, 20_000)
-    assert not isinstance(outcome, Plan) or wins(game, outcome.commands)
+    assert not isinstance(outcome, Solution) or wins(game, outcome.commands)
 
 
 @pytest.mark.parametrize("path", BUNDLED, ids=name_of)
@@ -145,7 +145,7 @@ def test_the_houses_that_ship_are_solved_from_anywhere(path: Path) -> None:
     for seed in range(5):
         state = wandered(game, seed, 10 * seed)
         outcome = plan(game, state)
-        assert isinstance(outcome, Plan)
+        assert isinstance(outcome, Solution)
         assert wins(game, outcome.commands, state)
         if outcome.commands:
             action = commands(game, state)[outcome.commands[0]]
@@ -159,7 +159,7 @@ def test_published_games_are_solved_no_longer_than_as_they_were_made(split: str,
     for path in published(alfworld_games, split, number):
         game = loaded(path)
         outcome = plan(game)
-        assert isinstance(outcome, Plan)
+        assert isinstance(outcome, Solution)
         assert wins(game, outcome.commands)
         assert game.walkthrough is not None
         assert len(outcome.commands) <= len(game.walkthrough)
@@ -168,13 +168,13 @@ def test_published_games_are_solved_no_longer_than_as_they_were_made(split: str,
 def test_a_goal_that_holds_needs_no_command() -> None:
     game = tiny(0)
     won_already = next(state for seed in range(99) if won(game := tiny(seed), state := game.start))
-    assert plan(game, won_already) == Plan(())
+    assert plan(game, won_already) == Solution(())
 
 
 def test_what_is_refused_or_does_not_win_is_no_proof() -> None:
     game = loaded(BUNDLED[0])
     outcome = plan(game)
-    assert isinstance(outcome, Plan)
+    assert isinstance(outcome, Solution)
     assert not wins(game, outcome.commands[:-1])
     assert not wins(game, ("dance", *outcome.commands))
 
@@ -206,10 +206,10 @@ def test_thousands_of_things_are_planned_for_or_given_up(form: GoalForm, togethe
     outcome = plan(game)
     if form in ("heat", "light"):
         assert outcome == Unsolvable()
-    elif isinstance(outcome, Plan):
+    elif isinstance(outcome, Solution):
         assert wins(game, outcome.commands)
     else:
-        assert isinstance(outcome, Unknown)
+        assert isinstance(outcome, SearchLimitReached)
         assert outcome.nodes >= NODES
 
 
@@ -220,6 +220,6 @@ def test_what_no_receptacle_takes_cannot_be_solved() -> None:
 def test_a_limit_ends_the_search_and_the_same_limit_ends_it_the_same_way() -> None:
     game = loaded(BUNDLED[-1])
     first = plan(game, nodes=1)
-    assert isinstance(first, Unknown)
+    assert isinstance(first, SearchLimitReached)
     assert first == plan(game, nodes=1)
-    assert isinstance(plan(game, seconds=0), Unknown)
+    assert isinstance(plan(game, seconds=0), SearchLimitReached)

@@ -19,7 +19,7 @@ from tests.worlds.alfworld.engine.test_planner import crowd
 from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, name_of, published
 from worlds.alfworld.engine.game import load_game, parse_game, read_published
 from worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
-from worlds.alfworld.engine.planner import Plan, Unknown, plan, wins
+from worlds.alfworld.engine.planner import SearchLimitReached, Solution, plan, wins
 from worlds.alfworld.houses.export import Exported, Logic, export, export_task, installed_logic, write
 from worlds.alfworld.houses.house import make_house
 from worlds.alfworld.world import AlfworldWorld
@@ -77,7 +77,7 @@ def checked(exported: Exported, folder: Path) -> Path:
 def test_houses_are_read_back_as_they_were(path: Path, logic: Logic, tmp_path: Path) -> None:
     house = json.loads(path.read_bytes())
     before = load_game(path)
-    if not isinstance(plan(before), Plan):
+    if not isinstance(plan(before), Solution):
         with pytest.raises(GameError, match="nothing wins"):
             export(house["pddl_problem"], house["goal"], "house", logic)
         return
@@ -267,7 +267,7 @@ def test_a_problem_damaged_anywhere_is_a_game_or_refused(cut: int, by: str, leng
         assert str(error).isprintable()
         return
     outcome = plan(game)
-    assert not isinstance(outcome, Plan) or wins(game, outcome.commands)
+    assert not isinstance(outcome, Solution) or wins(game, outcome.commands)
 
 
 @given(
@@ -297,4 +297,4 @@ def test_a_problem_that_is_written_is_read_back(path: Path) -> None:
 
 
 def test_a_game_too_large_to_be_planned_is_said_to_be_unknown() -> None:
-    assert isinstance(plan(crowd(1_200, 300, "two"), nodes=1_000), Unknown)
+    assert isinstance(plan(crowd(1_200, 300, "two"), nodes=1_000), SearchLimitReached)

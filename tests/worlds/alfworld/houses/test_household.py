@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.worlds.alfworld.play import env_of
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.engine.native import won
-from worlds.alfworld.engine.planner import Plan, plan, wins
+from worlds.alfworld.engine.planner import Solution, plan, wins
 from worlds.alfworld.houses.generated import GeneratedTasks
 from worlds.alfworld.houses.habits import Habits, counted, habits_of
 from worlds.alfworld.houses.house import SEEDS, House, make_house
@@ -71,7 +71,7 @@ def test_any_seed_is_a_house_that_can_be_won_and_is_not_won_yet(seed: int) -> No
     house = make_house(seed)
     assert not won(house.game, house.game.start)
     assert wins(house.game, house.plan)
-    assert plan(house.game) == Plan(house.plan)
+    assert plan(house.game) == Solution(house.plan)
     assert read_goal(house.sentence) == house.goal
     assert TYPES[house.game.goal.form] == house.goal.type
     assert make_house(seed).problem == house.problem
