@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+# Many processes run the same code: the workers, and the commands that tests start. It is compiled once for all of them.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Most objects are modules and tests, which stay: the collector need not look at them again and again.
+gc.set_threshold(50_000, 20, 50)
+
 # How long an example takes says nothing here; how many are tried is chosen by `--hypothesis-profile`.
-settings.register_profile("quick", deadline=None, max_examples=50)
-settings.register_profile("thorough", deadline=None, max_examples=100)
+settings.register_profile("quick", deadline=None, max_examples=25)
+settings.register_profile("thorough", deadline=None, max_examples=200)
 settings.load_profile("quick")
+
+
+def pytest_collection_finish() -> None:
+    """Exempt what was imported and collected from garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

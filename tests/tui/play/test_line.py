@@ -30,7 +30,7 @@ COMMANDS = (
 class Screen(App[None]):
     """A line at the foot of an empty screen; keeps what it was told."""
 
-    CSS = "Line { dock: bottom; }"
+    CSS = "CommandLine { dock: bottom; }"
 
     def __init__(self) -> None:
         super().__init__()
