@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import errno
 import os
 import stat
-import time
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -16,12 +14,12 @@ from pathlib import Path
 from knowledge.reading import Page, read_page
 from knowledge.rules import Rule
 from worlds.errors import KnowledgeError, nearest, shown
-from worlds.paths import atomic_write
+from worlds.paths import atomic_write, state_folder
 from worlds.registry import DEFAULT_WORLD
 
 LARGEST_FILE = 1_000_000
 PATIENCE = 5.0
-"""Seconds to wait for another command that is saving in the same folder."""
+"""Seconds to wait for another command that is saving the same book."""
 
 _BOM = "\ufeff"
 
@@ -155,7 +153,7 @@ def save(book: Rulebook) -> Rulebook:
         # A link stays a link: what it leads to is replaced.
         path = book.path.resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _held(path.parent):
+        with saving(path):
             _compare(book, path)
             atomic_write(path, content)
     except (OSError, RuntimeError) as error:
@@ -182,34 +180,25 @@ def _compare(book: Rulebook, path: Path) -> None:
 
 
 @contextmanager
-def _held(folder: Path) -> Generator[None, None, None]:
-    """Hold ``folder`` against other commands of ours; where the system has no such locks, none is held."""
-    try:
-        import fcntl
+def saving(path: Path) -> Generator[None, None, None]:
+    """Hold the rulebook ``path`` against other commands of this user; without a lock where none can be made.
 
-    except ImportError:  # Windows
+    The lock is a file in the user's state folder, so that none is left beside the book. Raises ``KnowledgeError`` when another
+    command has held it for ``PATIENCE`` seconds.
+    """
+    from filelock import FileLock, Timeout
+
+    name = sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+    file = state_folder() / "locks" / f"{name}.lock"
+    held: AbstractContextManager[object] = nullcontext()
+    with suppress(OSError, NotImplementedError):  # no home to write to, or a file system without locks
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            held = FileLock(file).acquire(timeout=PATIENCE, poll_interval=0.01)
+        except Timeout:
+            raise KnowledgeError(f"Another command is saving {path}; wait for it or stop it, and try again.") from None
+    with held:
         yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        end = time.monotonic() + PATIENCE
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    way_out = "wait for it or stop it, and try again"
-                    raise KnowledgeError(f"Another command is saving in {folder}; {way_out}.") from None
-                time.sleep(0.01)
-            except OSError as error:
-                if error.errno not in {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}:
-                    raise
-                break
-        yield
-    finally:
-        with suppress(OSError):
-            os.close(handle)
 
 
 def _digest(content: bytes) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -12,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.rulebook import LARGEST_FILE, Rulebook, read_book, save
+from knowledge.rulebook import LARGEST_FILE, Rulebook, read_book, save, saving
 from knowledge.rules import Rule
-from tests.waiting import ending
+from tests.waiting import PATIENCE, ending
 from worlds.errors import KnowledgeError
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +31,7 @@ def program(code: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", lines + code, *arguments],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -181,10 +181,46 @@ def test_a_folder_in_the_way_is_told(tmp_path: Path) -> None:
 
 def test_one_waits_for_another_that_is_saving(tmp_path: Path) -> None:
     path = book(tmp_path)
-    handle = os.open(tmp_path, os.O_RDONLY)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    timer = threading.Timer(0.2, lambda: os.close(handle))
+    begun, let_go = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with saving(path):
+            begun.set()
+            let_go.wait(PATIENCE)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert begun.wait(PATIENCE)
+    timer = threading.Timer(0.2, let_go.set)
     timer.start()
     save(read_book(path).put([Rule("c", "see c")]))
-    timer.join()
+    assert let_go.is_set()
+    thread.join()
+    assert len(read_book(path).rules) == 3
+    assert files(tmp_path) == ["book.yaml"]
+
+
+def test_one_that_waited_too_long_says_so(tmp_path: Path) -> None:
+    path = book(tmp_path)
+    code = """
+with saving(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+    with ending(program(code, str(path))) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(KnowledgeError, match=r"Another command is saving .*try again"):
+            save(read_book(path).put([Rule("c", "see c")]))
+        holder.kill()
+        holder.wait(PATIENCE)
+        save(read_book(path).put([Rule("c", "see c")]))
+    assert len(read_book(path).rules) == 3
+
+
+def test_a_book_is_saved_where_no_lock_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").write_text("a file where the user's folders should be")
+    monkeypatch.setenv("HOUSEQUEST_HOME", str(tmp_path / "home"))
+    path = book(tmp_path)
+    save(read_book(path).put([Rule("c", "see c")]))
     assert len(read_book(path).rules) == 3

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from textual.pilot import Pilot
 
 from knowledge.checks import parse_check
 from knowledge.library import RuleLibrary
-from knowledge.rulebook import Rulebook, read_book, save
+from knowledge.rulebook import Rulebook, read_book, save, saving
 from knowledge.rules import Evidence, Rule
 from tests.tui.recorded import play, rewound, write
 from tests.tui.screen import press, running_text, showing, type_in, until
@@ -44,18 +43,6 @@ async def at(book: Rulebook, size: tuple[int, int] = (80, 24)) -> AsyncGenerator
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: told(pilot, "Desk") and told(pilot, book.path.name))
         yield pilot
-
-
-@contextmanager
-def other_command(folder: Path) -> Generator[None]:
-    """While another command is saving in ``folder``, for which ours wait."""
-    fcntl = pytest.importorskip("fcntl")
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def told(pilot: Pilot[Any], text: str) -> bool:
@@ -268,7 +255,7 @@ async def test_two_rules_side_by_side_are_settled_at_once(tmp_path: Path) -> Non
 async def test_what_is_judged_is_what_was_looked_at_when_the_key_was_pressed(tmp_path: Path) -> None:
     book = begun(tmp_path, FLY, WALK, OPENS)
     async with at(book) as pilot:
-        with other_command(book.path.parent):
+        with saving(book.path):
             await press(pilot, "x", "down", "a", "down")
             assert read_book(book.path).rules == book.rules
         await until(pilot, lambda: read_book(book.path).rule("fly").status == "rejected")
