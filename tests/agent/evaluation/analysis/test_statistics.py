@@ -1,15 +1,15 @@
-"""Intervals against published and independently computed values."""
+"""Intervals against published and independently computed values.
+
+scipy and statsmodels are imported where they are used: otherwise every worker would load them only to collect the tests.
+"""
 
 from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
-from statsmodels.stats import contingency_tables, proportion
 
 from agent.evaluation.analysis.statistics import (
     PairedCounts,
@@ -64,6 +64,8 @@ def test_the_interval_holds_the_rate_and_mirrors(counts: tuple[int, int]) -> Non
 
 @given(st.integers(0, 4_000), st.integers(0, 4_000))
 def test_wilson_is_that_of_statsmodels(won: int, lost: int) -> None:
+    from statsmodels.stats import proportion
+
     if won + lost:
         low, high = proportion.proportion_confint(won, won + lost, method="wilson")
         assert (wilson(won, won + lost).low, wilson(won, won + lost).high) == pytest.approx((low, high), abs=1e-9)
@@ -71,6 +73,9 @@ def test_wilson_is_that_of_statsmodels(won: int, lost: int) -> None:
 
 @given(st.integers(0, 900), st.integers(0, 900))
 def test_mcnemar_is_that_of_statsmodels_and_scipy(first: int, second: int) -> None:
+    from scipy import stats
+    from statsmodels.stats import contingency_tables
+
     p = contingency_tables.mcnemar([[7, first], [second, 5]], exact=True).pvalue
     assert mcnemar(first, second) == pytest.approx(p, rel=1e-7)
     if first + second:
@@ -78,6 +83,8 @@ def test_mcnemar_is_that_of_statsmodels_and_scipy(first: int, second: int) -> No
 
 
 def test_thousands_of_flips_overflow_nothing() -> None:
+    from scipy import stats
+
     assert mcnemar(900, 1_000) == pytest.approx(stats.binomtest(900, 1_900).pvalue, rel=1e-7)
     assert mcnemar(0, 3_553) == 0.0
 
@@ -89,6 +96,8 @@ def test_a_paired_difference_of_the_literature() -> None:
 
 
 def test_a_paired_difference_covers_the_truth_as_often_as_it_says() -> None:
+    import numpy as np
+
     chance = np.random.default_rng(5)
     for weights in ((0.6, 0.05, 0.15, 0.2), (0.9, 0.02, 0.04, 0.04), (0.3, 0.2, 0.2, 0.3)):
         truth = weights[2] - weights[1]
@@ -108,6 +117,9 @@ def test_a_paired_difference_lies_in_its_interval(both: int, first: int, second:
 
 
 def test_the_bootstrap_is_that_of_scipy() -> None:
+    import numpy as np
+    from scipy import stats
+
     chance = random.Random(3)
     values = [chance.gauss(1, 3) for _ in range(140)]
     ours = bootstrap_mean(values)
@@ -121,10 +133,15 @@ def test_the_bootstrap_is_that_of_scipy() -> None:
 
 @given(st.integers(1, 400), st.sampled_from([0.9, 0.95, 0.975, 0.995]))
 def test_students_points_are_those_of_scipy(degrees: int, share: float) -> None:
+    from scipy import stats
+
     assert student_point(degrees, share) == pytest.approx(float(stats.t.ppf(share, degrees)), rel=1e-9)
 
 
 def test_a_mean_over_seeds() -> None:
+    import numpy as np
+    from scipy import stats
+
     values = [0.71, 0.75, 0.69]
     mean = mean_over_seeds(values)
     low, high = stats.t.interval(0.95, 2, loc=np.mean(values), scale=stats.sem(values))
