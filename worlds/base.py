@@ -181,8 +181,6 @@ class World(ABC):
     """The task for somebody who plays for the first time; None for the first of `example_split`."""
     get_data: ClassVar[str] = ""
     """How to get the published splits: one sentence for people."""
-    rulebooks: ClassVar[Path | None] = None
-    """A folder with rulebooks about this world that ship with it."""
     inline: bool = True
     """Whether a step takes milliseconds. If not, steps run in a thread."""
     manual: str = ""

@@ -85,9 +85,13 @@ class _Tally:
 
     def _by_table(self) -> tuple[Rule, ...]:
         from knowledge.mining import mine_table
-        from worlds.alfworld.data.counts import load_counts
+        from worlds.errors import Unsupported
+        from worlds.registry import household
 
-        table = load_counts()
+        reader = household(self.world)
+        if reader is None:
+            raise Unsupported(f"The world {self.world!r} has no table of where things lie; leave --counts out.")
+        table = reader.counts()
         self.games = table.games
         return mine_table(table).rules(f"counts over {table.split}")
 

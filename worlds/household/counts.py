@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, cast
 
 from worlds.errors import KnowledgeError, shown
-
-_T = TypeVar("_T")
+from worlds.typed_json import as_table, named, read_json
 
 MAX_FILE = 2_000_000
 
@@ -40,7 +38,7 @@ class ObjectCount:
 
     games: int
     number: int
-    places: Mapping[str, Placement]
+    places: Mapping[str, Placement] = named("in")
     lying: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
@@ -156,98 +154,11 @@ def parse_counts(content: bytes, origin: str) -> Counts:
     if len(content) > MAX_FILE:
         raise KnowledgeError(f"{shown(origin)}: {len(content):,} bytes are no table of counts; it has at most {MAX_FILE:,}.")
     try:
-        return _counts(_table(json.loads(content), "the file"))
+        table = as_table(json.loads(content), "the file")
+        counts = read_json(Counts, table | as_table(table.get("source"), "source"), "the file")
+        if not counts.rooms:
+            raise ValueError("it counts no room.")
     except (ValueError, RecursionError) as error:
         way_out = "Make it again with scripts/count_locations.py."
         raise KnowledgeError(f"{shown(origin)}: this is no table of counts: {error} {way_out}") from error
-
-
-def _counts(table: dict[str, Any]) -> Counts:
-    source = _table(table.get("source"), "source")
-    rooms = _each(table.get("rooms"), "rooms", _room)
-    if not rooms:
-        raise ValueError("it counts no room.")
-    return Counts(
-        split=_word(source, "split"),
-        games=_number(source, "games"),
-        script=_word(source, "script"),
-        rooms=rooms,
-        can=_lists(table, "can"),
-        accepts=_lists(table, "accepts"),
-    )
-
-
-def _room(table: dict[str, Any]) -> RoomCount:
-    return RoomCount(
-        games=_number(table, "games"),
-        scenes=_number(table, "scenes"),
-        receptacles=_each(table.get("receptacles"), "receptacles", _receptacle),
-        objects=_each(table.get("objects"), "objects", _object),
-        goals=_each(table.get("goals", {}), "goals", _pairs),
-        together=_numbers(_table(table.get("together", {}), "together")),
-        nested=_pairs(_table(table.get("nested", {}), "nested")),
-        fridge=_each(table.get("fridge", {}), "fridge", lambda one: FridgeCount(_number(one, "number"), _number(one, "cool"))),
-    )
-
-
-def _receptacle(table: dict[str, Any]) -> ReceptacleCount:
-    numbers = (_number(table, key) for key in ("games", "number", "openable", "fewest", "most"))
-    return ReceptacleCount(*numbers, each=_histogram(table, "each"))
-
-
-def _object(table: dict[str, Any]) -> ObjectCount:
-    places = _each(table.get("in"), "in", _placement)
-    return ObjectCount(_number(table, "games"), _number(table, "number"), places, _histogram(table, "lying"))
-
-
-def _placement(table: dict[str, Any]) -> Placement:
-    return Placement(*(_number(table, key) for key in ("instances", "holding", "available")))
-
-
-def _each(value: object, name: str, read: Callable[[dict[str, Any]], _T]) -> dict[str, _T]:
-    return {key: read(_table(entry, key)) for key, entry in _table(value, name).items()}
-
-
-def _pairs(table: dict[str, Any]) -> dict[str, dict[str, int]]:
-    return {key: _numbers(_table(entry, key)) for key, entry in table.items()}
-
-
-def _numbers(table: dict[str, Any]) -> dict[str, int]:
-    return {key: _number(table, key) for key in table}
-
-
-def _histogram(table: dict[str, Any], key: str) -> dict[int, int]:
-    found = _numbers(_table(table.get(key, {}), key))
-    if not all(number.isascii() and number.isdecimal() and len(number) < 4 for number in found):
-        raise ValueError(f"{shown(key)} counts something else than numbers of things.")
-    return {int(number): games for number, games in found.items()}
-
-
-def _lists(table: dict[str, Any], key: str) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for name, value in _table(table.get(key, {}), key).items():
-        words = cast("list[object]", value) if isinstance(value, list) else [None]
-        if not all(isinstance(word, str) for word in words):
-            raise ValueError(f"{shown(name)} has no list of words under {key!r}.")
-        found[name] = tuple(cast("list[str]", words))
-    return found
-
-
-def _table(value: object, name: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{shown(name)} is no table.")
-    return cast("dict[str, Any]", value)
-
-
-def _number(table: dict[str, Any], key: str) -> int:
-    value: object = table.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 10**9:
-        raise ValueError(f"{shown(key)} is {shown(value)}, not a count.")
-    return value
-
-
-def _word(table: dict[str, Any], key: str) -> str:
-    value: object = table.get(key)
-    if not isinstance(value, str) or not value.isprintable() or len(value) > 200:
-        raise ValueError(f"{shown(key)} is {shown(value)}, not a word.")
-    return value
+    return counts
