@@ -5,6 +5,7 @@ The games are those of ``train`` and made-up houses below seed 1,000,000; those 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter
@@ -18,10 +19,15 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.agents.reasoner_actor.roles import ACTOR, REASONER
+from agent.models.base import Message, Request
+from agent.models.builtin.model import BuiltinModel
 from agent.models.builtin.vocabulary import Vocabulary
+from agent.roles import brief
+from agent.roles.base import ReplyError
 from agent.training import wordings
-from agent.training.demonstrations import Player, Saying, TrainingSample, plans, play
-from agent.training.teacher import Teacher
+from agent.training.demonstrations import MISSTEPS, STUCK, Teacher, TrainingSample, plan_of, planned, plans, play
+from agent.training.wordings import SearchOrder
 from worlds.alfworld.data.annotations import sentences_of
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.data.tasks import GENERATED, TRAJECTORY_FILE
@@ -29,6 +35,7 @@ from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.expert import make_expert
 from worlds.alfworld.houses.habits import Habits, counted
 from worlds.alfworld.houses.house import make_house
+from worlds.alfworld.text import reader
 from worlds.alfworld.text.goals import read_goal, sentences
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Env, Task
@@ -41,21 +48,6 @@ NUMBERS = {"object": 12, "receptacle": 30}
 _PROMPT_LABELS = ("goal", "places", "rule", "hint", "failed", "plan", "holding", "here", "found", "unseen", "tried")
 LABELS = tuple(f"{label}:" for label in (*_PROMPT_LABELS, "thought", "step", "action"))
 _OVERSAMPLED = ("pick_two_obj_and_place", "look_at_obj_in_light")
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusSize:
-    """How much is played: ``passes`` over the games of ``train``, so many made-up ``houses`` from ``first`` on.
-
-    ``plans`` is how often each goal is asked for; without ``human``, in the template's words alone.
-    """
-
-    passes: int = 2
-    plans: int = 5
-    houses: int = 3000
-    first: int = 0
-    games: int | None = None
-    human: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +111,13 @@ def made_up_games(first: int, number: int, seed: int) -> Iterator[TrainingGame]:
         )
     habits = counted()
     for at in range(first, first + number):
-        own = altered(habits, Random(f"habits {seed} {at}")) if at % 3 == 0 else habits
-        house = make_house(at, own)
+        house = make_house(at, _altered(habits, Random(f"habits {seed} {at}")) if at % 3 == 0 else habits)
         task = Task(f"{GENERATED}/{at}", AlfworldWorld.name, GENERATED, at, house.goal.type, house.sentence)
         yield TrainingGame(NativeEnv(task, house.game), house.goal)
 
 
-def altered(habits: Habits, random: Random) -> Habits:
-    """Habits by which two kinds of things lie in places of their own."""
+def _altered(habits: Habits, random: Random) -> Habits:
+    """``habits`` with six kinds of objects moved to other places."""
     kinds = sorted({thing for room in habits.rooms.values() for goal, _ in room.goals for thing in (goal.object,)})
     known = {place for room in habits.rooms.values() for place in room.places}
     for thing in random.sample([kind for kind in kinds if kind in known], 6):
@@ -135,35 +126,75 @@ def altered(habits: Habits, random: Random) -> Habits:
     return habits
 
 
-def actor_samples(
-    games: Iterable[TrainingGame], passes: int, seed: int, player: Player | None = None, *, oversampled: bool = True
-) -> Iterator[TrainingSample]:
-    """Each game ``passes`` times, tasks of two kinds twice as often."""
+def actor_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iterator[TrainingSample]:
+    """Each game ``passes`` times, played by the expert; the two harder types of task twice as often."""
     teacher = Teacher(make_expert())
     for number, game in enumerate(games):
-        times = passes * (2 if oversampled and game.goal.type in _OVERSAMPLED else 1)
+        times = passes * (2 if game.goal.type in _OVERSAMPLED else 1)
         for time in range(times):
-            yield from play(game.env, game.goal, teacher, Random(f"{seed} {number} {time}"), player)
+            yield from play(game.env, game.goal, teacher, Random(f"{seed} {number} {time}"))
 
 
 def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iterator[TrainingSample]:
-    """Each goal in the template's words and in people's, ``passes`` times."""
-    sayings = tuple(_sayings(Random(f"sayings {seed}")))
+    """Each goal in the template's words and in the annotators', ``passes`` times."""
+    others: list[tuple[str, str]] = []
+    things, places, drawing = sorted(set(load_counts().objects())), sorted(wordings.SYNONYMS), Random(f"sayings {seed}")
+    for _ in range(400):
+        thing = drawing.choice(things)
+        others.append((thing, wordings.rule(drawing, thing, drawing.sample(places, drawing.randint(1, 3))).text))
     for number, game in enumerate(games):
         random = Random(f"plans {seed} {number}")
         opening = game.env.reset().observation
         for _ in range(passes):
             said = random.choice(sentences(game.goal))
             for sentence in (said, *game.human):
-                yield plans(game.goal, sentence, opening, random, sayings)
+                yield plans(game.goal, sentence, opening, random, others)
 
 
-def _sayings(random: Random) -> Iterator[Saying]:
-    things = sorted(set(load_counts().objects()))
-    places = sorted(wordings.SYNONYMS)
-    for _ in range(400):
-        thing = random.choice(things)
-        yield Saying(thing, wordings.rule(random, thing, random.sample(places, random.randint(1, 3))).text)
+@dataclass(frozen=True, slots=True)
+class ModelPlayer:
+    """The model playing its own games, for DAgger (Ross et al., AISTATS 2011): the expert says what it should have done."""
+
+    model: BuiltinModel
+    loop: asyncio.AbstractEventLoop
+
+    def reply(self, prompt: str, *, temperature: float = 0.0, seed: int = 0) -> str:
+        call = self.model.complete(Request((Message("user", prompt),), max_tokens=96, temperature=temperature, seed=seed))
+        return self.loop.run_until_complete(call).text
+
+    def command(self, prompt: str) -> str:
+        """The command it would give; ``look`` if its reply cannot be read."""
+        try:
+            return ACTOR.read(self.reply(prompt)).command or STUCK
+        except ReplyError:
+            return "look"
+
+
+def own_actor_samples(games: Iterable[TrainingGame], own: ModelPlayer, seed: int) -> Iterator[TrainingSample]:
+    """Each game once, played by the model, with fewer missteps than the expert's games."""
+    teacher = Teacher(make_expert())
+    for number, game in enumerate(games):
+        yield from play(game.env, game.goal, teacher, Random(f"own {seed} {number}"), own.command, missteps=MISSTEPS / 4)
+
+
+def own_reasoner_samples(games: Iterable[TrainingGame], own: ModelPlayer, seed: int) -> Iterator[TrainingSample]:
+    """Each goal in people's words that the model misreads: its wrong plans become failed plans, answered by the right one."""
+    for game in games:
+        opening = game.env.reset().observation
+        belief = reader.begin(opening)
+        right = plan_of(game.goal, SearchOrder())
+        for sentence in game.human:
+            failed: list[tuple[str, ...]] = []
+            for guess in range(4):
+                prompt = brief.planning(sentence, belief, (), (), failed)
+                try:
+                    plan = REASONER.read(own.reply(prompt, temperature=1.2, seed=seed + guess)).steps
+                except ReplyError:
+                    continue
+                if plan is None or plan == right or plan in failed:
+                    continue
+                failed.append(plan)
+                yield TrainingSample(brief.planning(sentence, belief, (), (), failed), planned(game.goal, SearchOrder()))
 
 
 def make_vocabulary(data: Path | None, *, human: bool = True) -> Vocabulary:
@@ -206,20 +237,34 @@ def composition(vocabulary: Vocabulary) -> tuple[list[int], list[int]]:
     return base, number
 
 
-def make_corpus(folder: Path, data: Path | None, seed: int, extent: CorpusSize) -> dict[str, Any]:
-    """Play all games, write the vocabulary and the parts, and return what was counted."""
+def make_corpus(
+    folder: Path,
+    data: Path | None,
+    seed: int,
+    *,
+    passes: int = 2,
+    plans: int = 5,
+    houses: int = 3000,
+    games: int | None = None,
+    human: bool = True,
+) -> dict[str, Any]:
+    """Play all games, write the vocabulary and the parts, and return what was counted.
+
+    Each game of ``train`` (or ``games`` of them) is played ``passes`` times, each of so many made-up ``houses`` once. Each goal
+    is asked for ``plans`` times, with ``human`` in the annotators' words too.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    vocabulary = make_vocabulary(data, human=extent.human)
+    vocabulary = make_vocabulary(data, human=human)
     (folder / "vocabulary.json").write_text(json.dumps(vocabulary.tokens), "utf-8")
-    train = list(train_games(data, extent.games, human=extent.human))
-    made_up = list(made_up_games(extent.first, extent.houses, seed))
+    train = list(train_games(data, games, human=human))
+    made_up = list(made_up_games(0, houses, seed))
     parts = {
-        "actor-train": actor_samples(train, extent.passes, seed),
+        "actor-train": actor_samples(train, passes, seed),
         "actor-made-up": actor_samples(made_up, 1, seed + 1),
-        "reasoner-train": reasoner_samples(train, extent.plans, seed + 2),
-        "reasoner-made-up": reasoner_samples(made_up, extent.plans, seed + 3),
+        "reasoner-train": reasoner_samples(train, plans, seed + 2),
+        "reasoner-made-up": reasoner_samples(made_up, plans, seed + 3),
     }
-    counted: dict[str, Any] = {"seed": seed, "human": extent.human, "vocabulary": len(vocabulary)}
+    counted: dict[str, Any] = {"seed": seed, "human": human, "vocabulary": len(vocabulary)}
     counted |= {"games": len(train), "houses": len(made_up)}
     for name, samples in parts.items():
         part = encoded(samples, vocabulary)

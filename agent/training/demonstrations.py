@@ -1,22 +1,30 @@
-"""Games played for training: by the expert with missteps, and by the model itself with the expert's answer at each state."""
+"""What the built-in model learns from: prompts of reasoner-actor, each with the expert's decision as the reply.
+
+The expert plays from belief alone, so it can answer in any state, whoever led there. A plan is a goal with what is known of the
+house; the command follows from plan and belief.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 from agent.roles import brief
 from agent.training import wordings
-from agent.training.teacher import STUCK, SearchOrder, Teacher, plan_of, planned
+from agent.training.wordings import SearchOrder
+from worlds.alfworld.expert import ExpertMemory, HouseholdExpert
 from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.alfworld.text.reader import begin
 from worlds.base import Env, Observation, Transition
 from worlds.household.belief import Belief
-from worlds.household.goals import TYPES, Goal
+from worlds.household.goals import APPLIANCES, TYPES, Goal
 
+STUCK = "stuck"
 MOST_STEPS = 50
 MISSTEPS = 0.12
+_SOUGHT = re.compile(r"(?P<sought>.+) is likeliest found at the (?P<place>.+); look there")
 _RUBBISH = ("go to {r} 19", "open {r} 17", "take {o} 9 from {r} 1", "move {o} 1 to {r} 2", "use {o} 1", "examine {r} 12")
 
 
@@ -35,10 +43,10 @@ Player = Callable[[str], str]
 def play(
     env: Env, goal: Goal, teacher: Teacher, random: Random, player: Player | None = None, *, missteps: float = MISSTEPS
 ) -> Iterator[TrainingSample]:
-    """One game as the actor sees it, an answer of the teacher's at each step.
+    """Play a game, and yield the actor's prompt at each step with the teacher's reply.
 
-    The commands are the teacher's, but for missteps; or ``player``'s, which a lost game keeps at for ``MOST_STEPS`` steps. Now
-    and then the plan is a wrong one to begin with, as it is when a goal was misread.
+    The commands are the teacher's or ``player``'s, a share ``missteps`` of them random, for at most ``MOST_STEPS`` steps. Now
+    and then the first plan is a wrong one, as when a goal was misread.
     """
     scene = brief.BriefState(HOUSEHOLD.begin(env.reset().observation))
     belief = scene.belief
@@ -67,18 +75,12 @@ def play(
             return
 
 
-@dataclass(frozen=True, slots=True)
-class Saying:
-    """A rule on where ``thing`` lies, which tells nothing where another thing is sought."""
-
-    thing: str
-    text: str
-
-
-def plans(goal: Goal, sentence: str, opening: Observation, random: Random, sayings: Sequence[Saying] = ()) -> TrainingSample:
+def plans(
+    goal: Goal, sentence: str, opening: Observation, random: Random, others: Sequence[tuple[str, str]] = ()
+) -> TrainingSample:
     """What the reasoner is asked and should reply: with or without rules, hints and plans that failed.
 
-    Of ``sayings`` those on other things are added now and then.
+    Now and then, rules on ``others`` are added: pairs of an object and the rule's text.
     """
     belief = begin(opening)
     rules: list[str] = []
@@ -87,40 +89,32 @@ def plans(goal: Goal, sentence: str, opening: Observation, random: Random, sayin
     told = SearchOrder()
     draw = random.random()
     if draw < 0.3:
-        where = _where(random, goal, belief, named=False)
-        said = wordings.rule(random, where.thing, where.places, lamp=where.lamp)
+        thing, places, lamp = _where(random, goal, belief, named=False)
+        said = wordings.rule(random, thing, places, lamp=lamp)
         rules.append(said.text)
         told = said.told
     elif draw < 0.55:
-        where = _where(random, goal, belief, named=True)
-        said = wordings.hint(random, where.thing, where.places, lamp=where.lamp)
+        thing, places, lamp = _where(random, goal, belief, named=True)
+        said = wordings.hint(random, thing, places, lamp=lamp)
         hints.append(said.text)
         told = said.told
     if random.random() < 0.3:
-        others = random.sample(sayings, min(len(sayings), random.randint(1, 3)))
-        rules += [saying.text for saying in others if saying.thing not in {goal.object, goal.lamp}]
+        drawn = random.sample(others, min(len(others), random.randint(1, 3)))
+        rules += [text for thing, text in drawn if thing not in {goal.object, goal.lamp}]
         random.shuffle(rules)
     for _ in range(random.choice((0, 0, 0, 1, 1, 2))):
         wrong = wrong_goal(random, goal, belief)
         if wrong and wrong != goal:
             failed.append(plan_of(wrong, told if random.random() < 0.5 else SearchOrder()))
-    prompt = "\n".join(
-        (
-            brief.planning(sentence, belief, (), hints, failed),
-            *(f"Rule: {rule}" for rule in rules),
-        )
-    )
-    return TrainingSample(_ordered(prompt), planned(goal, told))
-
-
-def _ordered(prompt: str) -> str:
-    """The lines of a planning prompt in their order: rules come before hints and failed plans."""
+    # Rules come before hints and failed plans.
     rank = {"Goal": 0, "Places": 1, "Rule": 2, "Hint": 3, "Failed": 4}
-    return "\n".join(sorted(prompt.split("\n"), key=lambda line: rank[line.partition(":")[0]]))
+    prompt = [*brief.planning(sentence, belief, (), hints, failed).split("\n"), *(f"Rule: {rule}" for rule in rules)]
+    prompt.sort(key=lambda line: rank[line.partition(":")[0]])
+    return TrainingSample("\n".join(prompt), planned(goal, told))
 
 
 def wrong_goal(random: Random, goal: Goal, belief: Belief) -> Goal | None:
-    """A goal that somebody could take ``goal`` for, in this house; None where there is none."""
+    """A goal that ``goal`` could be misread as in this house; None if there is none."""
     kinds = sorted({one.kind for one in belief.receptacles})
     tables = [kind for kind in kinds if kind in _TABLES]
     draw = random.random()
@@ -154,24 +148,17 @@ _ALIKE = (
 def _told(random: Random, goal: Goal, belief: Belief) -> SearchOrder:
     if random.random() < 0.5:
         return SearchOrder()
-    where = _where(random, goal, belief, named=random.random() < 0.5)
-    return SearchOrder((), where.places, where.lamp) if random.random() < 0.15 else SearchOrder(where.places, (), where.lamp)
+    _, places, lamp = _where(random, goal, belief, named=random.random() < 0.5)
+    return SearchOrder((), places, lamp) if random.random() < 0.15 else SearchOrder(places, (), lamp)
 
 
-@dataclass(frozen=True, slots=True)
-class _Where:
-    thing: str
-    places: tuple[str, ...]
-    lamp: bool
-
-
-def _where(random: Random, goal: Goal, belief: Belief, *, named: bool) -> _Where:
-    """Something to say of where a thing lies; with ``named``, some places with their numbers."""
+def _where(random: Random, goal: Goal, belief: Belief, *, named: bool) -> tuple[str, tuple[str, ...], bool]:
+    """The object or the lamp, places for it (with ``named``, some with numbers), and whether it is the lamp."""
     lamp = bool(goal.lamp) and random.random() < 0.3
     names = [one.name if named and random.random() < 0.5 else one.kind for one in belief.receptacles]
     count = min(len(names), random.choice((1, 1, 1, 2, 2, 3)))
     places = tuple(dict.fromkeys(random.sample(names, count))) if names else ("drawer",)
-    return _Where(goal.lamp if goal.lamp and lamp else goal.object, places, lamp)
+    return goal.lamp if goal.lamp and lamp else goal.object, places, lamp
 
 
 def _misstep(random: Random, env: Env, goal: Goal, belief: Belief) -> str:
@@ -179,3 +166,70 @@ def _misstep(random: Random, env: Env, goal: Goal, belief: Belief) -> str:
         kinds = sorted({one.kind for one in belief.receptacles}) or ["drawer"]
         return random.choice(_RUBBISH).format(r=random.choice(kinds), o=goal.object)
     return random.choice(env.admissible_commands() or ("look",))
+
+
+def plan_of(goal: Goal, told: SearchOrder) -> tuple[str, ...]:
+    """The plan for ``goal``, in two to four steps."""
+    first = f", first in the {' or the '.join(told.first)}" if told.first else ""
+    last = f", last in the {' or the '.join(told.last)}" if told.last else ""
+    where = first + last
+    find = f"find and take {_a(goal.object)}{'' if told.lamp else where}"
+    if goal.lamp:
+        return (find, f"find a {goal.lamp}{where if told.lamp else ''} and use it")
+    if goal.count > 1:
+        put = f"put it in the {goal.receptacle}"
+        return (find, put, f"find and take another {goal.object}", f"{put} too")
+    treat = (f"{goal.treatment} it with the {APPLIANCES[goal.treatment]}",) if goal.treatment else ()
+    return (find, *treat, f"put it in the {goal.receptacle}")
+
+
+def planned(goal: Goal, told: SearchOrder) -> str:
+    """The reasoner's reply."""
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(plan_of(goal, told), 1))
+    return f"Thought: {goal}\nPlan:\n{steps}"
+
+
+class Teacher:
+    """Says what the actor should reply, in any state of a game."""
+
+    def __init__(self, expert: HouseholdExpert) -> None:
+        self._expert = expert
+
+    def room(self, belief: Belief) -> str:
+        """The kind of room; it never changes in a game."""
+        counts = self._expert.counts
+        return counts.room_of(one.kind for one in belief.receptacles) if counts else ""
+
+    def reply(self, goal: Goal, told: SearchOrder, belief: Belief, room: str, tried: Collection[str] = ()) -> str:
+        """The actor's reply: the thought, the step of the plan, and the next command or ``stuck``."""
+        memory = ExpertMemory(goal, False, room, belief, frozenset(tried), "", told.first, told.last)
+        command, thought, _ = self._expert.decide(memory)
+        if command is None:
+            command, thought = STUCK, "all steps are done, but the task is not over"
+        elif command == "look" and thought.startswith("every place"):
+            command, thought = STUCK, "every place was searched in vain"
+        if command in tried:
+            moves = ("look", *(f"go to {one.name}" for one in belief.receptacles if not belief.is_here(one.name)))
+            command = next((move for move in moves if move not in tried), "inventory")
+            thought = "that led nowhere; try something else"
+        elif found := _SOUGHT.fullmatch(thought):
+            thought = f"look for {found['sought']} in the {found['place']}"
+        return f"Thought: {thought}\nStep: {step_of(goal, belief) + 1}\nAction: {command}"
+
+
+def step_of(goal: Goal, belief: Belief) -> int:
+    """The index of the current step of the plan."""
+    held = belief.item(belief.held)
+    holding = held is not None and held.kind == goal.object
+    if goal.count > 1:
+        kept = (thing for one in belief.receptacles if one.kind == goal.receptacle for thing in belief.inside(one))
+        settled = any(thing.rpartition(" ")[0] == goal.object for thing in kept)
+        return 2 * settled + holding
+    if held is None or not holding or goal.treatment is None:
+        return int(holding)
+    done = bool(held.clean) if goal.treatment == "clean" else held.heat == ("hot" if goal.treatment == "heat" else "cool")
+    return 1 + done
+
+
+def _a(name: str) -> str:
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

@@ -1,77 +1,167 @@
-"""How well the built-in model plays: the figures of its card, from the file as it is shipped."""
+"""Measures how well a built-in model plays: the figures of its card, from the exported file.
+
+The games are ordinary episodes of the agent reasoner-actor. Nothing that it is measured by is trained on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from time import perf_counter
 from typing import Any
 
+from agent.agents.registry import make_agent
+from agent.base import Agent
+from agent.episodes import events
+from agent.episodes.events import CallTiming, Event
+from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.episodes.overseer import Overseer, Proceed, Unattended
 from agent.models.base import Model
+from agent.setup import read_rules
 from agent.training.corpus import EVALUATION_SEEDS
-from agent.training.held_out import HINTS
-from agent.training.playing import Conditions, as_expert, lines, play, play_all, summary
-from agent.training.rules import rules
+from knowledge.choosing import RuleBudget
+from worlds.alfworld.houses.generated import GeneratedTasks
+from worlds.alfworld.houses.habits import counted
 from worlds.alfworld.text.reader import begin
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Task, World
-from worlds.registry import make_world
+from worlds.household.belief import kind
+
+SETS = ("seen", "admissible", "houses", "human", "hints", "rules")
+"""What `evaluate` can measure."""
 
 RULE_GAMES = 60
 
+HINTS = (
+    "Have you tried {place}?",
+    "I'd bet on {place}.",
+    "Somebody left it at {place}, I believe.",
+    "My guess would be {place}",
+    "It could be hiding in {place}",
+    "If I were you I would begin at {place}.",
+    "Last night I noticed it near {place}",
+    "Take a peek inside {place}",
+    "Head over to {place} before you do anything.",
+    "Let's see whether {place} has it",
+    "Walk to {place}, please.",
+    "Now over to {place}",
+    "Grandma always keeps hers in {place}",
+    "Peek into {place}; trust me",
+    "{place} seems a good place",
+    "Would you mind examining {place}?",
+    "Could you have a glance at {place}?",
+    "It must be lying around {place}",
+    "Probably {place}.",
+    "There used to be one at {place}",
+    "Hmm, {place} perhaps?",
+    "Listen: {place}!",
+    "I would love you to investigate {place}",
+    "We usually store those in {place}",
+    "Rumour has it that you want {place}",
+    "Your best chance is {place}",
+    "Forget the rest and visit {place}",
+    "The answer lies in {place}",
+    "Do me a favour and inspect {place}",
+    "Straight to {place} with you",
+    "You'd better approach {place}",
+    "Somewhere around {place} I think",
+    "The children played with it by {place}",
+    "Begin your search with {place}, ok?",
+    "I put it away in {place} yesterday",
+    "Wander across to {place}",
+    "Next stop: {place}",
+    "Don't you think {place} is worth a visit?",
+    "Everything you need is at {place}",
+    "Turn to {place} now",
+)
+"""Forty hints in free wording; ``{place}`` is a receptacle of the house, such as ``drawer 3``."""
 
-def evaluate(model: Model, names: Sequence[str], *, data: Path | None = None, limit: int | None = None) -> list[dict[str, Any]]:
-    """The figures of each set of ``SETS`` that is named, printed as they come, and every game that was lost beside them."""
-    found: list[dict[str, Any]] = []
-    for figures in measured(model, names, data=data, limit=limit):
-        print("\n".join(shown(figures)), flush=True)
-        found.append(figures)
-    return found
+HABITS: dict[str, dict[str, str]] = {
+    "ordinary houses": {},
+    "kitchen things in odd places": {"mug": "microwave", "knife": "garbagecan", "apple": "cabinet"},
+    "all in the safe": {"book": "safe", "pillow": "safe", "keychain": "armchair", "cloth": "cart"},
+}
+"""Made-up houses in which some objects are where they never were in ``train``."""
 
+TOLD = ("none", "learned", "true", "false")
+"""No rules; the accepted rules of the book that ships; one true sentence; one false sentence."""
 
-def shown(figures: dict[str, Any]) -> list[str]:
-    """The figures of one set as lines, without the games that were lost."""
-    return lines({key: value for key, value in figures.items() if key not in {"lost", "missed"}})
-
-
-def measured(
-    model: Model, names: Sequence[str], *, data: Path | None = None, limit: int | None = None
-) -> Iterator[dict[str, Any]]:
-    """The figures of each set of ``SETS`` that is named, as they come."""
-    for name in names:
-        if name == "hints":
-            yield hints(model)
-        elif name == "rules":
-            yield from rules(model, limit or RULE_GAMES)
-        else:
-            yield from (_games(one, model, limit) for one in _sets(name, data))
+_NOT_SHOWN = frozenset({"set", "by_type", "lost", "missed"})
+_WRONG = ("drawer", "shelf", "sofa", "fridge")
 
 
 @dataclass(frozen=True, slots=True)
-class _Set:
-    """Games to play. ``plain`` is the world with its own goal sentences, which alone the expert reads."""
+class GameResult:
+    """One game: what was asked, how it ended, and what it took."""
 
-    name: str
-    world: World
-    plain: World
-    tasks: Sequence[Task]
-    grants: frozenset[str] = frozenset()
+    task: str
+    type: str
+    outcome: str
+    steps: int
+    refused: int
+    unreadable: int
+    calls: int
+    tokens: int
+    plans: tuple[tuple[str, ...], ...]
+    goal: str
+    commands: tuple[str, ...] = ()
+
+    @property
+    def won(self) -> bool:
+        return self.outcome == "won"
 
 
-def _games(one: _Set, model: Model, limit: int | None) -> dict[str, Any]:
-    tasks = one.tasks[:limit]
+def evaluate(
+    model: Model, names: Sequence[str], *, data: Path | None = None, limit: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield the figures of each of ``names`` (see ``SETS``), with every lost game or missed hint, as they are measured."""
+    for name in names:
+        if name == "hints":
+            yield _follow_hints(model)
+        elif name == "rules":
+            yield from _worth_of_rules(model, limit or RULE_GAMES)
+        elif name == "houses":
+            world = AlfworldWorld(data=data)
+            tasks = [world.task(f"generated:{EVALUATION_SEEDS + number}") for number in range(500)]
+            yield _measure("500 made-up houses", model, world, tasks[:limit])
+        elif name == "human":
+            for annotator in (1, 2, 3):
+                world = AlfworldWorld(data=data, goals=f"human:{annotator}")
+                tasks = world.tasks("valid_seen")[:limit]
+                yield _measure(f"valid_seen, annotator {annotator}", model, world, tasks, plain=AlfworldWorld(data=data))
+        else:
+            world, admissible = AlfworldWorld(data=data), name == "admissible"
+            title = "valid_seen, admissible" if admissible else "valid_seen, freely"
+            grants = frozenset({"admissible"}) if admissible else frozenset[str]()
+            yield _measure(title, model, world, world.tasks("valid_seen")[:limit], grants)
+
+
+def _measure(
+    name: str,
+    model: Model,
+    world: World,
+    tasks: Sequence[Task],
+    grants: frozenset[str] = frozenset(),
+    plain: World | None = None,
+) -> dict[str, Any]:
+    """The figures of ``tasks``. The expert reads only the templates' goals, which ``plain`` has where ``world`` has others."""
     began = perf_counter()
-    games = play_all(one.world, tasks, model, Conditions(one.grants))
+    games = [_play(world, task, model, EpisodeConfig(world.engine, grants)) for task in tasks]
     seconds = perf_counter() - began
-    expert = as_expert(one.plain, (one.plain.task(task.reference) for task in tasks))
+    plain = plain or world
+    expert = make_agent("expert", world=plain)
+    others = [_run(plain, plain.task(task.reference), expert, EpisodeConfig(plain.engine)) for task in tasks]
     lost = [f"{game.task} ({game.goal}) {game.outcome}: {game.plans}" for game in games if not game.won]
-    return summary(one.name, games, seconds, expert) | {"lost": lost}
+    return summary(name, games, seconds, others) | {"lost": lost}
 
 
-def hints(model: Model) -> dict[str, Any]:
-    """How many of the held-out hints are followed: one of the next two commands goes to the place."""
+def _follow_hints(model: Model) -> dict[str, Any]:
+    """How many of ``HINTS`` are followed: one of the next two commands goes to the place."""
     world = AlfworldWorld()
     missed: list[str] = []
     for number, text in enumerate(HINTS):
@@ -79,22 +169,138 @@ def hints(model: Model) -> dict[str, Any]:
         names = [one.name for one in begin(world.open(task).reset().observation).receptacles]
         place = Random(f"hint {number}").choice(names)
         hint = text.format(place=place)
-        game = play(world, task, model, Conditions(hint=hint))
+        game = _play(world, task, model, EpisodeConfig(world.engine), _Hinting(hint))
         if f"go to {place}" not in game.commands[:2]:
             missed.append(f"{hint} -> {game.plans} {game.commands[:2]}")
     return {"set": "hints", "hints": len(HINTS), "followed": len(HINTS) - len(missed), "missed": missed}
 
 
-def _sets(name: str, data: Path | None) -> Iterable[_Set]:
-    world = make_world(data=data)
-    if name == "seen":
-        yield _Set("valid_seen, freely", world, world, world.tasks("valid_seen"))
-    elif name == "admissible":
-        yield _Set("valid_seen, admissible", world, world, world.tasks("valid_seen"), frozenset({"admissible"}))
-    elif name == "houses":
-        seeds = range(EVALUATION_SEEDS, EVALUATION_SEEDS + 500)
-        yield _Set("500 made-up houses", world, world, [world.task(f"generated:{seed}") for seed in seeds])
-    elif name == "human":
-        for annotator in (1, 2, 3):
-            human = make_world(data=data, goals=f"human:{annotator}")
-            yield _Set(f"valid_seen, annotator {annotator}", human, world, human.tasks("valid_seen"))
+def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
+    """The figures of ``games`` houses of each of ``HABITS``, with each of ``TOLD``; ``steps`` counts lost games too."""
+    book = read_rules("learned").offered
+    for name, altered in HABITS.items():
+        habits = counted()
+        for thing, place in altered.items():
+            habits = habits.placing(thing, {place: 1})
+        world = AlfworldWorld(habits=habits)
+        asked = list(islice(houses_with_one_place(GeneratedTasks(habits), altered), games))
+        for told in TOLD:
+            began = perf_counter()
+            played: list[GameResult] = []
+            for task, thing, place in asked:
+                wrong = Random(f"false {task.number}").choice([other for other in _WRONG if other != place])
+                # In words that were not trained on.
+                sentence = f"In this house every {thing} is kept in the {place if told == 'true' else wrong}."
+                rules = None if told == "none" else book if told == "learned" else RuleBudget.of_statements([sentence])
+                played.append(_play(world, task, model, EpisodeConfig(world.engine, rules=rules)))
+            figures = summary(f"{name}, rules {told}", played, perf_counter() - began)
+            yield figures | {"steps": round(fmean(game.steps for game in played), 2)}
+
+
+def houses_with_one_place(houses: GeneratedTasks, altered: Mapping[str, str]) -> Iterator[tuple[Task, str, str]]:
+    """The evaluation houses that ask for an object kept in one kind of place, with that object and the place.
+
+    Where habits are ``altered``, only the objects that they move.
+    """
+    for seed in count(EVALUATION_SEEDS):
+        house = houses.house(seed)
+        thing, game = house.goal.object, house.game
+        if thing in altered:
+            yield houses[seed], thing, altered[thing]
+        elif not altered:
+            places = {
+                kind(place)
+                for place, inside in zip(game.receptacles, game.start.contents, strict=True)
+                if any(kind(game.objects[one]) == thing for one in inside)
+            }
+            if len(places) == 1:
+                yield houses[seed], thing, places.pop()
+
+
+class _Hinting(Unattended):
+    """Gives one hint before the first turn."""
+
+    def __init__(self, hint: str) -> None:
+        self._hint = hint
+
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> Proceed:
+        del possible
+        return Proceed((self._hint,) if turn == 1 else ())
+
+
+def _play(world: World, task: Task, model: Model, config: EpisodeConfig, overseer: Overseer | None = None) -> GameResult:
+    return _run(world, task, make_agent("reasoner-actor", world=world, model=model), config, overseer)
+
+
+def _run(world: World, task: Task, agent: Agent, config: EpisodeConfig, overseer: Overseer | None = None) -> GameResult:
+    seen: list[events.Body] = []
+
+    def listen(event: Event | CallTiming) -> None:
+        if isinstance(event, Event):
+            seen.append(event.body)
+
+    env = world.open(task)
+    ended = asyncio.run(run_episode(env, agent, config, listen, overseer))
+    env.close()
+    calls = [body for body in seen if isinstance(body, events.ModelCall)]
+    return GameResult(
+        task.reference,
+        task.type,
+        ended.outcome,
+        ended.steps,
+        ended.refused,
+        sum(isinstance(body, events.ParseFailed) for body in seen),
+        len(calls),
+        sum(body.completion_tokens or 0 for body in calls),
+        tuple(body.steps for body in seen if isinstance(body, events.Planned)),
+        task.goal,
+        tuple(body.command for body in seen if isinstance(body, events.Stepped)),
+    )
+
+
+def summary(name: str, games: Sequence[GameResult], seconds: float, expert: Sequence[GameResult] = ()) -> dict[str, Any]:
+    """The figures of one set of games, all of it and by type, beside those of the ``expert`` in the same games."""
+    types = sorted({game.type for game in games})
+    beside: list[GameResult | None] = [*expert] if expert else [None] * len(games)
+    pairs = list(zip(games, beside, strict=True))
+    return {
+        "set": name,
+        **_figures(pairs),
+        "refused": sum(game.refused for game in games),
+        "unreadable": sum(game.unreadable for game in games),
+        "seconds_a_game": round(seconds / max(1, len(games)), 3),
+        "ms_a_call": round(1000 * seconds / max(1, sum(game.calls for game in games)), 2),
+        "by_type": {kind: _figures([pair for pair in pairs if pair[0].type == kind]) for kind in types},
+    }
+
+
+def _figures(pairs: Sequence[tuple[GameResult, GameResult | None]]) -> dict[str, Any]:
+    """Won and played, mean steps of the games that were won, and the expert's where both won them."""
+    won = [(game, other) for game, other in pairs if game.won]
+    both = [(game.steps, other.steps) for game, other in won if other is not None and other.won]
+    figures: dict[str, Any] = {
+        "won": len(won),
+        "games": len(pairs),
+        "success": round(100 * len(won) / max(1, len(pairs)), 1),
+        "steps_when_won": _mean([game.steps for game, _ in won]),
+    }
+    return figures | ({"expert": _mean([steps for _, steps in both])} if any(other for _, other in pairs) else {})
+
+
+def _mean(values: Sequence[int]) -> float | None:
+    return round(fmean(values), 2) if values else None
+
+
+def lines(figures: Mapping[str, Any]) -> list[str]:
+    """The figures of a set to print: one line for all games, and one for each type of task."""
+    whole = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in figures.items() if key not in _NOT_SHOWN)
+    by_type: Mapping[str, Mapping[str, Any]] = figures.get("by_type", {})
+    return [
+        f"{figures['set']}: {whole}",
+        *(
+            f"  {kind}: {each['won']}/{each['games']}"
+            + (f", {each['steps_when_won']} steps when won" if each["won"] else "")
+            + (f", expert {each['expert']}" if each.get("expert") else "")
+            for kind, each in by_type.items()
+        ),
+    ]

@@ -2,29 +2,19 @@
 """The network while it is trained: a small transformer of the llama architecture, in PyTorch.
 
 Root mean square norms before each part (Zhang and Sennrich, 2019), rotary positions (Su et al., 2021), gated feed-forward
-layers (Shazeer, 2020), output weights tied to the embeddings (Press and Wolf, 2017). What is particular is the embedding: that
-of a name with its number is the sum of its word's and its number's, so that ``mug 7`` is known when ``mug 2`` is. What is
-exported is the table that comes of it.
+layers (Shazeer, 2020), output weights tied to the embeddings (Press and Wolf, 2017). The embedding of a name with a number is
+the sum of its word's and its number's, so that ``mug 7`` is known when ``mug 2`` is. The resulting table is exported.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from agent.models.builtin.network import Shape
-
-
-@dataclass(frozen=True, slots=True)
-class Composition:
-    """For each token the token of its word, and its number; 0 for none."""
-
-    base: tuple[int, ...]
-    number: tuple[int, ...]
 
 
 class Layer(nn.Module):
@@ -52,17 +42,16 @@ class Layer(nn.Module):
 
 
 class Network(nn.Module):
-    """Tokens to logits."""
+    """Tokens to logits. Each token has the token of its word in ``base`` and its ``number``, 0 for none."""
 
-    def __init__(self, shape: Shape, composition: Composition) -> None:
+    def __init__(self, shape: Shape, base: Sequence[int], number: Sequence[int]) -> None:
         super().__init__()
         self.shape = shape
-        words = len(composition.base)
-        self.word = nn.Embedding(words, shape.width)
-        self.number = nn.Embedding(max(composition.number) + 1, shape.width)
-        self.register_buffer("base", torch.tensor(composition.base), persistent=False)
-        self.register_buffer("numbers", torch.tensor(composition.number), persistent=False)
-        self.register_buffer("numbered", (torch.tensor(composition.number) > 0).float()[:, None], persistent=False)
+        self.word = nn.Embedding(len(base), shape.width)
+        self.number = nn.Embedding(max(number) + 1, shape.width)
+        self.register_buffer("base", torch.tensor(base), persistent=False)
+        self.register_buffer("numbers", torch.tensor(number), persistent=False)
+        self.register_buffer("numbered", (torch.tensor(number) > 0).float()[:, None], persistent=False)
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
         self.norm = nn.Parameter(torch.ones(shape.width))
         cos, sin = rotary(shape)
@@ -78,7 +67,7 @@ class Network(nn.Module):
         return self.word(self.base) + self.numbered * self.number(self.numbers)
 
     def forward(self, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
-        """Logits, (batch, length, tokens); with ``wanted``, a mask of (batch, length), those of its places alone."""
+        """Logits, (batch, length, tokens); with ``wanted``, a mask of (batch, length), only those it selects."""
         table = self.table()
         x = functional.embedding(tokens, table)
         length = tokens.shape[1]
@@ -116,8 +105,3 @@ def _normed(x: Tensor, weight: Tensor) -> Tensor:
 def _rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     first, second = x.chunk(2, -1)
     return torch.cat((first * cos - second * sin, second * cos + first * sin), -1)
-
-
-def settings(shape: Shape) -> dict[str, Any]:
-    """The shape as plain data."""
-    return asdict(shape)

@@ -1,9 +1,8 @@
 # pyright: basic, reportMissingImports=false
-"""The training loop: a rate that rises briefly and falls to zero, a checkpoint that it goes on from.
+"""Trains the network and exports it. The learning rate rises briefly and falls to zero.
 
 Matrices are trained by Muon (Jordan et al., 2024; at equal steps it had half the loss of AdamW here), the rest by AdamW.
-
-What is drawn depends on the seed and the number of the step alone, so a run that broke off goes on as if it had not.
+Batches depend only on the seed and the number of the step, so a resumed run gives the same weights as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -20,10 +19,11 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from agent.models.builtin.file import write_builtin
 from agent.models.builtin.network import Shape
 from agent.models.builtin.vocabulary import Vocabulary
 from agent.training.corpus import CorpusPart, composition, load_vocabulary
-from agent.training.network import Composition, Network
+from agent.training.network import Network
 
 CHECKPOINT = "checkpoint.pt"
 RECORD = "training.jsonl"
@@ -35,8 +35,11 @@ _LOST = -100
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a network is trained. ``shares`` says how much of each part a batch holds on average; ``begin`` is a checkpoint to
-    start from, with a fresh optimiser."""
+    """How a network is trained. ``shares`` says how much of each part a batch holds on average.
+
+    ``renumbered`` is the share of samples whose objects get other numbers; ``begin`` a checkpoint to start from, with a fresh
+    optimiser.
+    """
 
     shares: Mapping[str, float]
     steps: int = 3000
@@ -52,7 +55,7 @@ class Recipe:
 
 
 class Batches:
-    """Draws batches: parts by their shares, samples of like length together, numbers of things changed now and then."""
+    """Draws batches: parts by their shares, samples of similar length together, some with their objects renumbered."""
 
     def __init__(self, parts: Mapping[str, CorpusPart], vocabulary: Vocabulary, recipe: Recipe) -> None:
         self._parts = [parts[name] for name in recipe.shares]
@@ -63,7 +66,7 @@ class Batches:
         self._vocabulary = vocabulary
 
     def pool(self, number: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """The batches ``number * 16`` and following: tokens, and what follows each, (batch, length); -100 does not count."""
+        """Sixteen batches from ``number * 16`` on: tokens, and the next token of each or -100 to ignore it, (batch, length)."""
         random = np.random.default_rng([self._recipe.seed, number])
         drawn: list[tuple[int, NDArray[np.int64], int]] = []
         which = random.choice(len(self._parts), self._recipe.batch * _POOL, p=self._shares)
@@ -92,7 +95,7 @@ class Batches:
 
 
 class _Renumbering:
-    """Gives the things of a sample other numbers, one number everywhere the same other one."""
+    """Renumbers the objects of a sample, the same number always to the same other one."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         base, number = composition(vocabulary)
@@ -115,9 +118,9 @@ class _Renumbering:
 
 
 def train(corpus: Path, folder: Path, recipe: Recipe, *, until: int | None = None) -> Network:
-    """Train on the parts in ``corpus`` and keep checkpoint and record in ``folder``, where it goes on if it broke off.
+    """Train on the parts in ``corpus``; ``folder`` keeps the checkpoint, from which an interrupted run goes on, and the record.
 
-    It leaves off after step ``until``, to be gone on with later.
+    With ``until``, stop after that step.
     """
     torch.set_num_threads(recipe.threads)
     folder.mkdir(parents=True, exist_ok=True)
@@ -129,40 +132,29 @@ def train(corpus: Path, folder: Path, recipe: Recipe, *, until: int | None = Non
     batches = _stream(Batches(parts, vocabulary, recipe), run.step)
     began = time.monotonic() - run.seconds
     last = recipe.steps if until is None else min(until, recipe.steps)
-    total = Score()
+    losses, exact = 0.0, 0.0
     with (folder / RECORD).open("a", encoding="utf-8") as record:
         while run.step < last:
-            total += run.learn(*next(batches))
+            loss, share = run.learn(*next(batches))
+            losses, exact = losses + loss, exact + share
             run.seconds = time.monotonic() - began
             if run.step % _RECORDED == 0:
-                line = {"step": run.step, "loss": round(total.loss / _RECORDED, 4), "exact": round(total.exact / _RECORDED, 4)}
+                line = {"step": run.step, "loss": round(losses / _RECORDED, 4), "exact": round(exact / _RECORDED, 4)}
                 record.write(json.dumps(line | {"seconds": round(run.seconds, 1)}) + "\n")
                 record.flush()
-                total = Score()
+                losses, exact = 0.0, 0.0
             if run.step % _KEPT == 0 or run.step == last:
                 run.keep(folder / CHECKPOINT)
     return run.network
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """How a batch was met: ``loss`` in nats a token, ``exact`` the share of tokens that came first."""
-
-    loss: float = 0.0
-    exact: float = 0.0
-
-    def __add__(self, other: Score) -> Score:
-        return Score(self.loss + other.loss, self.exact + other.exact)
-
-
 class _Run:
-    """A network with its optimisers, after so many steps."""
+    """A network with its optimisers and the number of steps taken."""
 
     def __init__(self, vocabulary: Vocabulary, recipe: Recipe) -> None:
         torch.manual_seed(recipe.seed)
-        base, number = composition(vocabulary)
         self.recipe = recipe
-        self.network = Network(recipe.shape, Composition(tuple(base), tuple(number)))
+        self.network = Network(recipe.shape, *composition(vocabulary))
         self.step, self.seconds = 0, 0.0
         named = list(self.network.named_parameters())
         matrices = [value for name, value in named if value.dim() == 2 and name.startswith("layers.")]
@@ -174,7 +166,7 @@ class _Run:
         )
 
     def resume(self, file: Path) -> None:
-        """Go on from ``file`` where it is there, else begin, with the recipe's own beginning where it names one."""
+        """Load the checkpoint ``file`` if it exists, else the weights that the recipe begins with, if any."""
         if file.exists():
             kept: dict[str, Any] = torch.load(file, weights_only=True)
             self.network.load_state_dict(kept["network"])
@@ -191,8 +183,8 @@ class _Run:
         torch.save(kept, part)
         part.replace(file)
 
-    def learn(self, inputs: torch.Tensor, wanted: torch.Tensor) -> Score:
-        """One step."""
+    def learn(self, inputs: torch.Tensor, wanted: torch.Tensor) -> tuple[float, float]:
+        """Take one step; return its loss (nats a token) and the share of tokens that were the likeliest."""
         recipe = self.recipe
         left = (recipe.steps - self.step) / (recipe.steps - recipe.warmup)
         for optimiser in self._optimisers:
@@ -207,7 +199,7 @@ class _Run:
         for optimiser in self._optimisers:
             optimiser.step()
         self.step += 1
-        return Score(loss.item(), (logits.argmax(-1) == wanted[mask]).float().mean().item())
+        return loss.item(), (logits.argmax(-1) == wanted[mask]).float().mean().item()
 
 
 def _stream(batches: Batches, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
@@ -217,6 +209,16 @@ def _stream(batches: Batches, step: int) -> Iterator[tuple[torch.Tensor, torch.T
         number, skipped = number + 1, 0
 
 
-def load_shape(folder: Path) -> Shape:
-    """The sizes of the network that was trained in ``folder``."""
-    return Shape(**json.loads((folder / "recipe.json").read_text("utf-8"))["shape"])
+def export(corpus: Path, folder: Path, file: Path, besides: Sequence[Path] = ()) -> None:
+    """Write the network of the checkpoint in ``folder`` to ``file``; with runs ``besides``, the mean of all their weights.
+
+    Runs that went on from one checkpoint may be averaged: the mean does what each does (Wortsman et al., ICML 2022).
+    """
+    vocabulary = load_vocabulary(corpus)
+    shape = Shape(**json.loads((folder / "recipe.json").read_text("utf-8"))["shape"])
+    network = Network(shape, *composition(vocabulary))
+    kept = [torch.load(run / CHECKPOINT, weights_only=True)["network"] for run in (folder, *besides)]
+    network.load_state_dict({name: sum(one[name] for one in kept) / len(kept) for name in kept[0]})
+    weights = {name: value.numpy() for name, value in network.weights().items()}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_builtin(file, shape, vocabulary, weights)

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from agent.training.teacher import SearchOrder
-
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "armchair": ("armchair", "arm chair", "chair"),
     "bathtubbasin": ("bathtubbasin", "bathtub", "tub"),
@@ -115,6 +113,21 @@ _FILLERS = tuple(
     for word in line.split(" ")
 )
 _IDLE = ("good luck", "you can do it", "hurry up", "think about it", "well done", "be careful", "hello", "what are you doing?")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOrder:
+    """Receptacles, by name or kind, to be searched ``first`` and ``last``.
+
+    With ``lamp`` that is where the lamp may be, else the object.
+    """
+
+    first: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+    lamp: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.first or self.last)
 
 
 _NOTHING = SearchOrder()

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent.models.builtin.model import load_builtin
-from agent.training.evaluate import measured, shown
-from agent.training.held_out import SETS
+from agent.training.evaluate import SETS, evaluate, lines
 
 _WITHOUT_GAMES = ("houses", "hints", "rules")
 RULE_GAMES = 40
@@ -17,5 +16,5 @@ def run(data: Path | None) -> Iterator[str]:
     """The figures of each set, those of published games where there are some. Lines to print."""
     model = load_builtin()
     for name in SETS if data is not None else _WITHOUT_GAMES:
-        for figures in measured(model, (name,), data=data, limit=RULE_GAMES if name == "rules" else None):
-            yield from shown(figures)
+        for figures in evaluate(model, (name,), data=data, limit=RULE_GAMES if name == "rules" else None):
+            yield from lines(figures)

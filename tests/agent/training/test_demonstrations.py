@@ -15,9 +15,9 @@ from agent.models.builtin.vocabulary import Vocabulary  # noqa: E402
 from agent.training import wordings  # noqa: E402
 from agent.training.__main__ import main  # noqa: E402
 from agent.training.corpus import EVALUATION_SEEDS, CorpusPart, actor_samples, encoded, made_up_games, reasoner_samples  # noqa: E402
-from agent.training.demonstrations import TrainingSample, wrong_goal  # noqa: E402
-from agent.training.held_out import HINTS  # noqa: E402
-from agent.training.teacher import STUCK, SearchOrder, plan_of  # noqa: E402
+from agent.training.demonstrations import STUCK, TrainingSample, plan_of, wrong_goal  # noqa: E402
+from agent.training.evaluate import HINTS  # noqa: E402
+from agent.training.wordings import SearchOrder  # noqa: E402
 from worlds.alfworld.text.reader import begin  # noqa: E402
 from worlds.base import Observation  # noqa: E402
 from worlds.errors import ConfigurationError  # noqa: E402
