@@ -14,7 +14,7 @@ from random import Random
 from agent.roles import brief
 from agent.training import wordings
 from agent.training.wordings import SearchOrder
-from worlds.alfworld.expert import ExpertMemory, HouseholdExpert
+from worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory
 from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.alfworld.text.reader import begin
 from worlds.base import Env, Observation, Transition
@@ -202,7 +202,7 @@ class Teacher:
 
     def reply(self, goal: Goal, told: SearchOrder, belief: Belief, room: str, tried: Collection[str] = ()) -> str:
         """The actor's reply: the thought, the step of the plan, and the next command or ``stuck``."""
-        memory = ExpertMemory(goal, False, room, belief, frozenset(tried), "", told.first, told.last)
+        memory = HouseholdExpertMemory(goal, False, room, belief, frozenset(tried), "", told.first, told.last)
         command, thought, _ = self._expert.decide(memory)
         if command is None:
             command, thought = STUCK, "all steps are done, but the task is not over"
