@@ -72,6 +72,8 @@ class CompletionList(Widget):
 
     def show(self, matches: tuple[CommandMatch, ...]) -> None:
         """Offer ``matches``, none of them chosen; hide if there are none."""
+        if not matches and not self.matches:
+            return
         self.matches, self.chosen, self._first = matches, None, 0
         self.display = self.shown
         self._placed()
