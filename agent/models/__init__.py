@@ -1,1 +1,1 @@
-"""Language models behind one contract."""
+"""Language models: the contract (`base`), their kinds as plugins (`provider`, `registry`), and a checker (`checking`)."""

@@ -187,8 +187,9 @@ async def ask(
         try:
             return Answer(role.read(reply), "", conversation, begun)
         except ReplyError as error:
-            cut = completion.finish == "length"
-            reason = f"{error} It was cut off after {most} tokens." if cut else str(error)
+            # A model may allow a reply more or fewer tokens than were asked for, so its own count comes first.
+            length = completion.usage.completion or most
+            reason = f"{error} It was cut off after {length} tokens." if completion.finish == "length" else str(error)
         emit(events.ParseFailed(role=role.name, reply=reply, reason=reason, final=final))
         text = load_prompt("agent.roles", "again").render("user", reason=reason)
     return Answer(None, reason, conversation, begun)

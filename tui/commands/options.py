@@ -40,7 +40,7 @@ SETTINGS = {
     "seed": Flag("N", "The seed of draws and models [0].", int),
     "agent": Flag("NAME", "Who plays: expert, human, react, reasoner-actor, ...; see `housequest plugins`."),
     "set": Flag("KEY=VALUE", "A setting of the agent; repeatable.", list[str]),
-    "model": Flag("MODEL", "builtin, openai:NAME, openai:NAME@http://HOST:PORT/v1, llama:FILE.gguf, ... [builtin]."),
+    "model": Flag("MODEL", "Which model, such as openai:NAME; `housequest models` lists all kinds [builtin]."),
     "timeout": Flag("SECONDS", "How long a model may take to answer one call [60].", float),
     "rules": Flag("BOOK", "Rules for the agent: a rulebook's name or file, or none."),
     "rules_budget": Flag("N", "About how many tokens of rules an episode may have [1000].", int),

@@ -94,7 +94,8 @@ class Constrained:
         conversation = (*conversation, reply_message(call.reply))
         if call.reply in texts:
             return Answer(texts[call.reply], "", conversation)
-        cut = f" It was cut off after {self.sampling.max_tokens} tokens." if call.finish == "length" else ""
+        length = completion.usage.completion or self.sampling.max_tokens
+        cut = f" It was cut off after {length} tokens." if call.finish == "length" else ""
         reason = f"it is none of the skills that it was held to.{cut}"
         emit(events.ParseFailed(role=NAME, reply=call.reply, reason=reason, final=True))
         return Answer(None, reason, conversation)

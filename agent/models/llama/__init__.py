@@ -1,1 +1,1 @@
-"""Language models in GGUF files, run on this machine in a process of their own."""
+"""``llama:FILE``: models in GGUF files, run on this machine by llama.cpp in their own process."""

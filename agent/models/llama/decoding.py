@@ -13,6 +13,7 @@ import numpy as np
 from agent.models.base import TokenChoice
 from agent.models.llama.library import CANDIDATES, Library, Logits, lib
 from agent.models.llama.protocol import Answer, Call, Load
+from agent.models.llama.shared import too_long
 from worlds.workers import Refused
 
 
@@ -77,7 +78,7 @@ class Decoder:
         work = _Work(call, sampler, cancelled, answer, len(prompt), 0, list(prompt))
         room = self._library.context_size
         if len(prompt) >= room:
-            self._refuse(work, _too_long(len(prompt), room))
+            self._refuse(work, too_long(len(prompt), room))
             return
         self._waiting.append(work)
 
@@ -237,7 +238,7 @@ class Decoder:
         library = self._library
         longest = max(map(len, continuations), default=0)
         if len(prompt) + longest > library.context_size:
-            raise _too_long(len(prompt) + longest, library.context_size)
+            raise too_long(len(prompt) + longest, library.context_size)
         slot = self._free_slot()
         self._truncate(slot, self._reuse_prefix(slot, prompt))
         self._found = len(slot.held)
@@ -313,13 +314,6 @@ class Decoder:
                     self._clear(slot)
             status = int(lib.llama_decode(self._library.context, batch))
         return status == 0
-
-
-def _too_long(tokens: int, room: int) -> Refused:
-    return Refused(
-        f"has a context of {room} tokens, and the prompt has {tokens}",
-        "Give it more with ?context=TOKENS after the file, or let the agent see less.",
-    )
 
 
 def _common(held: Sequence[int], prompt: Sequence[int]) -> int:

@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.models.llama.protocol import Call, Load
-from agent.models.llama.templates import empty_prompt, load_template
+from agent.models.llama.shared import LESS_MEMORY, empty_prompt, load_template
 from worlds.workers import Refused
 
 CANDIDATES = 64
 """Texts that are scored in one batch; more take several."""
-
-LESS_MEMORY = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
 
 lib: Any = import_module("llama_cpp")
 
@@ -29,7 +27,7 @@ _WARNING = 3
 
 
 def _log(level: int, text: bytes, _: object) -> None:
-    # Its last words are all that is known of a process that died: what goes well would drown them.
+    # The last lines explain why a process died, so keep the rest out.
     if level >= _WARNING:
         os.write(2, text)
 

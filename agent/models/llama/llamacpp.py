@@ -14,8 +14,8 @@ from concurrent.futures import Future
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agent.models.llama.grammar import choice_grammar
 from agent.models.llama.protocol import Answer, Call, Load, Ready
+from agent.models.llama.shared import choice_grammar
 from worlds.workers import Refused
 
 if TYPE_CHECKING:

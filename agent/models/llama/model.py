@@ -1,4 +1,4 @@
-"""``llama:FILE``: a language model from a GGUF file, run on this machine by llama.cpp in a process of its own."""
+"""``llama:FILE``: a language model from a GGUF file, run on this machine by llama.cpp in its own process."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, Timing, Usage
 from agent.models.llama.gguf import Header, read_header
-from agent.models.llama.options import CONTEXT, LlamaOptions, chosen_runtime
-from agent.models.llama.protocol import Answer, Call, Load, Ready, read_answer
+from agent.models.llama.protocol import Answer, Call, Load, Ready
+from agent.models.llama.provider import CONTEXT, LlamaOptions, chosen_runtime
 from agent.models.openai.wire import encodable, printable
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 from worlds.workers import Refused, Worker, WorkerError
 
 WORKER = "agent.models.llama.worker"
+_ANSWER = TypeAdapter(Answer)
 STARTS = 3
 """How often the process is started before the model is given up."""
 
@@ -38,7 +41,7 @@ def capabilities_of(options: LlamaOptions) -> Capabilities:
 
 
 class LlamaModel(Model):
-    """A model in a GGUF file; nothing is read or started before the first call.
+    """A model in a GGUF file. Nothing is read or started before the first call.
 
     ``timeout`` limits each call in seconds, from when a slot is free for it, and does not count loading. Raises
     ``ConfigurationError`` where no runtime is installed.
@@ -133,7 +136,7 @@ class LlamaModel(Model):
             try:
                 await asyncio.wrap_future(process.ready())
                 async with asyncio.timeout(self._timeout):
-                    return read_answer(await asyncio.wrap_future(process.ask(asdict(asked))))
+                    return _ANSWER.validate_python(await asyncio.wrap_future(process.ask(asdict(asked))))
             except TimeoutError:
                 raise self._failure(
                     f"did not answer within {self._timeout:g} seconds",

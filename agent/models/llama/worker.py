@@ -1,6 +1,6 @@
-"""The program in which a GGUF model runs, alone: ``python -m agent.models.llama.worker``.
+"""The process in which a GGUF model runs: ``python -m agent.models.llama.worker``.
 
-A model may end its process (no memory left, a fault in compiled code); then the app and the run go on.
+If the model crashes it (out of memory, a fault in compiled code), the app and the run go on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import threading
 from dataclasses import asdict
 from typing import Any
 
-from agent.models.llama.protocol import Load, Runtime, read_call, read_load
+from agent.models.llama.protocol import Call, Load, Runtime
+from agent.models.llama.provider import LlamaOptions
 from worlds.workers import Handler, serve
 
 MOST_THREADS = 512
@@ -21,10 +22,10 @@ def start(first: Any) -> tuple[dict[str, Any], Handler]:
     """Load the model that ``first`` names. Raises ``Refused``."""
     # A debugger's output would follow the last words of compiled code.
     os.environ.setdefault("GGML_NO_BACKTRACE", "1")
-    runtime = load(read_load(first))
+    runtime = load(Load(first["path"], first["context"], LlamaOptions(**first["options"])))
 
     def answer(request: Any, cancelled: threading.Event) -> dict[str, Any]:
-        return asdict(runtime.answer(read_call(request), cancelled))
+        return asdict(runtime.answer(Call(**request), cancelled))
 
     return asdict(runtime.ready), answer
 

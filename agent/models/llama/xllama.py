@@ -14,15 +14,13 @@ from importlib.metadata import version
 from typing import Any, cast
 
 from agent.models.base import TokenChoice
-from agent.models.llama.grammar import choice_grammar
 from agent.models.llama.protocol import Answer, Call, Load, Ready
-from agent.models.llama.templates import empty_prompt, load_template
+from agent.models.llama.shared import LESS_MEMORY, choice_grammar, empty_prompt, load_template, too_long
 from worlds.workers import Refused
 
 CACHE_MIB = 1_024
 """Memory for what idle conversations have evaluated, beyond the slots themselves."""
 
-LESS_MEMORY = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
 _QUIET = -1
 
 
@@ -169,10 +167,7 @@ class _Reply:
 
 
 def refusal(error: Any) -> Refused:
-    """What the server said was wrong, with what would help."""
+    """The server's error, with what would help."""
     if error.get("type") == "exceed_context_size_error":
-        return Refused(
-            f"has a context of {error.get('n_ctx')} tokens, and the prompt has {error.get('n_prompt_tokens')}",
-            "Give it more with ?context=TOKENS after the file, or let the agent see less.",
-        )
+        return too_long(error.get("n_prompt_tokens"), error.get("n_ctx"))
     return Refused(f"refused the call ({error.get('message', 'no reason')})", "Check the model's file and settings.")

@@ -1,0 +1,1 @@
+"""``openai:NAME``: models behind any OpenAI-compatible endpoint, with keys, retries, a rate limiter and probes."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.llama.grammar import choice_grammar
+from agent.models.llama.shared import choice_grammar
 
 
 def spelt(grammar: str) -> list[str]:
