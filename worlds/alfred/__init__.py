@@ -1,6 +1,6 @@
-"""ALFRED (Shridhar et al., CVPR 2020) as plans to be scored: instructions by people, high-level plans, and a symbolic model.
+"""ALFRED (Shridhar et al., CVPR 2020) for planners: a planner reads people's instructions, writes a whole plan, and is scored.
 
-Nothing here is played step by step, so there is no ``Env``: a planner writes a whole plan and `scoring` says what it is worth.
+Nothing is played step by step, so there is no ``Env``: `tasks` reads demonstrations, `model` executes plans symbolically.
 """
 
 PLANS = "alfred-plans"

@@ -23,15 +23,15 @@ from worlds.household.goals import KNIVES
 Property = Literal["sliced", "clean", "hot", "cold", "on"]
 
 _KNIVES_LEFT = frozenset({"cabinet", "fridge", "garbagecan", "microwave"})
-"""Where no game has a knife and the annotated plans of ``train`` leave theirs after slicing."""
+"""Receptacles that hold no knife in any game, but in which annotated plans of ``train`` leave theirs after slicing."""
 
 _ROOMS = {0: "kitchen", 2: "livingroom", 3: "bedroom", 4: "bathroom"}
 
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """One thing that is no fixed receptacle. ``place`` is the kind of receptacle it lies in or on, None where nobody said;
-    ``inside`` the index of the movable receptacle that holds it.
+    """A movable thing or a lamp. ``place`` is the kind of receptacle it is in or on, None if unknown; ``inside`` is the index
+    of the movable receptacle that holds it.
     """
 
     kind: str
@@ -42,10 +42,10 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class RoomState:
-    """A household at one moment.
+    """A room at one moment.
 
-    ``at`` is the kind of receptacle that the agent stands before, or the index of a thing that it stands before and whose
-    place is not known, or None before the first ``GotoLocation``. ``held`` is the index of what is in its hand.
+    ``at`` is where the agent is: a kind of receptacle, the index of a thing whose place is unknown, or None before the first
+    ``GotoLocation``. ``held`` is the index of what it holds.
     """
 
     things: tuple[Thing, ...]
@@ -58,29 +58,29 @@ class RoomState:
         return None if self.held is None else self.things[self.held]
 
     def base(self, index: int) -> int:
-        """The thing that carries thing ``index``: itself, or the outermost movable receptacle round it."""
+        """The index of the outermost movable receptacle that holds thing ``index``, or ``index`` itself."""
         while (outer := self.things[index].inside) is not None:
             index = outer
         return index
 
     def place(self, index: int) -> str | None:
-        """Where thing ``index`` lies, be it in a movable receptacle or not; None where that is open or it is in hand."""
+        """The kind of receptacle that thing ``index`` is in, directly or not; None if unknown or held."""
         return self.things[self.base(index)].place
 
     def having(self, index: int, thing: Thing) -> RoomState:
-        """The state with ``thing`` in the stead of thing ``index``."""
+        """The state with thing ``index`` replaced."""
         return replace(self, things=(*self.things[:index], thing, *self.things[index + 1 :]))
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A room before anything was done. ``receptacles`` are the fixed ones' kinds."""
+    """A room at the start. ``receptacles`` are the kinds of its fixed receptacles."""
 
     receptacles: frozenset[str]
     things: tuple[Thing, ...]
 
     def opened(self) -> Scene:
-        """The scene with all places left open: what a plan is worth wherever things lie."""
+        """The scene with all places unknown."""
         return replace(self, things=tuple(replace(thing, place=None) for thing in self.things))
 
 
@@ -91,18 +91,18 @@ def room_of(floor_plan: int) -> str | None:
 
 @cache
 def receptacles_of(room: str | None) -> frozenset[str]:
-    """The kinds of fixed receptacle that rooms of a kind have in ``train``; those of all rooms where the kind is None."""
+    """The kinds of fixed receptacle in rooms of this kind in ``train``, or in all rooms if ``room`` is None."""
     rooms = load_counts().rooms
     return frozenset(kind for name, counted in rooms.items() if room in (name, None) for kind in counted.receptacles)
 
 
 def able(kind: str, what: str) -> bool:
-    """Whether things of that kind are ``pickupable``, ``sliceable``, ... as the games of ``train`` say."""
+    """Whether things of this kind have the property ``what`` (``pickupable``, ``sliceable``, ...) in ``train``."""
     return what in load_counts().can.get(kind, ())
 
 
 def accepts(receptacle: str, kind: str) -> bool:
-    """Whether a thing of that kind may be put there; a movable receptacle takes what can be picked up and is none itself."""
+    """Whether the receptacle takes this kind; a movable one takes what can be picked up and is not one itself."""
     if able(receptacle, "isreceptacleobject"):
         return able(kind, "pickupable") and not able(kind, "isreceptacleobject")
     return kind in load_counts().accepts.get(receptacle, ()) or (kind in KNIVES and receptacle in _KNIVES_LEFT)
@@ -126,19 +126,19 @@ Cause = Literal[
 ]
 
 READINGS = 200
-"""How many states are followed at once. The annotated plans need a handful; it bounds what a hostile plan can cost."""
+"""How many states are followed at once. Annotated plans need a handful; the limit bounds the cost of a hostile plan."""
 
 _TREATMENTS: dict[str, tuple[str, str, Property, Property | None]] = {
     "CleanObject": ("sinkbasin", "cleanable", "clean", None),
     "HeatObject": ("microwave", "heatable", "hot", "cold"),
     "CoolObject": ("fridge", "coolable", "cold", "hot"),
 }
-"""The appliance, what the thing must allow, the mark that it gets and the one that it loses."""
+"""The appliance, what the thing must allow, the property it gains and the one it loses."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRefusal:
-    """Where a plan broke off: its ``step`` from 1, the subgoal there and why."""
+    """Where a plan failed: the number of its step from 1, the step, and why."""
 
     step: int
     subgoal: PlanStep
@@ -150,14 +150,14 @@ class PlanRefusal:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What came of a plan: the states that it can have led to (never empty), and the refusal that ended it, if any."""
+    """The states that a plan can have led to (never empty), and the refusal that ended it, if any."""
 
     states: tuple[RoomState, ...]
     refusal: PlanRefusal | None = None
 
 
 def execute(plan: Plan, scene: Scene) -> Execution:
-    """Execute ``plan`` in ``scene`` up to its end or the first subgoal that is refused."""
+    """Execute ``plan`` in ``scene`` up to its end or the first step that is refused."""
     named = {name for subgoal in plan for name in (subgoal.thing, subgoal.receptacle)}
     states: tuple[RoomState, ...] = (RoomState(tuple(thing for thing in scene.things if thing.kind in named)),)
     for step, subgoal in enumerate(plan, start=1):
@@ -270,7 +270,7 @@ def _missing(kind: str, state: RoomState) -> Cause:
 
 
 def _distinct(kind: str, state: RoomState) -> Iterator[int]:
-    """The things of a kind that are not in hand or in what is in hand; of those that are alike in all, the first alone."""
+    """The things of this kind that are not carried; of identical things, only the first."""
     seen: set[object] = set()
     used = {thing.inside for thing in state.things} | {state.at}
     for index, thing in enumerate(state.things):
@@ -283,9 +283,9 @@ def _distinct(kind: str, state: RoomState) -> Iterator[int]:
 
 
 def _near(kind: str, state: RoomState, *, whole: bool = False) -> list[tuple[int, RoomState]]:
-    """The things of a kind (``whole``: not sliced yet) within reach, each with the state in which it is.
+    """The things of this kind within reach (``whole``: unsliced ones), each with the state in which it is.
 
-    One of open place is thought to be here only where none is known to be.
+    A thing of unknown place is assumed to be here only if none is known to be.
     """
     certain: list[tuple[int, RoomState]] = []
     possible: list[tuple[int, RoomState]] = []
@@ -297,7 +297,7 @@ def _near(kind: str, state: RoomState, *, whole: bool = False) -> list[tuple[int
 
 
 def _beside(index: int, state: RoomState) -> RoomState | None:
-    """The state in which thing ``index`` lies where the agent stands; None where that cannot be."""
+    """The state in which thing ``index`` is where the agent is; None if that is impossible."""
     base, place = state.base(index), state.place(index)
     if state.at is None:
         return None
@@ -312,9 +312,9 @@ def _beside(index: int, state: RoomState) -> RoomState | None:
 
 
 def _standing(receptacle: str, state: RoomState) -> RoomState | None:
-    """The state in which the agent stands before ``receptacle``; None where that cannot be.
+    """The state in which the agent is at ``receptacle``; None if that is impossible.
 
-    Beside a thing whose place is open, this says where the thing lies.
+    If it is beside a thing of unknown place, this decides the thing's place.
     """
     if not isinstance(state.at, int):
         return state if state.at == receptacle else None

@@ -1,7 +1,6 @@
-"""High-level plans in ALFRED's own terms: subgoals of an action and the kinds of thing it is about.
+"""High-level plans in ALFRED's terms, written one step a line: ``PutObject apple fridge``.
 
-A plan in text is one subgoal a line, ``PutObject apple fridge``. What a model writes is untrusted: `read_plan` takes any text
-and is linear in its length, `read_loosely` looks for a plan among other words.
+A model's reply is untrusted: `read_plan` takes any text in linear time, `read_loosely` looks for a plan among other words.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ ActionName = Literal[
     "CoolObject",
     "ToggleObject",
 ]
-"""ALFRED's high-level actions but ``NoOp``, which ends most annotated plans and says nothing."""
+"""ALFRED's high-level actions without ``NoOp``, which ends most annotated plans and does nothing."""
 
 ARGUMENTS: dict[ActionName, int] = {
     "GotoLocation": 1,
@@ -34,15 +33,15 @@ ARGUMENTS: dict[ActionName, int] = {
     "CoolObject": 1,
     "ToggleObject": 1,
 }
-"""How many names follow each action: the thing, and for ``PutObject`` what it is put into."""
+"""How many names each action takes: the thing, and for ``PutObject`` the receptacle."""
 
 NOTHING = "NoOp"
 
 LONGEST_PLAN = 60
-"""Subgoals. The longest annotated plan of ``train`` has 19; what goes on beyond this is no plan."""
+"""In steps; the longest annotated plan of ``train`` has 19."""
 
 LONGEST_TEXT = 20_000
-"""Characters of a reply that are looked at."""
+"""The longest reply that is read, in characters."""
 
 _LONGEST_NAME = 40
 _NAME = rf"[A-Za-z]{{1,{_LONGEST_NAME}}}"
@@ -51,7 +50,7 @@ _WORD = re.compile(r"[A-Za-z]+|\n", re.ASCII)
 _LITTLE = frozenset(
     {"a", "an", "and", "from", "in", "into", "it", "on", "onto", "some", "the", "them", "then", "to", "up", "with"}
 )
-"""Words that stand in sentences and name nothing: who uses them writes prose."""
+"""Function words: they mark prose, and name nothing."""
 
 _FULL: dict[str, ActionName] = {action.casefold(): action for action in ARGUMENTS}
 _SHORT: dict[str, ActionName] = {
@@ -69,14 +68,14 @@ _ACTIONS: dict[str, ActionName] = {**_FULL, **_SHORT}
 
 
 class PlanError(ValueError):
-    """A text is no plan; the message is for whoever wrote it."""
+    """A text is not a plan; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One step of a plan. ``thing`` and ``receptacle`` are kinds, in small letters and without a number (``sinkbasin``).
+    """One step of a plan. Names are kinds in lower case, without a number (``sinkbasin``).
 
-    ``thing`` of a ``GotoLocation`` is a receptacle or an object; ``receptacle`` belongs to ``PutObject`` alone.
+    ``thing`` of a ``GotoLocation`` is a receptacle or an object; only ``PutObject`` has a ``receptacle``.
     """
 
     action: ActionName
@@ -96,7 +95,7 @@ def plan_text(plan: Plan) -> str:
 
 
 def read_plan(text: str) -> Plan:
-    """The plan that ``text`` is, its lines numbered or not. Raises ``PlanError`` naming the first line that is no subgoal."""
+    """Read a plan, one step a line, numbered or not. Raises ``PlanError`` naming the first bad line."""
     plan: list[PlanStep] = []
     for line in _bounded(text).splitlines():
         if not line.strip():
@@ -111,9 +110,9 @@ def read_plan(text: str) -> Plan:
 
 
 def read_loosely(text: str) -> Plan:
-    """The plan among the words of ``text``: brackets, commas, marks, numbers, and short names of actions are all taken.
+    """Read the plan among the words of ``text``, ignoring punctuation, numbers and prose; short action names are accepted.
 
-    What is no subgoal is passed over. Raises ``PlanError`` where nothing is left or too much.
+    Raises ``PlanError`` if no step is found, or too many.
     """
     words: list[str] = [word.casefold() for word in _WORD.findall(_bounded(text))]
     plan: list[PlanStep] = []
@@ -132,7 +131,7 @@ def _nameable(word: str) -> bool:
 
 
 def plan_step(action: str, names: list[str]) -> PlanStep:
-    """The subgoal of these words. Raises ``PlanError`` for an unknown action or a wrong number of names."""
+    """Make a step. Raises ``PlanError`` for an unknown action or a wrong number of names."""
     known = _FULL.get(action.casefold())
     if known is None:
         raise PlanError(

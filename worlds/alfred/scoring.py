@@ -36,7 +36,7 @@ _TREATED: dict[str, Property] = {
 
 @dataclass(frozen=True, slots=True)
 class AlfredGoal:
-    """What a task asks for, in kinds: ``object`` (or a slice), in ``receptacle``, in a ``movable`` there, or by a ``lamp``."""
+    """What a task asks for, by kind: ``object`` (or a slice) in ``receptacle``, in a ``movable`` there, or under a ``lamp``."""
 
     type: str
     object: str
@@ -54,7 +54,7 @@ class AlfredGoal:
         return basic + self.sliced
 
     def met(self, state: RoomState) -> int:
-        """How many of the conditions hold in ``state``."""
+        """How many conditions hold in ``state``."""
         mine = [index for index, thing in enumerate(state.things) if self._wanted(thing)]
         count = min(len(mine), 2 if self.type == "pick_two_obj_and_place" else 1) if self.sliced else 0
         placed = [index for index in mine if index != state.held and state.place(index) == self.receptacle is not None]
@@ -87,16 +87,16 @@ class AlfredGoal:
 
 
 def level(length: int) -> Level:
-    """How hard a task is by the ``length`` of its annotated plan: ``easy`` up to 5, ``normal`` up to 10, else ``hard``.
+    """The Socratic Planner's level (section 4.4, figure 4) of an annotated plan: ``easy`` up to 5 steps, ``normal`` up to 10.
 
-    The Socratic Planner's levels (section 4.4, figure 4). ``NoOp`` does not count.
+    ``NoOp`` does not count.
     """
     return "easy" if length <= 5 else "normal" if length <= 10 else "hard"
 
 
 @dataclass(frozen=True, slots=True)
 class PlanScore:
-    """A plan's worth. ``met`` of ``conditions`` hold where the plan ends or is refused, by its most favourable reading."""
+    """What a plan is worth. ``met`` of ``conditions`` hold at its end or refusal, in its most favourable reading."""
 
     exact: bool
     reaches: bool
@@ -112,7 +112,7 @@ class PlanScore:
 
 
 def score(plan: Plan, demonstration: Demonstration) -> PlanScore:
-    """Score ``plan`` against a demonstration's own plan, goal and room. The empty plan is scored like any other."""
+    """Score ``plan`` against a demonstration's plan, goal and room; it may be empty."""
     met, refusal = _outcome(plan, demonstration, demonstration.scene)
     total = demonstration.goal.total
     reaches = refusal is None and met == total

@@ -1,7 +1,7 @@
 """ALFRED's annotated demonstrations, read from ``traj_data.json``: people's instructions, the plan, the goal and the room.
 
-The files lie in ALFWorld's layout, ``json_2.1.1/<split>/<task>/<trial>/traj_data.json``; a demonstration's id is
-``<split>/<task>/<trial>``. Whether a game lies beside the file does not matter. All that is read is untrusted.
+The files are in ALFWorld's layout, ``json_2.1.1/<split>/<task>/<trial>/traj_data.json``, with or without a game beside them; a
+demonstration's id is ``<split>/<task>/<trial>``. The files are untrusted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from worlds.errors import GameError, TaskNotFound, nearest, shown
 from worlds.paths import alfworld_data
 
 _LONGEST_FILE = 32 << 20
-"""Bytes; the largest published one, with its images, is well below."""
+"""In bytes; every published file is well below."""
 
 _MOST_ANNOTATIONS = 20
 _MOST_POSES = 400
@@ -32,20 +32,20 @@ _KIND = re.compile(r"[A-Za-z]{1,40}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """What one annotator wrote: the goal, and the instructions step by step. ``annotator`` counts from 1."""
+    """One annotator's goal and step-by-step instructions. ``annotator`` counts from 1."""
 
     annotator: int
     goal: str
     steps: tuple[str, ...]
 
     def text(self, *, stepwise: bool) -> str:
-        """The goal alone, or with the steps after it, as one line."""
+        """One line: the goal, followed by the steps if ``stepwise``."""
         return " ".join((self.goal, *self.steps)) if stepwise else self.goal
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """One ALFRED trajectory without its frames. ``plan`` is the annotated one, ``NoOp`` left out."""
+    """One ALFRED trajectory without its frames. ``plan`` is the annotated one without ``NoOp``."""
 
     id: str
     split: str
@@ -59,7 +59,7 @@ class Demonstration:
 def read_split(split: str, data: Path | None = None) -> tuple[Demonstration, ...]:
     """Every demonstration of ``split``, sorted by id. ``data`` holds ``json_2.1.1``.
 
-    Raises ``TaskNotFound`` where there is no such split and ``GameError`` for a file that is not what it should be.
+    Raises ``TaskNotFound`` for an unknown split and ``GameError`` for a damaged file.
     """
     root = (data or alfworld_data()) / LAYOUT
     there = splits(data)
@@ -71,7 +71,7 @@ def read_split(split: str, data: Path | None = None) -> tuple[Demonstration, ...
 
 
 def splits(data: Path | None = None) -> tuple[str, ...]:
-    """The splits of the data folder, published ones first."""
+    """The splits in the data folder, published ones first."""
     root = (data or alfworld_data()) / LAYOUT
     try:
         return in_order(folder.name for folder in root.iterdir() if folder.is_dir())
@@ -80,7 +80,7 @@ def splits(data: Path | None = None) -> tuple[str, ...]:
 
 
 def read_demonstration(path: Path) -> Demonstration:
-    """The demonstration in a ``traj_data.json``. Raises ``GameError`` naming the file and what is wrong with it."""
+    """Read a ``traj_data.json``. Raises ``GameError`` naming the file and what is wrong with it."""
     try:
         if path.stat().st_size > _LONGEST_FILE:
             raise GameError(f"{shown(str(path), 400)} is too large for annotations; at most {_LONGEST_FILE:,} bytes are read.")
@@ -120,7 +120,7 @@ def _plan(actions: list[Any]) -> Plan:
     for action in actions:
         names: list[Any] = action["args"]
         if action["action"] != NOTHING:
-            # Some treatments name nothing; what is treated is always what was picked up last.
+            # Some treatments name nothing; they treat what was picked up last.
             held = next((one.thing for one in reversed(plan) if one.action == "PickupObject"), "")
             plan.append(plan_step(_word(action["action"]), [_kind(name or held) for name in names]))
     return tuple(plan)
@@ -140,7 +140,7 @@ def _goal(name: Any, parameters: Any) -> AlfredGoal:
 
 
 def _scene(scene: Any, actions: list[Any], goal: AlfredGoal) -> Scene:
-    # The kinds that lie about, by name ("KeyChain_2197d4a8"); then the places of those that the plan touched.
+    # Count the kinds by name ("KeyChain_2197d4a8"), then place those that the plan touched.
     poses = cast("list[Any]", scene["object_poses"])[:_MOST_POSES]
     counted = Counter(_kind(_word(pose["objectName"]).partition("_")[0]) for pose in poses)
     touched = _touched(actions)
@@ -151,13 +151,13 @@ def _scene(scene: Any, actions: list[Any], goal: AlfredGoal) -> Scene:
 
 
 def _touched(actions: list[Any]) -> list[Thing]:
-    """What the plan picks up, slices or turns on, each where it lay when it was first touched."""
+    """What the plan picks up, slices or turns on, each with its place when it was first touched."""
     places: dict[str, str | None] = {}
     for action in actions:
         name = action["action"]
         if name not in ("PickupObject", "SliceObject", "ToggleObject"):
             continue
-        # A slice is called after what it was cut from: "Bread|-01.24|+01.40|-03.20|BreadSliced_1".
+        # A slice is named after what it was cut from: "Bread|-01.24|+01.40|-03.20|BreadSliced_1".
         thing = "|".join(_word(action["objectId"]).split("|")[:4])
         on = action.get("coordinateReceptacleObjectId") if name == "PickupObject" else None
         if places.get(thing) is None:

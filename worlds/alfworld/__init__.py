@@ -1,5 +1,5 @@
-"""ALFWorld (Shridhar et al., ICLR 2021) as a world: `world` and its `expert`.
+"""ALFWorld (Shridhar et al., ICLR 2021): the `world` and its `expert`.
 
-`engine` plays games natively, `reference` in a process with the original packages, `text` reads what they say, `data` finds and
-fetches the published games, `houses` makes up others, `dropin` has the interface of the original package.
+`engine` plays games natively, `reference` with the original packages in another process; `text` reads observations, `data` finds
+and fetches the published games, `houses` generates new ones, `dropin` offers the original package's interface.
 """

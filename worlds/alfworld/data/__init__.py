@@ -1,1 +1,1 @@
-"""The published games: what they are called, where they lie, how they are fetched, checked and counted."""
+"""The published games: names, files, downloads, checks and counts."""

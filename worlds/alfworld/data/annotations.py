@@ -1,8 +1,8 @@
-"""People's goals: what ALFRED's annotators wrote, in place of the template sentence, with their instructions or without.
+"""Goals written by ALFRED's annotators, which can replace the template sentence, with or without their instructions.
 
-They lie beside a game in ``traj_data.json``, under ``turk_annotations.anns[*]``: ``task_desc`` is the goal and ``high_descs``
-are the step-by-step instructions; annotators are numbered from 1 in the order of that list. The sentences are untrusted: they
-are cut to one plain line before anyone sees them.
+They are in ``traj_data.json`` beside a game, under ``turk_annotations.anns[*]``: ``task_desc`` is the goal and ``high_descs``
+are the step-by-step instructions; annotators are numbered from 1 in the order of that list. The sentences are untrusted, so
+each is cut to one plain line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, cast
 from worlds.errors import ConfigurationError, nearest, shown
 
 _LONGEST_FILE = 32 << 20
-"""Bytes; the largest published one, with its images, is well below."""
+"""In bytes; every published file is well below."""
 
 _LONGEST_SENTENCE = 400
 """Characters; the longest published goal has 161."""
@@ -43,7 +43,7 @@ class AnnotatedGoal:
 class GoalSource:
     """Whose goals are shown: the template's (``human`` false), annotator ``number``'s, or a choice seeded with ``seed``.
 
-    With ``steps`` the annotator's step-by-step instructions follow the goal, in the same line.
+    With ``steps``, the annotator's instructions follow the goal on the same line.
     """
 
     human: bool = False
@@ -52,14 +52,13 @@ class GoalSource:
     steps: bool = False
 
     def wording(self, annotator: int) -> str:
-        """Whose sentence it is, as a setting that asks for it."""
+        """The setting that shows this annotator's goals."""
         return f"human{'+steps' if self.steps else ''}:{annotator}"
 
     def choose(self, task: str, sentences: tuple[str, ...]) -> AnnotatedGoal | None:
-        """The wording for the task of that id; None where there is none to give.
+        """Choose among the ``sentences`` of the task with this id (see `sentences_of`); None if there is none.
 
-        ``sentences`` are as ``sentences_of`` gives them. A seeded choice depends on seed and id alone, so it is the same on
-        every machine and whatever else is played.
+        A seeded choice depends only on the seed and the id, so it is the same on every machine.
         """
         written = [AnnotatedGoal(number, sentence) for number, sentence in enumerate(sentences, start=1) if sentence]
         if not self.human or not written:
@@ -88,7 +87,7 @@ def parse_goal_source(setting: str) -> GoalSource:
 
 
 def plain(sentence: str) -> str:
-    """One line of printable text: control and format characters dropped, spaces run together, cut to 400 characters."""
+    """One printable line of at most 400 characters, without control and format characters and repeated spaces."""
     kept = "".join(
         " " if character.isspace() else character
         for character in sentence[: 8 * _LONGEST_SENTENCE]
@@ -98,10 +97,9 @@ def plain(sentence: str) -> str:
 
 
 def sentences_of(trajectory: Path, *, steps: bool = False) -> tuple[str, ...]:
-    """The annotators' goals in ``traj_data.json``, in their order, with their ``steps`` or without; empty where one wrote none.
+    """The annotators' goals in ``traj_data.json`` in order, with or without ``steps``; "" for an annotator who wrote none.
 
-    A file that is missing, too large or not what it should be has none: a game is playable without it, and whoever asks for
-    people's goals is told which games lack them.
+    A missing or damaged file gives no goals: the game is playable without, and games that lack human goals are reported.
     """
     try:
         if not trajectory.is_file() or trajectory.stat().st_size > _LONGEST_FILE:
@@ -126,5 +124,5 @@ def _sentence(annotation: Any, *, steps: bool) -> str:
 
 
 def _stopped(sentence: str) -> str:
-    """The sentence with a mark at its end, which many annotators left out: in one line it would run on into the next."""
+    """The sentence with a final mark, which many annotators left out, so that joined sentences stay apart."""
     return sentence if sentence.endswith((".", "!", "?")) else f"{sentence.rstrip(',;:')}."

@@ -1,8 +1,7 @@
-"""Takes ALFWorld's games and annotations out of archives and folders that others made.
+"""Imports ALFWorld's games and annotations from archives and folders.
 
-An archive is untrusted. Of its members only plain files called ``game.tw-pddl`` or ``traj_data.json`` in the published layout
-are read, up to a bound, under names made of letters, digits and a few signs; every game must be one that can be played. A
-file is written beside its place and then moved there, so that an interrupted import leaves no half of one.
+An archive is untrusted: only plain files called ``game.tw-pddl`` or ``traj_data.json`` in the published layout are read, with
+bounded sizes and safe names, and every game must be playable. Files are written atomically.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ _BROKEN = (
 class Imported:
     """What an import did, counted in files by split.
 
-    ``games`` and ``trajectories`` were written, ``kept`` were there before; ``refused`` holds each member that was not taken
-    with the reason, and ``ignored`` counts the files that are neither game nor annotation.
+    ``games`` and ``trajectories`` were written, ``kept`` were there before; ``refused`` lists rejected members with the
+    reason, and ``ignored`` counts the files that are neither game nor annotation.
     """
 
     games: Counter[str] = field(default_factory=Counter[str])
@@ -73,13 +72,13 @@ class Imported:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing in the source was of any use."""
+        """Whether the source had no game and no annotation."""
         return not (self.games or self.trajectories or self.kept or self.refused)
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """One file in an archive; ``odd`` says what it is where it is no plain file."""
+    """One file in an archive; ``odd`` says what it is if it is not a plain file."""
 
     name: str
     size: int
@@ -88,11 +87,11 @@ class _Member:
 
 
 def import_games(source: Path, data: Path, *, force: bool = False, report: Callable[[int], None] | None = None) -> Imported:
-    """Bring the games and annotations of ``source`` into ``data`` (the folder that holds ``json_2.1.1``).
+    """Import the games and annotations of ``source`` into ``data`` (the folder that holds ``json_2.1.1``).
 
-    ``source`` is a zip, a tar (plain, gz, bz2, xz), or a folder in the official layout. Files that are there already are kept
-    unless ``force``. ``report`` is told now and then how many files of the source were seen. Raises ``WorldError`` where the
-    source cannot be read to its end or ``data`` not be written; what was imported before that is whole and stays.
+    ``source`` is a zip, a tar (plain, gz, bz2, xz), or a folder in the official layout. Existing files are kept unless
+    ``force``. ``report`` is called with the number of files seen, every 100 files. Raises ``WorldError`` if the source cannot
+    be read to its end or ``data`` cannot be written; what was imported before stays.
     """
     done = Imported()
     total = 0
@@ -139,7 +138,7 @@ def _take(member: _Member, data: Path, force: bool, done: Imported) -> None:
 
 
 def _content(member: _Member, most: int) -> bytes | None:
-    """What the member holds; None where that is more than ``most`` bytes, whatever its header says."""
+    """The member's content; None if it is longer than ``most`` bytes, whatever its header says."""
     stream = member.open()
     if stream is None:
         raise EOFError("a file has no content")
@@ -219,7 +218,7 @@ def _unpacked(source: Path, start: bytes) -> IO[bytes]:
 
 
 class _Bounded(io.RawIOBase):
-    """Refuses a single read that is larger than any file wanted, which a forged header could otherwise ask for."""
+    """Refuses single reads larger than any wanted file, which a forged header could ask for."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""The table of counts that ships: what lies where in the games of ``train``. ``scripts/count_locations.py`` makes it."""
+"""The shipped table of counts: where things are in the games of ``train``. ``scripts/count_locations.py`` makes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TABLE = "counts.json"
 
 
 def load_counts(path: Path | None = None) -> Counts:
-    """The table that ships, read once; or the one at ``path``. Raises ``KnowledgeError`` naming the file."""
+    """The shipped table, read once, or the one at ``path``. Raises ``KnowledgeError`` naming the file."""
     return _shipped() if path is None else read_counts(path)
 
 

@@ -1,8 +1,7 @@
-"""Fetches ALFWorld's official archives over HTTP.
+"""Downloads ALFWorld's official archives.
 
-What arrives is kept beside its goal until it is whole, so that a connection that breaks, in this run or an earlier one, is
-taken up where it broke; a server that names no version of the file (``ETag``) has it sent again from the start. Whether an
-archive is what it should be is not asked here but by the import, which checks every game in it.
+A download resumes where an earlier one broke, if the server names the version of the file (``ETag``); else it starts again.
+The content is checked by the import, which reads every game.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _LONGEST_PAUSE = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a download is, in bytes; ``total`` is None where the server does not say. ``note`` tells of a new attempt."""
+    """How far a download is, in bytes; ``total`` is None if the server does not say. ``note`` announces a new attempt."""
 
     url: str
     received: int
@@ -43,21 +42,21 @@ class Progress:
 
 
 class _Again(Exception):
-    """This attempt failed in a way that another may not."""
+    """This attempt failed; another may succeed."""
 
 
 def official(source: str | None = None) -> tuple[str, ...]:
-    """The addresses of the official archives; with ``source``, of the files of the same names under that address."""
+    """The URLs of the official archives; with ``source``, of files with the same names under that URL."""
     if source is None:
         return tuple(f"{RELEASES}/{name}" for name in OFFICIAL)
     return tuple(f"{source.rstrip('/')}/{name.rpartition('/')[2]}" for name in OFFICIAL)
 
 
 def download(url: str, folder: Path, *, report: Callable[[Progress], None] | None = None, pause: float = 1.0) -> Path:
-    """Fetch ``url`` into ``folder`` and return the file; it is the caller's to remove.
+    """Download ``url`` into ``folder`` and return the file, which the caller removes.
 
-    Connections that break, 408, 429 and 5xx are tried again, six times in all, with pauses doubling from ``pause`` seconds.
-    Raises ``ConfigurationError`` for what is no web address and ``WorldError`` for what cannot be fetched.
+    Broken connections, 408, 429 and 5xx are retried, six attempts in all, with pauses doubling from ``pause`` seconds.
+    Raises ``ConfigurationError`` for an invalid URL and ``WorldError`` for a failed download.
     """
     import httpx2
 
@@ -104,7 +103,7 @@ def _address(url: str) -> httpx2.URL:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A file on its way: what arrived of it, and which version of it that is."""
+    """A partial download: what arrived, and of which version of the file."""
 
     url: str
     file: Path
@@ -119,13 +118,13 @@ class _Part:
         return self.file.stat().st_size if self.file.exists() else 0
 
     def etag(self) -> str | None:
-        """The version of what arrived; None where nothing can be taken up."""
+        """The version of what arrived; None if there is nothing to resume."""
         with suppress(OSError, UnicodeError):
             return self.version.read_text("ascii") if self.size() else None
         return None
 
     def start(self, etag: str | None) -> None:
-        """Note which version arrives from here on; a weak one does not vouch for bytes."""
+        """Note the version that arrives from now on. A weak ETag does not identify bytes, so it is dropped."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         if etag is not None and re.fullmatch(r'"[\x21\x23-\x7e]{1,200}"', etag):
             self.version.write_text(etag, "ascii")

@@ -1,8 +1,7 @@
-"""The games under a data folder, listed without opening them again.
+"""The index of the games under a data folder, cached so that files are opened only once.
 
-A split is swept for ``game.tw-pddl`` files; what a game says (goal, whether it can be played) is read once and kept in the
-user's cache folder, by path, size and time of change. A file that was added, removed or changed is noticed by the sweep, and
-read alone. A cache that is missing, damaged or someone else's is made again; one that cannot be written is done without.
+A split is scanned for ``game.tw-pddl`` files. What a game says (its goal, whether it is playable) is kept in the user's cache
+folder by path, size and modification time, so only new and changed files are read. A missing or damaged cache is rebuilt.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from worlds.household.goals import TASK_TYPES
 from worlds.paths import atomic_write, cache_folder
 
 _VERSION = " ".join(("2", *DOMAINS, *GRAMMARS))
-"""Changes with the columns of an entry and with what is accepted as a game."""
+"""Changes with the columns of an entry and with the accepted games."""
 
 Status = Literal["playable", "left out", "refused"]
 _STATUSES: tuple[Status, ...] = ("playable", "left out", "refused")
@@ -64,7 +63,7 @@ class Entry:
 
     @property
     def read(self) -> bool:
-        """Whether the file was opened, so that what is said here holds until it changes."""
+        """Whether the file was read, so that the entry holds until the file changes."""
         return bool(self.digest)
 
 
@@ -72,22 +71,20 @@ class Index:
     """The splits of a data folder and the entries of each, sorted by trial. Reads a split when first asked for it."""
 
     def __init__(self, data: Path, *, cached: bool = True) -> None:
-        """``data`` is the folder that holds ``json_2.1.1``; with ``cached`` false every game is read whole, and nothing
-        kept.
-        """
+        """``data`` is the folder that holds ``json_2.1.1``; if not ``cached``, every game is read whole and nothing is kept."""
         self.root = data / LAYOUT
         self._cached = cached
         self._entries: dict[str, tuple[Entry, ...]] = {}
 
     def there(self) -> bool:
-        """Whether the data folder has the layout at all. Raises ``WorldError`` where that cannot be seen."""
+        """Whether the data folder has the layout. Raises ``WorldError`` if it cannot be read."""
         try:
             return self.root.is_dir()
         except OSError as error:
             raise WorldError(f"{shown(str(self.root), 400)} cannot be looked at: {error.strerror}. {GET_DATA}") from error
 
     def splits(self) -> tuple[str, ...]:
-        """The split folders that are there: train, valid_train, valid_seen, valid_unseen, then others by name."""
+        """The existing split folders: train, valid_train, valid_seen, valid_unseen, then others by name."""
         if not self.there():
             return ()
         names = (folder.name for folder in _folders(self.root))
@@ -96,13 +93,13 @@ class Index:
         )
 
     def entries(self, split: str) -> tuple[Entry, ...]:
-        """Every game of ``split``, whatever its status. Raises ``WorldError`` where its folder cannot be listed."""
+        """Every game of ``split``, whatever its status. Raises ``WorldError`` if its folder cannot be listed."""
         if split not in self._entries:
             self._entries[split] = self._made(split)
         return self._entries[split]
 
     def path(self, split: str, trial: str) -> Path:
-        """Where the game file of a trial lies."""
+        """The game file of a trial."""
         return self.root / split / trial / GAME_FILE
 
     def _made(self, split: str) -> tuple[Entry, ...]:
@@ -123,7 +120,7 @@ def _folders(folder: Path | str) -> Iterator[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             yield from (entry for entry in entries if not entry.name.startswith(".") and entry.is_dir())
     except OSError as error:
-        named = str(error.filename or folder)  # a link in it that leads nowhere, rather than the folder
+        named = str(error.filename or folder)  # perhaps a dangling link in the folder
         raise WorldError(f"{shown(named, 400)} cannot be listed: {error.strerror}.") from error
 
 
@@ -133,7 +130,7 @@ def _sweep(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
             path = f"{trial.path}/{GAME_FILE}"
             try:
                 status = os.stat(path)  # noqa: PTH116 (a Path for each would take longer than the rest)
-            except FileNotFoundError:  # many a trajectory of ALFRED has no game
+            except FileNotFoundError:  # many trajectories of ALFRED have no game
                 continue
             except OSError as error:
                 raise WorldError(f"{shown(path, 400)} cannot be looked at: {error.strerror}.") from error
@@ -184,7 +181,7 @@ def _dump(entries: Iterable[Entry]) -> bytes:
 
 
 def _load(file: Path) -> dict[str, Entry]:
-    """The entries of a cache file by trial; none at all where any of it is not as `_dump` writes it."""
+    """The entries of a cache file by trial; none if any of it is damaged."""
     try:
         content: Any = json.loads(file.read_bytes())
         if content["version"] != _VERSION:
@@ -206,7 +203,7 @@ def _checked(row: Any) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class SplitReport:
-    """One split: its tasks by type, the games left out or refused, and the ids of the tasks that no person worded."""
+    """One split: its tasks by type, the games left out or refused, and the ids of the tasks without a human goal."""
 
     split: str
     types: tuple[tuple[str, int], ...]
@@ -216,22 +213,22 @@ class SplitReport:
 
     @property
     def games(self) -> int:
-        """How many tasks the split has, refused games among them."""
+        """The number of tasks, including refused games."""
         return sum(count for _, count in self.types)
 
     @property
     def published(self) -> int | None:
-        """How many games the published split has; None for a split of another name."""
+        """The size of the published split; None for any other split."""
         return PUBLISHED.get(self.split)
 
     @property
     def sound(self) -> bool:
-        """Whether every game can be played and none of the published ones is missing."""
+        """Whether every game is playable and none of the published ones is missing."""
         return not self.refused and self.games == (self.published or self.games)
 
 
 def check_data(data: Path) -> tuple[SplitReport, ...]:
-    """Read every game under ``data`` (the folder that holds ``json_2.1.1``) anew, whatever is cached."""
+    """Read every game under ``data`` (the folder that holds ``json_2.1.1``), ignoring the cache."""
     index = Index(data, cached=False)
     return tuple(_split_report(index, split) for split in index.splits())
 

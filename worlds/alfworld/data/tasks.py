@@ -1,8 +1,7 @@
-"""What ALFWorld's tasks are called: types, splits, where their files lie, and how a person refers to one.
+"""The names of ALFWorld's tasks and files.
 
-The layout is that of the published data: ``json_2.1.1/<split>/<task>/<trial>/`` with ``game.tw-pddl`` and
-``traj_data.json``. A task's id is ``<split>/<task>/<trial>``; its number is its place, from 1, among the split's ids in
-string order.
+Files are in the published layout, ``json_2.1.1/<split>/<task>/<trial>/``, with ``game.tw-pddl`` and ``traj_data.json``. A
+task's id is ``<split>/<task>/<trial>``; its number is its place, from 1, among the split's ids in string order.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ PUBLISHED = {"train": 3553, "valid_train": 200, "valid_seen": 140, "valid_unseen
 """How many games each published split has, in the order in which splits are shown."""
 
 EXAMPLE = "example"
-"""The split of the houses that ship with housequest; it is always there."""
+"""The split of the shipped houses; always available."""
 
 FILE = "file"
-"""The split of games addressed by a path outside the data folder; never listed among the splits."""
+"""The unlisted split of games named by a path outside the data folder."""
 
 GENERATED = "generated"
-"""The split of made-up houses, ``generated:SEED``; it has no end, so it is not listed among the splits either."""
+"""The unlisted, endless split of generated houses, ``generated:SEED``."""
 
 LAYOUT = "json_2.1.1"
 GAME_FILE = "game.tw-pddl"
@@ -41,7 +40,7 @@ def in_order(splits: Iterable[str]) -> tuple[str, ...]:
 
 
 def type_of(trial: str) -> str:
-    """The task type that ``<task>/<trial>`` starts with, as far as the first hyphen; it may be none of the six."""
+    """What ``<task>/<trial>`` starts with, up to the first hyphen: a task type, or anything else."""
     return trial.partition("/")[0].partition("-")[0]
 
 
@@ -54,13 +53,13 @@ class Numbered:
 
 
 def numbered(reference: str) -> Numbered | None:
-    """Read ``split:number``; None where ``reference`` has another form."""
+    """Read ``split:number``; None for any other form."""
     match = _NUMBERED.fullmatch(reference)
     return Numbered(match["split"], int(match["number"])) if match else None
 
 
 def game_at(reference: str) -> Path | None:
-    """The game file that ``reference`` leads to, itself or as its folder; None where there is no such file."""
+    """The game file at the path ``reference``, or in that folder; None if there is none."""
     try:
         path = Path(os.path.abspath(Path(reference).expanduser()))  # noqa: PTH100 (links stay as they are called)
         path = path / GAME_FILE if path.is_dir() else path
