@@ -1,8 +1,7 @@
-"""The errors that all four folders raise on purpose.
+"""The errors that housequest raises on purpose.
 
-Every failure is attributed to one boundary, so that a run can say what broke: the world, the model, the agent's own code, the
-knowledge or the configuration. A message names the file or the value and the way out; the command line prints it
-without a traceback.
+Every failure belongs to one boundary: world, model, agent, knowledge or configuration. A message names the file or value
+and a way out; the command line prints it without a traceback.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ class HousequestError(Exception):
 
     @property
     def recorded(self) -> str:
-        """What a record says of it: the message, without hosts and attempts, which differ between two equal runs."""
+        """The message for records, without hosts and attempts, which differ between equal runs."""
         return str(self)
 
 
@@ -41,8 +40,8 @@ class OrderError(WorldError):
 class ModelError(HousequestError):
     """A language model could not be reached, refused, or answered outside its protocol.
 
-    ``fatal``: every other call would fail alike, so that going on would only spoil what is left to play. Nothing answers at
-    the address, the key or the model's name is refused, the account is spent.
+    ``fatal``: every other call would fail too, so a run should stop. Nothing answers at the address, the key or the model's
+    name is refused, or the account has no credit.
     """
 
     boundary: ClassVar[Boundary] = "model"
@@ -70,11 +69,11 @@ class ConfigurationError(HousequestError):
 
 
 class Unsupported(ConfigurationError):
-    """A world or a model is asked for what it cannot do (copy itself, explain a refusal, score a text)."""
+    """A world or model cannot do what is asked (copy itself, explain a refusal, score a text)."""
 
 
 class TaskNotFound(ConfigurationError):
-    """No task answers to this reference."""
+    """No task has this reference."""
 
 
 def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:

@@ -25,9 +25,9 @@ except ImportError as error:
 
 ID = "housequest/ALFWorld-v0"
 CHARACTERS = "".join(sorted({*string.printable} - {*"\t\r\v\f"}))
-"""ASCII, which is all that the published games and their annotators' goals are written in."""
+"""Printable ASCII, enough for the published games and their annotators' goals."""
 LONGEST = 8_192
-"""Characters of an observation and of an action. The published games say 909 at most; a goal of one's own may have 2,000."""
+"""The longest observation and action, in characters. Published games need 909; a custom goal may have 2,000."""
 
 
 def register() -> str:
@@ -40,9 +40,9 @@ def register() -> str:
 
 
 class Words(Text):
-    """Texts, which processes must not share: Gymnasium reads shared text but once, at the start, and shows that ever after.
+    """A text space that refuses shared memory, because Gymnasium reads shared text only once, at the start.
 
-    An ``AsyncVectorEnv`` with ``shared_memory=True`` is thus refused; with ``shared_memory=False`` all is well.
+    Give ``shared_memory=False`` to an ``AsyncVectorEnv``.
     """
 
 
@@ -55,14 +55,14 @@ def _refuse_sharing(space: Words, n: int = 1, ctx: object = None) -> NoReturn:
 class HousequestEnv(gymnasium.Env[str, str]):
     """The tasks of one split, one episode a reset.
 
-    A reset plays a task drawn with the env's seeded generator (``split="generated"`` has no end of houses), ``task`` where one
-    is given, or ``options={"task": ...}`` for this once; tasks are named as everywhere (an id, a path, ``split:number``). The
-    reward is 1.0 with the step that wins, else 0.0; ``max_steps`` truncates, winning terminates. ``info`` has ``won``,
-    ``admissible_commands`` (None where the world cannot list them), ``goal``, and ``task``, its short name, which no agent
+    A reset plays a task drawn with the env's seeded generator (``split="generated"`` is endless), or ``task`` if given, or
+    ``options={"task": ...}`` for one episode; tasks are named as everywhere (an id, a path, ``split:number``). The reward is
+    1.0 for the step that wins, else 0.0; ``max_steps`` truncates, winning terminates. ``info`` has ``won``,
+    ``admissible_commands`` (None if the world cannot list them), ``goal``, and ``task``, its short name, which no agent
     should see.
 
-    ``charset`` is what texts may consist of; all other options are the world's own (see `make_world`). Raises
-    ``ConfigurationError`` for settings that mean nothing, and ``WorldError`` for a text outside the observation space.
+    ``charset`` has the allowed characters; all other options are the world's (see `make_world`). Raises
+    ``ConfigurationError`` for invalid settings and ``WorldError`` for a text outside the observation space.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 (Gymnasium declares it so)
@@ -116,7 +116,7 @@ class HousequestEnv(gymnasium.Env[str, str]):
         return self._checked(step), float(step.won), step.terminated, step.truncated, self._info(self._env, step)
 
     def render(self) -> str | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The last command and what it said, as text; None without a render mode."""
+        """The last command and its answer as text; None without a render mode."""
         return self._shown if self.render_mode == "ansi" else None
 
     def close(self) -> None:

@@ -1,7 +1,6 @@
-"""Where housequest keeps what is the user's: configuration, data, caches.
+"""The user's folders: configuration, data, caches and state.
 
-Nothing here makes a folder; whoever writes a file makes its folder first. ``HOUSEQUEST_HOME`` moves all of them under one
-folder, which is what tests and containers want.
+No folder is made until a file is written. ``HOUSEQUEST_HOME`` moves all of them under one folder, for tests and containers.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from worlds.errors import ConfigurationError, shown
 def _folder(kind: str) -> Path:
     home = os.environ.get("HOUSEQUEST_HOME")
     if home:
-        return _expanded(home, "HOUSEQUEST_HOME") / kind
+        return given_path(home, "HOUSEQUEST_HOME") / kind
     import platformdirs
 
     directories = platformdirs.PlatformDirs("housequest", appauthor=False)
@@ -33,12 +32,12 @@ def config_folder() -> Path:
 
 
 def data_folder() -> Path:
-    """What the user made and would miss: edited rulebooks."""
+    """What the user made: edited rulebooks."""
     return _folder("data")
 
 
 def cache_folder() -> Path:
-    """What can be made again: the index of tasks."""
+    """What can be rebuilt: the index of tasks."""
     return _folder("cache")
 
 
@@ -50,23 +49,11 @@ def state_folder() -> Path:
 def alfworld_data() -> Path:
     """The folder that holds ALFWorld's ``json_2.1.1``: ``$ALFWORLD_DATA``, else ALFWorld's own default cache."""
     named = os.environ.get("ALFWORLD_DATA")
-    return _expanded(named or "~/.cache/alfworld", "ALFWORLD_DATA")
-
-
-def _expanded(path: str, variable: str) -> Path:
-    try:
-        return Path(path).expanduser()
-    except RuntimeError as error:
-        raise ConfigurationError(
-            f"{shown(path)} starts with a home that is not known; set {variable} to a whole path."
-        ) from error
+    return given_path(named or "~/.cache/alfworld", "ALFWORLD_DATA")
 
 
 def atomic_write(path: Path, content: bytes) -> None:
-    """Write ``content`` to ``path`` whole or not at all, making its folder; readers never see half a file.
-
-    A file that is replaced hands on its permissions.
-    """
+    """Write ``content`` to ``path`` atomically, making its folder; a replaced file keeps its permissions."""
     import secrets
     import stat
     from contextlib import suppress
@@ -87,9 +74,13 @@ def atomic_write(path: Path, content: bytes) -> None:
         raise
 
 
-def given_path(text: str) -> Path:
-    """The path that a person wrote, ``~`` read as a home. Raises ``ConfigurationError`` where there is no such home."""
+def given_path(text: str, variable: str = "") -> Path:
+    """The path that a person wrote, with ``~`` expanded; ``variable`` is where it came from, if not an argument.
+
+    Raises ``ConfigurationError`` for an unknown home.
+    """
     try:
         return Path(text).expanduser()
     except RuntimeError:
-        raise ConfigurationError(f"{shown(text)} begins with a home that is not known; write the whole path.") from None
+        way_out = f"set {variable} to a whole path" if variable else "write the whole path"
+        raise ConfigurationError(f"{shown(text)} begins with a home that is not known; {way_out}.") from None

@@ -1,7 +1,7 @@
 """A tiny deterministic world: three rooms, a key, a lamp and a locked box.
 
-It needs no files and no engine, so it is where to try an agent, a screen or a report first. Its state is one immutable value
-and `advance` a pure function, which is also all that its expert needs to find the shortest way.
+It needs no files and no engine, so try a new agent, screen or report here first. Its state is one immutable value and
+`advance` a pure function, which its expert searches for the shortest way.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def describe(state: ScriptedState) -> str:
 
 
 def advance(state: ScriptedState, command: str) -> tuple[str, ScriptedState] | None:
-    """The answer to ``command`` and the state after it; None where it is refused. Outer spaces do not count."""
+    """The answer to ``command`` and the state after it; None if it is refused. Outer spaces are ignored."""
     command = command.strip()
     return next(((answer, after) for name, answer, after in _commands(state) if name == command), None)
 
@@ -157,14 +157,14 @@ class ScriptedEnv:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What the expert remembers: which problem it plays, and the state that the commands so far led to."""
+    """The expert's memory: the problem, and the state that the commands so far led to."""
 
     problem: int
     state: ScriptedState
 
 
 class ScriptedExpert:
-    """Plays the shortest way, found breadth-first; it knows how every house of this world starts."""
+    """Plays the shortest way, found breadth-first; it knows the start state."""
 
     def begin(self, goal: str, observation: Observation) -> Walk:  # noqa: ARG002 (every house starts alike)
         for index, problem in enumerate(_PROBLEMS):
@@ -182,7 +182,7 @@ class ScriptedExpert:
 
 
 def _shortest(problem: _Problem, start: ScriptedState) -> tuple[str, ...]:
-    """The commands of a shortest way to the goal, found breadth-first; none where it is reached."""
+    """The commands of a shortest way to the goal, found breadth-first."""
     ways: dict[ScriptedState, tuple[str, ...]] = {start: ()}
     queue = deque([start])
     while queue:

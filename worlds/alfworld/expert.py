@@ -1,9 +1,8 @@
 """The expert: plays from goal sentence and belief alone, likeliest place first.
 
-It keeps no plan: every decision is made anew from what is believed, so it does not matter who chose the last command. What it
-seeks it seeks in the order of cost over chance, the best order in which to open independent boxes; costs are commands, chances
-come from the counted table. Of its own past it remembers only which of its commands were refused without teaching anything,
-and gives none of those again.
+It keeps no plan: every decision is made from the current belief, so it does not matter who chose the last command. It searches
+in order of cost over chance, the best order for opening independent boxes; costs are commands, chances come from the table of
+counts. It remembers which of its commands were refused without new information, and never repeats those.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from worlds.household.goals import APPLIANCES, Goal
 
 ORDERS = ("counts", "name")
 MAX_FAILED = 200
-# What must be carried somewhere is never found there, in any game of train; such places are searched when all else failed.
+# In no game of train is an object already where it must be carried, so such places are searched last.
 AT_ITS_GOAL = 0.001
 
 
@@ -31,10 +30,9 @@ AT_ITS_GOAL = 0.001
 class HouseholdExpertMemory:
     """What the expert knows; immutable plain data.
 
-    ``goal`` is None where the sentence could not be read, and ``guessed`` where it was read leniently. ``room`` is the kind of
-    room by the counted table, if there is one. ``chosen`` is the last command that the expert decided on, whether or not it was
-    executed, and ``failed`` those of them that were refused. ``first`` and ``last`` are receptacles, by name or by kind, that
-    are searched before and after all others whatever was counted: what somebody said of this house.
+    ``goal`` is None if the sentence could not be read; it may be ``guessed``. ``room`` is the kind of room by the table of
+    counts, if there is one. ``chosen`` is the last command that the expert decided on, executed or not; ``failed`` are those
+    that were refused. ``first`` and ``last`` are receptacles, by name or kind, to search before and after all others.
     """
 
     goal: Goal | None
@@ -49,16 +47,16 @@ class HouseholdExpertMemory:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A command with the thought behind it; None gives up."""
+    """A command with the thought behind it; None to give up."""
 
     command: str | None
     thought: str
 
 
 def make_expert(order: str = "counts", table: Path | None = None) -> HouseholdExpert:
-    """An expert that searches by the counted ``table`` (by default the one that ships) or, as a baseline, in order of ``name``.
+    """An expert that searches by the ``table`` of counts (by default the shipped one) or, as a baseline, by ``name``.
 
-    Raises ``ConfigurationError`` for another order and ``KnowledgeError`` for a table that cannot be read.
+    Raises ``ConfigurationError`` for another order and ``KnowledgeError`` for an unreadable table.
     """
     if order not in ORDERS:
         raise ConfigurationError(f"The expert searches by {' or '.join(ORDERS)}, not {shown(order)}.{nearest(order, ORDERS)}")
@@ -66,7 +64,7 @@ def make_expert(order: str = "counts", table: Path | None = None) -> HouseholdEx
 
 
 class HouseholdExpert:
-    """A ``Policy`` without a model. With ``counts`` None it searches in order of name, and reads template goals alone."""
+    """A ``Policy`` without a model. Without ``counts``, it searches by name and reads only template goals."""
 
     def __init__(self, counts: Counts | None) -> None:
         self.counts = counts
@@ -82,7 +80,7 @@ class HouseholdExpert:
     def observe(self, memory: HouseholdExpertMemory, command: str, observation: Observation) -> HouseholdExpertMemory:
         belief = update(memory.belief, command, observation)
         failed = memory.failed
-        # A refusal that taught something, such as that a receptacle is here already, is no failure: it changes what comes next.
+        # A refusal that changes the belief (the receptacle is here already) changes the next decision, so it is no failure.
         if refused(observation) and command == memory.chosen and belief == memory.belief and len(failed) < MAX_FAILED:
             failed |= {command}
         return replace(memory, belief=belief, failed=failed)
@@ -96,7 +94,7 @@ class HouseholdExpert:
 
 
 class _Decision:
-    """What to do next, best first; the first move that has not failed before is the one to make."""
+    """The next moves, best first; the first that has not failed is made."""
 
     def __init__(self, memory: HouseholdExpertMemory, counts: Counts | None) -> None:
         self.memory = memory
@@ -120,7 +118,7 @@ class _Decision:
             yield from self._put_away(held)
 
     def _met(self, goal: Goal) -> bool:
-        """Whether all that the goal says is believed true, so that a game which goes on must mean something else."""
+        """Whether the goal is believed reached; if the game goes on, the goal was misread."""
         if goal.lamp:
             held = self.belief.item(self.belief.held)
             lit = [item.name for item in self.belief.items if item.kind == goal.lamp and item.lit]
@@ -135,7 +133,7 @@ class _Decision:
             for one in self._all_of(APPLIANCES[goal.treatment]):
                 yield from self._at(one, f"{goal.treatment} {held.name} with {one.name}", f"{goal.treatment} the {held.name}")
             return
-        # Two must lie in the same receptacle, so the second goes where the first is.
+        # Two objects must be in the same receptacle, so the second goes where the first is.
         for one in sorted(self._all_of(goal.receptacle or ""), key=lambda one: -len(self._settled(goal, one))):
             yield from self._at(one, f"move {held.name} to {one.name}", f"put the {held.name} in the {one.name}", inside=True)
 
@@ -166,7 +164,7 @@ class _Decision:
     def _search(self, goal: Goal, wanted: list[str]) -> Iterator[Move]:
         sought = " or ".join(_a(name) for name in wanted)
         unseen = [one for one in self.belief.receptacles if one.contents is None]
-        for one in sorted(unseen, key=lambda one: (self._told(one), self._delay(one, goal, wanted))):
+        for one in sorted(unseen, key=lambda one: (self._rank(one), self._delay(one, goal, wanted))):
             if one.name in self.here:
                 yield Move(
                     f"{'open' if self._shut(one) else 'examine'} {one.name}", f"see whether {sought} is in the {one.name}"
@@ -177,15 +175,15 @@ class _Decision:
                 yield Move(f"go to {one.name}", f"the {one.name} is next by name; look there for {sought}")
         yield Move("look", f"every place was searched and there is no {' or '.join(wanted)} to take; look again")
 
-    def _told(self, one: Receptacle) -> int:
-        """The rank of a receptacle by what was said of it."""
+    def _rank(self, one: Receptacle) -> int:
+        """The rank of a receptacle by ``first`` and ``last``."""
         first = self.memory.first
-        named = [rank for rank, told in enumerate(first) if told in {one.name, one.kind}]
+        named = [rank for rank, name in enumerate(first) if name in {one.name, one.kind}]
         later = one.name in self.memory.last or one.kind in self.memory.last
         return len(first) + 1 if later else named[0] if named else len(first)
 
     def _delay(self, one: Receptacle, goal: Goal, wanted: list[str]) -> tuple[float, str, int]:
-        """The order of searching: cost over chance, plus what is still to be walked if it is found there."""
+        """The search order: cost over chance, plus the walk that remains if it is found there."""
         shut = self._shut_chance(one)
         cost = max(1.0, shut) if one.name in self.here else 1.0 + shut
         if self.counts is None:
@@ -196,13 +194,13 @@ class _Decision:
         ahead = 0.0 if goal.treatment and one.kind == APPLIANCES[goal.treatment] else 1.0
         return (cost / chance + ahead, *_by_name(one))
 
-    # What is known, and how to get about.
+    # Facts about the house, and movement.
 
     def _found(self, lamp: str) -> list[Item]:
         return [item for item in self.belief.items if item.kind == lamp and self.belief.holders(item.name)]
 
     def _all_of(self, wanted: str) -> list[Receptacle]:
-        """The receptacles of a kind, nearest first; where the opening listed none, the one that would be called number 1."""
+        """The receptacles of a kind, nearest first; if the opening listed none, one named number 1."""
         found = self._nearest(one for one in self.belief.receptacles if one.kind == wanted)
         return found or [Receptacle(f"{wanted} 1", place="", openness="surface")]
 
@@ -217,7 +215,7 @@ class _Decision:
         return self._shut_chance(one) > 0.5
 
     def _shut_chance(self, one: Receptacle) -> float:
-        """How likely this must be opened first: as told, else like its kind in this house, else as counted."""
+        """The probability that this must be opened first: observed, else like its kind in this house, else by the counts."""
         if one.openness:
             return float(one.openness == "closed")
         if f"open {one.name}" in self.memory.failed:
@@ -228,11 +226,11 @@ class _Decision:
         return self.counts.openable(one.kind) if self.counts else 0.0
 
     def _nearest(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
-        """The receptacles by the number of commands until one can reach into them, then by name."""
+        """The receptacles by the number of commands needed to reach into them, then by name."""
         return sorted(receptacles, key=lambda one: ((one.name not in self.here) + self._shut_chance(one), _by_name(one)))
 
     def _at(self, one: Receptacle, command: str, thought: str, *, inside: bool = False) -> Iterator[Move]:
-        """The next step towards ``command`` at a receptacle, an open one where it happens ``inside``; none if it has failed."""
+        """The next step towards ``command`` at a receptacle, opened first if it acts ``inside``; none if it has failed."""
         if command in self.memory.failed:
             return
         if one.name not in self.here:

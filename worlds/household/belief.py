@@ -1,7 +1,7 @@
 """What a player knows of a house, as values.
 
-A belief holds what observations said and what follows from the rules of the game, nothing else. A world's own reader makes and
-changes it; everything here is independent of how a world words its texts.
+A belief holds what observations said and what follows from the rules of the game. A world's reader makes it; nothing here
+depends on how a world words its texts.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ Heat = Literal["hot", "cool", "neither"]
 class Receptacle:
     """A fixed piece of furniture that holds objects.
 
-    ``place`` is equal for receptacles that are known to share a location. ``openness`` is None until the text tells, and
-    ``surface`` for what cannot be opened. ``contents`` are the objects in it, None until it was seen inside; those of a
-    closed receptacle are the ones it had when it was shut.
+    ``place`` is equal for receptacles known to share a location. ``openness`` is None if unknown, and ``surface`` for what
+    cannot be opened. ``contents`` are the objects in it, None if unknown; a closed receptacle keeps its last contents.
     """
 
     name: str
@@ -39,10 +38,10 @@ class Receptacle:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An object, with where it was last seen (None while it is held) and what is known of its state (None: not told).
+    """An object, where it was last seen (None while it is held) and its known properties (None: unknown).
 
-    ``heat`` is what the text calls it: a game may start with something hot that is also cool, and calls it hot. ``inside`` are
-    the objects in it, for a movable receptacle that was examined.
+    ``heat`` is what the text says: a game calls something that is both hot and cool hot. ``inside`` are the objects in a
+    movable receptacle that was examined.
     """
 
     name: str
@@ -63,9 +62,9 @@ class Item:
 class Belief:
     """All that is known: receptacles in the order of the opening, items in the order they were first seen.
 
-    ``at`` is the receptacle the agent went to last, None in the middle of the room; ``beside`` is what the last look at this
-    location listed as lying next to it. ``apart`` are the pairs of receptacles, both ways round, that are known not to share a
-    location; it is how this was found out that differs, so it is left out where beliefs are compared.
+    ``at`` is the receptacle the agent went to last, None in the middle of the room; ``beside`` lists the objects that the last
+    look here showed. ``apart`` holds the pairs of receptacles (in both orders) known not to share a location; it depends on
+    how this was found out, so comparisons ignore it.
     """
 
     receptacles: tuple[Receptacle, ...] = ()
@@ -76,11 +75,11 @@ class Belief:
     apart: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
 
     def receptacle(self, name: str | None) -> Receptacle | None:
-        """The receptacle of this name, None where there is none."""
+        """The receptacle of this name, if known."""
         return next((one for one in self.receptacles if one.name == name), None)
 
     def item(self, name: str | None) -> Item | None:
-        """The object of this name, None where none was seen."""
+        """The object of this name, if it was seen."""
         return next((one for one in self.items if one.name == name), None)
 
     def here(self) -> tuple[Receptacle, ...]:
@@ -104,7 +103,7 @@ class Belief:
         return name not in here and any((one, other) in self.apart for one in beside for other in here)
 
     def inside(self, receptacle: Receptacle) -> tuple[str, ...]:
-        """The objects known to be in a receptacle, also those put into one that was never seen inside."""
+        """The objects known to be in a receptacle, also if only put there without a look inside."""
         if receptacle.contents is not None:
             return receptacle.contents
         return tuple(item.name for item in self.items if item.where == receptacle.name)
@@ -116,7 +115,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What one belief knows that an earlier one did not: names, in the order of the belief."""
+    """What changed between two beliefs: names, in the order of the belief."""
 
     receptacles: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
@@ -145,8 +144,8 @@ def news(before: Belief, after: Belief) -> News:
 
 
 def describe(belief: Belief) -> str:
-    """The belief in a few lines of English for prompts and the plain-text house view: the agent, what it holds, then a line
-    for each kind of receptacle, in the order of the opening. Equal beliefs give equal text.
+    """The belief in plain English, for prompts and the text view: the agent, what it holds, then a line per kind of receptacle
+    in the order of the opening. Equal beliefs give equal text.
     """
     shared = [one.name for one in belief.here() if one.name != belief.at]
     where = f"at {belief.at}" if belief.at else "in the middle of the room"

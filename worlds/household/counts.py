@@ -1,4 +1,4 @@
-"""What lies where at the start of a game, counted over a training split: one table for the expert, made-up houses and mining.
+"""Where things are at the start of a game, counted over a training split, for the expert, generated houses and mining.
 
 Kinds are names as the game writes them, without a number. Each kind of room (kitchen, living room, bedroom, bathroom) is
 counted separately.
@@ -20,8 +20,8 @@ MAX_FILE = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Objects of one kind in receptacles of another: ``instances`` objects lay in ``holding`` of the ``available``
-    receptacles, over the games that have such an object.
+    """Objects of one kind in receptacles of one kind: ``instances`` objects were in ``holding`` of ``available`` receptacles,
+    over the games that have such an object.
     """
 
     instances: int
@@ -31,9 +31,9 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCount:
-    """One kind of object: in how many games, how many altogether, and in which kinds of receptacle.
+    """One kind of object: the number of games and of objects, and in which kinds of receptacle they were.
 
-    ``lying`` says in how many games so many of them lie in some receptacle; others, such as windows, are just there.
+    ``lying`` counts games by how many of them are in some receptacle; others, such as windows, are in none.
     """
 
     games: int
@@ -44,8 +44,8 @@ class ObjectCount:
 
 @dataclass(frozen=True, slots=True)
 class ReceptacleCount:
-    """One kind of receptacle: in how many games, how many altogether, how many of them can be opened, and the fewest and most
-    that a game has. ``each`` says in how many games there are so many.
+    """One kind of receptacle: the number of games, of receptacles and of openable ones, and the fewest and most in a game.
+    ``each`` counts games by how many they have.
     """
 
     games: int
@@ -58,7 +58,7 @@ class ReceptacleCount:
 
 @dataclass(frozen=True, slots=True)
 class FridgeCount:
-    """Objects that can be cooled and lie in a fridge at the start: how many, and how many of them are cool."""
+    """Coolable objects in a fridge at the start: how many, and how many of them are cool."""
 
     number: int
     cool: int
@@ -68,9 +68,8 @@ class FridgeCount:
 class RoomCount:
     """One kind of room: how many games and floor plans, and what stands and lies in them.
 
-    ``goals`` counts games by task type, object, and receptacle or lamp; ``together`` the places that have these receptacles
-    (their kinds joined by ``+``); ``nested`` the objects in a movable receptacle, by its kind and theirs; ``fridge`` is by task
-    type.
+    ``goals`` counts games by task type, object, and receptacle or lamp; ``together`` counts places by their receptacles (kinds
+    joined by ``+``); ``nested`` counts objects in a movable receptacle, by its kind and theirs; ``fridge`` is by task type.
     """
 
     games: int
@@ -85,9 +84,9 @@ class RoomCount:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The whole table: where it comes from, and the rooms by name.
+    """The whole table: its source, and the rooms by name.
 
-    ``can`` are the predicates that hold for a kind of object, ``accepts`` the kinds of object that a kind of receptacle takes.
+    ``can`` has the predicates of each kind of object, ``accepts`` the kinds of object that each kind of receptacle takes.
     """
 
     split: str
@@ -102,9 +101,9 @@ class Counts:
         return tuple(sorted({thing for room in self.rooms.values() for thing in room.objects}))
 
     def room_of(self, receptacles: Iterable[str]) -> str:
-        """The kind of room that most likely has these kinds of receptacle.
+        """The kind of room that most likely has these kinds of receptacle (naive Bayes).
 
-        Only what is there speaks (naive Bayes): a small made-up house lacks much that every published kitchen has.
+        Missing kinds do not count: a small generated house lacks much that every published kitchen has.
         """
         there = sorted(set(receptacles))
 
@@ -116,9 +115,9 @@ class Counts:
         return max(sorted(self.rooms), key=likelihood)
 
     def chance(self, thing: str, receptacle: str, room: str) -> float:
-        """The probability that one receptacle of a kind holds some object of kind ``thing``, given that the house has one.
+        """The probability that one receptacle of this kind holds an object of kind ``thing``, if the house has one.
 
-        Never 0: a pair that was not seen is merely unlikely, the more so the more often it could have been.
+        Smoothed, so never 0: an unseen pair is the less likely the more often it could have been seen.
         """
         found = self.rooms[room].objects.get(thing)
         if found is None:

@@ -1,6 +1,6 @@
-"""Observations and commands without some of the things that they name, as PET's Eliminate leaves them out (section 3.2).
+"""Hides things in observations and commands, as PET's Eliminate module does (section 3.2).
 
-Only lists are shortened ("you see a mug 1, and a pen 2."): what a sentence says was done to something stays.
+Only lists are shortened ("you see a mug 1, and a pen 2."); sentences about an action stay.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _SEEN = re.compile(r"(?<=you see )a [^.\n]*(?=\.)")
 
 
 def masked(text: str, hidden: Collection[str]) -> str:
-    """``text`` with the ``hidden`` names taken out of what it lists; a list that is left empty reads "nothing"."""
+    """``text`` without the ``hidden`` names in its lists; an empty list reads "nothing"."""
     return _SEEN.sub(lambda found: _shortened(found[0], hidden), text) if hidden else text
 
 

@@ -1,4 +1,4 @@
-"""alfworld's configuration: a YAML file of nested settings, read and looked into."""
+"""Reads alfworld's configuration, a YAML file of nested settings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _LARGEST_FILE = 1_000_000
 
 
 def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
-    """The configuration that a script's own arguments name: ``CONFIG_FILE [-p key.subkey=value ...]``.
+    """The configuration named by a script's arguments: ``CONFIG_FILE [-p key.subkey=value ...]``.
 
-    As alfworld's ``generic.load_config``, but for the values of ``-p``, which are read as YAML: ``3`` is a number here, a text
-    there. Raises ``ConfigurationError`` for a file that cannot be read and for keys that are not in it.
+    Like alfworld's ``generic.load_config``, but values of ``-p`` are read as YAML: ``3`` is a number here, a string there.
+    Raises ``ConfigurationError`` for an unreadable file and for unknown keys.
     """
     import argparse
 
@@ -36,9 +36,9 @@ def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def setting(config: Mapping[str, Any], key: str, kind: type[_T], default: _T | None = None) -> _T:
-    """The value under a dotted key, of this kind. A whole number does for a float; nothing else is converted.
+    """The value under a dotted key. An integer is accepted as a float; nothing else is converted.
 
-    Raises ``ConfigurationError`` naming the key, where there is neither it nor a ``default``.
+    Raises ``ConfigurationError`` for another type and for a missing key without ``default``.
     """
     value: Any = config
     for name in key.split("."):

@@ -2,16 +2,16 @@
 
 ``from alfworld.agents.environment import get_environment`` becomes ``from worlds.alfworld.dropin import get_environment``.
 The configuration, the order of the games for a seed, every observation, score and end, and what is in ``infos`` are those of
-alfworld 0.4.2 over textworld 1.7.0. (`load_config` is here for scripts that need alfworld's ``generic`` for nothing else.)
+alfworld 0.4.2 over textworld 1.7.0. (`load_config` is for scripts that need nothing else of alfworld's ``generic``.)
 
 What differs, on purpose:
 
 - Nothing is printed, a batch is played in one process, and mistakes raise the errors of `worlds.errors`.
-- ``infos["extra.expert_plan"]`` is the next command of our own expert, whichever ``env.expert_type`` is named (alfworld, too,
-  heeds it not). It is always admissible, and plays on from whatever was really executed; at a reset it is a first command, not
-  ``look``. No plan wins once the hand holds what no receptacle of the house takes, as some teddybear.
+- ``infos["extra.expert_plan"]`` is the next command of our own expert, whatever ``env.expert_type`` says (alfworld ignores it
+  too). It is always admissible and follows from what was really executed; at a reset it is a first command, not ``look``. No
+  plan wins once the agent holds something that no receptacle of the house takes, such as some teddybears.
 - ``infos`` has no ``facts``, the hidden state that alfworld's expert leaves there.
-- ``env.domain_randomization`` deals its numbers from the env's own seed, not from Python's global generator.
+- ``env.domain_randomization`` uses the env's own seed, not Python's global generator.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _STEPS = {
     "dagger": "dagger.training.max_nb_steps_per_episode",
 }
 _GAMES_KEPT = 64
-# Searched for, not parsed, for there are thousands of files. No bare quote stands inside a JSON string, so none is misread.
+# Searched, not parsed, because there are thousands of files. JSON strings hold no bare quote, so nothing is misread.
 _TYPE = re.compile(rb'"task_type"\s*:\s*"([^"\\]*)"')
 _SOLVABLE = re.compile(rb'"solvable"\s*:\s*(true|false)\b')
 
 Infos = dict[str, list[Any]]
-"""alfworld's own: a list, one entry a game, under each key."""
+"""As in alfworld: under each key, a list with one entry per game."""
 
 
 def get_environment(env_type: str) -> type[AlfredTWEnv]:
@@ -84,15 +84,15 @@ class AlfredTWEnv:
         self.num_games = 0
         if setting(config, "env.goal_desc_human_anns_prob", float, 0.0) > 0:
             warnings.warn(
-                "env.goal_desc_human_anns_prob is not heeded, as it is not in alfworld: games are played as they are.",
+                "env.goal_desc_human_anns_prob is ignored, as in alfworld: games are played as they are.",
                 stacklevel=2,
             )
         self.collect_game_files()
 
     def collect_game_files(self, verbose: bool = False) -> None:
-        """Fill ``game_files`` and ``num_games``, in alfworld's order, which is that of the file system.
+        """Fill ``game_files`` and ``num_games`` in alfworld's order, which is that of the file system.
 
-        Nothing is printed, ``verbose`` or not; games that do not say whether they can be solved are warned of.
+        Nothing is printed, whatever ``verbose``; a warning names games that do not say whether they can be solved.
         """
         del verbose
         types = [TASK_TYPES[number - 1] for number in self._task_types()]
@@ -131,7 +131,7 @@ class AlfredTWEnv:
 
     def _folder(self) -> str:
         key = _FOLDERS[self.train_eval]
-        # alfworld sets this variable where it is unset; here nobody's environment is changed.
+        # alfworld sets this variable if it is unset; here the environment stays as it is.
         named = Template(setting(self.config, key, str)).safe_substitute(ALFWORLD_DATA=alfworld_data())
         folder = os.path.expandvars(named)
         if "\0" in folder or not Path(folder).is_dir():
@@ -140,11 +140,11 @@ class AlfredTWEnv:
 
 
 class BatchEnv:
-    """Several games side by side, as textworld's batched env plays them: ``reset`` takes each to its next game.
+    """Several games at once, like textworld's batched env: ``reset`` starts the next game in each slot.
 
-    ``game_files`` are cycled through in a shuffled order, see `seed`. A game that is over stays as it is until the next reset,
-    whatever commands it gets. ``max_steps`` of 0 is no limit. ``expert`` fills ``extra.expert_plan``; ``renumber`` deals the
-    numbers of things anew with each game. Raises ``ConfigurationError`` where there are no games or no places for them.
+    ``game_files`` are cycled through in a shuffled order, see `seed`. A finished game ignores commands until the next reset.
+    ``max_steps`` of 0 is no limit. ``expert`` fills ``extra.expert_plan``; ``renumber`` shuffles the numbers of things in each
+    game. Raises ``ConfigurationError`` for no games or a batch size below 1.
     """
 
     def __init__(
@@ -171,25 +171,25 @@ class BatchEnv:
         self.seed(1234)
 
     def seed(self, seed: SupportsIndex | None = None) -> list[SupportsIndex | None]:
-        """Begin the cycle through the games anew, in textworld's own order for ``seed`` (0 to 2**32 - 1; None: any)."""
+        """Restart the cycle of games, in textworld's order for ``seed`` (0 to 2**32 - 1; None: random)."""
         self._order = shuffled_cycle(self.gamefiles, seed)
         self._chance = random.Random(None if seed is None else int(seed))
         return [seed]
 
     def skip(self, nb_games: int = 1) -> None:
-        """Pass over the next games of the cycle."""
+        """Skip the next games of the cycle."""
         for _ in range(nb_games):
             next(self._order)
 
     def reset(self) -> tuple[tuple[str, ...], Infos]:
-        """Start the next game in every place: observations and ``infos``. Raises ``GameError`` for one that is damaged."""
+        """Start the next game in every slot: observations and ``infos``. Raises ``GameError`` for a damaged game."""
         if self._closed:
             raise OrderError("This env was closed; make another with init_env.")
         self._games = [self._start(next(self._order)) for _ in range(self.batch_size)]
         return tuple(game.row.text for game in self._games), self._infos()
 
     def step(self, commands: Sequence[str]) -> tuple[tuple[str, ...], tuple[int, ...], tuple[bool, ...], Infos]:
-        """Execute one command in each place: observations, scores (1 while won), whether each is over, and ``infos``."""
+        """Execute one command in each slot: observations, scores (1 while won), whether each is over, and ``infos``."""
         if self._closed or not self._games:
             raise OrderError("This env is not being played; call reset() first.")
         if isinstance(commands, str) or not isinstance(cast("object", commands), Sequence) or len(commands) != self.batch_size:
@@ -201,7 +201,7 @@ class BatchEnv:
         return texts, tuple(int(row.won) for row in rows), tuple(row.done for row in rows), self._infos()
 
     def close(self) -> None:
-        """Give the games back; it can be called again."""
+        """Drop the games; it can be called again."""
         self._closed, self._games = True, []
 
     def _start(self, file: str) -> _Running:
@@ -222,7 +222,7 @@ class BatchEnv:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What one game said last. As in textworld, the file is named at a reset alone."""
+    """The last answer of one game. As in textworld, only a reset names the file."""
 
     text: str
     won: bool
@@ -263,7 +263,7 @@ class _Running:
 
 
 class _Advisor:
-    """What the expert would do now, whoever chose the commands before."""
+    """Advises the expert's next command, whoever chose the earlier ones."""
 
     __slots__ = ("_expert", "_memory")
 
@@ -275,7 +275,7 @@ class _Advisor:
         self._memory = self._expert.observe(self._memory, command, observation)
 
     def command(self, admissible: Sequence[str]) -> str:
-        """The expert's next command that would be accepted. It learns from those that would not, as if it had tried them."""
+        """The expert's next admissible command; others count as tried and refused."""
         for _ in range(MAX_FAILED):
             command, _, self._memory = self._expert.decide(self._memory)
             if command is None:
@@ -287,7 +287,7 @@ class _Advisor:
 
 
 def _trials(folder: str) -> Iterator[str]:
-    """The folders that hold a trajectory and a game, inner ones first; those that alfworld has no games for are left out."""
+    """The folders with a trajectory and a game, inner ones first, without those that alfworld leaves out."""
 
     def refuse(error: OSError) -> None:
         raise WorldError(f"{shown(error.filename, 400)} cannot be listed: {error.strerror}.") from error
@@ -314,9 +314,9 @@ _MASK = 0xFFFF_FFFF
 
 
 def shuffled_cycle(games: Sequence[str], seed: SupportsIndex | None) -> Iterator[str]:
-    """The games for ever, shuffled before each round, in textworld's own order for ``seed``; None is another each time.
+    """Cycle through the games, shuffled before each round in textworld's order for ``seed`` (None: random).
 
-    Raises ``ConfigurationError`` for a seed outside 0 to 2**32 - 1, and where there are no games.
+    Raises ``ConfigurationError`` for no games and for a seed outside 0 to 2**32 - 1.
     """
     if not games:
         raise ConfigurationError("There are no games to play; give a folder, a number and task types that leave some.")
@@ -332,7 +332,7 @@ def _rounds(games: list[str], chance: random.Random) -> Iterator[str]:
 
 
 def _up_to(last: int, chance: random.Random) -> int:
-    """A number from 0 to ``last``: as many bits as it has are drawn from a whole word, until they are no larger."""
+    """A number from 0 to ``last``, drawn as NumPy does: masked words, until one is no larger."""
     mask = (1 << last.bit_length()) - 1
     while (drawn := chance.getrandbits(32) & mask) > last:
         pass
@@ -358,10 +358,10 @@ def _twister(seed: SupportsIndex | None) -> random.Random:
 
 
 def renumbered(game: Game, chance: random.Random) -> Game:
-    """The same game where the numbers of each kind of thing are dealt out anew ("mug 2" may become "mug 1").
+    """The same game with the numbers of each kind of thing shuffled ("mug 2" may become "mug 1").
 
-    What alfworld calls domain randomisation: names change, the order in which things are listed does not. The walkthrough,
-    which speaks of the old names, is left out.
+    alfworld calls this domain randomisation: names change, the order of lists does not. The walkthrough uses the old names,
+    so it is dropped.
     """
     names = [*game.objects, *game.receptacles]
     kinds: dict[str, list[int]] = {}

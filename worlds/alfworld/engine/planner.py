@@ -1,27 +1,27 @@
-"""The planner that sees all: the shortest list of commands that wins, or that there is none.
+"""The planner, which sees the hidden state: finds a shortest list of commands that wins, or shows that there is none.
 
-Its length is the L* of path-weighted metrics (Shridhar et al., CVPR 2020, section 5); whether there is a plan at all decides
-whether a made-up house is kept. The search is A* (Hart, Nilsson and Raphael, 1968) over an abstraction of the game's states
-that keeps the length of a shortest plan:
+The length is the L* of path-weighted metrics (Shridhar et al., CVPR 2020, section 5); a generated house is kept only if it has
+a plan. The search is A* (Hart, Nilsson and Raphael, 1968) over an abstraction of the game's states that preserves the length of
+a shortest plan:
 
-*Cast.* Only objects that the goal speaks of count; commands on any other can be struck from a plan that wins. Without the
-``take`` and ``move`` of a bystander (or the ``take`` alone) the goal is as it was, and the hand emptier. There are two cases
-beside. A bystander held at the start must be put down once, anywhere, and is then forgotten. A lamp could be carried to the
-object; but without its ``take`` and ``move`` the lamp is used where it stood, at the cost of one ``go`` at most. Of objects
-that lie in the same receptacles in the same condition two are kept: no goal needs more, and they are interchangeable.
+*Cast.* Only objects that the goal names matter; commands on any other can be removed from a winning plan. Without the ``take``
+and ``move`` of another object (or only the ``take``) the goal is unaffected and the hand is free. Two special cases: an object
+held at the start must be put down once, anywhere, and is then ignored; and a lamp could be carried to the object, but without
+its ``take`` and ``move`` it is used where it stands, for at most one more ``go``. Of objects in the same receptacles and
+condition, two are kept: no goal needs more, and they are interchangeable.
 
-*Commands.* Closing, slicing, looking and examining make no command of the others possible and no goal true. Every place with
-a receptacle is one ``go`` away from every other, so a ``go`` can wait until just before the next command that needs its place
-(one followed by another is struck), and an ``open`` until just before the next ``take`` or ``move`` there. A step of the
-search is therefore a ``take``, ``move``, ``heat``, ``cool``, ``clean`` or ``use``, with the ``go`` and ``open`` that it needs;
-and where a lamp is on, a bare ``go`` to it, which may win.
+*Commands.* Closing, slicing, looking and examining enable no other command and no goal. Every place with a receptacle is one
+``go`` away from every other, so a ``go`` can wait until just before the next command that needs its place (a ``go`` followed by
+another is removed), and an ``open`` until just before the next ``take`` or ``move`` there. So a step of the search is a
+``take``, ``move``, ``heat``, ``cool``, ``clean`` or ``use``, with the ``go`` and ``open`` that it needs; if a lamp is on, also
+a bare ``go`` to it, which may win.
 
-*Likeness.* Receptacles of like kind that are alone at their place, elsewhere, unopened by the plan and without any of the cast
-can be swapped without changing the state; one of them stands for all.
+*Symmetry.* Receptacles of like kind that are alone at their place, elsewhere, unopened by the plan and without any of the cast
+can be swapped without changing the state; one of them represents all.
 
-What is left to do is never overrated by the estimate: it counts the takes, moves and treatments that are needed at least, and
-a ``go`` between two of them where no place serves both. Putting a thing down on the way to take it again, which can pay only
-where an object lies in several receptacles, costs two commands and spares two ``go`` at most.
+The estimate is admissible: it counts the takes, moves and treatments that are needed at least, and a ``go`` between two of them
+if no place serves both. Putting a thing down to take it again can help only if an object is in several receptacles; it costs
+two commands and saves at most two ``go``.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ _TREATMENTS = ("clean", "heat", "cool")
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A shortest list of commands that wins; empty where the goal holds already."""
+    """A shortest list of commands that wins; empty if the goal holds already."""
 
     commands: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unsolvable:
-    """Nothing that can be done wins."""
+    """No list of commands wins."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchLimitReached:
-    """The limit was reached before either was shown; ``nodes`` is how much was looked at."""
+    """The search stopped at its limit; ``nodes`` is the work done."""
 
     nodes: int
 
@@ -66,15 +66,15 @@ def plan(
 ) -> Solution | Unsolvable | SearchLimitReached:
     """The shortest way to win ``game`` from ``state`` (its start by default).
 
-    ``nodes`` limits the work: one for each state looked at, more where many objects would do. It alone decides the same way
-    everywhere; ``seconds`` limits the time besides.
+    ``nodes`` limits the work: one for each state, more if many objects would do. Only this limit is reproducible; ``seconds``
+    limits the time as well.
     """
     start = game.start if state is None else state
     return _Search(game, start).run(nodes, None if seconds is None else time.monotonic() + seconds)
 
 
 def wins(game: Game, listed: Iterable[str], state: State | None = None) -> bool:
-    """Whether each of the ``listed`` commands is accepted, and the goal holds after the last of them."""
+    """Whether all ``listed`` commands are accepted and the goal holds after the last."""
     state = game.start if state is None else state
     for command in listed:
         action = commands(game, state).get(command)
@@ -85,8 +85,8 @@ def wins(game: Game, listed: Iterable[str], state: State | None = None) -> bool:
 
 
 class _Node(NamedTuple):
-    """What matters of a state. ``where`` are the receptacles that each of the cast is in; ``opened`` those that the plan has
-    opened; ``done`` the objects that are treated as the goal wants it or, for ``light``, the lamps that are on.
+    """The relevant part of a state. ``where`` has the receptacles that hold each of the cast, ``opened`` those that the plan
+    opened, ``done`` the objects that are treated as the goal asks or, for ``light``, the lamps that are on.
     """
 
     place: int
@@ -166,7 +166,7 @@ class _Search:
         return Unsolvable()
 
     def steps(self, node: _Node) -> Iterator[_Step]:
-        """What can be done next, each with the ``go`` and ``open`` before it."""
+        """The next steps, each with the ``go`` and ``open`` before it."""
         held = node.held
         if held == NOTHING:
             for thing, receptacles in zip(self.cast, node.where, strict=True):
@@ -189,7 +189,7 @@ class _Search:
                     yield from self._step(node, Action("go", receptacle=receptacle))
 
     def estimate(self, node: _Node) -> int:
-        """At least how many commands are left: 0 exactly where the goal holds, ``_NEVER`` where it cannot be reached."""
+        """A lower bound on the commands left: 0 exactly if the goal holds, ``_NEVER`` if it cannot be reached."""
         if self.goal.form == "light":
             return self._light(node)
         if self.goal.form == "two":
@@ -200,7 +200,7 @@ class _Search:
         )
 
     def _one(self, node: _Node, thing: int, receptacles: frozenset[int]) -> int:
-        """Until this object, treated, is in a receptacle of the goal."""
+        """The bound until this object, treated, is in a goal receptacle."""
         treated = not self.treatment or thing in node.done
         placed = not receptacles.isdisjoint(self.targets)
         if treated and placed:
@@ -208,7 +208,7 @@ class _Search:
         stages = [] if node.held == thing else [self._sources(thing, receptacles)]
         if not treated:
             stages.append(self.treating)
-        # An object that lies in several receptacles may stay in the goal's while it is treated.
+        # An object in several receptacles may stay in the goal's while it is treated.
         if not placed or (node.held != thing and len(receptacles) == 1):
             stages.append(self.landing)
         if not all(stages):
@@ -217,7 +217,7 @@ class _Search:
         return self._hand(node, thing) + len(stages) + walks
 
     def _two(self, node: _Node, receptacle: int) -> int:
-        """Until two objects are in this receptacle."""
+        """The bound until two objects are in this receptacle."""
         missing = 2 - sum(receptacle in receptacles for receptacles in node.where)
         if missing <= 0:
             return 0
@@ -237,7 +237,7 @@ class _Search:
         return self._hand(node, NOTHING) + 2 * missing + (node.place not in sources) + apart * (2 * missing - 1)
 
     def _light(self, node: _Node) -> int:
-        """Until an object is held where a lamp is on."""
+        """The bound until an object is held where a lamp is on."""
         carried = node.held in self.goal.objects
         sources = frozenset[int]()
         for thing, receptacles in zip(self.cast, node.where, strict=True):
@@ -264,7 +264,7 @@ class _Search:
         return fewest if carried else min(_NEVER, self._hand(node, NOTHING) + 1 + fewest)
 
     def _hand(self, node: _Node, wanted: int) -> int:
-        """What it takes to free the hand, unless it is empty or holds what is ``wanted``."""
+        """The commands needed to free the hand, unless it is empty or holds what is ``wanted``."""
         if node.held in (NOTHING, wanted):
             return 0
         return 1 if self.takers[self.game.object_types[node.held]] else _NEVER
@@ -297,7 +297,7 @@ class _Search:
         return (*node.where[:number], receptacles, *node.where[number + 1 :])
 
     def _unlike(self, node: _Node, receptacles: Iterable[int]) -> Iterator[int]:
-        """The receptacles, but one alone of those that are alike in this state."""
+        """The receptacles, but only one of those that are interchangeable in this state."""
         touched = node.opened.union(*node.where)
         seen: set[int] = set()
         for receptacle in receptacles:
@@ -320,7 +320,7 @@ class _Search:
         return found
 
     def _cast(self, start: State, where: dict[int, set[int]], treated: frozenset[int]) -> tuple[int, ...]:
-        """The objects that the goal speaks of, two of a kind; and a lamp in the hand, which is put down somewhere."""
+        """The objects that the goal names, two of a kind, and a lamp in the hand, which is put down somewhere."""
         game, kept = self.game, list[int]()
         alike: dict[tuple[object, ...], int] = {}
         for thing in sorted(self.goal.objects):
@@ -338,7 +338,7 @@ class _Search:
         return self._places(receptacles) if thing in self.game.pickupable else frozenset()
 
     def _of_lamp(self, node: _Node, lamp: int) -> frozenset[int]:
-        """The receptacles that a lamp stands in."""
+        """The receptacles that hold a lamp."""
         return node.where[self.part[lamp]] if lamp in self.part else self.lamps.get(lamp, frozenset())
 
     def _places(self, receptacles: Iterable[int]) -> frozenset[int]:

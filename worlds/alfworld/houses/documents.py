@@ -1,4 +1,4 @@
-"""YAML that people wrote, read as plain data: bounded, never evaluated, and refused by name."""
+"""Reads untrusted YAML as plain data, with bounded size and depth."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from worlds.errors import ConfigurationError, shown
 
 
 def read_yaml(path: Path, name: str, largest: int) -> object:
-    """What the YAML file at ``path`` says; ``name`` is what errors call it. Raises ``ConfigurationError``.
-
-    More than ``largest`` bytes are not read.
-    """
+    """Read the YAML file at ``path``, of at most ``largest`` bytes. Raises ``ConfigurationError``, calling it ``name``."""
     try:
         with path.open("rb") as file:
             content = file.read(largest + 1)
@@ -25,11 +22,11 @@ def read_yaml(path: Path, name: str, largest: int) -> object:
 
 
 DEEPEST = 50
-"""How deeply lists and mappings may lie in one another. What reads YAML takes time with the square of it."""
+"""The deepest nesting; parsing takes time quadratic in it."""
 
 
 def parse_yaml(content: bytes, name: str) -> object:
-    """What ``content`` says as YAML. Raises ``ConfigurationError``, also for aliases: a few lines of them fill any memory."""
+    """Parse YAML. Raises ``ConfigurationError``, also for aliases: a few lines of them can fill the memory."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -42,7 +39,7 @@ def parse_yaml(content: bytes, name: str) -> object:
 
 
 def _refuse_bombs(events: Any, name: str) -> None:
-    """Go through the events of a document before anything is made of it."""
+    """Check the events of a document before it is built."""
     from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
 
     depth = 0

@@ -1,9 +1,8 @@
-"""A house as a game file that alfworld itself plays, and that its collector of games takes.
+"""Exports a house as a game file that alfworld itself plays and collects.
 
-Domain and grammar are those of the installed alfworld, which is looked for and never imported: importing it makes a folder. The
-problem is written anew from what was read of it, so that nothing of a stranger's file but its things, facts and goal gets
-into the game; the goal sentence is put into the grammar, where it must not be read as grammar. What is written is read back
-by the loader and won by the planner before it is handed out.
+Domain and grammar come from the installed alfworld, which is never imported, because importing it makes a folder. The problem
+is rewritten from its parsed form, so that only things, facts and goal of a stranger's file get into the game; the goal sentence
+must not be read as grammar. Before it is returned, the game is read back by the loader and won by the planner.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
     from worlds.alfworld.world import AlfworldWorld
 
 _UNSET = "UNKNOWN GOAL."
-"""Stands for the task sentence in the grammar that alfworld installs."""
+"""The placeholder of the goal sentence in the installed grammar."""
 
 
 @dataclass(frozen=True, slots=True)
 class Logic:
-    """The rules of the game in alfworld's own words: its PDDL domain and its grammar."""
+    """alfworld's PDDL domain and its grammar."""
 
     domain: str
     grammar: str
@@ -40,7 +39,7 @@ class Logic:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The two files of a game, and the folder in which alfworld's data would have them, ``<task>/<trial>``."""
+    """The two files of a game, and their folder in alfworld's layout, ``<task>/<trial>``."""
 
     folder: str
     game: bytes
@@ -49,7 +48,7 @@ class Exported:
 
 
 def installed_logic() -> Logic:
-    """What the installed alfworld plays by. Raises ``ConfigurationError`` where there is none."""
+    """The installed alfworld's domain and grammar. Raises ``ConfigurationError`` if it is not installed."""
     spec = importlib.util.find_spec("alfworld")
     folders = spec.submodule_search_locations if spec else None
     if not folders:
@@ -67,19 +66,19 @@ def installed_logic() -> Logic:
 
 
 def export_task(world: AlfworldWorld, reference: str) -> Exported:
-    """The game of a task of ``world`` under the installed alfworld. Raises ``TaskNotFound`` and what `export` raises."""
+    """Export a task with the installed alfworld's logic. Raises ``TaskNotFound`` and what `export` raises."""
     logic = installed_logic()
     task = world.task(reference)
-    # A file's own number says only that it is the first one met, so that two would be exported to the same place.
+    # The number of a file depends on the order in which files were opened, so two could be exported to the same place.
     name = "_".join(Path(task.id).with_suffix("").parts[-2:])[-60:] if task.split == FILE else task.reference
     return export(*world.source(task), re.sub(r"\W+", "_", name, flags=re.ASCII), logic)
 
 
 def export(problem: str, sentence: str, name: str, logic: Logic) -> Exported:
-    """The game of a PDDL problem and a goal sentence under ``logic``; ``name`` is its own, of letters, digits and ``_``.
+    """Make a game of a PDDL problem and a goal sentence under ``logic``; ``name`` has letters, digits and ``_``.
 
-    Raises ``GameError`` for what is no game, or one that cannot be shown to have a solution, and ``ConfigurationError`` where
-    ``logic`` is none that housequest knows.
+    Raises ``GameError`` for an invalid game or one without a solution that was found, and ``ConfigurationError`` for unknown
+    ``logic``.
     """
     origin = shown(name)[1:-1]
     read = parse_problem(problem, origin)
@@ -103,11 +102,10 @@ def export(problem: str, sentence: str, name: str, logic: Logic) -> Exported:
 
 
 def write(exported: Exported, to: Path, *, force: bool = False) -> Path:
-    """Write the game, and return where it lies: ``to`` itself if it ends in ``.tw-pddl``, else under that folder.
+    """Write the game and return its path: ``to`` itself if it ends in ``.tw-pddl``, else a path under that folder.
 
-    The trajectory is written beside a ``game.tw-pddl`` alone, which is what alfworld looks for; a game of another name may lie
-    among others, and textworld plays it as it is. Raises ``ConfigurationError`` where files are there already, unless
-    ``force``, or cannot be written.
+    The trajectory, which alfworld looks for, is written only beside a ``game.tw-pddl``. Raises ``ConfigurationError`` if files
+    exist, unless ``force``, or cannot be written.
     """
     try:
         path = to if to.suffix == Path(GAME_FILE).suffix and not to.is_dir() else to / exported.folder / GAME_FILE
@@ -141,7 +139,7 @@ def _solved(published: Published, origin: str) -> tuple[str, ...]:
 
 
 def _task_name(problem: Problem) -> str:
-    """A folder's name as ALFRED makes them; its last part would be the floor plan, and is 0 for none."""
+    """A folder name like ALFRED's; the last part, the floor plan, is 0 for none."""
     types = {hole: kind.removesuffix("type") for hole, kind in problem.types.items()}
     target = types.get("RECEPTACLE") or types.get("LAMP", "")
     parts = (re.sub(r"[^a-z0-9]", "_", part)[:60] for part in (types["OBJECT"], "none", target))
@@ -149,7 +147,7 @@ def _task_name(problem: Problem) -> str:
 
 
 def _trajectory(problem: Problem, name: str) -> dict[str, object]:
-    """As much of a ``traj_data.json`` as alfworld reads: its collector the type, its expert the parameters."""
+    """The part of a ``traj_data.json`` that alfworld reads."""
     types = {hole: kind.removesuffix("type") for hole, kind in problem.types.items()}
     return {
         "task_id": f"trial_{name}",

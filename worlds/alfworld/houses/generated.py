@@ -1,10 +1,10 @@
-"""The split ``generated``: a made-up house for every seed, made when it is asked for."""
+"""The split ``generated``: a house for every seed, made on demand."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import overload
 
 from worlds.alfworld.data.tasks import GENERATED
@@ -17,10 +17,9 @@ _KEPT = 256
 
 
 class GeneratedTasks(Sequence[Task]):
-    """All made-up houses in the order of their seeds, from 0: a task's number is its seed. Never listed, only asked.
+    """All generated houses by seed, from 0: a task's number is its seed. Recent houses are cached.
 
-    A few houses are kept, so that a task which is looked up and then played is made once. ``habits`` are those of ``train``
-    unless others are given.
+    ``habits`` are those of ``train`` by default.
     """
 
     def __init__(self, habits: Habits | None = None) -> None:
@@ -42,14 +41,11 @@ class GeneratedTasks(Sequence[Task]):
             raise IndexError(f"there is no made-up house {index}")
         return self._task(seed)
 
-    def __iter__(self) -> Iterator[Task]:
-        return (self._task(seed) for seed in range(SEEDS))
-
     def __contains__(self, value: object) -> bool:
         return isinstance(value, Task) and value.split == GENERATED and self.named(value.id) == value
 
     def named(self, reference: str) -> Task:
-        """The task of an id or reference, ``generated/SEED`` or ``generated:SEED``. Raises ``TaskNotFound``."""
+        """The task ``generated/SEED`` or ``generated:SEED``. Raises ``TaskNotFound``."""
         seed = reference.removeprefix(GENERATED)[1:].rstrip("/")
         if not (seed.isascii() and seed.isdecimal() and len(seed) < 20 and int(seed) < SEEDS):
             raise TaskNotFound(
@@ -66,7 +62,7 @@ class GeneratedTasks(Sequence[Task]):
         return house
 
     def fingerprint(self) -> str:
-        """A SHA-256 over what decides what a seed gives: the version of the generator, and the habits."""
+        """A SHA-256 over what decides a seed's house: the generator's version and the habits."""
         habits = counted() if self._habits is None else self._habits
         return hashlib.sha256(f"{VERSION} {habits.digest}".encode()).hexdigest()
 

@@ -1,7 +1,7 @@
-"""The habits that made-up houses are drawn from: which rooms there are, what stands and lies in them, and what is asked for.
+"""Habits: the weights from which generated houses are drawn (rooms, receptacles, objects and goals).
 
-The habits of ``train`` are the counted table read as weights. Other habits are another value: ``placing`` changes where a kind
-of thing lies, which makes a world whose rules have to be found out anew.
+The habits of ``train`` are the table of counts read as weights. ``placing`` changes where a kind of thing is found, which makes
+a world whose rules must be learned again.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ class Ratio:
 class Room:
     """The habits of one kind of room, as weights in a fixed order that is part of them.
 
-    ``weight`` is how often it is drawn, and what ``together`` (receptacles at one place) and ``nested`` (an object in a
-    movable receptacle, the receptacle's kind first) are counted in. ``receptacles`` and ``objects`` weigh how many there are of
-    each kind, and ``places`` the kinds of receptacle that an object lies in; ``cool`` is, by task type, the share of what lies
-    in the fridge.
+    ``weight`` is how often it is drawn, and the total for ``together`` (receptacles at one place) and ``nested`` (an object in
+    a movable receptacle, the receptacle's kind first). ``receptacles`` and ``objects`` weigh how many there are of each kind,
+    ``places`` where an object is; ``cool`` is, by task type, the share of objects in the fridge that are cool.
     """
 
     weight: int
@@ -54,17 +53,17 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """The rooms by name; the predicates that hold for each kind of object, and what each kind of receptacle takes."""
+    """The rooms by name, the predicates of each kind of object, and what each kind of receptacle takes."""
 
     rooms: Mapping[str, Room]
     can: Mapping[str, tuple[str, ...]]
     accepts: Mapping[str, tuple[str, ...]]
 
     def placing(self, thing: str, places: Mapping[str, int]) -> Habits:
-        """These habits, except that in every room objects of kind ``thing`` lie in ``places``, by weight.
+        """These habits with objects of kind ``thing`` in ``places``, by weight, in every room.
 
-        A room gets one of each receptacle that it lacks, and those take such objects from now on. Raises
-        ``ConfigurationError`` for an object, a receptacle or a weight that means nothing.
+        A room gets one of each receptacle that it lacks; these receptacles now take such objects. Raises
+        ``ConfigurationError`` for an unknown object or receptacle and an invalid weight.
         """
         known = tuple(sorted({kind for room in self.rooms.values() for kind in room.places}))
         if thing not in known:
@@ -95,7 +94,7 @@ class Habits:
 
     @property
     def digest(self) -> str:
-        """A SHA-256 over all of it."""
+        """A SHA-256 over everything."""
         tables = [
             {**asdict(room), "together": list(room.together.items()), "nested": list(room.nested.items())}
             for room in self.rooms.values()
@@ -105,12 +104,12 @@ class Habits:
 
 @cache
 def counted() -> Habits:
-    """The habits of the ``train`` games, from the table that ships."""
+    """The habits of the ``train`` games, from the shipped table."""
     return habits_of(load_counts())
 
 
 def habits_of(counts: Counts) -> Habits:
-    """The habits that a counted table shows. Raises ``ConfigurationError`` for a table that counts no goals."""
+    """The habits in a table of counts. Raises ``ConfigurationError`` if it counts no goals."""
     rooms = {name: _room(room) for name, room in counts.rooms.items() if room.goals}
     if not rooms or not counts.can or not counts.accepts:
         raise ConfigurationError(
@@ -163,22 +162,22 @@ _SMALLEST, _LARGEST = 0.001, 1_000_000
 
 
 def read_habits(path: Path) -> Habits:
-    """The habits of ``train``, changed as a YAML file says: a kind of thing, and where it lies with which weight.
+    """The habits of ``train`` with the changes in a YAML file: for each kind of thing, its places by weight.
 
     ::
 
         mug: {safe: 1}
         book: {fridge: 3, bed: 1}
 
-    Every mug is then in a safe, and three books in four are in the fridge; all else is as counted. A weight is a number from
-    0.001 to 1,000,000 and counts by its share. Raises ``ConfigurationError`` naming the file and what in it is wrong.
+    Then every mug is in a safe and three books in four are in the fridge. Weights are relative, from 0.001 to 1,000,000.
+    Raises ``ConfigurationError`` naming the file and what is wrong in it.
     """
     name = f"The file of habits {shown(str(path), 400)}"
     said = as_mapping(read_yaml(path, name, _LARGEST_FILE))
     if not said:
         raise ConfigurationError(f"{name} names no kind of thing; a line of it is, for example, mug: {{safe: 1}}")
     habits = counted()
-    # In an order of its own, so that the same habits are the same however they are written.
+    # Sorted, so that the order in the file does not matter.
     for thing, places in sorted(said.items(), key=lambda item: str(item[0])):
         try:
             habits = habits.placing(_kind_name(thing), _read_weights(thing, places))
@@ -188,7 +187,7 @@ def read_habits(path: Path) -> Habits:
 
 
 def _read_weights(thing: object, places: object) -> dict[str, int]:
-    """The weight of each place in whole numbers, as small as they can be."""
+    """The weight of each place, as the smallest possible integers."""
     said = as_mapping(places)
     if not said:
         raise ConfigurationError(

@@ -1,9 +1,8 @@
-"""Made-up houses without end: a seed and habits give one house, the same everywhere.
+"""Generates houses: a seed and habits give one house, the same everywhere.
 
-A house is drawn as people live: a kind of room, a task that is asked for in such rooms, receptacles, and objects in them. It
-is written as a PDDL problem in the vocabulary of the published games and read by the same loader. What the draw was meant
-to be proves nothing: the planner must find a way to win, and one is not needed at the start already; otherwise the same stream
-of random numbers gives the next draw.
+A draw picks a kind of room, a task that occurs in such rooms, receptacles, and objects in them. It is written as a PDDL problem
+in the published games' vocabulary and read by the same loader. The planner must find a way to win that is not empty; otherwise
+the same stream of random numbers gives the next draw.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
 _T = TypeVar("_T")
 
 VERSION = 1
-"""Raised whenever a seed would give another house."""
+"""Increased whenever a seed would give another house."""
 SEEDS = 2**63 - 1
-"""Seeds are 0 to ``SEEDS - 1``: as many as a sequence can have."""
+"""Seeds are 0 to ``SEEDS - 1``: the longest that a sequence can be."""
 DRAWS = 100
 
 _FORMS: dict[TaskType, GoalForm] = {task_type: form for form, task_type in TYPES.items()}
@@ -35,10 +34,7 @@ _START = "loc_bar_000"
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """A made-up house: its game, the text that it was read from, and a shortest way to win it.
-
-    ``draws`` is how often was drawn until the house could be solved.
-    """
+    """A generated house: its game, the PDDL problem, and a shortest way to win. ``draws`` is how many draws it took."""
 
     seed: int
     room: str
@@ -51,9 +47,9 @@ class House:
 
 
 def make_house(seed: int, habits: Habits | None = None) -> House:
-    """The house of ``seed``, by the habits of ``train`` unless others are given.
+    """The house of ``seed``, by the habits of ``train`` by default.
 
-    Raises ``ConfigurationError`` for a seed out of range, and for habits by which no house can be solved.
+    Raises ``ConfigurationError`` for a seed out of range and for habits that give no solvable house.
     """
     if not 0 <= seed < SEEDS:
         raise ConfigurationError(f"There is no made-up house {seed}; give a seed from 0 to {SEEDS - 1}.")
@@ -75,7 +71,7 @@ def make_house(seed: int, habits: Habits | None = None) -> House:
 
 
 class _Dice:
-    """Draws from one stream. Only ``Random.random`` is used, which Python keeps the same from version to version."""
+    """Draws from one stream, using only ``Random.random``, which is the same in every version of Python."""
 
     def __init__(self, seed: str) -> None:
         self._random = Random(seed)
@@ -123,7 +119,7 @@ class _Thing:
 
 
 class _Draft:
-    """One draw. Whether it can be solved is not its business, beyond having what the goal speaks of."""
+    """One draw, which has what the goal needs but may be unsolvable."""
 
     def __init__(self, dice: _Dice, habits: Habits, room: Room) -> None:
         self.dice = dice
@@ -142,7 +138,7 @@ class _Draft:
         kinds = sorted({thing.kind for thing in self.things})
         holders = sorted({one.kind for one in self.receptacles})
         types = {"OBJECT": f"{goal.object}type", "RECEPTACLE": f"{goal.receptacle}type", "LAMP": f"{goal.lamp}type"}
-        # What the goal speaks of is declared even where the house has none of it: then it is a house that cannot be solved.
+        # What the goal names is declared even if the house has none of it; such a house cannot be solved.
         things = {
             "agent1": "agent",
             **{f"{kind}type": "otype" for kind in sorted({*kinds, goal.object, *([goal.lamp] if goal.lamp else [])})},
@@ -188,7 +184,7 @@ class _Draft:
         return self.dice.pick(enough) if enough else least
 
     def _find_places(self) -> None:
-        """Give receptacles places: some together, each of the others one of its own."""
+        """Give receptacles places: some together, the others each their own."""
         used = 0
         for kinds, number in self.room.together.items():
             for _ in range(self.dice.often(Ratio(number, self.room.weight))):
@@ -219,7 +215,7 @@ class _Draft:
         return found
 
     def _holders(self, kind: str) -> dict[str, int]:
-        """Where things of this kind lie, by weight. What must only be carried somewhere is never there from the start."""
+        """Where things of this kind are, by weight; what must only be carried somewhere never starts there."""
         there = {one.kind for one in self.receptacles}
         goal = self.goal
         if kind == goal.object and not goal.treatment:
@@ -227,7 +223,7 @@ class _Draft:
         return {place: weight for place, weight in self.room.places.get(kind, {}).items() if place in there and weight}
 
     def _nest(self) -> None:
-        """Now and then, put a thing in a movable receptacle, and with it where that stands."""
+        """Sometimes put a thing in a movable receptacle."""
         total = sum(self.room.nested.values())
         for _ in range(self.dice.often(Ratio(total, self.room.weight))):
             outer_kind, inner_kind = self.dice.pick(self.room.nested)
@@ -246,6 +242,6 @@ class _Draft:
 
 
 def _id(kind: str, number: int) -> str:
-    """An id that the game names by its kind: what stands before ``_bar_``, and ``basin`` where one is spoken of."""
+    """An id from which the game derives the kind: what precedes ``_bar_``, with ``basin`` if the id has it."""
     stem = kind.removesuffix("basin")
     return f"{stem}_bar_{number:03}" if stem == kind else f"{stem}_bar_{number:03}_bar_{kind}"

@@ -1,7 +1,7 @@
-"""Why nothing happened: a refused command explained from what was observed, for those who are granted it.
+"""Explains why a command was refused, for players who are granted it.
 
-The game answers every command that it refuses with the same two words. ``explain`` says what was wrong as far as belief and
-the rules of the game tell; hidden state is never asked.
+The game answers every refused command with the same two words. ``explain`` says what was wrong, as far as belief and the rules
+of the game tell; it never uses hidden state.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PATTERNS = {
 
 @dataclass(frozen=True, slots=True)
 class _Command:
-    """A command in one of the game's forms; what its form lacks is empty."""
+    """A command in one of the game's forms; parts that the form lacks are empty."""
 
     verb: str
     object: str = ""
@@ -54,9 +54,9 @@ class _Command:
 
 
 def explain(belief: Belief, command: str) -> str | None:
-    """Why ``command``, which was just refused, was refused; None where belief does not tell.
+    """Why ``command`` was just refused, in one printable line of bounded length; None if belief does not tell.
 
-    ``belief`` is the one after the refusal. The explanation is one printable line of bounded length.
+    ``belief`` is the one after the refusal.
     """
     bare = canonical(command.strip())
     if len(bare) > MAX_COMMAND:
@@ -73,9 +73,9 @@ def explain(belief: Belief, command: str) -> str | None:
 
 
 class Diagnosed(Wrapper):
-    """An env that explains refusals in ``Observation.explanation`` and takes the older ``put`` for ``move``.
+    """An env that explains refusals in ``Observation.explanation`` and reads the older ``put`` as ``move``.
 
-    The text stays the game's own. Where a ``put`` was executed as a ``move``, the explanation says so.
+    The text stays the game's. If a ``put`` was executed as a ``move``, the explanation says so.
     """
 
     def __init__(self, env: Env) -> None:
@@ -84,7 +84,7 @@ class Diagnosed(Wrapper):
 
     @property
     def belief(self) -> Belief:
-        """What the observations have told so far. Raises ``OrderError`` before the first reset."""
+        """The belief from the observations so far. Raises ``OrderError`` before the first reset."""
         if self._belief is None:
             raise OrderError("This env was used before its first reset; call reset() first.")
         return self._belief
@@ -129,7 +129,7 @@ def _printable(text: str) -> str:
 
 
 def _meant(name: str, known: Sequence[str]) -> str:
-    """What was meant by a name that is not known: a kind without its number, or a slip of the pen."""
+    """A hint for an unknown name: a kind without its number, or a typo."""
     alike = sorted(other for other in known if kind(other) == name)
     return f" Say which: {' or '.join(alike[:MAX_CHOICES])}." if len(alike) > 1 else nearest(name, alike or list(known))
 
@@ -226,7 +226,7 @@ class _Explainer:
             return self._elsewhere(holders[0].name)
         return f"The {command.object} cannot be sliced here."
 
-    # What commands have in common.
+    # Shared by commands.
 
     def _receptacle(self, name: str) -> Receptacle:
         return self.belief.receptacle(name) or Receptacle(name, place=name)
@@ -249,7 +249,7 @@ class _Explainer:
         return None if self.belief.is_here(name) else self._elsewhere(name)
 
     def _elsewhere(self, name: str) -> str:
-        # Not "it is not here": it may share the location without having been told.
+        # Not "it is not here": it may share the location without having been listed.
         return (
             f"You are {f'at the {self.belief.at}' if self.belief.at else 'in the middle of the room'}; go to the {name} first."
         )

@@ -1,8 +1,7 @@
 """Goal sentences read into structured goals.
 
-A published game states its goal in one of twelve wordings, two for each of the six task types; ``read_goal`` takes those and
-nothing else. What people wrote is free English, for which ``guess_goal`` looks for names of things and verbs; it gives None
-as soon as something is missing or could mean two things.
+A published game states its goal in one of twelve wordings, two per task type, which ``read_goal`` reads. For free English,
+``guess_goal`` looks for names of things and verbs, and returns None if something is missing or ambiguous.
 """
 
 from __future__ import annotations
@@ -85,10 +84,9 @@ class _Mention:
 
 
 def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[str]) -> Goal | None:
-    """The one goal that a free sentence can mean, read off names of things and a few verbs; None where it names none or more.
+    """The goal that a free sentence most likely means, by names of things and a few verbs; None if it is unclear.
 
-    ``objects`` are the kinds of object that exist, ``receptacles`` the kinds in this house. It is a guess, and whoever acts on
-    it must say so.
+    ``objects`` are all kinds of object, ``receptacles`` the kinds in this house. Callers must mark the goal as a guess.
     """
     words = re.findall(r"[a-z]+|[0-9]+", sentence[:_MAX_SENTENCE].lower())
     doing: list[Treatment] = [treatment for treatment, verbs in _DOING.items() if not verbs.isdisjoint(words)]
@@ -112,7 +110,7 @@ def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[s
 
 
 def _named(words: Sequence[str], kinds: Collection[str], receptacles: Sequence[str]) -> list[_Mention]:
-    """What ``words`` name, in up to three words each, but for receptacles that something is taken from."""
+    """The things that ``words`` name, in up to three words each, without receptacles that something is taken from."""
     tables = [name for name in receptacles if name.endswith("table")]
     known = {name: name for name in kinds} | SYNONYMS | ({"table": tables[0]} if len(tables) == 1 else {})
     found: list[_Mention] = []

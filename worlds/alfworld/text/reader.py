@@ -1,8 +1,8 @@
 """Reads ALFWorld's texts into a belief: the only code that reads observation text.
 
-The agent alone changes a house, so what was once seen stays true until a command undoes it. Two oddities keep it modest: an
-object may lie in two receptacles at once, so taking it from one says nothing about the other; and a movable receptacle that is
-examined tells its contents but hides whether it is hot or clean.
+Only the agent changes a house, so what was seen stays true until a command undoes it. Two oddities: an object may be in two
+receptacles at once, so taking it from one says nothing about the other; and examining a movable receptacle shows its contents
+but not whether it is hot or clean.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def refused(observation: Observation) -> bool:
 
 
 def begin(opening: Observation) -> Belief:
-    """The belief after the opening text: the receptacles it lists, and an agent in the middle of the room with empty hands.
+    """The belief after the opening text: its receptacles, and an agent in the middle of the room with empty hands.
 
-    The goal sentence is left unread: it is not something that was seen.
+    The goal sentence is not read: it is not an observation.
     """
     text = opening.text[:MAX_TEXT].partition("Your task is to:")[0]
-    # Matched where each phrase first stands: a search would try every place, and take time with the square of the length.
+    # Matched where each phrase first occurs: a regex search would try every place and take quadratic time.
     found = _ROOM.match(text, max(0, text.find("Looking quickly")))
     names = _names(found["list"]) if found else ()
     belief = Belief(receptacles=tuple(Receptacle(name, place=name) for name in names))
@@ -44,8 +44,8 @@ def begin(opening: Observation) -> Belief:
 def update(belief: Belief, command: str, observation: Observation) -> Belief:
     """The belief after ``command`` was answered with ``observation``; any text at all gives a belief.
 
-    The text is believed before the command: it names what was done to what. Only a refused ``go to`` is read off the command:
-    the game refuses that for receptacles that are at the agent's location already, and for nothing else that exists.
+    The text, not the command, says what was done to what. Only a refused ``go to`` is read from the command: among existing
+    receptacles, the game refuses only those at the agent's location.
     """
     if refused(observation):
         return _refused(belief, command.strip())
@@ -90,7 +90,7 @@ def _room(belief: Belief, _found: re.Match[str]) -> Belief:
 def _facing(belief: Belief, found: re.Match[str]) -> Belief:
     beside = _names(found["list"])
     belief = replace(_see(_here(belief, *_names(found["faced"])), beside), beside=beside)
-    # A look names all that shares the location.
+    # A look lists everything at the location.
     here = {one.name for one in belief.here()}
     return _apart(belief, here, [one.name for one in belief.receptacles if one.name not in here])
 
@@ -99,7 +99,7 @@ def _arrive(belief: Belief, found: re.Match[str]) -> Belief:
     name = found["receptacle"]
     left = () if belief.is_here(name) else tuple(one.name for one in belief.here())
     belief = _here(replace(belief, at=None, beside=() if left else belief.beside), name)
-    # One cannot go to what shares the location.
+    # The game refuses a `go to` within a location.
     belief = _apart(belief, left, [one.name for one in belief.here()])
     return _view(belief, found["rest"])
 
@@ -117,7 +117,7 @@ def _viewed(belief: Belief, found: re.Match[str]) -> Belief:
 
 
 def _view(belief: Belief, text: str) -> Belief:
-    """Read what a receptacle shows: "On the desk 1, you see a pen 1." and its like."""
+    """Read the contents of a receptacle, as in "On the desk 1, you see a pen 1."."""
     found = _VIEW.match(text)
     if found is None:
         return belief
@@ -172,7 +172,7 @@ def _switched(belief: Belief, found: re.Match[str]) -> Belief:
 
 
 def _examined(belief: Belief, found: re.Match[str]) -> Belief:
-    """Read a description: whatever adjective it leaves out, the object is not."""
+    """Read a description; an adjective that it leaves out does not apply."""
     words = set(found["words"].split())
     name = found["item"]
     heat: Heat = "hot" if "hot" in words else "cool" if words & {"cool", "cold"} else "neither"
@@ -180,7 +180,7 @@ def _examined(belief: Belief, found: re.Match[str]) -> Belief:
 
 
 def _plain(belief: Belief, found: re.Match[str]) -> Belief:
-    # Slices are left out of this one: the game speaks of them here only for what can be sliced.
+    # `sliced` stays unknown: the game says it only of what can be sliced.
     name = found["item"]
     return _change_item(_see(belief, [name]), name, clean=False, heat="neither")
 
@@ -224,15 +224,15 @@ def _change_item(belief: Belief, name: str, **known: Any) -> Belief:
 
 
 def _see(belief: Belief, names: Iterable[str], where: str | None = None) -> Belief:
-    """Know the objects of these names, and where they lie if that was told."""
-    told = dict.fromkeys(names)
-    items = tuple(replace(one, where=where) if where and one.name in told else one for one in belief.items)
+    """Add the objects of these names, with their place if it is known."""
+    seen = dict.fromkeys(names)
+    items = tuple(replace(one, where=where) if where and one.name in seen else one for one in belief.items)
     known = {one.name for one in items}
-    return replace(belief, items=(*items, *(Item(name, where=where) for name in told if name not in known)))
+    return replace(belief, items=(*items, *(Item(name, where=where) for name in seen if name not in known)))
 
 
 def _apart(belief: Belief, some: Collection[str], others: Collection[str]) -> Belief:
-    """Know that none of ``some`` shares a location with any of ``others``; no house has so many that it would be too much."""
+    """Record that none of ``some`` shares a location with any of ``others``; real houses stay below ``MAX_PAIRS``."""
     if len(some) * len(others) + len(belief.apart) > MAX_PAIRS:
         return belief
     pairs = {pair for one in some for other in others for pair in ((one, other), (other, one))}
@@ -240,7 +240,7 @@ def _apart(belief: Belief, some: Collection[str], others: Collection[str]) -> Be
 
 
 def _here(belief: Belief, *names: str) -> Belief:
-    """Know that the receptacles of these names are at the agent's location, and so share it with all that are."""
+    """Record that the receptacles of these names are at the agent's location, with all others there."""
     known = {one.name for one in belief.receptacles}
     new = tuple(Receptacle(name, place=name) for name in dict.fromkeys(names) if name not in known)
     at = belief.at if belief.at in known else next(iter(names), None)
@@ -255,6 +255,6 @@ _OLDER = re.compile(r"put (?P<object>[^ ]+ [0-9]+) (?:in/on|into|onto|in|on|to) 
 
 
 def canonical(command: str) -> str:
-    """``put X in Y`` (also ``on``, ``in/on``), the form of older games, as ``move X to Y``; anything else as it is."""
+    """``put X in Y`` (also ``on``, ``in/on``), the form of older games, as ``move X to Y``; other commands unchanged."""
     found = _OLDER.fullmatch(command.strip()) if len(command) <= _MAX_COMMAND else None
     return f"move {found['object']} to {found['receptacle']}" if found else command

@@ -180,7 +180,7 @@ def test_a_split_that_is_none_is_named(data: Path) -> None:
 def test_peoples_goals_are_said_to_be_left_out(data: Path) -> None:
     config = configuration(data)
     config["env"]["goal_desc_human_anns_prob"] = 1
-    with pytest.warns(UserWarning, match="goal_desc_human_anns_prob is not heeded"):
+    with pytest.warns(UserWarning, match="goal_desc_human_anns_prob is ignored"):
         AlfredTWEnv(config)
 
 
