@@ -135,10 +135,10 @@ class AlfworldWorld(World):
         return self._tasks[split]
 
     def task(self, reference: str) -> Task:
-        """The task of that id, ``split:number``, or path of a game file or its folder. Raises ``TaskNotFound``.
+        """The task with this id, ``split:number``, or path of a game file or its folder. Raises ``TaskNotFound``.
 
-        ``generated:SEED`` is a made-up house. A game outside the data folder is a task of the split ``file``, whose id is its
-        path; one that cannot be read raises ``GameError``.
+        ``generated:SEED`` is a generated house. A game outside the data folder is a task of the split ``file`` with its path
+        as id; an unreadable one raises ``GameError``.
         """
         if reference == GENERATED or reference.startswith((f"{GENERATED}:", f"{GENERATED}/")):
             return self._generated().named(reference)
@@ -184,12 +184,12 @@ class AlfworldWorld(World):
         return house_source(task.source or Path(task.id))
 
     def close(self) -> None:
-        """End the processes of the engine textworld, which end with the world anyway. The native engine has none."""
+        """End the processes of the engine textworld. The native engine has none."""
         if self._workers is not None:
             self._workers.close()
 
     def expert(self, /, **settings: Any) -> Policy:
-        """The expert; ``order`` and ``table`` as for `make_expert`, which raises what it raises for their values."""
+        """The expert; ``order`` and ``table`` are those of `make_expert`, as are the errors."""
         from worlds.alfworld.expert import make_expert
 
         known = ("order", "table")
@@ -203,7 +203,7 @@ class AlfworldWorld(World):
         return make_expert(settings.get("order", "counts"), None if table is None else Path(table))
 
     def fingerprint(self, split: str) -> str:
-        """A SHA-256 over ids and contents of the split's games and, where people's goals are shown, over those."""
+        """A SHA-256 over ids and contents of the split's games and, if shown, the human goals."""
         if split == GENERATED:
             return self._generated().fingerprint()
         if split in (EXAMPLE, FILE):
@@ -215,13 +215,13 @@ class AlfworldWorld(World):
         return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
     def without_human_goal(self, split: str) -> Sequence[Task]:
-        """The tasks of ``split`` that show the template's goal although people's were asked for."""
+        """The tasks of ``split`` that show the template's goal because no human goal was found."""
         if not self._goals.human or split == GENERATED:
             return ()
         return tuple(task for task in self.tasks(split) if task.wording == "template")
 
     def left_out(self, split: str) -> Sequence[Entry]:
-        """The games in the split's folder that are none of its tasks, as ALFWorld itself leaves them out, and why."""
+        """The games in the split's folder that ALFWorld leaves out, and why."""
         return self._with_status(split, "left out")
 
     def refused(self, split: str) -> Sequence[Entry]:
@@ -229,7 +229,7 @@ class AlfworldWorld(World):
         return self._with_status(split, "refused")
 
     def _known(self, task: Task) -> Task:
-        """The task with what is needed to find its game."""
+        """The task with its source."""
         return task if task.source is not None else self.task(task.id)
 
     def _env(self, task: Task, game: Game) -> Env:
@@ -264,7 +264,7 @@ class AlfworldWorld(World):
         return self._worded(task)
 
     def _worded(self, task: Task) -> Task:
-        """The task with a person's goal, where people's are asked for and there is one."""
+        """The task with a human goal, if wanted and found."""
         if not self._goals.human or task.source is None:
             return task
         sentences = sentences_of(task.source.with_name(TRAJECTORY_FILE), steps=self._goals.steps)
@@ -279,17 +279,17 @@ class AlfworldWorld(World):
         return self._made_up
 
     def _houses(self) -> tuple[Task, ...]:
-        """The houses that ship, a kitchen first."""
+        """The shipped houses, a kitchen first."""
         files = sorted(_HOUSES.glob("*.json"), key=lambda file: (not file.stem.startswith("kitchen"), file.stem))
         return tuple(self._alone(f"{EXAMPLE}/{file.stem}", EXAMPLE, number, file) for number, file in enumerate(files, start=1))
 
     def _alone(self, id: str, split: str, number: int, path: Path) -> Task:
-        """The task of a game that no index lists: it is read for its goal and type."""
+        """The task of a game outside the index, read for its goal and type."""
         game = load_game(path)
         return Task(id, _NAME, split, number, TYPES[game.goal.form], game.sentence, source=path)
 
     def _named(self, reference: str) -> Task | None:
-        """The task of that id; what stands behind an id in a path to the game file does not count."""
+        """The task with this id, which may end with the game file's name."""
         id = reference.rstrip("/").removesuffix(f"/{GAME_FILE}")
         split = id.partition("/")[0]
         if split not in self.splits():
@@ -298,7 +298,7 @@ class AlfworldWorld(World):
 
     def _at(self, path: Path) -> Task:
         """The task of the game file at ``path``."""
-        root = Path(os.path.abspath(self._index.root))  # noqa: PTH100 (as it is called, whatever links it is made of)
+        root = Path(os.path.abspath(self._index.root))  # noqa: PTH100 (links are kept)
         if path.is_relative_to(root):
             id = path.parent.relative_to(root).as_posix()
             if task := self._named(id):
@@ -315,7 +315,7 @@ class AlfworldWorld(World):
         return task
 
     def _hint(self, reference: str) -> str:
-        """What to try instead of a reference that leads nowhere."""
+        """A hint for an unknown reference."""
         split = reference.partition("/")[0]
         if split in self.splits():
             return nearest(reference, [task.id for task in self.tasks(split)])
@@ -324,7 +324,7 @@ class AlfworldWorld(World):
         return f"{hint}{forms}" if self._index.splits() else f"{hint}{forms} {GET_DATA}"
 
     def _game(self, task: Task) -> Game:
-        """The game of ``task``, shared by all episodes over it for as long as its file stays as it is."""
+        """The game of ``task``, shared by all its episodes until its file changes."""
         if task.split == GENERATED:
             return self._generated().house(task.number).game
         path = task.source

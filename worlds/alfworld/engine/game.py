@@ -1,8 +1,8 @@
-"""A game as the engine plays it: read once, immutable, shared by every episode over it.
+"""A game as the engine plays it: read once, immutable, shared by all its episodes.
 
-Objects, receptacles and places are numbered by their raw ids in string order, which is the order in which the game lists
-things; a number thus sorts as the id would. Names are made as ALFWorld makes them: what stands before ``_bar_`` in the id,
-with ``basin`` added where the id speaks of one, and a number counting down from the lowest id.
+Objects, receptacles and places are numbered by their raw ids in string order, the order in which the game lists things, so
+numbers sort like ids. Names are ALFWorld's: what precedes ``_bar_`` in the id, with ``basin`` added if the id has it, and a
+number counting down from the lowest id.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from worlds.alfworld.engine.pddl import Problem, parse_problem
 from worlds.errors import GameError, shown
 from worlds.household.goals import GoalForm
 
-#: SHA-256 of the domains and of the grammars (task sentence taken out) that are known. The first of each is the one that every
-#: published game carries; the second is what alfworld 0.4.2 installs, and writes into games that are made with it. The grammars
-#: say the same. The domains differ in one thing: in the first, whatever is called a sink cleans, in the second a basin alone.
+#: SHA-256 of the known domains and grammars (without the task sentence). The first of each is that of every published game; the
+#: second is what alfworld 0.4.2 installs and writes into games. The grammars are equivalent. The domains differ in one thing:
+#: in the first, anything called a sink cleans; in the second, only a basin does.
 PUBLISHED_DOMAIN = "0af55e7f92d12b09d28515aa730e4d03fddd17228ef1fd7b18a3ee8ba49b27b9"
 DOMAINS = (PUBLISHED_DOMAIN, "f1473041ed01da514de1f87adfd7ef0804862361f83ccf63c75e43633b0eb280")
 GRAMMARS = (
@@ -30,7 +30,7 @@ GRAMMARS = (
     "c294eb280206a4428664cdb4e2037e267e86de5b7fa862212718a961513a7de4",
 )
 
-#: Published games have some 140 kB at most; making room for the largest that is read takes longer than to read one.
+#: Published games have at most 140 kB; allocating a buffer for the largest allowed file would take longer than reading one.
 MAX_FILE = 8_000_000
 _USUAL_FILE = 200_000
 MAX_GOAL = 2_000
@@ -41,9 +41,9 @@ NOTHING = -1
 
 
 class State(NamedTuple):
-    """Everything about a running game that can change. A named tuple: a step makes one, and copies cost nothing.
+    """Everything in a running game that can change. A named tuple, because each step makes one.
 
-    Things are their numbers in the ``Game``. ``contents`` holds a sorted tuple of objects for each receptacle and ``lying`` a
+    Things are numbers of the ``Game``. ``contents`` holds a sorted tuple of objects for each receptacle and ``lying`` a
     set of objects for each place; the two can disagree, as they do in the published games. ``taken`` holds each
     (object, receptacle) where the object was taken out and not put back.
     """
@@ -63,7 +63,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What wins: one of six forms over the objects and receptacles that would do.
+    """What wins: one of six forms, with the objects and receptacles that satisfy it.
 
     For ``light``, ``objects`` are what must be held and ``lamps`` what must be on; otherwise ``lamps`` is empty.
     """
@@ -75,7 +75,7 @@ class Goal:
 
 
 class Action(NamedTuple):
-    """What a command does: a verb of the domain with the object and the receptacle that it concerns, by number."""
+    """What a command does: a verb of the domain with its object and receptacle, by number."""
 
     verb: str
     object: int = NOTHING
@@ -84,7 +84,7 @@ class Action(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """All that does not change in a game. Never mutated; safe to share between episodes and threads.
+    """The constant part of a game. Never mutated; safe to share between episodes and threads.
 
     ``objects`` and ``receptacles`` are names by number; ``sentence`` is the goal as the player reads it. ``receptacles_at``
     lists the receptacles of each place and ``place_of`` is its inverse (``NOWHERE`` for one without a place). ``accepts`` are
@@ -121,10 +121,9 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a published game file holds.
+    """The content of a published game file.
 
-    ``solvable``: whether its makers found a solution. ``sinks_clean``: whether its domain lets a plain sink clean, as a basin
-    does everywhere.
+    ``solvable``: its makers found a solution. ``sinks_clean``: its domain lets plain sinks clean, not only basins.
     """
 
     problem: str
@@ -161,9 +160,9 @@ def house_source(path: Path) -> tuple[str, str]:
 
 
 def read_published(content: bytes, origin: str, *, whole: bool = False) -> Published:
-    """Read a published game as far as its goal sentence, vouching for its domain and grammar; ``origin`` names it in errors.
+    """Read a published game and check its domain and grammar; ``origin`` names it in errors.
 
-    With ``whole``, its problem is vouched for too, which takes three times as long. Raises ``GameError``.
+    With ``whole``, its problem is checked too, which takes three times as long. Raises ``GameError``.
     """
     data = _decode(content, origin)
     game = Published(
@@ -232,7 +231,7 @@ def _load_house(data: dict[str, Any], goal: str | None, origin: str) -> Game:
 
 
 def _sentence(data: dict[str, Any], origin: str) -> str:
-    """The goal sentence in the grammar, once grammar and domain are among the known ones."""
+    """The goal sentence in the grammar, after checking that grammar and domain are known."""
     grammar = _text(data, "grammar", origin)
     before, marker, rest = grammar.partition('"Your task is to: ')
     sentence, quote, after = rest.partition('"')
@@ -267,7 +266,7 @@ def _fingerprint(text: str) -> str:
 
 
 class _Maker:
-    """Turns a problem into a game: numbers the things, then sorts the facts by what the engine asks of them."""
+    """Turns a problem into a game: numbers the things, then groups the facts as the engine needs them."""
 
     def __init__(self, problem: Problem, origin: str, sinks_clean: bool) -> None:
         self.problem = problem
@@ -281,7 +280,7 @@ class _Maker:
             self.numbers[kind] = {thing: number for number, thing in enumerate(ids)}
 
     def _names(self, mentioned: list[str]) -> dict[str, str]:
-        """The name of each object and receptacle; whatever shares its stem, of whatever kind, is counted with it."""
+        """The name of each object and receptacle, numbered among all that share its stem."""
         stems: dict[str, str] = {}
         kinds = self.problem.things
         for thing in mentioned:

@@ -1,8 +1,8 @@
 """The native ALFWorld engine: the same text, commands and outcome as alfworld + textworld, without a planner.
 
-Three pure functions over an immutable ``Game`` and ``State`` are the whole game: ``commands`` lists what is possible and what
-each command does, ``perform`` does it and says so, ``won`` judges the result. What is listed is what is accepted, by
-construction. ``NativeEnv`` holds the present state and nothing else, so that a copy is one small object.
+The game is three pure functions over an immutable ``Game`` and ``State``: ``commands`` lists what is possible and what each
+command does, ``perform`` does it and answers, ``won`` judges the result. A command is accepted exactly if it is listed.
+``NativeEnv`` holds only the current state, so a copy is one small object.
 """
 
 from __future__ import annotations
