@@ -1,4 +1,4 @@
-"""The contract of an agent. Read this file first: an agent has a name, begins an episode and decides turn by turn."""
+"""The contract of an agent: it has a name, begins an episode and decides turn by turn. Read this file first."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from knowledge.rules import Rule
 from worlds.base import Observation, Transition
 
 Memory = Any
-"""What an agent remembers: immutable plain data of its own, kept with every step so that an episode can be rewound."""
+"""An agent's memory: immutable plain data, saved at every step so that an episode can be rewound."""
 
 AgentEvent = Thought | Planned | Progressed | Judged | RulesShown | ModelCall | ParseFailed
 """What an agent may emit while it decides."""
 
 
 class Emitter(Protocol):
-    """How an agent's thoughts leave it while it decides."""
+    """Emits an agent's event while it decides; ``timing`` goes with a model call."""
 
     def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None: ...
 
@@ -45,9 +45,9 @@ class Grants:
 class Turn:
     """What an agent gets when it decides.
 
-    ``transitions`` are the commands that were really executed since it was last asked, whoever chose them; empty on the
-    first turn and after a turn that was spent on an unreadable reply. ``number`` counts turns from 1. ``rules`` are all that
-    may be shown to a model by now; an agent reports those it shows (``RulesShown``), however often it shows them.
+    ``number`` counts turns from 1; ``left`` are the turns that remain. ``transitions`` are the commands executed since the
+    agent was last asked, whoever chose them: none on the first turn and after an unreadable reply. ``rules`` are all rules that
+    may be shown to a model by now; the agent emits ``RulesShown`` for those it shows, and repeating one does no harm.
     """
 
     number: int
@@ -67,7 +67,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class ParseFailure:
-    """No reply could be read, even asked for again; the turn is spent."""
+    """The model's reply could not be read, nor a second one; the turn is used up."""
 
     role: str
     reason: str
@@ -75,21 +75,21 @@ class ParseFailure:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Lose the episode here: nothing more can be done."""
+    """End the episode as lost."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Stop the episode here, neither won nor lost: the player went away."""
+    """Stop the episode, neither won nor lost: the player left."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Execute nothing: what the agent decided on cannot be done, for this reason; the turn is spent."""
+    """Execute nothing: the agent's choice cannot be carried out, for this reason; the turn is used up."""
 
     reason: str
 
@@ -103,15 +103,15 @@ AskPerson = Callable[[Turn], Awaitable[str | None]]
 
 @runtime_checkable
 class RequiresCapabilities(Protocol):
-    """An agent that may need more of its model than a chat."""
+    """An agent that may need a model that can do more than chat."""
 
     async def check(self) -> None:
-        """Raise ``Unsupported`` where the model cannot do what the agent needs; before anything is played."""
+        """Raise ``Unsupported`` if the model cannot do what the agent needs. Called before anything is played."""
         ...
 
 
 class Agent(Protocol):
-    """A way of playing. One agent plays many episodes at once: all that changes is in the memory."""
+    """A way of playing. One agent plays many episodes at once, so all of its state is in the memory."""
 
     @property
     def name(self) -> str:
@@ -123,7 +123,7 @@ class Agent(Protocol):
         ...
 
     async def decide(self, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
-        """The next decision, and the memory that goes with it; a cancelled call leaves the old memory valid.
+        """The next decision and the new memory. If the call is cancelled, the old memory stays valid.
 
         Raises ``ModelError`` when a model failed.
         """

@@ -1,4 +1,4 @@
-"""Whether an agent keeps its contract (`agent.base`, `agent.agents.spec`): each demand in words, found out by playing."""
+"""Checks by playing whether an agent keeps its contract (`agent.base`, `agent.agents.spec`), and says each demand in words."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from worlds.options import read_options
 RULE = Rule("check", "A rule that a check of the agent shows, which no book has.")
 HINT = "A hint that a check of the agent gives."
 _ENDED = 10.0
-"""Seconds after which a cancelled decision counts as running on."""
+"""Seconds after which a cancelled decision counts as still running."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentReport:
-    """The demands of the contract by name, each with what is wrong; "" where it is met."""
+    """The demands of the contract by name, each with what is wrong, or "" if it is met."""
 
     demands: Mapping[str, str]
 
@@ -38,7 +38,7 @@ class AgentReport:
 
 @dataclass(slots=True)
 class _Asked:
-    """One decision: what went in and what came out of it."""
+    """One decision: its inputs and its result."""
 
     memory: Memory
     turn: Turn
@@ -50,7 +50,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class _Emitted:
-    """An emitter that keeps what it is given."""
+    """An emitter that collects events."""
 
     events: list[object] = field(default_factory=list[object])
     wrong: str = ""
@@ -98,9 +98,9 @@ async def check_agent(
     settings: Mapping[str, Any] | None = None,
     turns: int = 6,
 ) -> AgentReport:
-    """Play ``turns`` of ``task`` with ``agent``, each more than once, and say which demands of the contract are not met.
+    """Play ``turns`` of ``task`` with ``agent``, each more than once, and report which demands of the contract are not met.
 
-    ``model`` must answer equal prompts alike, as a scripted one does. Raises what making the agent raises.
+    ``model`` must give equal replies to equal prompts, as a scripted one does. Raises what making the agent raises.
     """
     spec = agent_spec(agent) if isinstance(agent, str) else agent
     recording = None if model is None else _Recording(model)
@@ -154,7 +154,7 @@ def _without_model(spec: AgentSpec, world: World, settings: Mapping[str, Any]) -
 async def _play(
     agent: Agent, model: _Recording | None, env: Env, task: Task, turns: int
 ) -> tuple[list[_Asked], dict[str, str]]:
-    """Some turns with hints, rules, an empty list of admissible commands and a refused command among them."""
+    """Play some turns, with hints, rules, an empty list of admissible commands and a refused command among them."""
     declared = "only events of AgentEvent are emitted, each with a Timing or None"
     decides = "decide returns a Decision; the command of an Act is text"
     bears = "hints, rules, refused commands and no admissible command are borne"
@@ -176,7 +176,7 @@ async def _play(
             asked, said = await _ask(agent, model, memory, turn)
         except HousequestError:
             raise
-        except Exception as error:  # noqa: BLE001 (what is wrong with somebody's agent is what is asked)
+        except Exception as error:  # noqa: BLE001 (a failing agent is a finding)
             wrong[bears] = f"turn {number} raised {type(error).__name__} ({error}); raise ModelError when the model fails"
             break
         wrong[declared] = wrong[declared] or said
@@ -210,7 +210,7 @@ async def _ask(agent: Agent, model: _Recording | None, memory: Memory, turn: Tur
 
 
 async def _again(agent: Agent, model: _Recording | None, played: Sequence[_Asked]) -> str:
-    """Every decision once more, the last one first, as after a rewind."""
+    """Repeat every decision, the last one first, as after a rewind."""
     for first in reversed(played):
         second, _ = await _ask(agent, model, first.memory, first.turn)
         for what in ("requests", "events", "decision", "after"):

@@ -1,7 +1,7 @@
-"""The examples that an agent shows its model: where they come from, and how some are chosen for a task.
+"""In-context examples: where they come from, and how some are chosen for a task.
 
 Every agent that shows examples has the same settings: ``examples`` (the store), ``choose`` (the strategy), ``shots`` (how many)
-and ``embedder`` (the model of the strategy ``embeddings``).
+and ``embedder`` (the model for the strategy ``embeddings``).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from worlds.paths import given_path
 
 MADE_UP, TRAIN = "made-up", "train"
 LEARNT_FROM = frozenset({"train", "generated", "example"})
-"""Splits whose recorded episodes may be shown: never one that is played to be measured."""
+"""Splits whose recorded episodes may be shown: never an evaluation split."""
 
 
 class ExampleSource(Protocol):
-    """The settings of an agent that shows examples; one with a ``pool`` chooses among so many, stratified by task type."""
+    """The settings of an agent that shows examples; ``pool`` limits the choice to so many, stratified by task type."""
 
     @property
     def examples(self) -> str: ...
@@ -48,8 +48,8 @@ class ExampleSource(Protocol):
 class ExampleSelector:
     """Chooses examples from a store; the same task, store and seed give the same ones.
 
-    With an ``embedder`` a first choice costs a call for the store, and each a call for the task's goal; they are no turns and
-    not counted among the model's calls. Raises ``ConfigurationError`` where the strategy needs an embedder and has none.
+    An ``embedder`` is called once for the store and once for each task's goal; these calls take no turns and are not counted
+    among the model's calls. Raises ``ConfigurationError`` where the strategy needs an embedder and has none.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ExampleSelector:
     ) -> None:
         if strategy == "embeddings" and embedder is None:
             raise ConfigurationError(
-                "Examples are chosen by embeddings, and no embedding model is named; give --set embedder=openai:NAME, or "
+                "Choosing examples by embeddings needs an embedding model; give --set embedder=openai:NAME, or "
                 "--set choose=bm25, which needs none."
             )
         self.store = tuple(store)
@@ -76,10 +76,10 @@ class ExampleSelector:
         self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
     async def choose(self, goal: str, receptacles: Iterable[str] = (), *, without: str | None = None) -> tuple[Example, ...]:
-        """The examples for a task, the most similar first where they are chosen by similarity.
+        """The examples for a task; the most similar first where similarity decides.
 
-        ``receptacles`` are the kinds of place in its house, by which free wordings are read; ``without`` leaves out the example
-        of this origin. Raises ``ModelError`` when an embedding model fails.
+        ``receptacles`` are the kinds of receptacle in its house, which help to read free wordings; ``without`` leaves out the
+        example of this origin. Raises ``ModelError`` when an embedding model fails.
         """
         shots, store = self._shots, tuple(example for example in self.store if example.origin != without)
         drawn = f"{self._seed} {goal}"
@@ -119,12 +119,12 @@ class ExampleSelector:
 def make_example_selector(
     world: World, settings: ExampleSource, seed: int = 0, *, store: Sequence[Example] | None = None
 ) -> ExampleSelector:
-    """The selector of these settings of an agent.
+    """Make the example selector of an agent's ``settings``.
 
-    ``settings.examples`` names the store: ``made-up`` (the one that ships), ``train`` (drawn from that split by ``seed`` and
-    played by the world's expert, which takes seconds), a file that scripts/make_examples.py wrote, or a run's folder, of whose
-    episodes those are taken that were won in train or in made-up houses. A ``store`` that is given takes its place. Raises
-    ``ConfigurationError`` and ``KnowledgeError``.
+    ``settings.examples`` names the store: ``made-up`` (ships with the project), ``train`` (drawn from that split by ``seed``
+    and played by the world's expert, which takes seconds), a file that scripts/make_examples.py wrote, or a run's folder (its
+    episodes that were won in train or in made-up houses). A given ``store`` replaces it. Raises ``ConfigurationError`` and
+    ``KnowledgeError``.
     """
     pool: int | None = getattr(settings, "pool", None)
     if store is None:
@@ -150,7 +150,7 @@ def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]
 
 
 def store_digests(world: World, settings: Mapping[str, str | int | float | bool]) -> dict[str, str]:
-    """The SHA-256 of the store that these settings of an agent name, for a run's record; nothing where no example is shown.
+    """The SHA-256 of the example store in an agent's ``settings``, for a run's record; empty if no examples are shown.
 
     Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
@@ -165,14 +165,14 @@ def store_digests(world: World, settings: Mapping[str, str | int | float | bool]
 
 @lru_cache(maxsize=4)
 def _of_train(world: World, seed: int, each: int) -> tuple[Example, ...]:
-    """Cached: an agent is made for every episode that is resumed."""
+    """Cached, since every resumed episode makes its agent again."""
     return from_world(world, each=each, seed=seed)
 
 
 def recorded(folder: Path) -> tuple[Example, ...]:
-    """The examples in a run: what was done in its won episodes, of splits that may be learnt from.
+    """The examples in a run: its won episodes on splits that may be learnt from.
 
-    Raises ``ConfigurationError`` for what is no run and ``KnowledgeError`` where nothing in it can be shown.
+    Raises ``ConfigurationError`` if ``folder`` is no run and ``KnowledgeError`` if it has no such episode.
     """
     found = tuple(example for record in episode_files([folder]) if (example := _won(record.path)))
     if not found:

@@ -1,7 +1,7 @@
-"""Following a high-level plan: its subgoals one after the other, each turned into text commands by the shared controller.
+"""Follows a high-level plan: the shared controller turns one subgoal after the other into text commands.
 
 This is the low-level planner that LLM-Planner (section 4.5) and the Socratic Planner (section 3.5) both take from HLSM: it goes
-to what a subgoal is about, and looks for it where it was not seen yet.
+to a subgoal's object, and searches for it if it was not seen yet.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _VERBS: dict[str, Verb] = {"toggle": "use", "slice": "slice", "pick": "pick"}
 class PlanProgress:
     """How far a plan is carried out; immutable plain data.
 
-    ``at`` is the present subgoal, ``ahead`` what is left to do of it, None where it was not begun; ``steps`` commands were
-    executed since. ``completed`` are the subgoals of the whole episode, of this plan or an earlier one.
+    ``at`` is the index of the present subgoal, ``ahead`` the skills left of it (None before it was begun), ``steps`` the
+    commands executed for it. ``completed`` are the subgoals completed in the episode, in this plan or an earlier one.
     """
 
     state: ControllerState
@@ -43,13 +43,13 @@ class PlanProgress:
 
     @property
     def subgoal(self) -> Subgoal | None:
-        """The present subgoal; None where the plan is carried out."""
+        """The present subgoal; None at the end of the plan."""
         return self.plan[self.at] if self.at < len(self.plan) else None
 
 
 @dataclass(frozen=True, slots=True)
 class SubgoalFailed:
-    """``subgoal`` cannot be carried out, or took too long."""
+    """``subgoal`` cannot be carried out, or took too many commands."""
 
     subgoal: Subgoal
     reason: str
@@ -61,7 +61,7 @@ class PlanDone:
 
 
 class PlanFollower:
-    """Carries plans out through ``controller``. A subgoal fails after ``patience`` commands (0: any number)."""
+    """Carries plans out with ``controller``. A subgoal fails after ``patience`` commands (0: no limit)."""
 
     def __init__(self, controller: Controller, patience: int) -> None:
         self._controller = controller
@@ -78,17 +78,17 @@ class PlanFollower:
         )
 
     def take(self, progress: PlanProgress, plan: Sequence[Subgoal]) -> PlanProgress:
-        """Follow ``plan`` from its beginning in place of the one before."""
+        """Replace the plan by ``plan`` and start at its beginning."""
         return _at(replace(progress, plan=tuple(plan)), 0)
 
     def skip(self, progress: PlanProgress) -> PlanProgress:
-        """Go on with the next subgoal, whatever came of this one."""
+        """Go on with the next subgoal."""
         return _at(progress, progress.at + 1)
 
     def advance(self, progress: PlanProgress) -> tuple[Execute | SubgoalFailed | PlanDone, PlanProgress]:
-        """What comes next: a command, the failure of the present subgoal, or the end of the plan.
+        """The next command, or the failure of the present subgoal, or the end of the plan.
 
-        Subgoals that hold already are passed over. To advance again after a failure tries the subgoal again.
+        Subgoals that already hold are skipped. Advancing again after a failure retries the subgoal.
         """
         while (subgoal := progress.subgoal) is not None:
             if progress.ahead is None:
@@ -112,7 +112,7 @@ class PlanFollower:
 
 
 def skills_of(subgoal: Subgoal) -> tuple[Skill, ...]:
-    """The skills that carry ``subgoal`` out: what is picked up, switched or sliced is found first."""
+    """The skills that carry ``subgoal`` out: an object to be picked up, switched or sliced is found first."""
     match subgoal.action:
         case "navigate":
             return (Skill("go", subgoal.object),)
@@ -127,12 +127,12 @@ def skills_of(subgoal: Subgoal) -> tuple[Skill, ...]:
 
 
 def seen_kinds(belief: Belief) -> tuple[str, ...]:
-    """The kinds of things seen so far, in the order in which they were first seen: the papers' list of observed objects."""
+    """The kinds of things seen so far, in the order they were first seen: the papers' list of observed objects."""
     return tuple(dict.fromkeys(kind(one.name) for one in (*belief.receptacles, *belief.items)))
 
 
 def was_seen(belief: Belief, said: str) -> bool:
-    """Whether something that ``said`` can mean was seen."""
+    """Whether something that ``said`` can refer to was seen."""
     return resolve(said, seen_kinds(belief), [one.name for one in (*belief.receptacles, *belief.items)]) is not None
 
 

@@ -1,4 +1,4 @@
-"""Agents by name: what they declare, their settings, and how one is made."""
+"""Agents by name: finds their specs, reads their settings, and makes them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Setting = str | int | float | bool
 
 DEFAULT_AGENT = "reasoner-actor"
-"""The agent that plays if none is named."""
+"""The agent that plays if none is given."""
 
 
 SHIPPED = (
@@ -36,17 +36,17 @@ SHIPPED = (
     "expert",
     "human",
 )
-"""The agents that ship, in the order in which people are shown them; others follow by name."""
+"""The agents that ship, in the order of lists; others follow by name."""
 
 
 def agent_names() -> tuple[str, ...]:
-    """The agents that can be made."""
+    """The names of all agents, of plugins too."""
     known = plugins("housequest.agents")
     return (*(name for name in SHIPPED if name in known), *(name for name in known if name not in SHIPPED))
 
 
 def agent_spec(name: str) -> AgentSpec:
-    """What the agent ``name`` declares. Raises ``ConfigurationError``."""
+    """The spec of the agent ``name``. Raises ``ConfigurationError``."""
     spec = load_plugin("housequest.agents", name, "agent")
     if not isinstance(spec, AgentSpec) or spec.name != name:
         raise ConfigurationError(
@@ -56,7 +56,7 @@ def agent_spec(name: str) -> AgentSpec:
 
 
 def about(name: str) -> str:
-    """One line on what the agent is."""
+    """One line about the agent."""
     return agent_spec(name).about
 
 
@@ -71,19 +71,19 @@ def takes_rules(name: str) -> bool:
 
 
 def default_agent(model: str | None, world: str) -> str:
-    """The agent that plays ``world`` if none is named: the expert if no model can play it."""
+    """The agent that plays ``world`` if none is given: the expert if no model can play it."""
     return DEFAULT_AGENT if model or household(world) is not None else "expert"
 
 
 def shipped_model(agent: str) -> str | None:
-    """The model that ships, where it can fill the roles of ``agent`` in a household; else None."""
+    """The model that ships if it can play ``agent`` in a household, else None."""
     return DEFAULT_MODEL if agent_spec(agent).builtin else None
 
 
 def model_for(agent: str, model: str | None, world: str) -> str | None:
-    """The model that ``agent`` plays the world named ``world`` with: ``model``, else the one that ships where it can serve.
+    """The model that ``agent`` plays the world ``world`` with: ``model``, else the built-in one if it can play.
 
-    None where the agent needs none. Raises ``ConfigurationError`` where there is none, or the built-in one cannot serve.
+    None if the agent needs no model. Raises ``ConfigurationError`` if none is given or the built-in one cannot play.
     """
     spec = agent_spec(agent)
     if not spec.needs_model:
@@ -102,9 +102,9 @@ def model_for(agent: str, model: str | None, world: str) -> str | None:
 
 
 def resolve_settings(name: str, given: Mapping[str, str | Setting]) -> dict[str, Setting]:
-    """All settings of agent ``name``: its defaults with those ``given``, each read as its field's type.
+    """All settings of agent ``name``: its defaults, replaced by those ``given``, each read as its field's type.
 
-    Raises ``ConfigurationError`` for an unknown setting and for a value that it cannot have.
+    Raises ``ConfigurationError`` for an unknown setting or an invalid value.
     """
     spec = agent_spec(name)
     return dict(given) if spec.settings is None else dataclasses.asdict(_read_settings(spec, given))
@@ -127,8 +127,8 @@ def make_agent(
 ) -> Agent:
     """Make the agent ``name`` for ``world``.
 
-    ``settings`` are its variants (`resolve_settings`), ``seed`` goes to its model, ``question`` asks a person. Raises
-    ``ConfigurationError``, and ``Unsupported`` where the agent needs a household and the world is none.
+    ``settings`` are read by `resolve_settings`, ``seed`` goes to the model, ``question`` asks a person. Raises
+    ``ConfigurationError``, and ``Unsupported`` if the agent needs a household and the world is none.
     """
     spec = agent_spec(name)
     read = _read_settings(spec, settings or {})
@@ -153,7 +153,7 @@ def used_prompts(agent: str) -> frozenset[str]:
 
 
 def prompt_hashes(agent: str | None = None) -> dict[str, str]:
-    """The SHA-256 of each prompt template by name, for a record: of everything that ships, and of a plugin ``agent``'s own."""
+    """The SHA-256 of each prompt template by name, for a record: of all that ship, and those of a plugin ``agent``."""
     from agent.roles.base import template_hashes
 
     own = [name for name in SHIPPED if agent_spec(name).prompts]

@@ -1,6 +1,6 @@
-"""What an agent declares of itself: a name, settings, needs, and how it is made. Importing a spec loads nothing heavy.
+"""What an agent declares: its name, settings, needs, and how it is made. Importing a spec loads nothing heavy.
 
-A package offers an agent as an entry point of the group ``housequest.agents`` whose value is an `AgentSpec`::
+A package adds an agent by an entry point of the group ``housequest.agents`` whose value is an `AgentSpec`::
 
     @declare_agent("walker", "walks from door to door", settings=WalkerSettings, needs_model=False)
     def walker(parts: AgentParts[WalkerSettings]) -> Agent:
@@ -34,7 +34,7 @@ Strategy = Literal["random", "task-type", "stratified", "bm25", "embeddings"]
 """How examples are chosen for a task (`knowledge.selection`)."""
 
 SearchOrder = Literal["counts", "name"]
-"""By what places are searched: the likeliest as counted over a training split, or by name."""
+"""The order of searching places: the likeliest first (counted over a training split), or by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ExampleSettings(ModelSettings):
 
 @dataclass(frozen=True, slots=True)
 class AgentParts(Generic[S]):
-    """What an agent is made from. ``asks`` asks a person for a command, in ``housequest play`` alone."""
+    """What an agent is made from. ``asks`` asks a person for a command; only ``housequest play`` gives one."""
 
     name: str
     world: World
@@ -80,7 +80,7 @@ class AgentParts(Generic[S]):
 
     @property
     def sampling(self) -> Sampling:
-        """How the model is asked, from `ModelSettings` and the seed."""
+        """The sampling of model calls, from `ModelSettings` and the seed."""
         from agent.roles.base import Sampling
 
         settings: Any = self.settings
@@ -88,7 +88,7 @@ class AgentParts(Generic[S]):
 
     @property
     def household(self) -> Household:
-        """What reads the world's texts; for agents that declare ``needs_household``, which are refused in other worlds."""
+        """Reads the world's texts. Only for agents that declare ``needs_household``: other worlds refuse those."""
         found = self.world.household
         assert found is not None
         return found
@@ -98,10 +98,10 @@ class AgentParts(Generic[S]):
 class AgentSpec:
     """An agent as it is registered.
 
-    ``settings`` is a frozen dataclass of ``worlds.options``; None where the world says what can be set. ``prompts`` names the
-    package whose ``*.txt`` are the agent's prompt templates. ``takes_rules``: whether rules can change what it does.
-    ``needs_household``: it is refused in worlds whose texts describe no household. ``builtin``: the model that ships can play
-    it in a household. ``rerenders``: its prompts are not appended to, and its docstring says what that costs.
+    ``about``: one line for people. ``settings``: a frozen dataclass of ``worlds.options``; None if the world's expert declares
+    them. ``prompts``: the package whose ``*.txt`` files are the agent's prompt templates. ``takes_rules``: rules can change
+    what it does. ``needs_household``: worlds that are no household refuse it. ``builtin``: the built-in model can play it in a
+    household. ``rerenders``: its prompts do not only grow; its docstring says what that costs.
     """
 
     name: str
@@ -128,9 +128,9 @@ def declare_agent(
     builtin: bool = False,
     rerenders: bool = False,
 ) -> Callable[[Callable[[AgentParts[Any]], Agent]], AgentSpec]:
-    """Make the decorated function, which makes the agent of its parts, an `AgentSpec`; ``about`` is one line for people.
+    """Turn the decorated function, which makes the agent from its parts, into an `AgentSpec`.
 
-    The function imports the agent's code itself, so that a list of agents stays cheap.
+    The function imports the agent's code itself, so that listing agents stays cheap.
     """
 
     def declared(make: Callable[[AgentParts[Any]], Agent]) -> AgentSpec:

@@ -1,0 +1,6 @@
+"""An episode: one agent plays one task, and everything that happens becomes an event.
+
+``loop`` plays it, ``events`` defines the events, ``emitter`` sends them, ``overseer`` lets a person step in, ``checkpoints``
+makes rewinding possible, ``ending`` attributes failures. ``record`` writes and reads episodes, ``resume`` continues one that
+broke off, and ``moments`` turns recorded episodes into evidence for rules.
+"""

@@ -1,1 +1,5 @@
-"""Doors for programs of other people: what plays, or reads what was played, over somebody else's protocol."""
+"""Integrations with other programs.
+
+``games`` hosts games that clients play by id, ``hosted`` is one such game, and ``mcp_server`` serves them over the Model
+Context Protocol. ``inspect_log`` exports a run as a log of inspect_ai.
+"""

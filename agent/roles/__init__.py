@@ -1,1 +1,5 @@
-"""The roles of language models: a prompt and a parser each."""
+"""Roles: a prompt template with a parser for the replies. Each agent's own roles lie beside the agent.
+
+``base`` asks a model and reads its reply, ``messages`` has the parts that prompts share, ``reading`` finds labelled lines and
+commands in replies, ``subgoals`` reads high-level plans, and ``brief`` renders the short prompts of the built-in model.
+"""

@@ -1,1 +1,5 @@
-"""Skills: what a planner asks for in one breath ("find a mug"), and what turns it into text commands from belief alone."""
+"""Skills, such as "find a mug", and the controller that turns them into text commands.
+
+``skill`` is the value, ``controller`` carries a skill out from belief alone, ``attempt`` makes one decision about it, and
+``naming`` resolves the names that a planner uses to those of the game.
+"""

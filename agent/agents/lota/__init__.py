@@ -30,7 +30,7 @@ class SayCanSettings(ModelSettings):
 
 @dataclass(frozen=True, slots=True)
 class LotaSettings(SayCanSettings):
-    """Those of `SayCanSettings`, and how the likeliest skill is found."""
+    """The settings of `SayCanSettings`, and how the likeliest skill is found."""
 
     exact: bool = option(False, "by the probability of each skill, in place of constrained decoding")
 

@@ -1,4 +1,4 @@
-"""LoTa-Bench's planner and SayCan: the next skill is the likeliest one of a fixed set, and is carried out from belief.
+"""LoTa-Bench's planner and SayCan: they select the likeliest skill of a fixed set, which a controller carries out.
 
 Choi et al., "LoTa-Bench", ICLR 2024, sections 3 and 6, appendices B, D and F; Ahn et al., "Do As I Can, Not As I Say", 2022, as
 LoTa-Bench's appendix B has it.
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from agent.agents.lota import Selection
 
 MOST_AT_ONCE = 8
-"""Skills in a turn that were carried out already when they were selected; after so many the turn is spent."""
+"""Selected skills in a turn that had nothing left to do; after so many the turn is used up."""
 
 
 @dataclass(frozen=True, slots=True)
 class LotaMemory:
-    """The conversation so far, with the skill that is being carried out.
+    """The conversation so far, and the skill in progress.
 
-    ``failure`` is why the last one failed, and ``hints`` what a person said since the model was last asked.
+    ``failure`` is why the last skill failed; ``hints`` are those given since the model was last asked.
     """
 
     goal: str
@@ -50,20 +50,19 @@ class LotaMemory:
 class Lota:
     """Plays skill by skill; the agents ``lota`` and ``saycan`` differ in how the next one is selected.
 
-    ``greedy``: under the constraint that the text stays a skill, where the model can be held to given texts; else the skills
-    are listed in its prompt and its reply is read (appendix D), which it says at the start. ``exact``: by the probability of
-    each skill (equation 2), all in one call. ``each``: the same, with a call for every skill, times its affordance. Calls a
-    skill: 1, and for ``each`` as many as there are skills (266). The last two need a model that scores given texts; one that
-    does so singly, as an endpoint does, takes a call for each skill, and one for the prompt alone, for either.
+    ``greedy``: constrained decoding, if the model supports it; else the prompt lists the skills and the reply is read
+    (appendix D), which a thought at the start says. ``exact``: by the probability of each skill (equation 2), all in one call.
+    ``each``: the same, with a call for every skill, times its affordance. Calls a skill: 1, and for ``each`` as many as there
+    are skills (266). ``exact`` and ``each`` need a model that scores given texts; one that scores them singly, as an endpoint
+    does, takes a call for each skill and one for the prompt alone.
 
-    The prompt is appended to, and holds the instruction and the skills before, never an observation; with ``replanning`` also
-    why a skill failed, in words of our own (section 6.2). The skills are the same in every house. What carries them out knows
-    what the text told, so that ``find`` searches, where the paper's robot knows all places; it opens what is closed to reach
-    into it, and takes what it put down itself for found where there is nothing else. A skill that fails before any command was
-    executed spends its turn, as a failed step does in the paper.
+    The prompt only grows. It holds the instruction and the skills before, never an observation; with ``replanning`` also why a
+    skill failed, in our own words (section 6.2). The skills are the same in every house. The controller knows only what the
+    text said, so ``find`` searches, where the paper's robot knows all places; it opens closed receptacles, and takes an object
+    that it put down itself only if there is no other. A skill that fails before any command uses up its turn, as in the paper.
 
-    Where admissible commands are granted, a skill has the affordance 1 if it begins with one of them, else 0, and is then not
-    selected. Where they are not, every skill has 1: ``saycan`` then goes by its language score alone, and says so at the start.
+    If admissible commands are granted, a skill whose first command is among them has affordance 1; others have 0 and are not
+    selected. If they are not, every skill has 1: ``saycan`` then decides by language score alone, and says so at the start.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class Lota:
         return "saycan" if self._selection == "each" else "lota"
 
     async def check(self) -> None:
-        """Raise ``Unsupported`` where the model cannot do what is needed."""
+        """Raise ``Unsupported`` if the model cannot do what the selection needs."""
         self._selector(await self._model.capabilities())
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> LotaMemory:
@@ -161,7 +160,7 @@ class Lota:
         return Scored(self._model, each=self._selection == "each")
 
     def _notice(self, selector: Selector, grants: Grants) -> str:
-        """What should be known of how skills are selected; empty where it goes without saying."""
+        """What is unusual about how skills are selected; empty if nothing is."""
         if selector.listed:
             return "the model cannot be held to given texts: it is shown the skills, and its replies are read"
         if self._selection == "each" and not grants.admissible:
@@ -201,7 +200,7 @@ class Lota:
 
 
 def demonstrated(example: Example) -> tuple[str, ...]:
-    """The skills that win an example, in the words of the set: a place is found, and things are put down where one is."""
+    """The skills that win an example, as the set has them: ``find`` in place of going, and ``put`` without a place."""
     return tuple(_as_said(skill).text for skill in skills_of(example))
 
 

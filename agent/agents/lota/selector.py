@@ -1,10 +1,10 @@
-"""The selector: which of a fixed set of skills comes next, by how likely a model is to say it.
+"""Selects the next skill of a fixed set by how likely a model is to write it.
 
 LoTa-Bench (section 3, equation 1) takes the likeliest skill after the instruction and the skills before it. `Constrained` finds
-it greedily under the constraint that the text stays a skill, `Scored` by the sum of its tokens' log-probabilities (equation 2),
-and `Prompted` asks a model that can do neither, with the skills listed in its prompt (appendix D).
+it by greedy constrained decoding, `Scored` by the sum of its tokens' log-probabilities (equation 2), and `Prompted` asks a
+model that can do neither, with the skills listed in its prompt (appendix D).
 
-A skill is said with the mark that ends it in the list, so that none begins another: "find a pan," and "find a pancake,".
+A skill is written with the mark that ends it, so that none is a prefix of another: "find a pan," and "find a pancake,".
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ DONE = "done"
 """The skill that ends an episode."""
 
 MOST_CANDIDATES = 5
-"""So many of the best are recorded of each step."""
+"""How many of the best skills are recorded at each step."""
 
 LEAST = -1e9
-"""Nats: what stands for a text that the model calls impossible, since a record has no infinity."""
+"""Nats: the score recorded for an impossible text, since a record has no infinity."""
 
 _NUMBER = re.compile(r"^(?:robot\s*:\s*)?\(?\d{1,3}\s*[.):]", re.IGNORECASE)
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -47,20 +47,20 @@ Skills = Mapping[str, bool]
 
 
 class Selector(Protocol):
-    """One way of finding the next skill."""
+    """One way of selecting the next skill."""
 
     @property
     def listed(self) -> bool:
-        """Whether the model must be shown the skills, since nothing else holds it to them."""
+        """Whether the prompt must list the skills, since nothing else restricts the model to them."""
         ...
 
     async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[str]:
-        """Say ``text`` and find which of ``skills`` follows; it ends the conversation. Raises ``ModelError``."""
+        """Add ``text`` to the conversation and select which of ``skills`` follows it. Raises ``ModelError``."""
         ...
 
 
 def said(skill: str) -> str:
-    """A skill as it stands in the list: what ends it is part of what is scored."""
+    """A skill as the list has it: the mark that ends it is scored too."""
     return f"{skill}." if skill == DONE else f"{skill},"
 
 
@@ -71,7 +71,7 @@ def numbered_skills(skills: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Constrained:
-    """Decoding in which no token is possible but those that go on with a skill. Calls a skill: 1; needs ``choices``."""
+    """Constrained decoding: only tokens that continue a skill are possible. Calls a skill: 1; needs ``choices``."""
 
     model: Model
     sampling: Sampling
@@ -103,11 +103,11 @@ class Constrained:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The skill of the highest probability, computed exactly, among those that can be done. Needs ``scoring``.
+    """Selects the possible skill with the highest probability, computed exactly. Needs ``scoring``.
 
-    Calls a skill: 1 for all; or with ``each`` one for each of them, whether it can be done or not, as SayCan's implementation
-    does (LoTa-Bench, appendix B), and times its affordance. A model that scores ``singly`` takes one for each in either way,
-    and 1 more. Of equals the first in order is taken.
+    Calls a skill: 1 for all; with ``each`` one for every skill, possible or not, as SayCan's implementation does (LoTa-Bench,
+    appendix B), and times its affordance. A model that scores ``singly`` takes one for every skill either way, and 1 more. Of
+    equal skills the first is taken.
     """
 
     model: Model
@@ -144,7 +144,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Prompted:
-    """A chat model that was shown the skills: the first one that its reply names. Calls a skill: 1, or 2 to be understood."""
+    """Takes the first listed skill that a chat model's reply names. Calls a skill: 1, or 2 if the first reply is unreadable."""
 
     model: Model
     sampling: Sampling
@@ -156,7 +156,7 @@ class Prompted:
 
 
 def reader_of(skills: Sequence[str], possible: Collection[str]) -> Role[str]:
-    """The role whose replies name one of ``skills``: the first one named counts, and must be ``possible``."""
+    """The role whose replies name one of ``skills``: the first one named counts and must be ``possible``."""
     exact = {form: skill for skill in skills for form in (skill, said(skill))}
     by_key = {_key(skill): skill for skill in reversed(skills)}
 
@@ -183,7 +183,7 @@ def reader_of(skills: Sequence[str], possible: Collection[str]) -> Role[str]:
 
 
 def _key(item: str) -> str:
-    """What two ways of writing one skill have in common: "1. Turn on a desk lamp." and "turn on the desklamp"."""
+    """A key that is equal for spellings of one skill, such as "1. Turn on a desk lamp." and "turn on the desklamp"."""
     words: list[str] = _WORD.findall(_NUMBER.sub("", item.strip()[:200]).lower())
     return "".join(word for word in words if word not in _ARTICLES)
 
@@ -200,7 +200,7 @@ _NEEDED: dict[Verb, str] = {
 """What must hold for a kind of object."""
 
 _COMMAND_WORDS: dict[Verb, str] = {"find": "go to", "pick": "take", "put": "move"}
-"""How a command begins where its skill has another word for it."""
+"""The first word of a skill's command, where it is not the skill's own."""
 
 _COMMAND = re.compile(r"(?P<word>go to|[a-z]+) (?P<kind>[A-Za-z][\w-]*) \d+\b", re.ASCII)
 
@@ -213,9 +213,9 @@ class SkillSet:
     places: frozenset[str]
 
     def possible(self, belief: Belief, admissible: Iterable[str]) -> frozenset[Skill]:
-        """The skills that begin with one of the ``admissible`` commands, as far as belief knows.
+        """The skills whose first command is ``admissible``, as far as belief knows.
 
-        A place is found by going there. An object may be found as long as one was seen, or some place was not looked into.
+        A place is found by going there. An object can be found if one was seen or some place was not searched yet.
         """
         commands = {(found["word"], found["kind"]) for found in map(_COMMAND.match, admissible) if found}
         seen = {item.kind for item in belief.items if item.name != belief.held}
@@ -231,7 +231,7 @@ class SkillSet:
 
 
 def fixed_skills(counts: Counts) -> SkillSet:
-    """The skills of a table: the same in every episode."""
+    """The skills for the objects and receptacles in ``counts``: the same in every episode."""
     useful = [thing for thing in counts.objects() if counts.can.get(thing)]
     places = sorted({place for room in counts.rooms.values() for place in room.receptacles})
     shut = [place for place in places if counts.openable(place) > 0]
