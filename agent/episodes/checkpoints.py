@@ -1,4 +1,4 @@
-"""What an episode can be rewound to: the state of the loop and of the agent between two turns, with a copy of the env."""
+"""Checkpoints of an episode, for rewinding: the state of loop and agent between two turns, with a copy of the env."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class EpisodeState:
     """The state of an episode between two events; its values are immutable, so a shallow copy is a snapshot.
 
-    ``hints`` and ``unseen`` are hints and transitions that the agent has not been given yet, ``rules`` all that it may show its
-    model, ``reported`` the statements of those it did show; ``played`` is every executed command with its answer, ``belief``
-    what is known by then, where rules are selected by it.
+    ``hints`` and ``unseen`` are hints and transitions that the agent has not been given yet. ``rules`` are all that it may show
+    its model, ``reported`` the statements of those it did show. ``played`` is every executed command with its answer;
+    ``belief`` is what is known by then, if rules are selected by it.
     """
 
     memory: Memory = None
@@ -42,11 +42,11 @@ class EpisodeState:
 class _Checkpoint:
     state: EpisodeState
     env: Env | None
-    """A copy of the env; None where it cannot be copied, and the commands are played again."""
+    """A copy of the env; None if it cannot be copied, and the commands are played again instead."""
 
 
 class Checkpoints:
-    """The checkpoints of all branches of an episode, by the id of the event that ended the turn before, or of ``Started``."""
+    """The checkpoints of all branches, by the id of the event that ended the turn before, or of ``Started``."""
 
     def __init__(self) -> None:
         self._saved: dict[int, _Checkpoint] = {}
@@ -55,7 +55,7 @@ class Checkpoints:
         return to in self._saved
 
     def save(self, at: int, state: EpisodeState, env: Env) -> None:
-        """Save ``state`` and a copy of ``env`` under the id ``at``, unless that was done."""
+        """Save ``state`` and a copy of ``env`` under the id ``at``, once."""
         if at in self._saved:
             return
         copied: Env | None = None
@@ -70,7 +70,7 @@ class Checkpoints:
     async def env(self, to: int, env: Env, *, inline: bool) -> Env:
         """The env as it was at ``to``: a copy, which the caller closes, or ``env`` itself, replayed in a thread.
 
-        Raises ``WorldError`` where the same commands get other answers.
+        Raises ``WorldError`` if a replayed command gets another answer.
         """
         saved = self._saved[to]
         if saved.env is None:

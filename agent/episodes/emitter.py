@@ -1,4 +1,4 @@
-"""Turns what happens into events: each gets the next id, and as parent the event that it follows."""
+"""Makes events: each gets the next id, and the event that it follows as its parent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.models.base import Timing
 from agent.roles.base import clean
 
 EventListener = Callable[[Event | CallTiming], None]
-"""Called with every event as it happens, and with the timing of a model call after its event."""
+"""Called with each event as it happens, and with the timing of a model call after its event."""
 
 
 class ListenerError(BaseException):
@@ -25,8 +25,8 @@ class ListenerError(BaseException):
 class EventEmitter:
     """Sends events to a listener.
 
-    ``last`` is the id of the event that the next one follows; set it to an older one to begin a branch there. ``assisted``: a
-    person intervened.
+    ``last`` is the id that the next event follows; set it to an older one to begin a branch there. ``assisted``: a person
+    intervened.
     """
 
     def __init__(self, listener: EventListener) -> None:
@@ -36,7 +36,7 @@ class EventEmitter:
         self.assisted = False
 
     def emit(self, body: events.Body) -> int:
-        """Make ``body`` an event, send it, and return its id."""
+        """Send ``body`` as an event and return its id."""
         event = Event(id=self._next_id, parent=self.last, body=body)
         self._next_id += 1
         self.last = event.id
@@ -44,12 +44,12 @@ class EventEmitter:
         return event.id
 
     def intervene(self, action: events.PersonAction, text: str = "") -> None:
-        """Report that a person intervened."""
+        """Send that a person intervened."""
         self.assisted = True
         self.emit(events.Intervened(action=action, text=clean(text)))
 
     def from_agent(self, body: AgentEvent, timing: Timing | None = None) -> None:
-        """Send an event of the agent's, and the timing of its model call; an ``Emitter``."""
+        """Send an event of the agent, and the timing of its model call; an ``Emitter``."""
         try:
             id = self.emit(body)
             if timing is not None:
@@ -61,7 +61,7 @@ class EventEmitter:
 class RuleReporter:
     """An ``Emitter`` that reports each rule once, since several prompts of an agent show the same rules.
 
-    ``shown`` are the statements reported so far. Rules of a book are reported with their ids, apart from those of none.
+    ``shown`` are the statements reported so far. Rules with ids, from a rulebook, and rules without become separate events.
     """
 
     def __init__(self, emit: Emitter, shown: tuple[str, ...]) -> None:

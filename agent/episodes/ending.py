@@ -1,4 +1,4 @@
-"""How an episode ends: an outcome that unwinds the loop, failures attributed to a boundary, work that can be interrupted."""
+"""How an episode ends: an exception with its outcome, failures attributed to a boundary, interruptible work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 class EpisodeOver(Exception):
-    """The episode, or the branch that is being played, ends here with this outcome."""
+    """The episode, or its present branch, ends here with this outcome."""
 
     def __init__(self, outcome: Outcome, reason: str, boundary: Boundary | None = None, message: str | None = None):
         super().__init__(reason)
@@ -43,10 +43,9 @@ def attributed(boundary: Boundary) -> Generator[None, None, None]:
 
 
 async def unless(interruption: Callable[[], Awaitable[None]], work: Callable[[], Awaitable[R]]) -> R | None:
-    """What ``work`` returns, or None once ``interruption`` returns, also where both return at once.
+    """Run ``work`` until it returns or ``interruption`` does; return its result, or None if interrupted (also on a tie).
 
-    The other one is cancelled and waited for. Raises what either raises; of work that was interrupted only what is no
-    ``Exception``.
+    The other one is cancelled and waited for. Raises what either raises, but drops an ``Exception`` of interrupted work.
     """
     working = asyncio.create_task(_awaited(work))
     waiting = asyncio.create_task(_awaited(interruption))
@@ -69,7 +68,7 @@ async def unless(interruption: Callable[[], Awaitable[None]], work: Callable[[],
 async def wait_for_end(task: asyncio.Task[object]) -> None:
     """Wait until ``task`` has ended, cancelled or not, and raise what it raised.
 
-    ``await task`` could not tell a cancelled task from a cancelled caller.
+    ``await task`` could not distinguish a cancelled task from a cancelled caller.
     """
     await asyncio.wait((task,))
     if not task.cancelled():

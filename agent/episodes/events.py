@@ -1,8 +1,8 @@
-"""What happens in an episode, as one discriminated union with a schema version.
+"""The events of an episode, as one discriminated union with a schema version.
 
-Live play and replay differ only in where the events come from. Every event has an id, counted from 0 in the order of
-happening, and the id of its parent, so that the branches of a rewound episode are a tree. Clocks and cache figures are not
-events: they travel beside them as ``CallTiming`` and are recorded apart, so that two equal episodes are equal bytes.
+Live play and replay differ only in where the events come from. Every event has an id, counted from 0 in order, and the id of
+its parent, so that the branches of a rewound episode form a tree. Timings and cache counts are not events: they are sent and
+recorded separately, as ``CallTiming``, so that two equal episodes have equal bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from worlds.errors import Boundary
 SCHEMA = 1
 
 Player = Literal["agent", "person", "curiosity"]
-"""Who chose a command; ``curiosity`` is chance, which an exploration may let play now and then."""
+"""Who chose a command; ``curiosity`` is a random command, for exploring."""
 
 PersonAction = Literal["replace", "hint", "again", "play", "stop", "interrupt", "retry", "model", "rewind"]
 Outcome = Literal["won", "lost", "error", "stopped"]
@@ -54,7 +54,7 @@ class Started(_Body):
 
 
 class Thought(_Body):
-    """A role said why."""
+    """A role's thought."""
 
     kind: Literal["thought"] = "thought"
     role: str
@@ -72,7 +72,7 @@ class Planned(_Body):
 
 
 class Progressed(_Body):
-    """The plan's present step changed, to ``step`` counted from 0."""
+    """The plan's present step is now ``step``, counted from 0."""
 
     kind: Literal["progressed"] = "progressed"
     role: str
@@ -87,7 +87,7 @@ class Message(_Body):
 
 
 class Candidate(_Body):
-    """A text that a model could have said, with its log-probability in nats."""
+    """A text that a model might have written, with its log-probability in nats."""
 
     text: str
     logprob: float
@@ -96,10 +96,10 @@ class Candidate(_Body):
 class ModelCall(_Body):
     """A role called its model.
 
-    ``kept`` messages at the front are those of the role's previous call with its reply; ``added`` follow them, so the
-    whole prompt can be put together again without being stored at every step. Where given texts were scored, ``reply`` is the
-    one that was selected, ``candidates`` are the best of them, and ``calls`` says how many calls it took if more than one. Of a
-    verdict that is taken by probability, ``candidates`` are the ways in which the reply could have begun.
+    The first ``kept`` messages are those of the role's previous call with its reply, and ``added`` follow them, so the whole
+    prompt can be rebuilt without being stored at every step. If given texts were scored, ``reply`` is the selected one,
+    ``candidates`` are the best, and ``calls`` is the number of calls if more than one. If a verdict was taken by probability,
+    ``candidates`` are the possible first words of the reply.
     """
 
     kind: Literal["called"] = "called"
@@ -115,9 +115,9 @@ class ModelCall(_Body):
 
 
 class ParseFailed(_Body):
-    """A reply could not be read. ``final``: it was asked for again in vain.
+    """A reply could not be read. ``final``: nor could the second one.
 
-    What follows is the agent's: the turn is spent (``TurnSpent``), or it does without the answer.
+    The agent then gives up the turn (``TurnSpent``) or goes on without the answer.
     """
 
     kind: Literal["unreadable"] = "unreadable"
@@ -130,7 +130,7 @@ class ParseFailed(_Body):
 class Relevance(_Body):
     """How relevant one thing is: a ``place`` is a receptacle, anything else an object.
 
-    ``score`` lies between 0 and 1; None where none could be read, which masks nothing.
+    ``score`` is between 0 and 1; None if it could not be read, which masks nothing.
     """
 
     name: str
@@ -140,7 +140,7 @@ class Relevance(_Body):
 
 
 class Judged(_Body):
-    """A role judged how relevant things are to ``target``, a task or sub-task; who acts is not told of what is masked."""
+    """A role judged how relevant things are to ``target``, a task or sub-task; masked names are hidden from the acting agent."""
 
     kind: Literal["judged"] = "judged"
     role: str
@@ -149,7 +149,7 @@ class Judged(_Body):
 
     @property
     def words(self) -> str:
-        """What came of it, for people."""
+        """The result, for people."""
         masked = [thing.name for thing in self.things if thing.masked]
         return f"for \u201c{self.target}\u201d it leaves out {', '.join(masked) or f'none of {len(self.things)}'}"
 
@@ -163,10 +163,9 @@ class Proposed(_Body):
 
 
 class RulesShown(_Body):
-    """Rules of the world that stand in the prompt which follows, and in none before it.
+    """Rules of the world that the next prompt shows for the first time.
 
-    ``ids`` names each of them in its rulebook; there are none where they come from no book. A short prompt has only the
-    beginning of a long rule.
+    ``ids`` are their ids in the rulebook; empty if they come from none. A short prompt has only the beginning of a long rule.
     """
 
     kind: Literal["consulted"] = "consulted"
@@ -175,7 +174,7 @@ class RulesShown(_Body):
 
 
 class ModelFailed(_Body):
-    """The model failed while a person attends, who is asked what to do; otherwise the failure ends the episode."""
+    """The model failed, and the person who attends is asked what to do. Without one a failure ends the episode."""
 
     kind: Literal["failed"] = "failed"
     turn: int
@@ -187,8 +186,8 @@ class Intervened(_Body):
     """A person did something: replaced a command, gave a hint, asked again, took over, stopped the episode.
 
     ``interrupt`` cancelled the agent while it decided, ``retry`` asked it again after a failure, ``model`` gave it another
-    model (``text``), ``rewind`` went back: the event's parent is where to, and ``text`` names the turn that is played next.
-    What an agent had said when it was interrupted, asked again or failed is a branch that was left.
+    model (``text``), ``rewind`` went back to the event's parent, and ``text`` names the turn that is played next. The events of
+    an agent that was interrupted, asked again or failed are an abandoned branch.
     """
 
     kind: Literal["intervened"] = "intervened"
@@ -197,7 +196,7 @@ class Intervened(_Body):
 
 
 class Stepped(_Body):
-    """A command was executed. ``met`` of ``conditions`` of the goal hold afterwards, where the world tells."""
+    """A command was executed. ``met`` of the goal's ``conditions`` hold now, if the world reports them."""
 
     kind: Literal["stepped"] = "stepped"
     turn: int
@@ -214,7 +213,7 @@ class Stepped(_Body):
 
 
 class TurnSpent(_Body):
-    """A turn passed without a command: no reply could be read, or what was decided on cannot be done, for a ``reason``."""
+    """A turn passed without a command: the reply was unreadable, or the agent's choice cannot be carried out (``reason``)."""
 
     kind: Literal["spent"] = "spent"
     turn: int
@@ -265,7 +264,7 @@ class Event(BaseModel):
 
 
 class CallTiming(BaseModel):
-    """The clock's side of the event ``of``: wall seconds, attempts, prompt tokens served by a cache."""
+    """The timing of the event ``of``: wall seconds, attempts, prompt tokens served by a cache."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -279,15 +278,15 @@ event_adapter: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 def branch(events: Sequence[Event]) -> tuple[Event, ...]:
-    """The events of the branch that was played on: from the first to the last one, each the parent of the next.
+    """The events of the final branch: from the first to the last one, each the parent of the next.
 
-    Of an episode that was never rewound, that is all but what an agent said before it was asked again.
+    If the episode was never rewound, that is all but what an agent said before it was asked again.
     """
     by_id = {event.id: event for event in events}
     path: list[Event] = []
     event = events[-1] if events else None
     while event is not None:
         path.append(event)
-        # A parent happened before: a record that says otherwise must not lead round in circles.
+        # A parent is older than its child; a damaged record must not cause an endless loop.
         event = by_id.get(event.parent) if event.parent is not None and event.parent < event.id else None
     return tuple(reversed(path))

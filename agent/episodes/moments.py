@@ -1,8 +1,7 @@
-"""What was played, for those who learn from it: recorded episodes as the moments that rules are checked against.
+"""Recorded episodes as moments, against which rules are checked.
 
-A moment's origin is ``run/task/step``: the run's folder, the name of the episode's record, and the id of the event in it, by
-which a replay finds the very place. Branches of a rewound episode share the events before they part, so each of their
-commands is there once.
+A moment's origin is ``run/task/step``: the run's folder, the name of the episode's record, and the id of the event, by which a
+replay finds the place. Branches of a rewound episode share the events before they part, so each command is there once.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from worlds.registry import household
 
 
 class OtherWorld(ConfigurationError):
-    """A record is of another world than the rules that are checked, or of one whose texts cannot be read."""
+    """A record's world is not that of the checked rules, or its texts cannot be read."""
 
 
 PLAYED = "played"
-"""The run that games played outside of one are said to be of."""
+"""The run's name in origins of games that were played outside a run."""
 
 _CLOCKS = ".timing.jsonl"
 _OTHERS = {"index.jsonl", "timing.jsonl"}
@@ -35,7 +34,7 @@ _OTHERS = {"index.jsonl", "timing.jsonl"}
 
 @dataclass(frozen=True, slots=True)
 class EpisodeFile:
-    """An episode's file, and how origins name it."""
+    """An episode's file, and its name in origins."""
 
     path: Path
     run: str
@@ -45,10 +44,10 @@ class EpisodeFile:
 def recorded_moments(
     paths: Iterable[Path], left_out: Callable[[ConfigurationError], None] | None = None, *, world: str | None = None
 ) -> Iterator[Moment]:
-    """The moments of the runs' folders and episodes' files ``paths``, in order.
+    """The moments in ``paths``, which are runs' folders or episodes' files, in order.
 
-    Raises ``ConfigurationError`` for a path that is neither, for a damaged record, for a record of a world whose texts cannot
-    be read, and for one of another world than ``world``; with ``left_out`` the last three are reported there and left out.
+    Raises ``ConfigurationError`` for any other path, for a damaged record, for a world whose texts cannot be read, and for a
+    world other than ``world``; with ``left_out`` the last three are reported there and skipped.
     """
     for record in episode_files(paths):
         try:
@@ -60,10 +59,9 @@ def recorded_moments(
 
 
 def episode_files(paths: Iterable[Path]) -> tuple[EpisodeFile, ...]:
-    """The records under ``paths``, each file once: of runs, of folders of episodes, or the files themselves.
+    """The records under ``paths`` (runs, folders of episodes, or files), each file once, unfinished ones too.
 
-    Those that broke off are among them. Two runs of one name are told apart by a number. Raises ``ConfigurationError`` where
-    a folder holds none.
+    Runs of the same name get a number. Raises ``ConfigurationError`` if a folder holds no record.
     """
     found: dict[Path, EpisodeFile] = {}
     names: dict[str, Path] = {}
@@ -99,7 +97,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _run_of(file: Path) -> tuple[str, Path]:
-    """The name of the run that a record is of, and the folder that makes it this run and no other of that name."""
+    """The name of a record's run, and the folder that identifies it among runs of that name."""
     run = file.parent.parent
     if file.parent.name == "episodes" and (run / "run.json").exists():
         return run.name, run
@@ -107,7 +105,7 @@ def _run_of(file: Path) -> tuple[str, Path]:
 
 
 def started(record: EpisodeFile) -> Started | None:
-    """How the recorded episode began; None where the record is damaged at its beginning."""
+    """The first event of a record; None if its beginning is damaged."""
     try:
         first = next(read_episode(record.path), None)
     except ConfigurationError:
@@ -116,10 +114,10 @@ def started(record: EpisodeFile) -> Started | None:
 
 
 def moments(events: Iterable[Event], run: str, task: str, world: str | None = None) -> Iterator[Moment]:
-    """The executed commands of an episode on all its branches, each with the belief of its own branch.
+    """The executed commands on all branches of an episode, each with the belief of its own branch.
 
-    The texts are read by the household of the world that the record names. Raises ``ConfigurationError`` where that world has
-    none, or is not ``world``.
+    The household of the recorded world reads the texts. Raises ``ConfigurationError`` if that world has none, or is not
+    ``world``.
     """
     beliefs: dict[int, Belief] = {}
     reader: Household | None = None
@@ -129,7 +127,7 @@ def moments(events: Iterable[Event], run: str, task: str, world: str | None = No
         match event.body:
             case Started() as start:
                 reader = _reader_of(start.world, world, house)
-                # A made-up house differs with its habits, though not its name.
+                # A made-up house depends on its habits, but its name does not.
                 digest = sha256(start.opening.encode("utf-8", "backslashreplace")).hexdigest()[:8]
                 house = f"{start.world}/{start.task}/{digest}"
                 after = reader.begin(Observation(start.opening))

@@ -1,6 +1,6 @@
-"""The one road by which a person changes an episode: before a turn, at a proposal, when a model failed, at the end.
+"""How a person changes an episode: before a turn, at a proposal, when a model failed, at the end.
 
-Whatever a person does is an event, and the episode then counts as assisted.
+Every intervention is an event, and the episode then counts as assisted.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ class Accept:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Execute this in its place."""
+    """Execute this command instead."""
 
     command: str
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Ask the agent again from where it stood before this proposal, with a hint or none."""
+    """Ask the agent again as before this proposal, with or without a hint."""
 
     hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """Go back to just after the event ``to`` (a ``Started``, ``Stepped`` or ``Spent``) and play on from there, as a new branch.
+    """Go back to just after the event ``to`` (a ``Started``, ``Stepped`` or ``TurnSpent``) and play on in a new branch.
 
-    The house and the agent's memory are then what they were, on whichever branch; what was played since stays in the record,
-    and a model that was changed to stays. A turn must have begun at ``to``. Any other id changes nothing: ``failed`` is asked
-    with a message that says so, its ``Proceed`` goes on where the rewind was asked for, and no event is told.
+    The house and the agent's memory are restored, on whichever branch; what was played since stays in the record, and a changed
+    model stays too. A turn must have begun at ``to``. Any other id changes nothing: ``failed`` is called with a message that
+    says so, its ``Proceed`` goes on where the rewind was requested, and no event is emitted.
     """
 
     to: int
@@ -67,7 +67,7 @@ class Rewind:
 
 @dataclass(frozen=True, slots=True)
 class SwitchModel:
-    """Go on with ``agent``, another one of the same kind with the model named ``model``; its memory is kept."""
+    """Go on with ``agent``, one of the same kind with the model named ``model``; the memory is kept."""
 
     agent: Agent
     model: str
@@ -80,19 +80,19 @@ ProposalAnswer = Accept | Replace | Again | Rewind | Stop
 class Overseer(Protocol):
     """Watches an episode, and may step in.
 
-    ``attended``: whether anybody may. Where nobody does, the loop keeps nothing to rewind to, and a failure ends the episode.
+    ``attended``: whether a person may. If nobody attends, the loop keeps no checkpoints and a failure ends the episode.
     """
 
     @property
     def attended(self) -> bool:
-        """Whether the calls below other than ``before`` and ``review`` are made at all."""
+        """If False, only ``before`` and ``review`` are called."""
         ...
 
     async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
         """Called before each turn, and again after an interruption, a change of model or a rewind.
 
-        ``possible`` are the commands that would be accepted now, for a person's line; None where nobody attends, or where the
-        world cannot list them. The agent is not told.
+        ``possible`` are the commands that would be accepted now, for a person's input line; None if nobody attends or the world
+        cannot list them. The agent does not get them.
         """
         ...
 
@@ -101,21 +101,21 @@ class Overseer(Protocol):
         ...
 
     async def interruption(self) -> None:
-        """Returns when the agent is to be interrupted while it decides; it is cancelled, and ``before`` is asked again.
+        """Return to interrupt the agent while it decides: it is cancelled, and ``before`` is called again.
 
-        Cancelled itself once the agent has decided. Where both come at once, the interruption counts.
+        This call is cancelled once the agent has decided. If both happen at once, the interruption counts.
         """
         ...
 
     async def failed(self, turn: int, message: str) -> TurnAnswer:
-        """Called when a model failed for good, which was told as ``Failed``; ``Proceed`` tries again.
+        """Called when a model failed for good, after the event ``ModelFailed``; ``Proceed`` tries again.
 
-        Also called, with nothing told before, when a ``Rewind`` leads nowhere.
+        Also called, without an event, when a ``Rewind`` leads nowhere.
         """
         ...
 
     async def over(self, ended: Ended) -> Rewind | None:
-        """Called when a branch has ended, whatever the outcome; None leaves it at that."""
+        """Called when a branch has ended, whatever the outcome; None ends the episode."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Episodes on disk: one JSON line an event, saved as it happens, and read back as the same events; clocks beside them."""
+"""Episodes on disk: one JSON line for each event, written as it happens; timings in a file beside them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from worlds.errors import ConfigurationError
 T = TypeVar("T", bound=BaseModel)
 
 LONGEST_LINE = 16_000_000
-"""Bytes of one recorded event; a longer line is no record of ours."""
+"""Bytes of one recorded event; a file with a longer line is no record."""
 
 _BLOCK = 1 << 16
 
 
 class EpisodeRecorder:
-    """Writes an episode's events to ``path``; call it as the episode's listener.
+    """Writes an episode's events to ``path``; an ``EventListener`` and a context manager.
 
-    Until it is left with an episode whose last event is its end, the file is called ``path`` with ``.part`` behind it, so that
-    a whole record is known by its name. ``resume`` goes on with the record there is, whole or not, without a last line that was
-    cut off. Clocks go to ``clock``, one JSON line each with the episode's ``label``, and are dropped without one.
+    The file is named ``path`` with ``.part`` appended until the episode has ended, so that a complete record is known by its
+    name. ``resume`` continues an existing record, and drops a last line that was cut off. Timings go to ``clock``, one JSON
+    line each with the episode's ``label``; without ``clock`` they are dropped.
     """
 
     def __init__(self, path: Path, *, clock: TextIO | None = None, label: str = "", resume: bool = False) -> None:
@@ -69,18 +69,18 @@ class EpisodeRecorder:
 
 
 def read_episode(path: Path) -> Iterator[Event]:
-    """The events recorded in ``path``, in order; a last line cut off in the middle of writing is left out.
+    """The events recorded in ``path``, in order, without a last line that was cut off.
 
-    Raises ``ConfigurationError`` with file and line where it is no record.
+    Raises ``ConfigurationError`` with file and line if it is no record.
     """
     for number, line in _lines(path):
         yield _parsed(Event, line, f"{path}:{number}: not a recorded event", "Give an episode's .jsonl file.")
 
 
 def read_clocks(path: Path, label: str | None = None) -> Iterator[CallTiming]:
-    """The clocks in ``path``, in order, of the episode ``label`` or of all; a last line that was cut off is left out.
+    """The timings in ``path``, in order, of the episode ``label`` or of all, without a last line that was cut off.
 
-    Raises ``ConfigurationError`` with file and line where they are none.
+    Raises ``ConfigurationError`` with file and line if it holds anything else.
     """
     for number, line in _lines(path):
         entry = _parsed(_Labelled, line, f"{path}:{number}: not a recorded clock", "Give an episode's .timing.jsonl file.")
@@ -89,9 +89,9 @@ def read_clocks(path: Path, label: str | None = None) -> Iterator[CallTiming]:
 
 
 def read_played(path: Path, clocks: Path) -> Iterator[Event | CallTiming]:
-    """The events recorded in ``path``, each with its clock behind it where the file ``clocks`` has one, as they were told.
+    """The events recorded in ``path``, each followed by its timing if the file ``clocks`` has one, as in live play.
 
-    Of several clocks of an event the last one counts: it is of a call that was made again, since its event had been lost.
+    If an event has several timings, the last one counts: its call was repeated because the event had been lost.
     """
     found = {clock.of: clock for clock in read_clocks(clocks)} if clocks.exists() else {}
     for event in read_episode(path):
@@ -101,7 +101,7 @@ def read_played(path: Path, clocks: Path) -> Iterator[Event | CallTiming]:
 
 
 def cut_off_end(path: Path) -> None:
-    """Take away what follows the last whole line of ``path``, so that what is appended begins a line; none need be there."""
+    """Cut off what follows the last whole line of ``path``, so that appending begins a line; the file may be missing."""
     if not path.exists():
         return
     with path.open("r+b") as file:
@@ -146,7 +146,7 @@ def _parsed(kind: type[T], line: bytes, what: str, way_out: str) -> T:
 
 
 def _continued(part: Path) -> bool:
-    """Cut off what follows the last whole line of ``part``; whether the episode in it has ended."""
+    """Cut off what follows the last whole line of ``part``, and return whether its episode has ended."""
     if not part.exists():
         return False
     whole, last = 0, b""

@@ -1,8 +1,8 @@
-"""Continues an episode that broke off: what was recorded is enacted again, word for word, and what follows is new.
+"""Continues an episode that broke off: replays its record exactly, then plays on.
 
 The real loop runs over the real house. The model answers with its recorded replies until they are used up, the overseer repeats
-what the person did, and each event must be the one that was recorded; so everything is where it was when the record ends,
-wherever that is, and the next call to the model is the one that would have been made.
+what the person did, and each event must equal the recorded one. So at the end of the record, wherever that is, everything is as
+it was, and the next call to the model is the one that would have been made.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from worlds.errors import ConfigurationError, ModelError, shown
 from worlds.wrappers import Wrapper
 
 AgentFactory = Callable[[Model | None, AskPerson | None], Agent]
-"""Makes the agent round the model and the question that it is given, which are None where no live ones were."""
+"""Makes the agent from a model and a way to ask a person; each is None if the agent was played without."""
 
 CommandsListener = Callable[[tuple[str, ...] | None], None]
-"""Told the commands that would be accepted at a turn; None where the world cannot list them, or nobody attends."""
+"""Called with the commands that would be accepted at a turn; None if the world cannot list them or nobody attends."""
 
 
 async def resume_episode(
     env: Env,
     make_agent: AgentFactory,
-    terms: EpisodeConfig,
+    config: EpisodeConfig,
     recorded: Sequence[Event],
     listener: EventListener,
     overseer: Overseer | None = None,
@@ -57,12 +57,11 @@ async def resume_episode(
 ) -> Ended:
     """Play on from the end of ``recorded``, and return how the episode ended.
 
-    ``env`` is a new one over the same task, and ``terms`` those of the record; ``model``, ``question`` and ``overseer`` are
-    asked for what is not recorded. Give as ``model`` the one that was last changed to: an agent that a person put in the place
-    of another is not made again. ``listener`` is told what is new and nothing else. Of what a person said in one breath, only
-    what had been recorded counts. ``listing`` hears what could be done at each enacted turn, since ``overseer`` may be asked
-    about a proposal before it is asked about a turn. Raises ``ConfigurationError`` naming the first event that comes out
-    otherwise than recorded.
+    ``env`` is a new one over the same task, and ``config`` that of the record. ``model``, ``question`` and ``overseer`` are
+    used once the record is used up; if a person changed the model, give the last one. ``listener`` gets only new events. If a
+    person gave several hints at once, only the recorded ones count. ``listing`` gets the possible commands at each replayed
+    turn, since ``overseer`` may be asked about a proposal before a turn. Raises ``ConfigurationError`` naming the first event
+    that differs from the record.
     """
     script = _Script(recorded)
     live = overseer or Unattended()
@@ -79,7 +78,7 @@ async def resume_episode(
 
     try:
         ended = await run_episode(
-            _RecordedEnv(env, script), agent, terms, listen, _RecordedOverseer(script, live, agent, listing)
+            _RecordedEnv(env, script), agent, config, listen, _RecordedOverseer(script, live, agent, listing)
         )
     except _Unfit as unfit:
         raise ConfigurationError(str(unfit)) from None
@@ -89,7 +88,7 @@ async def resume_episode(
 
 
 class _Unfit(BaseException):
-    """The record does not fit: no ``Exception``, so that it is not taken for a fault of the agent's or the world's."""
+    """The episode differs from the record. Not an ``Exception``, so that neither agent nor world is blamed for it."""
 
 
 class _Script:
@@ -112,11 +111,11 @@ class _Script:
 
     @property
     def whence(self) -> int:
-        """The event that the next one follows."""
+        """The id that the next event follows."""
         return self._recorded[self._at].parent or 0
 
     def hints(self, *, after: int = 0) -> tuple[str, ...]:
-        """The hints that come next, after so many other events."""
+        """The hints that come next, after ``after`` other events."""
         found: list[str] = []
         for event in self._recorded[self._at + after :]:
             if not (isinstance(event.body, events.Intervened) and event.body.action == "hint"):
@@ -125,7 +124,7 @@ class _Script:
         return tuple(found)
 
     def enact(self, event: Event) -> None:
-        """Go on to the next event. Raises ``ConfigurationError`` where ``event`` is not the one that was recorded."""
+        """Go on to the next event. Raises ``ConfigurationError`` if ``event`` is not the recorded one."""
         recorded = self._recorded[self._at]
         if event != recorded:
             raise ConfigurationError(self.misfit(_difference(event, recorded)))
@@ -133,7 +132,7 @@ class _Script:
         self._look()
 
     async def missing(self, what: str) -> BaseException:
-        """Why ``what`` has no answer in the record: it was called off, which is waited for, or failed, or never was."""
+        """The error for ``what``, which has no answer in the record; an interrupted call waits to be cancelled instead."""
         match self.next:
             case events.Intervened(action="interrupt"):
                 await asyncio.Event().wait()
@@ -144,16 +143,16 @@ class _Script:
         return self.unfit(what)
 
     def break_off(self) -> None:
-        """Fail as was recorded, if that is what comes next."""
+        """Fail as recorded, if that comes next."""
         if isinstance(self.next, Ended) and self.next.outcome == "error":
             raise EpisodeOver(self.next.outcome, self.next.reason, self.next.boundary, self.next.message)
 
     def unfit(self, what: str) -> _Unfit:
-        """The error of something that happens now and did not happen then."""
+        """The error for something that happens now but is not recorded."""
         return _Unfit(self.misfit(f"{what} comes first"))
 
     def misfit(self, how: str) -> str:
-        """That the record does not fit, and where."""
+        """The message that the record does not fit, and where."""
         event = self._recorded[self._at]
         return (
             f"The record does not fit: at event {event.id} ({event.body.kind}) {how}. Go on with the task, agent, settings, "
@@ -200,26 +199,26 @@ class _RecordedModel(ModelWrapper):
             case None:
                 return await super().score(messages, continuations)
             case events.ModelCall(candidates=tuple() as candidates) as called:
-                # What is not among the best was not selected, however it scored.
+                # A text that is not among the recorded best was not selected, whatever its score.
                 known = {candidate.text: candidate.logprob for candidate in candidates}
                 logprobs = tuple(known.get(text, -math.inf) for text in continuations)
                 if called.reply in continuations:
                     return Scores(logprobs, called.calls or 1, Usage(called.prompt_tokens, called.completion_tokens))
-                # However many texts were scored at once: all that it took is counted with the one that was selected.
+                # However many texts were scored at once, the cost is counted with the selected one.
                 return Scores(logprobs, 0, Usage(0, 0))
             case _:
                 raise await self._script.missing("a call to the model")
 
 
 def _again(called: events.ModelCall) -> Completion:
-    """The completion that was recorded, as far as it was."""
+    """The recorded completion, as far as the record has it."""
     begun = tuple((one.text, one.logprob) for one in called.candidates or ())
     tokens = (TokenChoice(*begun[0], begun),) if begun else ()
     return Completion(called.reply, called.finish, Usage(called.prompt_tokens, called.completion_tokens), tokens=tokens)
 
 
 def _recorded_question(script: _Script, live: AskPerson) -> AskPerson:
-    """Gives the recorded commands of a person who plays, then asks them."""
+    """Repeats a player's recorded commands, then asks them."""
 
     async def ask(turn: Turn) -> str | None:
         match script.next:
@@ -236,7 +235,7 @@ def _recorded_question(script: _Script, live: AskPerson) -> AskPerson:
 
 
 class _RecordedEnv(Wrapper):
-    """The house itself, which breaks where it was recorded to have broken."""
+    """The real env, which fails where a failure is recorded."""
 
     def __init__(self, env: Env, script: _Script) -> None:
         super().__init__(env)
@@ -261,7 +260,7 @@ class _RecordedEnv(Wrapper):
 class _RecordedOverseer:
     """Repeats what the person did, then hands over to the live overseer.
 
-    Where nobody did anything, and nobody attends, the episode is enacted as quickly as it is played.
+    If nobody intervened and nobody attends, replaying takes no longer than playing.
     """
 
     def __init__(self, script: _Script, live: Overseer, agent: Agent, listing: CommandsListener | None) -> None:
@@ -329,7 +328,7 @@ class _RecordedOverseer:
                 return None
 
     def _rewind(self) -> Rewind:
-        """The way back that comes next; asked for again, it led nowhere."""
+        """The recorded rewind that comes next; if it is requested twice, it led nowhere."""
         if self._back is self._script.next:
             raise self._script.unfit("a way back to where no turn began")
         self._back = self._script.next
@@ -342,7 +341,7 @@ class _RecordedOverseer:
             case "stop":
                 return Stop(did.text)
             case "model":
-                # The agent there is asks the live model as soon as the record is used up, whichever that is.
+                # The present agent uses the live model once the record is used up, whichever that is.
                 return SwitchModel(self._agent, did.text)
             case "rewind":
                 return self._rewind()

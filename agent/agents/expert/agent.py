@@ -1,4 +1,4 @@
-"""The world's own expert as an agent: it plays from what is observed, without a language model."""
+"""The world's own expert as an agent: it plays from observations, without a language model."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from worlds.base import Observation, Policy
 
 @dataclass(frozen=True, slots=True)
 class ExpertMemory:
-    """What the policy remembers."""
+    """The policy's state."""
 
     policy: Any
 
 
 class Expert:
-    """Hands every turn to a ``Policy``. Calls a step: 0; hints and rules are not for it."""
+    """Plays by a ``Policy``. Calls a step: 0; ignores hints and rules."""
 
     name = "expert"
 

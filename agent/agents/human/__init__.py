@@ -16,5 +16,5 @@ def human(parts: AgentParts[NoSettings]) -> Agent:
     from agent.agents.human.agent import Human
 
     if parts.asks is None:
-        raise ConfigurationError("The agent 'human' plays in `housequest play` alone: somebody has to be asked.")
+        raise ConfigurationError("The agent 'human' needs a person to ask; it plays only in `housequest play`.")
     return Human(parts.asks)

@@ -1,4 +1,4 @@
-"""A person as an agent: every turn is asked for through a callable."""
+"""A person as an agent: a callable asks them for each command."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from worlds.base import Observation
 
 
 class Human:
-    """Plays what a person types. Remembers nothing: the person does."""
+    """Plays what a person types; has no memory."""
 
     name = "human"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class OpexSettings(ExampleSettings):
     """Which parts of OPEx play: without its planner, observer or single skills it is the paper's ablation (table 2).
 
-    Without the planner the task itself is the only subtask; without the observer the executor is told what the text said.
+    Without the planner the task is the only subtask; without the observer the executor reads the observations' text.
     """
 
     pool: int = option(60, "examples to choose from")

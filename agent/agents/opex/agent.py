@@ -1,14 +1,14 @@
 """OPEx: a planner breaks the task down, an observer describes the state, an executor picks skills (Shi et al., section 3).
 
-The planner writes subtasks once, by chain of thought and with examples of similar tasks. For each subtask the executor is
-asked for one skill after the other, each time with what the observer makes of the state; its memory is the conversation about
-this subtask, and ``Finish`` ends the subtask and clears it. A skill unfolds into text commands from belief (``agent.skills``),
-each of which is a turn without a call. The planner is asked again when the executor requires it, when the plan is carried out
-and the task is not, and when a person gives a hint.
+The planner writes subtasks once, by chain of thought and with examples of similar tasks. For each subtask the executor picks
+one skill after the other, each time from the observer's description of the state; its memory is the conversation about this
+subtask, and ``Finish`` ends the subtask and clears it. A controller (``agent.skills``) turns a skill into text commands, each a
+turn without a call. The planner is asked again when the executor asks for it, when the plan ends before the task is done, and
+when a person gives a hint.
 
-The paper's agent sees pixels, and its skills turn into motions; here the observations' text stands in for what was detected,
-and commands for motions. The paper's planner is told the task alone; this one also the kinds of place that the opening lists.
-Of ALFWorld the paper has four lines in table 2, and leaves open how its skills were fitted to it.
+The paper's agent sees pixels, and its skills become motions; here the observations' text replaces the detections, and commands
+the motions. The paper's planner gets the task alone; this one also the kinds of receptacle in the opening. The paper has four
+lines on ALFWorld in table 2, and does not say how its skills were adapted to it.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ NOTHING_YET = "none yet"
 class OpexMemory:
     """What OPEx remembers.
 
-    ``state`` is what is believed, with the skill that is being carried out. ``unplanned`` and ``unseen`` are the transitions
-    that the planner and the executor have not been told. ``note`` is how the last skill went, in words.
+    ``state`` is the belief and the skill in progress. ``unplanned`` and ``unseen`` are the transitions that the planner and the
+    executor have not been shown. ``note`` says how the last skill went.
     """
 
     goal: str
@@ -73,9 +73,9 @@ class OpexMemory:
 class Opex:
     """Plays by subtasks and skills; needs a chat model.
 
-    Calls: 1 for the plan and for each revision; 2, observer and executor, for each skill and each ``Finish``. Steps: as many as
-    the skills have commands. Admissible commands are not shown, since the model names skills. The observer's prompts are not
-    appended to, and the executor's begin anew with each subtask.
+    Calls: 1 for the plan and for each revision; 2, observer and executor, for each skill and each ``Finish``. Steps: one for
+    each command of a skill. Admissible commands are not shown, since the model names skills. The observer's prompts do not
+    grow, and the executor's start again with each subtask.
     """
 
     name = "opex"
@@ -111,7 +111,7 @@ class Opex:
         )
         hinted = bool(turn.hints)
         if hinted:
-            # A hint ends the running skill, so that it is heard at once.
+            # A hint ends the running skill, so that the model sees it at once.
             memory = replace(memory, state=replace(memory.state, skill=None))
         if memory.revision < 0 or (hinted and self._settings.on_hint and self._may_replan(memory)):
             reason = "the person beside the robot gave a hint" if memory.plan else "the episode begins"
@@ -161,7 +161,7 @@ class Opex:
             unplanned=(),
         )
         if answer.value is None:
-            # What is left of a plan can still be followed.
+            # The rest of the old plan can still be followed.
             return (None if memory.step < len(memory.plan) else ParseFailure(PLANNER.name, answer.reason)), memory
         said = [part for part in (answer.value.kind and f"Kind of task: {answer.value.kind}.", answer.value.thought) if part]
         if said:
@@ -207,7 +207,7 @@ class Opex:
         if self._settings.observer:
             text = load_prompt(PACKAGE, "opex_observer").render("user", story=story, **state)
             seen = await ask(OBSERVER, self._model, (self._observer,), text, emit, self._sampling)
-            # Where the description cannot be read, the text itself takes its place.
+            # If the description cannot be read, the observations' text replaces it.
             description = seen.value or story
             if seen.value:
                 emit(events.Thought(role=OBSERVER.name, text=seen.value))
@@ -240,7 +240,7 @@ class Opex:
 
 
 def left_out(*, look_around: bool, explore: bool) -> frozenset[str]:
-    """The skills that are missing where these are."""
+    """The skills that these settings leave out."""
     missing = {"LookAround": not look_around, "Explore": not explore}
     return frozenset(name for name in SKILLS if missing.get(name))
 

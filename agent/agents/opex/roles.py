@@ -1,4 +1,4 @@
-"""The roles of OPEx: planner, observer and executor (section 3, figures 3 and 4), and what they are told of belief."""
+"""The roles of OPEx: planner, observer and executor (section 3, figures 3 and 4), and belief in words for their prompts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = {
     "pick_cool_then_place_in_recep": "cool a thing and put it somewhere",
     "look_at_obj_in_light": "look at a thing under a lamp",
 }
-"""What the planner calls each type of task: words, since the world's own name is granted or not shown."""
+"""The planner's words for each type of task; the world's own name is shown only if granted."""
 
 _PLAN_LABELS = re.compile(
     r"(?im)^[\W_]{0,40}(?P<label>task type|type of task|kind of task|thought|plan)\b[\s*_`]*[:：][ \t*_`]*(?P<rest>.*)$"
@@ -72,9 +72,8 @@ def _one_line(text: str) -> str:
 
 PLANNER: Role[TaskPlan] = Role("planner", _strict_plan, _lenient_plan, stop=(END,))
 
-# The observer (section 3, "LLM-based Observer", figure 4): the present state with the subtask in mind. It is asked without
-# examples and keeps nothing: a conversation would cost more than its cached prefix saves. The paper's is told what a detector
-# saw; this one, what the text has told.
+# The observer (section 3, "LLM-based Observer", figure 4): describes the state with the subtask in mind. It gets no examples and
+# keeps no conversation, which would cost more than its cached prefix saves. The paper's reads detections; this one, belief.
 
 LONGEST_DESCRIPTION = 1_500
 
@@ -105,8 +104,8 @@ def _described(text: str) -> str:
 
 OBSERVER: Role[str] = Role("observer", _strict_description, _lenient_description, stop=("\nObjective:",))
 
-# The executor (section 3, "LLM-based Executor"): a thought and one skill with its target. The skills are the paper's, fitted
-# to a household in text: heating, cooling and cleaning are one command here, and ``Use`` stands for switching on.
+# The executor (section 3, "LLM-based Executor"): a thought and one skill with its target. The skills are the paper's, adapted
+# to a text household: heating, cooling and cleaning are one command here, and ``Use`` switches on.
 
 CallKind = Literal["play", "finish", "replan"]
 LONGEST_TARGET = 80
@@ -126,7 +125,7 @@ SKILLS: dict[str, str] = {
     "Slice": "slice a thing with the knife that you hold",
     "RequireReplan": "ask for another plan, when this one cannot be followed; no target",
 }
-"""The skill library, with what is said of each."""
+"""The skill library, with a description of each."""
 
 _VERBS: dict[str, Verb] = {"NavigateTo": "go", "LookAround": "look"}
 _OTHER_WORDS = {
@@ -152,9 +151,9 @@ _NOTHING = frozenset({"", "none", "null", "n/a", "nothing"})
 
 @dataclass(frozen=True, slots=True)
 class SkillCall:
-    """What the executor answers: ``skill`` by its name in the library with up to two targets, or the end of the subtask.
+    """The executor's answer: a ``skill`` of the library with up to two targets, or the end of the subtask.
 
-    ``done`` is whether a subtask that is finished is said to be done.
+    ``done`` is whether the finished subtask succeeded, by the model's word.
     """
 
     thought: str
@@ -164,7 +163,7 @@ class SkillCall:
     done: bool = True
 
     def as_skill(self) -> Skill:
-        """The skill that is carried out."""
+        """The skill for the controller."""
         first, second = (*self.targets, None, None)[:2]
         return Skill(_VERBS.get(self.skill) or cast("Verb", self.skill.lower()), first, second)
 
@@ -227,7 +226,7 @@ def _call(said: str, head: str, rest: str) -> SkillCall:
 
 EXECUTOR: Role[SkillCall] = Role("executor", _strict_call, _lenient_call, stop=("\nObservation:",))
 
-# What is believed, in words: the paper's planner and observer are told what a detector saw.
+# Belief in words, which replaces the detections of the paper's planner and observer.
 
 MOST_THINGS = 120
 NOTHING = "nothing"
@@ -241,12 +240,12 @@ def found_items(belief: Belief) -> str:
 
 
 def here_text(belief: Belief) -> str:
-    """The receptacles at this location, with what they are known to hold."""
+    """The receptacles at this location, with their known contents."""
     return "; ".join(_contents(belief, one) for one in belief.here()) or NOTHING
 
 
 def held_text(belief: Belief) -> str:
-    """What is in the hand."""
+    """The object in the hand."""
     item = belief.item(belief.held)
     return _with_state(item) if item else NOTHING
 

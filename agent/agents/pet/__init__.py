@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PetSettings(ReasonerActorSettings):
-    """Which of the modules there are, and how they work; the settings before ``acting`` are those of the acting agent.
+    """Which modules are on, and how they work; the settings before ``acting`` are those of the acting agent.
 
-    ``judged`` says against what relevance is judged: the present sub-task (abstract, table 3) or the task (section 3.2).
-    ``scores`` says where verdicts come from: ``probability``, p(yes) against p(no) with a question a name; ``answer``, a number
-    a name with one question for all, and a plain yes or no for Track; ``auto`` takes the probability where the model gives
-    log-probabilities.
+    ``judged``: relevance is judged against the present sub-task (abstract, table 3) or the task (section 3.2). ``scores``: with
+    ``probability``, p(yes) against p(no), one question for each name; with ``answer``, one question with a number for each
+    name, and a plain yes or no for Track; ``auto`` uses probabilities if the model gives log-probabilities.
     """
 
     acting: Literal["react", "reasoner-actor"] = option("react", "the agent that acts")
@@ -50,7 +49,7 @@ def pet(parts: AgentParts[PetSettings]) -> Agent:
     from knowledge.examples import tasks_of
 
     given, world = parts.settings, parts.world
-    # The planner is shown no trajectory, so the tasks of train need not be played.
+    # The planner's examples have no trajectory, so the tasks of train need not be played.
     store = tasks_of(world, TRAIN) if given.plan and given.examples == TRAIN else None
     examples = make_example_selector(world, given, parts.seed, store=store) if given.plan else ExampleSelector(())
     acting = (react if given.acting == "react" else reasoner_actor).make(parts)

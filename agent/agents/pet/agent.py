@@ -1,12 +1,12 @@
-"""PET: a plan of sub-tasks, an observation without what does not matter, and a watch on progress, round any acting agent.
+"""PET wraps an acting agent: it plans sub-tasks, masks irrelevant names in observations, and tracks progress.
 
-Plan, Eliminate and Track (Wu et al., 2023, section 3) teach an agent that acts; they do not act themselves. The paper's acting
-agent is a network trained by imitation, over the same texts; here it is any other agent, which sees what PET leaves in.
+Plan, Eliminate and Track (Wu et al., 2023, section 3) guide an agent that acts; they do not act themselves. The paper's acting
+agent is a network trained by imitation on the same texts; here it is any other agent, which sees what PET leaves in.
 
-The acting agent starts a new conversation whenever the sub-task changes: its task is then the sub-task, and all that
-happened so far is in its first prompt, without what does not matter now. Within a sub-task its prompts only grow. So a prefix
-cache is lost with each sub-task, two to six times an episode; what that costs is the length of the story so far.
-The questions of Plan, Eliminate and Track are each a short prompt of their own, whose prefix is the system message.
+The acting agent starts a new conversation whenever the sub-task changes: its task is then the sub-task, and its first prompt
+holds everything that happened so far, without masked names. Within a sub-task its prompts only grow. So the prefix cache is
+lost with each sub-task, two to six times an episode, at the cost of reading the history again. Plan, Eliminate and Track each
+ask short questions of their own, which share the system message.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_JUDGED = 500
-"""Names that are judged for one target; what comes after them is shown unjudged."""
+"""Names judged for one target; any further ones are shown unjudged."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameRelevance:
-    """How relevant a name is to ``target``; a score of None could not be read."""
+    """How relevant a name is to ``target``; the score is None if it could not be read."""
 
     target: str
     name: str
@@ -67,9 +67,9 @@ class NameRelevance:
 class PetMemory:
     """What PET remembers.
 
-    ``plan`` is None until it was asked for. ``step`` is the sub-task worked on, counted from 0, ``len(plan)`` once the list has
-    ended, and ``since`` the steps since it began. ``acting`` is the memory of the acting agent, and ``began`` the ``step`` that
-    it began with.
+    ``plan`` is None until the planner was asked. ``step`` is the index of the present sub-task, ``len(plan)`` after the last
+    one; ``since`` are the transitions since it began. ``acting`` is the memory of the acting agent, ``began`` its first
+    ``step``.
     """
 
     goal: str
@@ -87,21 +87,20 @@ class PetMemory:
 
     @property
     def subtask(self) -> str | None:
-        """The present sub-task; None where there is none, before the plan and after its end."""
+        """The present sub-task; None before the plan and after its end."""
         return self.plan[self.step] if self.plan and self.step < len(self.plan) else None
 
 
 class Pet:
-    """Plans, eliminates and tracks for ``acting``. Needs a chat model; log-probabilities are used where there are any.
+    """Plans, eliminates and tracks for ``acting``. Needs a chat model; uses log-probabilities if it gives them.
 
-    Calls an episode, besides those of ``acting``: 1 for the plan; 1 a step to track; to eliminate, where scores are
-    probabilities 1 a name and sub-task, else 1 or 2 (places, objects) whenever new names come into sight.
+    Calls an episode, besides those of ``acting``: 1 for the plan; 1 a step to track; to eliminate, 1 for each name and sub-task
+    with probabilities, else 1 or 2 (places, objects) whenever new names appear.
 
-    A plan that cannot be read spends the turn, and the task itself takes its place. A name whose score cannot be read is
-    shown. A verdict that cannot be read is a no. Without Track nothing tells sub-tasks apart, so the acting agent is given the
-    task with the whole list, and relevance is judged against the task; without Plan there is nothing to track. What is held,
-    and where one stands, is never masked: the text names it in other words. As in the paper, what was masked in error stays so,
-    and a sub-task that was finished in error is not gone back to. In a world that is no household, nothing is eliminated.
+    An unreadable plan uses up the turn, and the task takes its place. A name with an unreadable score is shown; an unreadable
+    verdict is a no. Without Track the acting agent gets the task with the whole list, and relevance is judged against the task;
+    without Plan there is nothing to track. The held object and the present place are never masked. As in the paper, nothing
+    masked in error comes back, and a sub-task finished in error is not resumed. Outside households nothing is eliminated.
     """
 
     name = "pet"
@@ -124,7 +123,7 @@ class Pet:
         self._household = world.household
 
     async def check(self) -> None:
-        """Raise ``Unsupported`` where the model cannot do what the settings ask for; where they leave it open, ask nothing."""
+        """Raise ``Unsupported`` if the model cannot do what the settings ask for."""
         if self._model.brief or self.settings.scores == "probability":
             await self._probable()
 
@@ -139,7 +138,7 @@ class Pet:
         return await self._act(memory, turn, emit)
 
     async def look(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, PetMemory]:
-        """Plan, track and eliminate: everything but act. A failure spends the turn. Raises ``Unsupported``, ``ModelError``."""
+        """Plan, track and eliminate, but do not act. A failure uses up the turn. Raises ``Unsupported`` and ``ModelError``."""
         probable = await self._probable()
         memory = self._observe(memory, turn)
         if self.settings.plan and memory.plan is None:
@@ -153,7 +152,7 @@ class Pet:
         return None, memory
 
     async def _probable(self) -> bool:
-        """Whether questions are answered by probability. Raises ``Unsupported`` before anything was asked."""
+        """Whether questions are answered by probability. Raises ``Unsupported``."""
         if self._model.brief:
             raise Unsupported(
                 f"{self._model.name} reads short prompts of its own alone, and 'pet' asks questions; "
@@ -185,7 +184,7 @@ class Pet:
     async def _plan(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, PetMemory]:
         kinds = () if memory.belief is None else (one.kind for one in memory.belief.receptacles)
         examples = await self._examples.choose(memory.goal, kinds)
-        # The nearest comes last, right before the question.
+        # The most similar example comes last, right before the question.
         text = plan_question(
             memory.goal, [SubtaskExample(example.goal, subtasks(example, self._household)) for example in reversed(examples)]
         )
@@ -233,7 +232,7 @@ class Pet:
     async def _one_by_one(
         self, target: str, names: Sequence[str], emit: Emitter, *, place: bool
     ) -> list[tuple[str, float | None]]:
-        # One after the other: a record is enacted in the order of its calls.
+        # One after the other: a resumed episode repeats the calls in their order.
         return [(name, await self._chance(ONE, question_one(target, name, place=place), emit, probable=True)) for name in names]
 
     async def _together(
@@ -273,7 +272,7 @@ class Pet:
         return decision, replace(memory, acting=acting)
 
     def _begun(self, memory: PetMemory, hidden: frozenset[str]) -> Memory:
-        """The acting agent's memory at the beginning of what it is given now, which is no task of the granted type."""
+        """The acting agent's memory at the start of its present task, which has no granted type."""
         goal = self._acting_goal(memory)
         # The game's opening ends with the task.
         opening = replace(memory.opening, text=memory.opening.text.replace(memory.goal or goal, goal))
@@ -281,7 +280,7 @@ class Pet:
         return self._acting.begin(goal, _without(opening, hidden), grants)
 
     def _acting_goal(self, memory: PetMemory) -> str:
-        """What the acting agent is given as its task."""
+        """The acting agent's task."""
         if not memory.plan or memory.subtask is None:
             return memory.goal
         if self.settings.track:
@@ -293,7 +292,7 @@ class Pet:
         return await ask(role, self._model, (system,), text, emit, self._sampling, alternatives=alternatives)
 
     async def _chance(self, role: Role[bool], text: str, emit: Emitter, *, probable: bool) -> float | None:
-        """How likely yes is against no; 1 or 0 where only the answer tells, None where nothing does."""
+        """p(yes) against p(no); 1 or 0 if only the answer is known, None if it cannot be read."""
         answer = await self._ask(role, text, emit, alternatives=ALTERNATIVES if probable else 0)
         chance = probability(answer.alternatives)
         if chance is not None:
@@ -303,7 +302,7 @@ class Pet:
 
 @dataclass(frozen=True, slots=True)
 class _ActingEmitter:
-    """Tells what an acting agent says: its own plan is a thought about a sub-task, since the plan is the list of those."""
+    """Emits the acting agent's events, with its own plan as a thought, since the episode's plan is the list of sub-tasks."""
 
     emit: Emitter
 

@@ -15,10 +15,10 @@ from worlds.base import Transition
 
 PACKAGE = "agent.agents.pet"
 
-# Questions that are answered yes or no: how the answer is read, and how sure the model was where it can tell.
+# Yes-or-no questions: how the answer is read, and how sure the model was.
 
 ALTERNATIVES = 10
-"""First words that are looked at; yes and no are among the likeliest where they are an answer at all."""
+"""How many of the likeliest first words are requested; yes and no are among them if they are an answer at all."""
 
 _YES_OR_NO = re.compile(r"(?P<word>Yes|No)\.?")
 _BEGUN = re.compile(r"[\W_]{0,8}(?:(?:the |my )?answer\b\W{0,8}(?:is\b\W{0,4})?)?(?P<word>yes|no)\b", re.IGNORECASE)
@@ -31,7 +31,7 @@ def strict_verdict(text: str) -> bool:
 
 
 def lenient_verdict(text: str) -> bool:
-    """Read a reply that begins with yes or no, or names one of them its answer. Raises ``ReplyError``."""
+    """Read a reply that begins with yes or no, or gives one of them as its answer. Raises ``ReplyError``."""
     return _verdict(_BEGUN.match(text) or _ANSWER.search(text))
 
 
@@ -42,7 +42,7 @@ def _verdict(found: re.Match[str] | None) -> bool:
 
 
 def probability(alternatives: Sequence[tuple[str, float]]) -> float | None:
-    """p(yes) against p(no) from the log-probabilities (nats) of the ways to begin a reply; None where neither is among them."""
+    """p(yes) against p(no) from the log-probabilities (nats) of a reply's first words; None if neither is among them."""
     masses = {"yes": 0.0, "no": 0.0}
     for text, logprob in dict(alternatives).items():
         word = text.strip(" \t\r\n\"'*▁Ġ").rstrip(".,").lower()
@@ -52,11 +52,11 @@ def probability(alternatives: Sequence[tuple[str, float]]) -> float | None:
     return masses["yes"] / total if total else None
 
 
-# The planner (section 3.1): a task to a list of sub-tasks, from examples in a question-and-answer form.
+# The planner (section 3.1): turns a task into a list of sub-tasks, from examples in question-and-answer form.
 
 LONGEST_SUBTASK = 120
 MOST_SUBTASKS = 20
-"""The longest task has six; an endless list is no plan."""
+"""The longest task has six."""
 
 _WORDS = re.compile(r"[A-Za-z][\w '/-]*")
 _ITEM = re.compile(r"^\s*(?:(?:step\s*|sub-?task\s*)?\d{1,3}\s*[.):]|[-*•])\s*(?P<subtask>\S.*)$", re.IGNORECASE)
@@ -73,7 +73,7 @@ class SubtaskExample:
 
 
 def plan_question(task: str, shots: Sequence[SubtaskExample]) -> str:
-    """What the planner is asked: the examples, then the task."""
+    """The planner's question: the examples, then the task."""
     prompt = load_prompt(PACKAGE, "subtasks")
     parts = [prompt.render("example", task=bare(shot.task), subtasks=", ".join(shot.subtasks)) for shot in shots]
     return "\n\n".join([*parts, prompt.render("question", task=bare(task))])
@@ -116,7 +116,7 @@ def _bounded(steps: Sequence[str]) -> tuple[str, ...]:
 
 SUBTASKS: Role[tuple[str, ...]] = Role("subtasks", _strict_plan, _lenient_plan)
 
-# The tracker (section 3.3): whether the present sub-task is finished, seen from the last few steps.
+# The tracker (section 3.3): whether the last few steps finished the present sub-task.
 
 CONTEXT = 3
 """Steps that are shown at most."""
@@ -125,17 +125,17 @@ TRACKER: Role[bool] = Role("tracker", strict_verdict, lenient_verdict)
 
 
 def track_question(subtask: str, steps: Sequence[Transition]) -> str:
-    """What the tracker is asked after ``steps``, the last few of the sub-task."""
+    """The tracker's question after ``steps``, the last few of the sub-task."""
     return load_prompt(PACKAGE, TRACKER.name).render("question", story=transcript(steps), subtask=subtask)
 
 
-# The eliminator (section 3.2): how relevant places and objects are. Either each name is a question of its own, answered by yes
-# against no, or one question lists them and the model writes a number behind each.
+# The eliminator (section 3.2): how relevant places and objects are. Either each name is a yes-or-no question of its own, or one
+# question lists all names and the model writes a number behind each.
 
 ELIMINATOR = "eliminator"
 
 MOST_LISTED = 40
-"""Names in one question, so that the answer fits a reply."""
+"""Names in one question, so that the answer fits into a reply."""
 
 NameScores = Mapping[str, float]
 
@@ -146,7 +146,7 @@ _LINE = re.compile(
 
 
 def listing(names: Sequence[str]) -> Role[NameScores]:
-    """The role that scores all of ``names`` in one reply; a name that it leaves out has no score."""
+    """The role that scores all ``names`` in one reply; a name that it leaves out has no score."""
     return Role(ELIMINATOR, partial(_strict_scores, names), partial(_lenient_scores, names))
 
 
@@ -161,7 +161,7 @@ def question_all(target: str, names: Sequence[str], *, places: bool) -> str:
 
 
 def question_one(target: str, name: str, *, place: bool) -> str:
-    """The question about one name, which comes last, so that what comes before is the same for all."""
+    """The question about one name, which comes last so that all questions share a prefix."""
     return load_prompt(PACKAGE, ELIMINATOR).render("place" if place else "object", target=target, name=name)
 
 

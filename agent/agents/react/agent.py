@@ -41,7 +41,7 @@ REACT: Role[ReactReply] = Role("react", _strict, _lenient, stop=("\nObservation:
 
 @dataclass(frozen=True, slots=True)
 class ReactMemory:
-    """The goal and opening, the conversation so far, and the command given last."""
+    """The goal and opening, the conversation so far, and the last command."""
 
     goal: str
     opening: Observation
@@ -51,7 +51,7 @@ class ReactMemory:
 
 
 class React:
-    """Plays with a thought and a command a turn. Calls a step: 1; needs a chat model."""
+    """Answers each turn with a thought and a command. Calls a step: 1; needs a chat model."""
 
     name = "react"
 

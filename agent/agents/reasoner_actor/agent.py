@@ -1,8 +1,8 @@
 """Reasoner and actor: one role plans, another grounds the plan (OPEx, section 3, "Prior Knowledge Integration").
 
-The reasoner writes and revises the general plan; the actor turns it into one executable command at a time; both are given the
-rules. The paper does not say when the reasoner is asked again. Here it is, each by a setting: when a subgoal ends, when the
-actor is stuck, when a person gives a hint.
+The reasoner writes and revises the general plan; the actor turns it into one executable command at a time; both see the rules.
+The paper does not say when the reasoner is asked again. Here it is asked when a subgoal ends, when the actor is stuck, and when
+a person gives a hint, each by a setting.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ReasonerActor:
-    """Plays by a plan. Calls a step: 1, and 1 more where the plan is made or looked at again."""
+    """Plays by a plan. Calls a step: 1, and 1 more when the plan is made or reviewed."""
 
     name = "reasoner-actor"
 
@@ -68,7 +68,7 @@ class ReasonerActor:
     def _trigger(self, memory: PlanMemory, turn: Turn, *, reviews: bool) -> str | None:
         if memory.revision < 0:
             return "the episode begins"
-        # Without reviews a hint reaches the actor through the plan alone, so the reasoner is always asked.
+        # Without reviews only the plan carries a hint to the actor, so the reasoner is always asked.
         if turn.hints and (not reviews or (self._settings.on_hint and self._may_ask(memory))):
             return "the person beside you gave a hint"
         if not reviews or not self._may_ask(memory):
@@ -103,7 +103,7 @@ class ReasonerActor:
             moved_on=False,
         )
         if answer.value is None:
-            # A plan that is there can still be followed; without one the turn is spent.
+            # An older plan can still be followed; without one the turn is used up.
             return (None if memory.plan else ParseFailure(REASONER.name, answer.reason)), memory
         if answer.value.thought:
             emit(events.Thought(role=REASONER.name, text=answer.value.thought))

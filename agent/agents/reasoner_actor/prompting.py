@@ -1,6 +1,6 @@
-"""How reasoner and actor are asked: in growing conversations, or by the short prompts that a small model was trained on.
+"""How reasoner and actor are prompted: in growing conversations, or by the short prompts that a small model was trained on.
 
-The model says which of the two it needs (``Model.brief``). When the roles are asked is the agent's affair.
+The model says which of the two it needs (``Model.brief``). The agent decides when to ask.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ PACKAGE = "agent.agents.reasoner_actor"
 class PlanMemory:
     """What reasoner and actor remember.
 
-    ``played`` is all that has happened, ``unreviewed`` what of it the reasoner has not been told, ``recent`` the latest
-    commands since the plan was last looked at, ``asked`` how often the reasoner was asked again. ``state`` is what short
-    prompts are rendered from; None in conversations. A person may change the model within an episode, so each way of asking
-    finds what it needs here.
+    ``played`` are all transitions, ``unreviewed`` those the reasoner has not seen, ``recent`` the latest ones since the plan
+    was last reviewed; ``asked`` counts how often the reasoner was asked again. ``state`` is what short prompts are rendered
+    from; None in conversations. A person may change the model within an episode, so either way of prompting finds its data
+    here.
     """
 
     goal: str
@@ -48,11 +48,11 @@ class PlanMemory:
 
 
 class Prompting(Protocol):
-    """A way to ask the two roles; each call gives the answer, and the memory with what was said."""
+    """A way to prompt the two roles; each call returns the answer and the new memory."""
 
     @property
     def reviews(self) -> bool:
-        """Whether the reasoner is told what happened, so that it is worth asking again."""
+        """Whether the reasoner sees what happened, so that asking it again is worthwhile."""
         ...
 
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
@@ -62,18 +62,18 @@ class Prompting(Protocol):
     async def plan(
         self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[Answer[ReasonerReply], PlanMemory]:
-        """Ask the reasoner for a plan, or about the present one, because ``reason``."""
+        """Ask the reasoner for a plan, or to review the present one, for ``reason``."""
         ...
 
     async def act(
         self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
     ) -> tuple[Answer[ActorReply], PlanMemory]:
-        """Ask the actor for a command; ``revised``: the plan is new; ``again``: it has just said that it is stuck."""
+        """Ask the actor for a command. ``revised``: the plan is new. ``again``: it just said that it is stuck."""
         ...
 
 
 class ChatPrompting:
-    """Two conversations, each of whose prompts begins with the one before."""
+    """Two conversations that only grow."""
 
     reviews = True
 
@@ -139,11 +139,11 @@ class ChatPrompting:
 
 
 class BriefPrompting:
-    """One short message each time (`agent.roles.brief`), rendered from what ``household`` has read.
+    """One short message for each call (`agent.roles.brief`), rendered from belief.
 
-    The reasoner is shown goal, rules, hints and failed plans, so it is asked at the beginning, on a hint and when the actor is
-    stuck. A command that was given before while just as much was known, or is not among those granted, is replaced by one that
-    the actor chooses among others.
+    The reasoner sees goal, rules, hints and failed plans, so it is asked at the beginning, on a hint and when the actor is
+    stuck. If a command was already given with the same knowledge, or is not admissible where that is granted, the actor chooses
+    another one from a list.
     """
 
     reviews = False
@@ -203,7 +203,7 @@ class BriefPrompting:
 def _options(
     command: str | None, state: brief.BriefState, admissible: tuple[str, ...] | None, *, again: bool
 ) -> tuple[str, ...]:
-    """The commands to choose from in place of ``command``; none where it can stand."""
+    """The commands to choose from in place of ``command``; none if it can be played."""
     refused = command is not None and (command in state.idle or (admissible is not None and command not in admissible))
     if not (refused or (command is None and again)):
         return ()

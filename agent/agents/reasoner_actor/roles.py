@@ -14,7 +14,7 @@ _KEEP = re.compile(r"[\W_]{0,40}keep\b.{0,60}", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ReasonerReply:
-    """A thought with a plan; ``steps`` None keeps the plan there is."""
+    """A thought with a plan; ``steps`` of None keeps the present plan."""
 
     thought: str
     steps: tuple[str, ...] | None
@@ -54,7 +54,7 @@ _NUMBER = re.compile(r"\d{1,2}")
 
 @dataclass(frozen=True, slots=True)
 class ActorReply:
-    """A thought, the plan's step worked on (from 0; None where not said), and its command; None when stuck."""
+    """A thought, the plan's present step (from 0; None if not given), and a command; None when stuck."""
 
     thought: str
     step: int | None

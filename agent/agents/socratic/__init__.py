@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from agent.base import Agent
 
 Decomposition = Literal["questions", "chain-of-thought", "none"]
-"""How a task is taken apart before it is planned: the method's way, or one of those that table 3 compares it with."""
+"""How a task is decomposed before it is planned: by the method's questions, or as one of its ablations in table 3."""
 
 
 @dataclass(frozen=True, slots=True)
 class SocraticSettings(ExampleSettings):
-    """Decomposition, re-planning, and bounds on the latter, which the paper does not set.
+    """Decomposition, re-planning, and limits on re-planning, which the paper does not set.
 
-    ``retries``: in a household in text the same commands fail alike, where the paper's controller may have had bad luck.
+    ``retries``: in a text household the same commands fail again, where the paper's controller may just have had bad luck.
     """
 
     max_tokens: int = option(1_024, "tokens of a reply at most")

@@ -26,7 +26,7 @@ _LABEL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question that the model asked itself, with its answer."""
+    """A question with its answer, both the model's own."""
 
     question: str
     answer: str
@@ -36,7 +36,7 @@ Dialogue = tuple[Exchange, ...]
 
 
 def dialogue_text(dialogue: Sequence[Exchange]) -> str:
-    """The dialogue as a planner is shown it."""
+    """The dialogue as the planner's prompt has it."""
     return "\n".join(f"Q{at}: {each.question}\nA{at}: {each.answer}" for at, each in enumerate(dialogue, 1))
 
 
@@ -73,11 +73,11 @@ def _lenient_dialogue(text: str) -> Dialogue:
 
 QUESTIONER: Role[Dialogue] = Role("questioner", _strict_dialogue, _lenient_dialogue)
 
-# The decomposer: chain of thought in place of questions, as in the paper's comparison (section 4.4, table 3). Its prompt is the
+# The decomposer: chain of thought in place of questions, as in the paper's ablation (section 4.4, table 3). Its prompt is the
 # questioner's without questions, answers and things to discover.
 
 LONGEST_REASONING = 8_000
-"""Characters that the planner is shown; a reply within the default of tokens is shorter."""
+"""Characters that the planner is shown; a reply within the default token limit is shorter."""
 
 
 def _read_reasoning(text: str) -> str:
@@ -88,7 +88,7 @@ def _read_reasoning(text: str) -> str:
 
 DECOMPOSER: Role[str] = Role("decomposer", _read_reasoning, _read_reasoning)
 
-# The planner (sections 3.4 and 3.5): a dialogue to subgoals, and their revision.
+# The planner (sections 3.4 and 3.5): turns a dialogue into subgoals, and revises them.
 
 _NAMES = tuple(TRIPLE_NAMES.values())
 _ACTIONS: dict[str, Action] = {name: action for action, name in TRIPLE_NAMES.items()}
@@ -98,19 +98,19 @@ _CHANGE = re.compile(r"(?im)^[\W_]{0,40}change\b[\s*_`]*[:：][\s*_`]*(?P<words>
 
 @dataclass(frozen=True, slots=True)
 class SubgoalPlan:
-    """A plan, with what was said to have to change about the one before; empty where nothing was said."""
+    """A plan, with what it changes about the one before, by the model's word; may be empty."""
 
     change: str
     subgoals: tuple[Subgoal, ...]
 
 
 def plan_text(plan: Sequence[Subgoal]) -> str:
-    """A plan as numbered lines, in the form that the planner is to write."""
+    """A plan as numbered lines, in the form that the planner shall write."""
     return "\n".join(f"{number}. {as_triple(subgoal)}" for number, subgoal in enumerate(plan, 1))
 
 
 def system_text() -> str:
-    """What the planner is told before any task."""
+    """The planner's system message."""
     household = load_prompt(PACKAGE, "socratic")
     return load_prompt(PACKAGE, "socratic_planner").render(
         "system", subtask=household.render("subtask"), rules=household.render("rules"), actions=", ".join(_NAMES)
@@ -136,7 +136,7 @@ def _lenient_plan(text: str) -> SubgoalPlan:
 SOCRATIC_PLANNER: Role[SubgoalPlan] = Role("planner", _strict_plan, _lenient_plan)
 
 # The advisor (section 3.5): is a failed subgoal valid, and why did it fail? The paper asks a vision-language model about an
-# image; here the same model is asked about the observation's text.
+# image; here the same language model reads the observation's text.
 
 LONGEST_CAUSE = 500
 
