@@ -140,7 +140,7 @@ class Relevance(_Body):
 
 
 class Judged(_Body):
-    """A role judged how relevant things are to ``target``, a task or sub-task; masked names are hidden from the acting agent."""
+    """A role judged how relevant things are to ``target``, a task or sub-task; the acting agent does not see masked names."""
 
     kind: Literal["judged"] = "judged"
     role: str

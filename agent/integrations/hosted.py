@@ -1,4 +1,4 @@
-"""One game that is played from outside: an ordinary episode, whose agent waits for what comes."""
+"""One game that a client plays: an ordinary episode, whose agent waits for the client's commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = logging.getLogger("housequest")
 
 
 class RemoteAgent:
-    """The agent of one game: every decision comes from outside."""
+    """The agent of one game, whose decisions a client makes."""
 
     name = "mcp"
 
@@ -41,7 +41,7 @@ class RemoteAgent:
         return await self._decisions.get(), None
 
     def say(self, decision: Decision) -> None:
-        """Take this for the next decision; not before the one before was played."""
+        """Make this the next decision; call it only while the agent is ``waiting``."""
         self.waiting.clear()
         self._decisions.put_nowait(decision)
 
@@ -49,10 +49,10 @@ class RemoteAgent:
 class HostedGame:
     """One game in play, or one that has ended."""
 
-    def __init__(self, id: str, env: Env, terms: EpisodeConfig, record: Path | None) -> None:
+    def __init__(self, id: str, env: Env, config: EpisodeConfig, record: Path | None) -> None:
         self.id = id
-        self.terms = terms
-        self.guest = RemoteAgent()
+        self.config = config
+        self.agent = RemoteAgent()
         self.used = time.monotonic()
         self.started: Started | None = None
         self.last: Stepped | None = None
@@ -73,9 +73,9 @@ class HostedGame:
                     if isinstance(event, Event):
                         self._hear(event)
 
-                await run_episode(self._env, self.guest, self.terms, listen)
+                await run_episode(self._env, self.agent, self.config, listen)
         finally:
-            if self.terms.inline:
+            if self.config.inline:
                 self._env.close()
             else:
                 await asyncio.to_thread(self._env.close)
@@ -96,28 +96,28 @@ class HostedGame:
             _log.error("A game broke off: %s", clean(str(error)))
         elif self.ended is not None and self.ended.outcome == "error":
             _log.error("A game ended with an error: %s", self.ended.message)
-        self.guest.waiting.set()
+        self.agent.waiting.set()
 
     async def begun(self) -> None:
         """Wait until the first command can be given, or the game is over."""
-        await self.guest.waiting.wait()
+        await self.agent.waiting.wait()
 
     async def say(self, decision: Decision) -> CommandResult:
-        """Play ``decision``; raises ``ConfigurationError`` where the game is over. Calls at once are played one by one."""
+        """Play ``decision``, one at a time. Raises ``ConfigurationError`` if the game is over."""
         async with self._turn:
-            await self.guest.waiting.wait()
+            await self.agent.waiting.wait()
             self.used = time.monotonic()
             if self.episode.done():
                 raise ConfigurationError(f"This game is over: {self.reason}. Begin a new one.")
             self.last = None
-            self.guest.say(decision)
-            await self.guest.waiting.wait()
+            self.agent.say(decision)
+            await self.agent.waiting.wait()
             return self.answer()
 
     def answer(self) -> CommandResult:
-        """What the last command came to."""
+        """The result of the last command."""
         over, last = self.episode.done(), self.last
-        left = self.guest.turn.left if self.guest.turn is not None else self.terms.max_turns
+        left = self.agent.turn.left if self.agent.turn is not None else self.config.max_turns
         return CommandResult(
             observation=last.observation if last is not None else "",
             accepted=last is not None and last.accepted,
@@ -134,17 +134,17 @@ class HostedGame:
 
     @property
     def reason(self) -> str:
-        """Why the game is over. What broke names files, which are not for clients: it is in the log."""
+        """Why the game is over. Errors name files, which clients must not see; the log has them."""
         if self.ended is None or self.ended.outcome == "error":
             return "the game broke; whoever runs this server finds why in its log"
         return f"won in {self.ended.turns} turns" if self.ended.outcome == "won" else self.ended.reason
 
 
-class _Told(BaseModel):
+class _Reply(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class ListedTask(_Told):
+class ListedTask(_Reply):
     """One task: the name to play it by and its goal; its type where that is granted."""
 
     task: str
@@ -152,7 +152,7 @@ class ListedTask(_Told):
     type: str | None = None
 
 
-class TaskListing(_Told):
+class TaskListing(_Reply):
     """Some tasks of a split, and where to go on; ``next`` is None after the last one."""
 
     split: str
@@ -161,7 +161,7 @@ class TaskListing(_Told):
     next: int | None
 
 
-class GameOpening(_Told):
+class GameOpening(_Reply):
     """A game that has begun: what its player is told. ``type`` is None where it is not granted."""
 
     game: str
@@ -172,7 +172,7 @@ class GameOpening(_Told):
     type: str | None = None
 
 
-class CommandResult(_Told):
+class CommandResult(_Reply):
     """What a command came to. ``outcome`` and ``reason`` are None until the game is over."""
 
     observation: str
@@ -184,7 +184,7 @@ class CommandResult(_Told):
     reason: str | None = None
 
 
-class PossibleCommands(_Told):
+class PossibleCommands(_Reply):
     """The commands that would be accepted now."""
 
     commands: tuple[str, ...]

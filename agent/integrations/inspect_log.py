@@ -1,8 +1,8 @@
-"""A run as a log of inspect_ai, for its viewer and whatever else reads its logs. Needs the extra ``inspect``.
+"""Exports a run as a log of inspect_ai, for its viewer and other tools. Needs the extra ``inspect``.
 
-One sample is one finished episode. It is scored ``C`` where it was won and ``I`` otherwise, also where it errored, so that
-inspect_ai's accuracy is this run's success; an episode that a person touched is there and not scored. The metrics are
-computed by inspect_ai itself. What it would like to know and a run does not (the time of a call), it is not told.
+One sample is one finished episode. It is scored ``C`` if it was won and ``I`` otherwise, also if it errored, so that
+inspect_ai's accuracy is this run's success; an assisted episode is included but not scored. inspect_ai computes the metrics
+itself. Fields that a run does not record (the time of a call) are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FORMATS = (".eval", ".json")
 SCORER = "won"
 _METRICS = ("inspect_ai/accuracy", "inspect_ai/stderr")
 _STOPS = {"stop": "stop", "length": "max_tokens", "content_filter": "content_filter"}
-"""How a reply ended, in inspect_ai's words; whatever else it was is ``unknown``."""
+"""How a reply ended, in inspect_ai's words; anything else is ``unknown``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ChatLine:
 
 @dataclass(frozen=True, slots=True)
 class CallTranscript:
-    """One call of a model: the whole prompt, put together again, and its reply."""
+    """One call of a model: the whole prompt and its reply."""
 
     called: ModelCall
     prompt: tuple[ChatLine, ...]
@@ -50,7 +50,7 @@ class CallTranscript:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeTranscript:
-    """A recorded episode as conversations. ``chat`` is what the player who acts was told and said."""
+    """A recorded episode as conversations. ``chat`` is that of the player who acts."""
 
     started: Started
     calls: tuple[CallTranscript, ...]
@@ -61,7 +61,7 @@ class EpisodeTranscript:
 
 @dataclass(slots=True)
 class _Reader:
-    """Puts the conversations of the roles together, event by event."""
+    """Rebuilds the roles' conversations, event by event."""
 
     started: Started | None = None
     by_role: dict[str, tuple[ChatLine, ...]] = field(default_factory=dict[str, tuple[ChatLine, ...]])
@@ -97,7 +97,7 @@ class _Reader:
         self.calls.append(CallTranscript(called, prompt, reply))
 
     def episode(self) -> EpisodeTranscript | None:
-        """The whole of it; None where nothing began."""
+        """The whole episode; None if it has no beginning."""
         if self.started is None:
             return None
         acting = self.acting or (self.calls[-1].called.role if self.calls else None)
@@ -107,7 +107,7 @@ class _Reader:
 
 
 def read_conversations(events: Iterable[Event]) -> EpisodeTranscript | None:
-    """The episode in ``events`` as conversations, along the branch that was played on; None where nothing began."""
+    """The final branch of the episode in ``events`` as conversations; None if it has no beginning."""
     reader = _Reader()
     for event in branch(tuple(events)):
         reader.read(event)
@@ -115,9 +115,9 @@ def read_conversations(events: Iterable[Event]) -> EpisodeTranscript | None:
 
 
 def write_inspect_log(run: RunFolder, path: Path) -> int:
-    """Write the finished episodes of ``run`` to ``path``, in the format that its ending names; returns how many.
+    """Write the finished episodes of ``run`` to ``path``, in the format of its extension; returns how many.
 
-    Raises ``ConfigurationError`` for another ending, without the extra, and for a run that cannot be read.
+    Raises ``ConfigurationError`` for another extension, without the extra, and for a run that cannot be read.
     """
     if path.suffix not in FORMATS:
         raise ConfigurationError(f"--inspect: {shown(str(path))} should end in {' or '.join(FORMATS)}.")
@@ -126,7 +126,7 @@ def write_inspect_log(run: RunFolder, path: Path) -> int:
     manifest, results = read_results(run)
     exporter = _Exporter(manifest, run)
     log = exporter.log(results)
-    # Whole or not at all, and the ending stays: it is what the format is known by.
+    # Written whole or not at all. The temporary file keeps the extension, which decides the format.
     part = path.with_name(f".part-{path.name}")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -138,7 +138,7 @@ def write_inspect_log(run: RunFolder, path: Path) -> int:
 
 
 class _Exporter:
-    """Turns our records into inspect_ai's; its classes are looked up by name, for it is not always there."""
+    """Converts our records to inspect_ai's; looks its classes up by name, since it may not be installed."""
 
     def __init__(self, manifest: Manifest, run: RunFolder) -> None:
         try:
@@ -157,7 +157,7 @@ class _Exporter:
         self._name = config.model.replace(":", "/", 1) if config.model else "none/none"
 
     def log(self, results: Sequence[Result]) -> Any:
-        """The log of the run, with what of its episodes has finished."""
+        """The log of the run, with its finished episodes."""
         inspect, manifest = self.inspect, self._manifest
         finished = {result.task: result for result in results}
         samples = [self._sample(task, finished[task.id]) for task in manifest.tasks if task.id in finished]
@@ -201,7 +201,7 @@ class _Exporter:
                 shuffled=False,
             ),
             model=self._name,
-            # An errored episode ends nothing but itself, and is scored as not won.
+            # An errored episode does not end the run, and is scored as not won.
             config=inspect.EvalConfig(epochs=1, fail_on_error=False, score_on_error=True),
             packages={"housequest": manifest.housequest},
             scorers=[{"name": SCORER, "metrics": [{"name": name} for name in _METRICS]}],
@@ -278,12 +278,12 @@ class _Exporter:
 
 
 def _id(place: int, said: ChatLine) -> str:
-    """The same message in the same place has the same id, so that a log holds it once."""
+    """An id that is equal for the same message in the same place, so that a log stores it once."""
     return sha256(f"{place} {said.role} {said.text}".encode()).hexdigest()[:22]
 
 
 def _input(started: Started) -> str:
-    """What the player was told at the start; the opening ends with the goal."""
+    """The player's first input; the opening ends with the goal."""
     return started.opening if started.goal in started.opening else f"{started.opening}\n\n{started.goal}"
 
 
@@ -302,5 +302,5 @@ def _cause(result: Result) -> str:
 
 
 def _when(path: Path) -> str:
-    """When a file was last written: the one clock of a run that is whole."""
+    """When a file was last written: the only time known of every run."""
     return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")

@@ -1,7 +1,7 @@
 """A Model Context Protocol server with which any MCP client plays. Needs the extra ``mcp``.
 
-Its tools are thin: `agent.integrations.games` has the games and what may be told of them. What fails on purpose is told to
-the client in its own words; a game that breaks is told of in general ones, for the particular ones name files.
+Its tools are thin: `agent.integrations.games` has the games and decides what clients may see. Clients get the messages of their
+own mistakes; of a broken game they get a general one, since the error itself names files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ except ImportError:
     raise ConfigurationError('This needs the MCP SDK; install it with: pip install "housequest[mcp]"') from None
 
 HOST = "127.0.0.1"
-"""The one address that is listened on: who plays over HTTP is on the same machine."""
+"""The only address listened on: HTTP clients must be on the same machine."""
 
 MANUAL = "housequest://manual"
 
@@ -48,8 +48,8 @@ Name = Annotated[str, Field(max_length=200)]
 
 
 def make_server(games: GameHost) -> MCPServer:
-    """The server over ``games``, with its tools; nothing runs yet."""
-    manual = games.offer.world.manual
+    """Make the server of ``games`` with its tools, without starting it."""
+    manual = games.options.world.manual
     server = MCPServer(name="housequest", instructions=f"{_INSTRUCTIONS}{manual}", log_level="WARNING")
 
     @server.resource(MANUAL, name="manual", description="The forms of a command, one a line.", mime_type="text/plain")
@@ -63,7 +63,7 @@ def make_server(games: GameHost) -> MCPServer:
         count: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 20,
     ) -> TaskListing:
         """List tasks by name and goal, and the splits that there are."""
-        with _told():
+        with _reported():
             return await games.tasks(split, first, count)
 
     @server.tool()
@@ -79,59 +79,59 @@ def make_server(games: GameHost) -> MCPServer:
         ] = None,
     ) -> GameOpening:
         """Begin a game: the id to play it with, the goal, and what is seen at the start."""
-        with _told():
+        with _reported():
             return await games.new(GameRequest(task, split, type, seed, None if grants is None else tuple(grants)))
 
     @server.tool(description=f"Play one command and read what it came to. The forms of a command:\n{manual}")
     async def act(  # pyright: ignore[reportUnusedFunction]
         game: GameId, command: Annotated[str, Field(max_length=LONGEST_COMMAND)]
     ) -> CommandResult:
-        with _told():
+        with _reported():
             return await games.act(game, command)
 
     @server.tool()
     async def give_up(game: GameId) -> CommandResult:  # pyright: ignore[reportUnusedFunction]
         """End a game as lost."""
-        with _told():
+        with _reported():
             return await games.give_up(game)
 
-    if "admissible" in games.offer.grants:
+    if "admissible" in games.options.grants:
 
         @server.tool()
         async def commands(game: GameId) -> PossibleCommands:  # pyright: ignore[reportUnusedFunction]
             """List the commands that would be accepted now."""
-            with _told():
+            with _reported():
                 return await games.commands(game)
 
     return server
 
 
-async def serve_stdio(offer: HostOptions) -> None:
-    """Serve the client at standard input and output until it goes away, or an interrupt ends the process."""
+async def serve_stdio(options: HostOptions) -> None:
+    """Serve the client at standard input and output until it disconnects or an interrupt ends the process."""
     leaving: list[asyncio.Task[None]] = []
-    async with GameHost(offer) as games:
+    async with GameHost(options) as games:
         if sys.platform != "win32":
-            # Standard input is read by a thread that no interrupt wakes: it would be waited for until the next line.
+            # A thread reads standard input and no interrupt wakes it: the process would wait for the next line.
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(signal.SIGINT, lambda: leaving.append(loop.create_task(_leave(games))))
         await make_server(games).run_stdio_async()
 
 
-async def serve_http(offer: HostOptions, port: int, tell: Callable[[str], None]) -> None:
-    """Serve clients of this machine over streamable HTTP until interrupted; ``tell`` is told the address.
+async def serve_http(options: HostOptions, port: int, announce: Callable[[str], None]) -> None:
+    """Serve clients of this machine over streamable HTTP until interrupted; ``announce`` is called with the address.
 
-    ``port`` 0 takes a free one. Raises ``ConfigurationError`` where the port cannot be had.
+    ``port`` 0 takes a free one. Raises ``ConfigurationError`` if the port is not available.
     """
     import uvicorn
 
     try:
         listening = socket.create_server((HOST, port))
     except OSError as error:
-        raise ConfigurationError(f"--http: port {port} of {HOST} cannot be listened on: {error.strerror}.") from None
+        raise ConfigurationError(f"--http: port {port} of {HOST} is not available: {error.strerror}.") from None
     with listening:
-        async with GameHost(offer) as games:
+        async with GameHost(options) as games:
             app = make_server(games).streamable_http_app(host=HOST)
-            tell(f"http://{HOST}:{listening.getsockname()[1]}/mcp")
+            announce(f"http://{HOST}:{listening.getsockname()[1]}/mcp")
             server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3))
             await server.serve(sockets=[listening])
 
@@ -144,12 +144,12 @@ async def _leave(games: GameHost) -> None:
 
 
 @contextmanager
-def _told() -> Generator[None, None, None]:
-    """Tells a client what it did wrong, and of all else only that it happened."""
+def _reported() -> Generator[None, None, None]:
+    """Give a client the message of its own mistake, and of any other failure only that it happened."""
     try:
         yield
     except ConfigurationError as error:
         raise ToolError(str(error)) from None
     except HousequestError as error:
         _log.error("A game cannot be played: %s", error)
-        raise ToolError("This game cannot be played; whoever runs this server finds why in its log.") from None
+        raise ToolError("This game cannot be played; whoever runs this server finds the reason in its log.") from None

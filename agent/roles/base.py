@@ -1,7 +1,7 @@
-"""What every role shares: its prompt template, and how a model is asked and its reply read.
+"""What every role shares: loading its prompt template, asking a model and reading the reply.
 
-A role's prompt only ever grows: each call's messages begin with those of the role's previous call and its reply, so that a
-server's prefix cache holds over the whole episode.
+A role's prompt only grows: each call's messages begin with those of the role's previous call and its reply, so that a server's
+prefix cache lasts the whole episode.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ T = TypeVar("T")
 Conversation = tuple[Message, ...]
 
 LONGEST_REPLY = 20_000
-"""Characters of a reply that are kept; what a model says beyond them is noise."""
+"""Characters of a reply that are kept."""
 
 _SECTION = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
 _THOUGHT_BEFORE = re.compile(r"\A.*</(think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
-"""Some servers give only the end of a model's reasoning a mark: its beginning was in the prompt."""
+"""Some servers mark only the end of a model's reasoning, since the opening mark was in the prompt."""
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
 class ReplyError(Exception):
-    """A reply does not have the form that its role asks for; the message says what was missing, to the model too."""
+    """A reply does not have the form that its role asks for. The model is shown the message, which says what was missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A role's prompt template: named sections with ``$names`` to fill in, read from a file beside the role."""
+    """A prompt template: named sections with ``$names`` to fill in, from a file beside the role."""
 
     name: str
     sections: Mapping[str, str]
 
     def render(self, section: str, **values: str) -> str:
-        """Fill in one section. What is filled in is never itself read as a template."""
+        """Fill in one section. Values are never read as templates."""
         return Template(self.sections[section]).substitute(values).strip()
 
 
 @cache
 def load_prompt(package: str, name: str) -> Prompt:
-    """The template ``NAME.txt`` of ``package``, which is the one that holds the role."""
+    """The template ``NAME.txt`` of ``package``, the role's package."""
     text = resources.files(package).joinpath(f"{name}.txt").read_text("utf-8")
     _, *parts = _SECTION.split(text)
     return Prompt(name, dict(zip(parts[::2], parts[1::2], strict=True)))
@@ -68,9 +68,9 @@ def template_hashes(package: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Role(Generic[T]):
-    """One job for a language model: a name, and how its reply is read, strictly first, then leniently.
+    """One job for a language model: its name and the readers of its reply, the strict one first, then the lenient one.
 
-    Both readers raise ``ReplyError``. ``reply_tokens`` is the role's own budget for a reply, in place of `Sampling`'s.
+    Both readers raise ``ReplyError``. ``reply_tokens`` replaces `Sampling`'s token limit for this role.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Role(Generic[T]):
     reply_tokens: int | None = None
 
     def read(self, reply: str) -> T:
-        """Read ``reply``; reasoning in ``<think>`` marks and code fences are no part of it."""
+        """Read ``reply`` without reasoning in ``<think>`` marks and code fences."""
         text = _THOUGHT_BEFORE.sub("", _THINKING.sub("", reply)).strip()
         try:
             return self.strict(text)
@@ -90,7 +90,7 @@ class Role(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a role's model is asked; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`)."""
+    """Sampling parameters of a call; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`)."""
 
     max_tokens: int = 512
     temperature: float = 0.0
@@ -100,9 +100,9 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """What came of asking: ``value``, or None with the ``reason``; and the conversation with all that was said.
+    """The result of `ask`: ``value``, or None with the ``reason``, and the conversation with all messages.
 
-    ``alternatives`` are the ways in which the reply could have begun, with their log-probabilities (nats), if asked for.
+    ``alternatives`` are the possible first words of the reply with their log-probabilities (nats), if requested.
     """
 
     value: T | None
@@ -112,17 +112,17 @@ class Answer(Generic[T]):
 
 
 def clean(text: str) -> str:
-    """``text`` as it can be recorded: bounded, and without the lone surrogates that no encoding takes."""
+    """``text`` fit to be recorded: of limited length and without lone surrogates, which cannot be encoded."""
     return text[:LONGEST_REPLY].encode("utf-8", "replace").decode("utf-8")
 
 
 def reply_message(reply: str) -> Message:
-    """A reply as it stands in the conversation afterwards; servers refuse an empty one."""
+    """A reply as a message of the conversation; never empty, which servers refuse."""
     return Message("assistant", reply if reply.strip() else "(nothing)")
 
 
 def call_event(role: str, prompt: Conversation, completion: Completion, kept: int | None = None) -> events.ModelCall:
-    """The event of a call; of its ``prompt`` only what was added since the role's last reply, or after ``kept`` messages."""
+    """The event of a call, with only the part of ``prompt`` after the role's last reply, or after ``kept`` messages."""
     if kept is None:
         kept = max((i + 1 for i, message in enumerate(prompt) if message.role == "assistant"), default=0)
     return events.ModelCall(
@@ -137,8 +137,8 @@ def call_event(role: str, prompt: Conversation, completion: Completion, kept: in
 
 
 def first_words(completion: Completion) -> tuple[tuple[str, float], ...]:
-    """The first word of a reply and what could have stood in its place, with their log-probabilities (nats); none but finite
-    ones, since a record has no infinity.
+    """The first word of a reply and its alternatives, with their log-probabilities (nats); only finite ones, since a record
+    has no infinity.
     """
     first = next((one for one in completion.tokens if one.token.strip()), None)
     words = {} if first is None else {first.token: first.logprob} | dict(first.alternatives)
@@ -155,10 +155,10 @@ async def ask(
     *,
     alternatives: int = 0,
 ) -> Answer[T]:
-    """Say ``text`` to the role's model and read its reply, asking once more where it cannot be read.
+    """Send ``text`` to the role's model and read its reply, asking once more if it cannot be read.
 
-    ``conversation`` is what was said before, beginning with the system message. ``alternatives`` asks for so many ways to begin
-    the reply, which are recorded with it. Raises ``ModelError`` when the model fails.
+    ``conversation`` are the messages before, from the system message on. ``alternatives`` requests so many possible first words
+    of the reply, which are recorded with it. Raises ``ModelError`` when the model fails.
     """
     most = role.reply_tokens or sampling.max_tokens
     reason = ""

@@ -1,7 +1,7 @@
 """Short prompts for a small model that was trained on them, rendered from belief at each call.
 
-Each prompt is one message of under a hundred tokens, however long the game is: the plan, and what belief makes of the
-observations (OPEx, section 3, "LLM-based Observer"). A prefix cache serves it as far as the plan.
+Each prompt is one message of under a hundred tokens, however long the game is: the plan, and a description of belief (OPEx,
+section 3, "LLM-based Observer"). A prefix cache serves it up to the plan.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _COMMON = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class BriefState:
-    """What is remembered of a game.
+    """What short prompts remember of a game.
 
-    ``seen`` are the commands so far with the belief in which each was given, ``hints`` all that a person said, ``failed`` the
-    plans that were carried out and did not win.
+    ``seen`` are the commands so far, each with the belief before it; ``hints`` are a person's hints; ``failed`` are the plans
+    that were carried out and did not win.
     """
 
     belief: Belief
@@ -49,12 +49,12 @@ class BriefState:
 
     @property
     def tried(self) -> tuple[str, ...]:
-        """The commands that were given before in just this situation: they changed nothing, or led back to it."""
+        """The commands given before in exactly this situation: they changed nothing, or led back to it."""
         return tuple(dict.fromkeys(command for belief, command in self.seen if belief == self.belief))
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """The commands that were given before while just as much was known, wherever one stood then: they taught nothing."""
+        """The commands given before with the same knowledge, at whatever place: they taught nothing."""
         known = _known(self.belief)
         return tuple(dict.fromkeys(command for belief, command in self.seen if _known(belief) == known))
 
@@ -67,8 +67,9 @@ class BriefState:
         return replace(self, belief=belief, seen=seen)
 
     def alternatives(self) -> tuple[str, ...]:
-        """Commands that may lead on where the model's own has been tried: to open what is here, else to look where nobody has
-        looked yet, else to go anywhere, or to look round."""
+        """Commands to choose from when the model's own was tried already: open something here, else search an unsearched
+        place, else go anywhere or look round.
+        """
         away = [one for one in self.belief.receptacles if not self.belief.is_here(one.name)]
         shut = [f"open {one.name}" for one in self.belief.here() if one.openness == "closed"]
         unseen = [f"go to {one.name}" for one in away if one.contents is None]
@@ -79,12 +80,12 @@ class BriefState:
 
 
 def _known(belief: Belief) -> Belief:
-    """What is believed, wherever one stands."""
+    """``belief`` without the present place."""
     return replace(belief, at=None, beside=())
 
 
 def is_brief(prompt: str) -> bool:
-    """Whether ``prompt`` is one of these."""
+    """Whether ``prompt`` is one of these short prompts."""
     return prompt.startswith(("Goal:", "Plan:"))
 
 
@@ -104,7 +105,7 @@ def acting(plan: Sequence[str], belief: Belief, tried: Sequence[str]) -> str:
 
 
 def relevant_rules(goal: str, belief: Belief, rules: Iterable[Rule]) -> list[Rule]:
-    """The first few rules that name what the goal names, apart from furniture and everyday words: a rulebook is long."""
+    """The first few rules that share a word with the goal, other than furniture and everyday words."""
     furniture = {one.kind for one in belief.receptacles}
     wanted = _words(goal) - furniture
     return [rule for rule in rules if not wanted.isdisjoint(_words(rule.statement))][:MOST_RULES]
@@ -129,10 +130,10 @@ _KEPT = re.compile(r"put it in the ([a-z]+) too")
 
 
 def observed(belief: Belief, plan: str, tried: Collection[str] = ()) -> str:
-    """What to know of a house for the next command.
+    """A description of the house for the next command.
 
-    ``plan`` is any text; the kinds that it names are what it speaks of. ``tried`` are the commands that were given before in
-    just this situation, and changed nothing or led back to it.
+    ``plan`` is any text; the kinds that it names count as relevant. ``tried`` are the commands given before in exactly this
+    situation.
     """
     named = frozenset(_WORD.findall(plan.lower())) | frozenset(_NAME.findall(plan.lower()))
     lines = (
@@ -157,7 +158,7 @@ def _item(item: Item) -> str:
 
 
 def _whole(belief: Belief, one: Receptacle) -> str:
-    """A receptacle at hand with all that is in it."""
+    """A receptacle within reach, with all its contents."""
     inside = belief.inside(one)
     things = ", ".join(inside) or ("empty" if one.contents is not None else "unseen")
     return f"{_place(one)}, {things}"
@@ -168,7 +169,7 @@ def _place(one: Receptacle) -> str:
 
 
 def _found(belief: Belief, named: Collection[str], plan: str) -> Iterator[str]:
-    """Things of the plan, nearest first; those that lie where the plan puts a second one are left there, so they come last."""
+    """The plan's objects, nearest first; those that already lie at the plan's target come last."""
     here = {one.name for one in belief.here()}
     kept = frozenset(_KEPT.findall(plan))
     items = {item.name: item for item in belief.items}
@@ -182,7 +183,7 @@ def _found(belief: Belief, named: Collection[str], plan: str) -> Iterator[str]:
 
 
 def _places(belief: Belief, named: Collection[str], plan: str) -> Iterator[str]:
-    """Of each kind that the plan names the first to go to; for a second thing that is where the first one lies."""
+    """For each kind that the plan names the place to go to first; for a second object, where the first one lies."""
     kept = frozenset(_KEPT.findall(plan))
 
     def holding(one: Receptacle) -> int:
@@ -199,12 +200,12 @@ def _places(belief: Belief, named: Collection[str], plan: str) -> Iterator[str]:
 
 
 def _place_order(one: Receptacle) -> tuple[int, str, int]:
-    """The less there is to open the sooner, then by name."""
+    """A sort key: places that need no opening first, then by name."""
     return {"surface": 0, "open": 0, None: 1, "closed": 2}[one.openness], one.kind, _number(one)
 
 
 def _unseen(belief: Belief, named: Collection[str]) -> Iterator[str]:
-    """Of each kind the next place to look, and those that are named themselves."""
+    """For each kind the next place to search, and all places that are named themselves."""
     each: dict[str, list[Receptacle]] = {}
     for one in belief.receptacles:
         if one.contents is None:

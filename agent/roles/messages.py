@@ -15,14 +15,14 @@ from worlds.base import Observation, Transition, World
 
 @dataclass(frozen=True, slots=True)
 class RoleMemory:
-    """What one role remembers: its conversation, and the rules it was shown."""
+    """One role's memory: its conversation, and the rules it was shown."""
 
     conversation: Conversation
     shown_rules: tuple[Rule, ...] = ()
 
     @property
     def started(self) -> bool:
-        """Whether anything was said after the system message."""
+        """Whether the conversation has more than the system message."""
         return len(self.conversation) > 1
 
     def after(self, conversation: Conversation, turn: Turn) -> RoleMemory:
@@ -36,20 +36,20 @@ def system_message(prompt: Prompt, world: World, **values: str) -> Message:
 
 
 def for_world(text: str, world: World) -> str:
-    """``text`` of a template, which speaks of a household, with the ``preamble`` of a world that is none in its place."""
+    """A template's ``text``, in which the ``preamble`` of a world that is no household replaces the household's."""
     if world.household is not None:
         return text
     return text.replace("household tasks", "tasks").replace("a household", world.preamble)
 
 
 def opening_text(opening: Observation, goal: str) -> str:
-    """The opening without its last line where that repeats the ``goal``, which prompts state themselves."""
+    """The opening, without a last line that repeats the ``goal``, since prompts state it themselves."""
     text, _, last = opening.text.rstrip().rpartition("\n")
     return text.rstrip() if text and goal and last.endswith(goal) else opening.text
 
 
 def transcript(transitions: Sequence[Transition], *, own: str | None = None) -> str:
-    """The transitions as text; ``own``, the command that the role itself gave last, is not repeated to it."""
+    """The transitions as text; ``own``, the role's own last command, is not repeated."""
     parts = [
         str(t.observation)
         if own is not None and len(transitions) == 1 and t.command == own
@@ -65,7 +65,7 @@ def numbered(steps: Sequence[str], first: int = 1) -> str:
 
 
 def additions(turn: Turn, shown_rules: Sequence[Rule], grants: Grants, *, first: bool) -> str:
-    """What this turn appends to a message: the granted task type, new rules, hints, admissible commands."""
+    """The text that this turn appends to a message: the granted task type, new rules, hints, admissible commands."""
     prompt = load_prompt("agent.roles", "additions")
     parts: list[str] = []
     if first and grants.task_type:
@@ -80,7 +80,7 @@ def additions(turn: Turn, shown_rules: Sequence[Rule], grants: Grants, *, first:
 
 
 def emit_rules(rules: Sequence[Rule], shown_rules: Sequence[Rule], emit: Emitter) -> None:
-    """Emit those of ``rules`` that a prompt is about to show and that it has not shown before."""
+    """Emit those of ``rules`` that the next prompt shows for the first time."""
     if fresh := [rule for rule in rules if rule not in shown_rules]:
         emit(RulesShown(rules=tuple(rule.statement for rule in fresh), ids=tuple(rule.id for rule in fresh)))
 

@@ -1,4 +1,4 @@
-"""Finding labelled lines, numbered steps and commands in what a language model wrote."""
+"""Finds labelled lines, numbered steps and commands in a language model's reply."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DRESS = " _\"'<>$"
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """What a reply says to do: ``step`` is the text behind that label, empty where there is none."""
+    """A command with its thought and step; ``step`` is the text after that label, or empty."""
 
     thought: str
     step: str
@@ -40,9 +40,9 @@ class CommandReply:
 
 
 def read_command(text: str) -> CommandReply:
-    """The first command of ``text`` with its thought and step, in whatever form: labelled, JSON, or a lone line.
+    """The first command of ``text`` with its thought and step, in any form: labelled, JSON, or a lone line.
 
-    What follows the first command is the model's imagination of the answer. Raises ``ReplyError``.
+    What follows the first command is ignored: the model made up an answer. Raises ``ReplyError``.
     """
     said = step = ""
     for label, rest in labelled(text):
@@ -64,9 +64,9 @@ def read_command(text: str) -> CommandReply:
 
 
 def labelled(text: str) -> list[tuple[str, str]]:
-    """The lines of ``text`` that read ``Label: rest``, as (lowercased label, rest), other lines joined to the one before.
+    """The lines of ``text`` of the form ``Label: rest``, as (lowercased label, rest), other lines joined to the one before.
 
-    A number behind a label (``Action 1:``) does not count, unless it is the step's.
+    A number after a label (``Action 1:``) is dropped, unless it is the step's.
     """
     found: list[tuple[str, str]] = []
     for line in text.splitlines():
@@ -81,12 +81,12 @@ def labelled(text: str) -> list[tuple[str, str]]:
 
 
 def plain(command: str) -> bool:
-    """Whether ``command`` is a few plain words, without marks that a model put round them."""
+    """Whether ``command`` is a few plain words without markup."""
     return _PLAIN.fullmatch(command) is not None
 
 
 def undress(command: str) -> str:
-    """A command without the quotes, backticks, prompts, remarks and full stop that models put round it."""
+    """A command without the quotes, backticks, prompts, remarks and full stop that models add."""
     command = _MARK.sub("", " ".join(command.split()))
     quoted = _QUOTED.match(command)
     command = quoted["command"] if quoted else _REMARK.sub("", command)
@@ -94,7 +94,7 @@ def undress(command: str) -> str:
 
 
 def checked(command: str) -> str:
-    """``command`` if it can be one: a single line, neither empty nor endless. Raises ``ReplyError``."""
+    """``command`` if it is valid: a single line, neither empty nor too long. Raises ``ReplyError``."""
     if not command:
         raise ReplyError("the action is empty.")
     if len(command) > LONGEST_COMMAND:
@@ -105,7 +105,7 @@ def checked(command: str) -> str:
 
 
 def lone_line(text: str) -> str | None:
-    """The only line of ``text``, if there is but one and it could be a command: a few plain words that are no sentence."""
+    """The only line of ``text``, if there is only one and it could be a command: a few plain words, not a sentence."""
     lines = [line for line in text.splitlines() if line.strip() and not _FENCE.match(line)]
     line = undress(lines[0]) if len(lines) == 1 else ""
     sentence = bool(line) and (lines[0].rstrip().endswith(".") or line.split()[0] in {"I", "I'll", "I'm"})
@@ -113,7 +113,7 @@ def lone_line(text: str) -> str | None:
 
 
 def json_fields(text: str) -> dict[str, str]:
-    """The fields of the one JSON object in ``text`` (lowercased names) as text, a list as numbered lines; or nothing."""
+    """The fields of the JSON object in ``text`` as text, with lowercased names and lists as numbered lines; else empty."""
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:
         return {}
@@ -135,7 +135,7 @@ def _text(item: object) -> str:
 
 
 def thought(text: str) -> str:
-    """A thought as it is shown and recorded."""
+    """A thought for display and records."""
     return text.strip()[:LONGEST_THOUGHT]
 
 
@@ -153,7 +153,7 @@ def items(text: str) -> list[str]:
 
 
 def bounded(steps: Sequence[str]) -> tuple[str, ...]:
-    """``steps`` as a plan: some, not too many, each a line of bounded length. Raises ``ReplyError``."""
+    """``steps`` as a plan: at least one, not too many, each of limited length. Raises ``ReplyError``."""
     if not steps:
         raise ReplyError("the plan has no numbered steps.")
     if len(steps) > MOST_STEPS:

@@ -1,7 +1,7 @@
 """High-level plans: sequences of subgoals, as LLM-Planner (section 1) and the Socratic Planner (section 3.1) write them.
 
-A subgoal is an action with its object, and where the planner says so a receptacle. Text worlds heat, cool and clean in one
-command, so these are actions of their own, as they are in ALFRED's ground-truth plans.
+A subgoal is an action with its object and an optional receptacle. Text worlds heat, cool and clean in one command, so these are
+separate actions, as in ALFRED's ground-truth plans.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ PAIR_NAMES: dict[Action, str] = {
     "cool": "CoolObject",
     "clean": "CleanObject",
 }
-"""The actions as LLM-Planner's prompts name them."""
+"""The actions' names in LLM-Planner's prompts."""
 
 TRIPLE_NAMES: dict[Action, str] = {
     action: name.removesuffix("Object") for action, name in PAIR_NAMES.items() if action != "navigate"
 }
-"""The actions as the Socratic Planner's prompts name them; the controller goes to places by itself."""
+"""The actions' names in the Socratic Planner's prompts; the controller goes to places by itself."""
 
 _OTHER_WORDS: dict[Action, str] = {
     "navigate": "navigate navigateto goto gotolocation find go",
@@ -68,9 +68,9 @@ _INTO = frozenset({"in", "into", "on", "onto", "to", "inside", "with", "using", 
 
 @dataclass(frozen=True, slots=True)
 class Subgoal:
-    """An action with its object and, where it was said, a receptacle, both in the planner's own words.
+    """An action with its object and an optional receptacle, both in the planner's own words.
 
-    ``object`` of a ``put`` without a receptacle is where to put what is held, as in LLM-Planner's pairs.
+    In a ``put`` without a receptacle, ``object`` is the place for the held object, as in LLM-Planner's pairs.
     """
 
     action: Action
@@ -79,7 +79,7 @@ class Subgoal:
 
     @property
     def place(self) -> str:
-        """The thing that the agent has to be at for this."""
+        """Where the agent has to be for this."""
         return self.receptacle or self.object
 
 
@@ -95,11 +95,11 @@ def as_triple(subgoal: Subgoal) -> str:
 
 
 def read_plan(text: str, names: Sequence[str]) -> tuple[Subgoal, ...]:
-    """The subgoals that ``text`` lists, in whatever dress: pairs, parentheses, numbered lines, JSON.
+    """The subgoals that ``text`` lists, in any form: pairs, parentheses, numbered lines, JSON.
 
-    What comes before the last label "plan:" or before the first subgoal is talk, and so is what follows an empty line and is no
-    subgoal. ``names`` are the allowed actions, for the message. Raises ``ReplyError`` where there is no plan, where it is
-    endless, or where something in it is no subgoal.
+    Text before the last label "plan:" or before the first subgoal is ignored, and so is text after an empty line that is no
+    subgoal. ``names`` are the allowed actions, for the message. Raises ``ReplyError`` if there is no plan, if it is too long,
+    or if something in it is no subgoal.
     """
     body = _LABEL.split(text)[-1]
     found: list[Subgoal] = []
@@ -119,12 +119,12 @@ def read_plan(text: str, names: Sequence[str]) -> tuple[Subgoal, ...]:
 
 
 def name_of(words: str) -> str:
-    """A name as it was said, without articles, marks and stray spaces: "Desk Lamp 2" of "the `Desk Lamp` 2."."""
+    """A name without articles, marks and extra spaces: "Desk Lamp 2" for "the `Desk Lamp` 2."."""
     return " ".join(word for word in _WORD.findall(words) if word.lower() not in _SMALL)[:LONGEST_NAME]
 
 
 def same_plan(one: Sequence[Subgoal], other: Sequence[Subgoal]) -> bool:
-    """Whether both plans say the same to the letter, however names are spaced and capitalised: an exact match."""
+    """Whether both plans match exactly, apart from the spacing and capitals of names."""
     return [_plain(each) for each in one] == [_plain(each) for each in other]
 
 
@@ -135,14 +135,14 @@ def _plain(subgoal: Subgoal) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Reading:
-    """A subgoal of which the parts are still being read; ``bare``: its action stood alone, before a comma."""
+    """A subgoal whose parts are still being read; ``bare``: a comma followed its action."""
 
     action: Action
     names: list[str]
     bare: bool
 
     def takes(self, action: Action | None) -> bool:
-        """Whether a piece that begins with ``action`` is another part of this one."""
+        """Whether a piece that begins with ``action`` is another part of this subgoal."""
         return self.bare and (not self.names or (action is None and len(self.names) < 2))
 
     def finished(self) -> Subgoal | None:
@@ -151,7 +151,7 @@ class _Reading:
 
 
 def _pieces(text: str) -> Iterator[tuple[Subgoal | None, str]]:
-    """What ``text`` lists, one after the other, with its words; None for what is no subgoal."""
+    """Each entry of ``text`` with its words; None if it is no subgoal."""
     for segment in _BREAK.split(_ITEM.sub("", text)):
         reading: _Reading | None = None
         for piece in _COMMA.split(segment):
@@ -182,7 +182,7 @@ def _action(words: list[str]) -> tuple[Action | None, list[str]]:
 
 
 def _parted(words: list[str]) -> list[str]:
-    """Object and receptacle out of the words behind an action: "the pan in the fridge"."""
+    """Split the words after an action, such as "the pan in the fridge", into object and receptacle."""
     lowered = [word.lower() for word in words]
     at = next((at for at, word in enumerate(lowered) if at and word in _INTO), len(words))
     first = [word for word in words[:at] if word.lower() not in _INTO]
@@ -190,7 +190,7 @@ def _parted(words: list[str]) -> list[str]:
 
 
 def _json_lines(text: str) -> str:
-    """The entries of the JSON list in ``text``, each a line; empty where there is none."""
+    """The entries of the JSON list in ``text``, one a line; empty if there is none."""
     start, end = text.find("["), text.rfind("]")
     if start < 0 or end < start:
         return ""
@@ -212,22 +212,22 @@ def _entry(entry: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlanExample:
-    """A task's sentence and the high-level plan that solves it."""
+    """A goal sentence and the high-level plan that solves it."""
 
     goal: str
     plan: tuple[Subgoal, ...]
 
 
 def plan_example(example: Example) -> PlanExample:
-    """The example as planners are shown it: the subgoals that led to the win, with kinds of things in place of names.
+    """The example for a planner's prompt: the subgoals that won, with kinds of things instead of names.
 
-    A navigation stands before what is done somewhere and names what is gone for, as in LLM-Planner (figure 1).
+    A navigation precedes an action elsewhere and names its object, as in LLM-Planner (figure 1).
     """
     return PlanExample(example.goal, tuple(_subgoal(deed) for deed in example.subgoals()))
 
 
 def without_navigation(plan: Iterable[Subgoal]) -> tuple[Subgoal, ...]:
-    """The plan as the Socratic Planner writes it, where going somewhere is the controller's."""
+    """The plan as the Socratic Planner writes it: the controller goes to places by itself."""
     return tuple(subgoal for subgoal in plan if subgoal.action != "navigate")
 
 

@@ -1,4 +1,4 @@
-"""One decision about a running skill: whether it is done, why it cannot be, and which commands lead on, best first."""
+"""One decision about a running skill: whether it is done, why it is impossible, and which commands come next, best first."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from worlds.household.goals import APPLIANCES, KNIVES, Treatment
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Orders the receptacles of one belief; with ``counts`` None by name, else by cost over chance (see the expert).
+    """Orders the receptacles of one belief: by name if ``counts`` is None, else by cost over chance (see the expert).
 
-    Costs are commands until one can reach in, chances those of the table that was counted over ``train``.
+    Costs are commands until one can reach in; chances are those counted over a training split.
     """
 
     belief: Belief
@@ -24,15 +24,15 @@ class Search:
     vain: Collection[str] = frozenset()
 
     def nearest(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
-        """By the commands until one can reach into them, then by name."""
+        """``receptacles`` by the commands until one can reach in, then by name."""
         return sorted(receptacles, key=lambda one: (self._away(one) + self.shut_chance(one), by_name(one)))
 
     def unseen(self) -> list[Receptacle]:
-        """The receptacles that were not seen inside."""
+        """The receptacles that were not searched yet."""
         return [one for one in self.belief.receptacles if one.contents is None]
 
     def likeliest(self, wanted: Sequence[str]) -> list[Receptacle]:
-        """The receptacles that were not seen inside, best first for finding an object of one of the kinds ``wanted``."""
+        """The receptacles that were not searched yet, best first for finding an object of one of the kinds ``wanted``."""
         if self.counts is None:
             return self.nearest_by_name(self.unseen())
         counts, room = self.counts, self.counts.room_of({one.kind for one in self.belief.receptacles})
@@ -48,7 +48,7 @@ class Search:
         return sorted(receptacles, key=lambda one: (self._away(one), by_name(one)))
 
     def breadth(self) -> list[Receptacle]:
-        """The receptacles that were not seen inside, one of each kind before the next of any, in the opening's order."""
+        """The receptacles that were not searched yet: one of each kind, then the next of each, in the opening's order."""
         seen: dict[str, int] = {}
         for one in self.belief.receptacles:
             seen[one.kind] = seen.get(one.kind, 0) + (one.contents is not None)
@@ -59,7 +59,7 @@ class Search:
         return [one for *_, one in sorted(ranked, key=lambda entry: entry[:2])]
 
     def shut_chance(self, one: Receptacle) -> float:
-        """How likely this must be opened first: as told, else like its kind in this house, else as counted."""
+        """How likely this must be opened first: as observed, else as its kind in this house, else as counted."""
         if one.openness:
             return float(one.openness == "closed")
         if f"open {one.name}" in self.vain:
@@ -74,7 +74,7 @@ class Search:
 
 
 def by_name(one: Receptacle) -> tuple[str, int]:
-    """A sort key by which drawer 2 comes before drawer 10."""
+    """A sort key that puts drawer 2 before drawer 10."""
     stem, _, number = one.name.rpartition(" ")
     return stem, int(number)
 
@@ -91,7 +91,7 @@ class LocatedItem:
 
 
 class Attempt:
-    """A skill, whose targets are named as the game names them, against one belief."""
+    """A skill, with the game's names for its targets, and one belief."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Attempt:
         self.held = belief.item(belief.held)
 
     def done(self) -> str | None:
-        """What came of the skill, once it is carried out."""
+        """The result of the skill; None until it is carried out."""
         match self.skill.verb:
             case "find":
                 return self._found()
@@ -138,12 +138,12 @@ class Attempt:
                 return f"done: {self.skill}" if self.accomplished else None
 
     def place(self) -> str | None:
-        """The receptacle of the skill's own that one stands at, once it is carried out."""
+        """The skill's receptacle at the present place, once it is carried out."""
         spots = self._spots() or self._spots_of(self.wanted) or [one.where for one in self._sights()]
         return next((one.name for one in spots if self._here(one)), None)
 
     def problem(self) -> str | None:
-        """Why the skill cannot be carried out as things stand, without any command having been tried."""
+        """Why the skill cannot be carried out now, before trying any command."""
         match self.skill.verb:
             case "pick" if self.held:
                 return f"your hand is full: you hold the {self.held.name}"
@@ -162,7 +162,7 @@ class Attempt:
                 return None
 
     def commands(self) -> Iterator[str]:
-        """The commands that lead on, best first; those in ``vain`` may be among them."""
+        """The next commands, best first; those in ``vain`` may be among them."""
         match self.skill.verb:
             case "find":
                 yield from self._finding()
@@ -197,7 +197,7 @@ class Attempt:
                     yield from self._look_into(one)
 
     def nothing_left(self) -> str:
-        """Why no command leads on, where none was refused last."""
+        """Why there is no next command, if the last one was not refused."""
         if self.skill.verb in {"find", "explore"}:
             sought = f" and there is no {self.wanted} to be found" if self.wanted else ""
             return f"every place was looked into{sought}"
@@ -222,7 +222,7 @@ class Attempt:
             yield from self._look_into(one)
 
     def _to_find(self) -> list[LocatedItem]:
-        """Known objects that are a find: one that was put down is none until everything else was looked into."""
+        """Known objects that count as found: one that was put down only counts when every other place was searched."""
         seen = self._sights()
         fresh = [one for one in seen if one.item.name not in self.placed or self.wanted == one.item.name]
         return fresh if fresh or any(list(self._look_into(one)) for one in self.search.unseen()) else seen
@@ -261,8 +261,8 @@ class Attempt:
         return self._spots_of(wanted or "")
 
     def _spots_of(self, wanted: str) -> list[Receptacle]:
-        """The receptacles of a name or kind: the one where such a thing was put as is held now (two must lie together), then
-        what is here, then the nearest.
+        """The receptacles of a name or kind: first where an object of the held one's kind was put (two must lie together),
+        then those here, then the nearest.
         """
         found = self.search.nearest(one for one in self.belief.receptacles if matches(one.name, wanted))
         found = [one for one in found if self._here(one) or f"go to {one.name}" not in self.vain]
@@ -278,12 +278,12 @@ class Attempt:
         spots = self._spots()
         moves = {one.name: f"move {self.belief.held} to {one.name}" for one in spots}
         if self.vain.intersection(moves.values()):
-            return  # what one of a kind does not take, none of them takes
+            return  # if one of a kind refuses the object, all do
         for one in spots:
             yield from self._at(one, moves[one.name], inside=True)
 
     def _at(self, one: Receptacle, command: str, *, inside: bool = False) -> Iterator[str]:
-        """The way to ``command`` at a receptacle, an open one where it happens ``inside``; none where it was in vain."""
+        """The commands up to ``command`` at a receptacle, which is opened if it happens ``inside``; none if it was in vain."""
         if command in self.vain:
             return
         if not self._here(one):

@@ -1,8 +1,8 @@
 """Carries a skill out, one text command at a time, from belief alone.
 
-It keeps no list of commands to come: each is decided from what is believed now, so that it does not matter who chose the one
-before. A person who overrules a command changes the belief, and the skill goes on from there; one who does what it was to
-do has completed it. Of its own past a skill remembers which of its commands taught nothing, and gives none of those again.
+It keeps no list of future commands: each is decided from the present belief, so it does not matter who chose the one before. A
+person who plays another command changes the belief, and the skill goes on from there; one who does the skill's work completes
+it. A skill remembers which of its commands taught nothing, and does not repeat them.
 
     state = controller.begin(opening, goal)
     state = controller.start(state, Skill("find", "mug"))
@@ -40,14 +40,14 @@ class Execute:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The skill is carried out, as far as belief tells; ``said`` says what came of it."""
+    """The skill is carried out, according to belief; ``said`` is the result in words."""
 
     said: str
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The skill cannot be carried out, or not any further; ``reason`` is in words of our own, for a planner to read."""
+    """The skill cannot be carried out or continued; ``reason`` is in our own words, for a planner."""
 
     reason: str
 
@@ -57,13 +57,12 @@ Outcome = Execute | Done | Failed
 
 @dataclass(frozen=True, slots=True)
 class ControllerState:
-    """What is known, and the skill that is being carried out, if any; immutable plain data.
+    """What is known, and the skill in progress, if any; immutable plain data.
 
-    ``placed`` are the objects that were put down and lie there still, which are no find when another of their kind is sought.
-    ``words`` are those of the goal sentence, which names things that a house may hold before any text has shown them.
-    ``vain`` are commands of this skill that taught nothing, ``issued`` is the last one given, ``given`` counts them.
-    ``problem`` is why the skill cannot even begin. ``before`` is the receptacle that a skill ended at last: of several
-    that share a location, the one that is meant.
+    ``placed`` are the objects that were put down and still lie there; they do not count when another of their kind is sought.
+    ``words`` are those of the goal sentence, which may name things before any text has shown them. ``vain`` are commands of
+    this skill that taught nothing, ``issued`` is its last command, ``given`` counts them. ``problem`` is why the skill cannot
+    begin. ``before`` is the receptacle at which the last skill ended, to choose among several at one location.
     """
 
     belief: Belief
@@ -82,9 +81,9 @@ class ControllerState:
 class Controller:
     """Turns skills into commands, for worlds whose texts ``household`` reads.
 
-    ``order`` says by what places are searched: ``counts`` (the likeliest as counted over a training split) or ``name``. With
-    ``near``, what is done to a thing fails unless one stands beside it, as LoTa-Bench has it (section 4); else the skill
-    goes there first. A skill fails after ``most`` commands.
+    ``order`` is the order of searching places: ``counts`` (the likeliest first, counted over a training split) or ``name``.
+    With ``near``, an action on a distant thing fails, as in LoTa-Bench (section 4); else the skill goes there first. A skill
+    fails after ``most`` commands.
     """
 
     def __init__(self, household: Household, *, order: str = "counts", near: bool = False, most: int = MOST_COMMANDS) -> None:
@@ -105,7 +104,7 @@ class Controller:
         return state
 
     def start(self, state: ControllerState, skill: Skill) -> ControllerState:
-        """Take up ``skill`` in place of whatever was being carried out; its targets may be called as a model calls them."""
+        """Start ``skill`` in place of the one in progress; its targets may be in a model's words."""
         named, problem = self._named(state, skill)
         return replace(
             state,
@@ -119,7 +118,7 @@ class Controller:
         )
 
     def next(self, state: ControllerState) -> tuple[Outcome, ControllerState]:
-        """What to do now; with `Done` and `Failed` the skill is over, and ``skill`` of the state None."""
+        """The next step; after `Done` and `Failed` the state's ``skill`` is None."""
         over = replace(state, skill=None)
         if state.skill is None:
             return Failed("no skill is being carried out"), over
@@ -160,7 +159,7 @@ class Controller:
         why = f" {state.explanation}" if state.explanation else ""
         return f'could not {state.skill}: "{state.issued}" did nothing.{why}'
 
-    # What a planner's words mean in this house.
+    # Resolving a planner's words in this house.
 
     def _named(self, state: ControllerState, skill: Skill) -> tuple[Skill, str | None]:
         if skill.verb in ALONE:
@@ -186,7 +185,7 @@ class Controller:
             return skill, f"it was not said what to {skill.verb}, and you hold nothing"
         thing, place = self._thing(state, skill.object), self._place(state, skill.object)
         if thing is None and place and skill.receptacle is None and skill.verb in {"put", "heat", "cool", "clean"}:
-            # "put fridge": the place was named, and what is held is meant.
+            # "put fridge" names the place and means the held object.
             return self._with_object(state, Skill(skill.verb, receptacle=place))
         named = place or thing if skill.verb in {"find", "examine"} else thing
         if named is None:
@@ -202,7 +201,7 @@ class Controller:
     def _place(self, state: ControllerState, said: str) -> str | None:
         places = state.belief.receptacles
         found = resolve(said, {one.kind for one in places}, {one.name for one in places})
-        # All places are told at the start: a number that is none of theirs is a mistake.
+        # The opening lists all places: any other number is a mistake.
         return found if found and any(matches(one.name, found) for one in places) else None
 
     def _thing(self, state: ControllerState, said: str) -> str | None:
@@ -217,7 +216,7 @@ class Controller:
 
 
 def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> bool:
-    """Whether this command was what the skill is about, for skills that leave no trace in belief."""
+    """Whether this command carried the skill out, for skills that leave no trace in belief."""
     match skill.verb:
         case "put":
             put = before.held if after.held is None else None

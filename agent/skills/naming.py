@@ -1,4 +1,4 @@
-"""What a planner calls a thing, read as the name or the kind that the game has for it.
+"""Resolves a planner's word for a thing to the game's name or kind.
 
 Models write ``SinkBasin``, ``the sink basin`` or ``AppleSliced`` for what the text calls ``sinkbasin 1`` and ``apple 1``; the
 papers' own examples do.
@@ -20,9 +20,9 @@ _ARTICLES = frozenset({"a", "an", "the", "some", "another", "one", "any"})
 
 
 def resolve(said: str, kinds: Collection[str], names: Collection[str] = ()) -> str | None:
-    """The kind among ``kinds``, or with a number the name, that ``said`` means; None where it means none.
+    """The kind among ``kinds``, or with a number the name, that ``said`` means; None if there is none.
 
-    A name that is none of ``names`` is taken for one that may yet be found, as long as its kind is known.
+    A name outside ``names`` is accepted if its kind is known, since it may still be found.
     """
     bare = " ".join(said[:LONGEST_NAME].split())
     if bare in names or bare in kinds:
@@ -33,7 +33,7 @@ def resolve(said: str, kinds: Collection[str], names: Collection[str] = ()) -> s
     words = [word.lower() for word in _WORD.findall(found["words"])]
     words = [word for word in words if word not in _ARTICLES and word != "sliced"]
     known = {*kinds, *map(kind, names)}
-    # The longest ending that is a name: what stands before it are adjectives ("clean mug").
+    # Take the longest ending that is a name; adjectives may precede it ("clean mug").
     for start in range(len(words)):
         named = _kind("".join(words[start:]), known)
         if named is not None:

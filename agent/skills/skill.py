@@ -1,6 +1,6 @@
-"""A skill as a value, with its words.
+"""A skill as a value, and its text.
 
-The verbs are those that the planners of the papers share, fitted to a household in text: LLM-Planner's and LoTa-Bench's
+The verbs are those that the papers' planners share, adapted to a text household: LLM-Planner's and LoTa-Bench's
 (section 4 of either) name the same few, and OPEx (section 3, "Skill Library") adds ``explore`` and ``look``.
 """
 
@@ -17,7 +17,7 @@ Verb = Literal[
 VERBS: tuple[Verb, ...] = get_args(Verb)
 
 ALONE: frozenset[Verb] = frozenset({"look", "explore"})
-"""Verbs that are about nothing in particular."""
+"""Verbs without a target."""
 
 AT_RECEPTACLE: frozenset[Verb] = frozenset({"go", "open", "close"})
 """Verbs whose only target is a receptacle."""
@@ -37,10 +37,10 @@ _WORDS: dict[Verb, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A verb with its targets, each a kind ("mug"), a name ("mug 1") or None where none is meant.
+    """A verb with its targets, each a kind ("mug"), a name ("mug 1") or None.
 
     ``find`` and ``examine`` take either an object or a receptacle as their ``object``. Without a ``receptacle``, ``put`` means
-    the one that the last skill ended at, and ``heat``, ``cool`` and ``clean`` mean the appliance that does it.
+    the one at which the last skill ended, and ``heat``, ``cool`` and ``clean`` mean the appliance for it.
     """
 
     verb: Verb
@@ -70,5 +70,5 @@ def _with_article(name: str, article: str) -> str:
 
 
 def skills_of(example: Example) -> tuple[Skill, ...]:
-    """The skills by which the example's task is won, each with kinds as targets."""
+    """The skills that win the example's task, with kinds as targets."""
     return tuple(Skill(one.action, one.object, one.place) for one in example.subgoals())

@@ -34,7 +34,7 @@ def mcp(
     world = world_of(settings)
     if settings.split is not None:
         world.tasks(settings.split)  # refuses an unknown split before a client connects
-    offer = HostOptions(
+    served = HostOptions(
         world=world,
         split=settings.split,
         types=settings.type,
@@ -43,11 +43,13 @@ def mcp(
         seed=settings.seed,
         records=state_folder() / "episodes" if record else None,
     )
-    if offer.records is not None:
-        terminal.note(f"Games are recorded in {offer.records}")
+    if served.records is not None:
+        terminal.note(f"Games are recorded in {served.records}")
     if http is not None:
-        asyncio.run(serve_http(offer, http, tell=lambda address: terminal.note(f"Listening on {address}; Ctrl-C ends it.")))
+        asyncio.run(
+            serve_http(served, http, announce=lambda address: terminal.note(f"Listening on {address}; Ctrl-C ends it."))
+        )
         return
     if terminal.interactive():
         terminal.note("Waiting for an MCP client on standard input; Ctrl-D ends it.")
-    asyncio.run(serve_stdio(offer))
+    asyncio.run(serve_stdio(served))

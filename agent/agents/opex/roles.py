@@ -72,8 +72,8 @@ def _one_line(text: str) -> str:
 
 PLANNER: Role[TaskPlan] = Role("planner", _strict_plan, _lenient_plan, stop=(END,))
 
-# The observer (section 3, "LLM-based Observer", figure 4): describes the state with the subtask in mind. It gets no examples and
-# keeps no conversation, which would cost more than its cached prefix saves. The paper's reads detections; this one, belief.
+# The observer (section 3, "LLM-based Observer", figure 4): describes the state for the subtask. It gets no examples and keeps
+# no conversation, which would cost more than its cached prefix saves. The paper's reads detections; this one, belief.
 
 LONGEST_DESCRIPTION = 1_500
 

@@ -68,7 +68,7 @@ class PetMemory:
     """What PET remembers.
 
     ``plan`` is None until the planner was asked. ``step`` is the index of the present sub-task, ``len(plan)`` after the last
-    one; ``since`` are the transitions since it began. ``acting`` is the memory of the acting agent, ``began`` its first
+    one; ``since`` counts the steps since it began. ``acting`` is the memory of the acting agent, ``began`` its first
     ``step``.
     """
 

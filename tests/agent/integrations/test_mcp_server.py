@@ -90,7 +90,7 @@ def test_commands_are_listed_only_where_they_are_granted() -> None:
         game = (await call(client, "new_game", task="example:1"))["game"]
         assert "look" in (await call(client, "commands", game=game))["commands"]
         bare = (await call(client, "new_game", task="example:1", grants=[]))["game"]
-        assert "without the grant 'admissible'" in await refused(client, "commands", game=bare)
+        assert "does not grant 'admissible'" in await refused(client, "commands", game=bare)
 
     within(HostOptions(WORLD, grants=frozenset({"admissible"})), play)
 
@@ -143,7 +143,7 @@ def test_a_broken_game_is_told_of_without_its_file(tmp_path: Path) -> None:
 
     async def play(client: Client) -> None:
         said = await refused(client, "new_game", task="train:1")
-        assert said.endswith("This game cannot be played; whoever runs this server finds why in its log.")
+        assert said.endswith("This game cannot be played; whoever runs this server finds the reason in its log.")
 
     within(HostOptions(make_world("alfworld", data=tmp_path)), play)
 
