@@ -1,8 +1,8 @@
-"""The configuration: what the user's own file, the folder's file, the environment and the flags say, and who said it.
+"""The configuration: settings from the user's file, the folder's file, the environment and the flags, each with its origin.
 
-Later sources win: ``housequest.toml`` in the user's configuration folder, then the nearest one upwards from the working
-folder, then ``HOUSEQUEST_*``, then flags. Every value keeps its origin, so that an error can name the place to mend. A file
-of the working folder may have come with somebody else's repository: it never says which key goes to which host.
+Later sources win: ``housequest.toml`` in the user's configuration folder, then the nearest one in the working folder or above,
+then ``HOUSEQUEST_*``, then flags. Every value keeps its origin, so that errors name the place to fix. A file in the working
+folder may come from somebody else's repository, so it may not say which key goes to which host.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ LONGEST_VALUE = 4_000
 
 PREFIX = "HOUSEQUEST_"
 RESERVED = ("HOUSEQUEST_HOME",)
-"""Environment variables of ours that are no settings."""
+"""Environment variables that are not settings."""
 
 USERS_OWN = "endpoints"
-"""The table that only the user's own file may hold: which key goes to which host (``agent.models.openai.keys`` reads it)."""
+"""A table that only the user's own file may have: which key goes to which host (read by ``agent.models.openai.keys``)."""
 
 NO_RULES = "none"
-"""What is said in place of a rulebook to have none, whatever a configuration file says."""
+"""Given in place of a rulebook's name, it means none, whatever a configuration file says."""
 
 RULES_BUDGET = 1_000
-"""Tokens of rules that an agent is told in an episode, unless another number is given."""
+"""The default limit on tokens of rules that an agent sees in an episode."""
 
 
 COMMON_OPTIONS = ("engine", "goals", "habits")
-"""Options of worlds that are settings of their own."""
+"""World options that are also top-level settings."""
 
 Scalar = str | int | float | bool
 
@@ -62,26 +62,26 @@ def _none(value: object) -> object:
     return None if value == NO_RULES else value
 
 
-def _no_truth(value: object) -> object:
+def _not_bool(value: object) -> object:
     if isinstance(value, bool):
-        raise ValueError("it should be a number, not on or off")
+        raise ValueError("it should be a number, not true or false")
     return value
 
 
 Text = Annotated[str, AfterValidator(_plain)]
-Number = Annotated[int, BeforeValidator(_no_truth), Field(ge=1, le=1_000_000)]
-Seed = Annotated[int, BeforeValidator(_no_truth), Field(ge=0, lt=1 << 32)]
+Number = Annotated[int, BeforeValidator(_not_bool), Field(ge=1, le=1_000_000)]
+Seed = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, lt=1 << 32)]
 Grant = Literal["admissible", "diagnosis", "type"]
 
 
-Price = Annotated[float, BeforeValidator(_no_truth), Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+Price = Annotated[float, BeforeValidator(_not_bool), Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 
 class Prices(BaseModel):
-    """What a model costs per million tokens, in whatever currency its user thinks in.
+    """The price of a model per million tokens, in any currency.
 
-    ``input`` is the price of prompt tokens that no cache served, ``cached`` of those that one did (where it is not given, they
-    cost as much as the others), ``output`` of completion tokens.
+    ``input`` is for uncached prompt tokens, ``cached`` for cached ones (default: the same as ``input``), ``output`` for
+    completion tokens.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -94,10 +94,10 @@ class Prices(BaseModel):
 class Settings(BaseModel):
     """Everything that can be configured. ``None`` leaves the choice to the command.
 
-    ``rules`` is a rulebook's name or file, of which an episode is told at most about ``rules_budget`` tokens.
-    ``timeout`` limits one attempt at a model's call, in seconds. ``agents`` holds the settings of each agent by its name;
-    ``set`` those given on the spot, for the agent at hand. ``worlds`` and ``world_option`` are the same for the options of
-    worlds. ``prices`` are those of each model by its name::
+    ``rules`` is a rulebook's name or file, of which an episode shows at most about ``rules_budget`` tokens.
+    ``timeout`` limits one attempt at a model call, in seconds. ``agents`` holds the settings of each agent by name, and ``set``
+    overrides them for the chosen agent; ``worlds`` and ``world_option`` do the same for world options. ``prices`` are by model
+    name::
 
         [prices."openai:NAME"]
         input = 1.25
@@ -119,31 +119,31 @@ class Settings(BaseModel):
     seed: Seed | None = None
     agent: Text | None = None
     model: Text | None = None
-    timeout: Annotated[float, BeforeValidator(_no_truth), Field(gt=0, le=86_400, allow_inf_nan=False)] = 60.0
+    timeout: Annotated[float, BeforeValidator(_not_bool), Field(gt=0, le=86_400, allow_inf_nan=False)] = 60.0
     rules: Annotated[Text | None, BeforeValidator(_none)] = None
     rules_budget: Number = RULES_BUDGET
     grant: tuple[Grant, ...] = ()
     max_steps: Number = 50
-    workers: Annotated[int, BeforeValidator(_no_truth), Field(ge=1, le=512)] = 1
+    workers: Annotated[int, BeforeValidator(_not_bool), Field(ge=1, le=512)] = 1
     set: dict[Text, Scalar] = {}
     agents: dict[Text, dict[Text, Scalar]] = {}
     worlds: dict[Text, dict[Text, Scalar]] = {}
     prices: dict[Text, Prices] = {}
 
     def settings_of(self, agent: str) -> dict[str, Scalar]:
-        """The settings configured for ``agent``, those given on the spot last."""
+        """The settings of ``agent``; ``set`` overrides the agent's table."""
         return {**self.agents.get(agent, {}), **self.set}
 
     def options_of(self, world: str) -> dict[str, Scalar]:
-        """The options that ``world`` is made with, those given on the spot last; `COMMON_OPTIONS` only if they were set."""
+        """The options of ``world``; ``world_option`` overrides its table, `COMMON_OPTIONS` appear only if they were set."""
         habits = None if self.habits is None else str(given_path(self.habits))
         common = changed_options(engine=self.engine, goals=self.goals, habits=habits)
         return {**self.worlds.get(world, {}), **self.world_option, **common}
 
     def prices_of(self, model: str) -> Prices | None:
-        """The prices of ``model``: those of its whole name, else without its address, else without its options too.
+        """The prices of ``model``: by its full name, else without its address, else without its options too.
 
-        None where none are set; the built-in model costs nothing.
+        None where none are set; models that run here for free cost 0.
         """
         from agent.models.registry import is_free
 
@@ -154,7 +154,7 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The settings with the origin of each that somebody set."""
+    """The settings, and the origin of each value that somebody set."""
 
     settings: Settings
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -166,7 +166,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """Settings that a file of another kind says, which its user has named; paths in it begin at ``folder``."""
+    """Settings from another file that the user named, such as a sweep's; its relative paths begin at ``folder``."""
 
     origin: str
     values: Mapping[str, object]
@@ -175,7 +175,7 @@ class FileSettings:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Some values and where they were said; ``names`` has the name of a key where it differs there."""
+    """Values from one place; ``spelled`` has a key's name there where it differs."""
 
     origin: str
     values: Mapping[str, object]
@@ -190,8 +190,8 @@ class _Source:
 def configure(
     flags: Mapping[str, object] | None = None, folder: Path | None = None, besides: FileSettings | None = None
 ) -> Configuration:
-    """The configuration as it holds in ``folder`` (the working folder), then what ``besides`` says, and ``flags`` last; a flag
-    of None was not given.
+    """The configuration for ``folder`` (default: the working folder), overridden by ``besides`` and then ``flags`` (None: not
+    given).
 
     Raises ``ConfigurationError`` naming the file, variable or flag and the value.
     """
@@ -225,17 +225,17 @@ def configure(
 
 
 def _beside(source: _Source, key: str, value: str) -> str:
-    """The path of a file that a configuration file names; one of a folder names files of that folder alone.
+    """The path of a file named in a configuration file; a folder's configuration may only name files inside that folder.
 
-    Rules may also be those of a book of the library, which has a name and no path.
+    ``rules`` may also be the name of a rulebook in the library.
     """
     assert source.folder is not None
     if key == "rules" and _is_book(value) and not (source.folder / value).exists():
-        return value  # a book of the library, or none at all
+        return value
     path = (source.folder / value).resolve()
     if not source.own and not path.is_relative_to(source.folder.resolve()):
         raise ConfigurationError(
-            f"{source.place(key)}: {shown(value)} lies outside that folder, and what it holds could get about; name it with "
+            f"{source.place(key)}: {shown(value)} lies outside that folder; to use it anyway, name it with "
             f"--{key}, or in your own configuration."
         )
     return str(path)
@@ -248,7 +248,7 @@ def _is_book(name: str) -> bool:
 
 
 def _joined(before: object, after: object) -> object:
-    """Two tables of tables as one; anything else is left for the validation to refuse."""
+    """Merge two tables of tables; validation refuses anything else later."""
     if not isinstance(before, dict) or not isinstance(after, dict):
         return after
     old, new = cast("dict[str, object]", before), cast("dict[str, object]", after)
@@ -261,7 +261,7 @@ def _joined(before: object, after: object) -> object:
 
 
 def _check_options(settings: Settings, said: Mapping[str, _Source]) -> None:
-    """Refuse an option of a world that is a setting of its own: it would have two values."""
+    """Refuse a world option that is also a setting: it would have two values."""
     tables = [("world_option", settings.world_option), *(("worlds", table) for table in settings.worlds.values())]
     for key, table in tables:
         for name in table.keys() & set(COMMON_OPTIONS):
@@ -280,12 +280,12 @@ def _check_names(named: Iterable[str], known: tuple[str, ...], what: str, source
 
 
 _TABLES = ("agents", "worlds", "prices")
-"""Settings that are tables of tables: joined from all files, and in no variable of the environment."""
+"""Settings that are tables of tables: merged over all files, and not read from the environment."""
 
 _ADDRESS = re.compile(r"@https?://.*", re.DOTALL)
 
 _TAGS = ("[key]", "str", "int", "float", "bool")
-"""What pydantic adds to the place of an error: that a key is meant, and which of several types it tried."""
+"""What pydantic adds to an error's location: that it means a key, and which type it tried."""
 
 
 def _complaint(error: ValidationError, said: Mapping[str, _Source]) -> str:
@@ -313,7 +313,7 @@ def _files(folder: Path | None) -> Iterator[_Source]:
 def _nearest_file(folder: Path | None) -> Path | None:
     try:
         start = (folder or Path()).resolve(strict=True)
-    except OSError:  # the working folder was deleted: nothing lies upwards of it
+    except OSError:  # the working folder was deleted
         return None
     return next((file for above in (start, *start.parents) if (file := above / FILE_NAME).is_file()), None)
 
@@ -323,7 +323,7 @@ def _file(path: Path, *, own: bool) -> Iterator[_Source]:
         if not path.is_file():
             return
         if path.stat().st_size > LARGEST_FILE:
-            raise ConfigurationError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; that is no configuration of ours.")
+            raise ConfigurationError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; a configuration is smaller.")
         values: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror or type(error).__name__}.") from None
@@ -334,8 +334,8 @@ def _file(path: Path, *, own: bool) -> Iterator[_Source]:
     if not own:
         for key in {USERS_OWN, "key_env"} & values.keys():
             raise ConfigurationError(
-                f"{path} has {key!r}, which says where keys go; a file that came with a folder may not. Put it into "
-                f"{config_folder() / FILE_NAME}, which is yours alone."
+                f"{path} has {key!r}, which says where keys go; only your own configuration may. Put it into "
+                f"{config_folder() / FILE_NAME}."
             )
     for key in values:
         _known_key(key, str(path), allowed=(*_FILE_KEYS, USERS_OWN))
@@ -363,7 +363,7 @@ def _environment(environ: Mapping[str, str]) -> _Source:
 
 
 def _listed(key: str, value: str, variable: str) -> object:
-    """The text of an environment variable as its key wants it: lists and pairs are separated by commas."""
+    """Parse the text of an environment variable; lists and pairs are separated by commas."""
     parts = [part.strip() for part in value.split(",") if part.strip()]
     if key in _PAIRS:
         return pairs(parts, variable)
@@ -371,12 +371,12 @@ def _listed(key: str, value: str, variable: str) -> object:
 
 
 def changed_options(**common: str | None) -> dict[str, Scalar]:
-    """Those of `COMMON_OPTIONS` that differ from their defaults: a world need not have them."""
+    """The `COMMON_OPTIONS` that differ from their defaults: a world need not support them."""
     return {key: value for key, value in common.items() if value is not None and value != Settings.model_fields[key].default}
 
 
 def world_of(settings: Settings) -> World:
-    """The world that ``settings`` name. Raises ``ConfigurationError``."""
+    """Make the world that ``settings`` name. Raises ``ConfigurationError``."""
     from worlds.alfred import PLANS
     from worlds.registry import make_world
 
@@ -386,16 +386,16 @@ def world_of(settings: Settings) -> World:
 
 
 def check_habits(habits: str | None, split: str, world: World) -> None:
-    """Raise ``ConfigurationError`` where habits are given for tasks that are not made by them."""
+    """Raise ``ConfigurationError`` where habits are given for a split that does not use them."""
     if habits is not None and split not in world.endless_splits:
         raise ConfigurationError(
-            f"habits: {shown(habits)} says where things lie in made-up houses, and the split {shown(split)} has none; leave "
+            f"habits: {shown(habits)} applies to made-up houses only, and the split {shown(split)} has none; leave "
             f"it out, or play tasks of the split {' or '.join(map(repr, world.endless_splits))}."
         )
 
 
 def pairs(texts: Sequence[str], where: str) -> dict[str, str]:
-    """Read ``KEY=VALUE`` texts. Raises ``ConfigurationError`` naming ``where`` they were given."""
+    """Parse ``KEY=VALUE`` texts. Raises ``ConfigurationError`` naming ``where`` they were given."""
     found: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -413,8 +413,8 @@ def _flags(flags: Mapping[str, object]) -> _Source:
 
 
 _PATHS = ("rules", "habits")
-"""Files that a configuration file names beside itself."""
+"""Settings whose relative paths begin at the configuration file's folder."""
 _PAIRS = ("set", "world_option")
-"""Settings given as KEY=VALUE on the spot, and in files as tables of an agent or a world."""
+"""Settings given as KEY=VALUE; in files they are tables of an agent or a world."""
 _FILE_KEYS = tuple(key for key in Settings.model_fields if key not in _PAIRS)
 _VARIABLES = {f"{PREFIX}{key.upper()}": key for key in Settings.model_fields if key not in _TABLES}

@@ -1,4 +1,4 @@
-"""How a world is played: agent, model, rules and settings resolved once, for play, eval, explore and measure alike."""
+"""Resolve agent, model, rules and settings once, the same way for play, eval, explore and measure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HUMAN = "human"
 
 
 class FrozenRule(BaseModel):
-    """A rule that the agent may be shown, and by what it is chosen."""
+    """A rule that the agent may see, with the fields used to choose it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,10 +38,10 @@ class FrozenRule(BaseModel):
 
 
 class FrozenRules(BaseModel):
-    """The rules that the agent may be shown, as a run's record keeps them.
+    """The rules that the agent may see, as a run's record keeps them.
 
-    ``file`` and ``sha256`` name the book, ``part`` says which of its rules where it is not all accepted ones, ``budget`` is in
-    tokens an episode. A run from before rules were chosen has a budget of None and showed all at once.
+    ``file`` and ``sha256`` identify the book, ``part`` says which of its rules if not all accepted ones, ``budget`` is in
+    tokens per episode. Older runs, which showed all rules at once, have a budget of None.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -55,7 +55,7 @@ class FrozenRules(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _earlier(cls, value: object) -> object:
-        """A manifest from before rules were chosen has their statements alone."""
+        """Read a manifest from before rules were chosen, which has only statements."""
         if not isinstance(value, dict) or "statements" not in value:
             return cast("object", value)
         fields = cast("dict[str, object]", value)
@@ -65,17 +65,17 @@ class FrozenRules(BaseModel):
 
     @property
     def label(self) -> str:
-        """The rulebook in a word, for an episode's record."""
+        """A short name of the rulebook for an episode's record."""
         return f"{self.file}@{self.sha256[:12]} {self.part}".rstrip()
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """What the rules say."""
+        """The text of each rule."""
         return tuple(rule.statement for rule in self.rules)
 
     @property
     def offered(self) -> RuleBudget:
-        """The rules themselves, with their budget."""
+        """The rules with their budget, as an agent takes them."""
         from knowledge.choosing import RuleBudget
         from knowledge.rules import Rule
 
@@ -87,8 +87,8 @@ class FrozenRules(BaseModel):
 class Setup:
     """Who plays ``world`` and how, with every choice made.
 
-    ``model`` is its whole name, with its address; None where the agent needs none. ``timeout`` limits one attempt at a call of
-    it, in seconds; ``prices`` are those of its tokens. ``episode`` is what each episode is played and recorded with.
+    ``model`` is its full name with its address; None where the agent needs none. ``timeout`` limits one attempt at a model
+    call, in seconds; ``prices`` are the model's. ``episode`` configures each episode and its record.
     """
 
     world: World
@@ -100,7 +100,7 @@ class Setup:
     prices: Prices | None = None
 
     def make_model(self) -> Model | None:
-        """Make the model; close it when done. None where the agent needs none. Raises ``ConfigurationError``."""
+        """Make the model, which the caller closes; None where the agent needs none. Raises ``ConfigurationError``."""
         if self.model is None:
             return None
         from agent.models.registry import make_model
@@ -119,7 +119,7 @@ class Setup:
         return self.episode.open(self.world, task)
 
     def with_model(self, name: str) -> Setup:
-        """The same with another model, from now on. Raises ``ConfigurationError`` where the agent cannot use it."""
+        """The same setup with another model. Raises ``ConfigurationError`` where the agent cannot use it."""
         from agent.agents.registry import model_for
 
         model = model_for(self.agent, name, self.world.name)
@@ -134,10 +134,10 @@ def set_up(
     rules: FrozenRules | None = None,
     curiosity: float | None = None,
 ) -> Setup:
-    """Make every choice that ``settings`` leave open about how a world is played.
+    """Resolve every choice that ``settings`` leave open.
 
     ``world`` and ``agent`` are made from ``settings`` unless given; ``rules`` replace the configured rulebook, ``curiosity`` is
-    the probability that chance plays a turn. Raises ``ConfigurationError`` and ``KnowledgeError``.
+    the probability of a random turn. Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
     from agent.agents.registry import DEFAULT_AGENT, model_for, resolve_settings, takes_rules
 
@@ -146,7 +146,7 @@ def set_up(
     world = world or world_of(settings)
     shown = takes_rules(agent) or agent == HUMAN
     if rules is None and settings.rules:
-        # A book that cannot be read is refused whoever plays; one of another world only where its rules would be shown.
+        # An unreadable book is always refused; another world's book only where its rules would be shown.
         rules = read_rules(settings.rules, settings.rules_budget, world.name if shown else None)
     if not shown:
         rules = None
@@ -167,7 +167,7 @@ def set_up(
 
 
 def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) -> FrozenRules:
-    """The accepted rules of the rulebook ``name``, one of the library's or a file.
+    """The accepted rules of the rulebook ``name``, from the library or a file.
 
     Raises ``KnowledgeError``, also where they are about another world than ``world``.
     """
@@ -181,7 +181,7 @@ def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) 
 
 
 def frozen_rules(book: Rulebook, rules: Iterable[Rule], budget: int, part: str = "") -> FrozenRules:
-    """``rules`` of a ``book`` that was read, as a run keeps them."""
+    """The given ``rules`` of ``book`` as a run's record keeps them."""
     listed = (
         FrozenRule(id=one.id, statement=one.statement, kind=one.kind, types=one.types, objects=one.objects) for one in rules
     )
@@ -189,5 +189,5 @@ def frozen_rules(book: Rulebook, rules: Iterable[Rule], budget: int, part: str =
 
 
 def habits_label(file: str | None, world: World) -> str | None:
-    """The habits of ``file`` that ``world`` was made with, in a word, for an episode's record."""
+    """A short name of the habits in ``file`` for an episode's record; None without habits."""
     return None if file is None else f"{Path(file).name}@{world.fingerprint(world.endless_splits[0])[:12]}"

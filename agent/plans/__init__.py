@@ -1,5 +1,6 @@
-"""Planners that write ALFRED's high-level plans whole, the runs that score them, and what is told of these.
+"""Planners that write ALFRED's high-level plans, and the runs that score them (``housequest eval --world alfred-plans``).
 
-`worlds.alfred` has the tasks and the measure. There is no episode: nothing is observed, and a plan is judged as it was
-written.
+There are no episodes: nothing is observed, and a plan is scored as written, by `worlds.alfred`. ``planners`` has the planners
+and ``role`` the prompt of the one that calls a model; ``run`` is the specification of a run, ``work`` plays it in its folder,
+and ``report`` prints its figures.
 """

@@ -1,4 +1,4 @@
-"""Planners: one that copies the plan of the most similar instruction, and a language model that is shown a few of them."""
+"""Planners: one copies the plan of the most similar instruction, one prompts a language model with similar examples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ExampleChoice = Literal["bm25", "random"]
 
 @dataclass(frozen=True, slots=True)
 class WorkedExample:
-    """An instruction with the plan that was annotated for it; ``goal`` is the text by which it is found."""
+    """An instruction with its annotated plan; ``goal`` is the text that similarity is computed on."""
 
     origin: str
     type: str
@@ -33,7 +33,9 @@ class WorkedExample:
 
 
 def worked(demonstrations: Iterable[Demonstration], *, stepwise: bool) -> tuple[WorkedExample, ...]:
-    """What every annotator of ``demonstrations`` wrote, found by the goal alone or (``stepwise``) by all that was written."""
+    """Every annotation of ``demonstrations`` as an example, indexed by the goal alone or (``stepwise``) with the step
+    instructions.
+    """
     return tuple(
         WorkedExample(one.id, one.type, instruction.text(stepwise=stepwise), instruction, one.plan)
         for one in demonstrations
@@ -55,19 +57,19 @@ class Pool:
         self._origins = Counter(example.origin for example in examples)
 
     def nearest(self, text: str, most: int, *, without: str) -> tuple[WorkedExample, ...]:
-        """The ``most`` examples most similar to ``text``, best first, leaving out those of the demonstration ``without``."""
+        """The ``most`` examples most similar to ``text``, best first, without those of the demonstration ``without``."""
         found = best(self.examples, self._index.scores(text), most + self._origins[without])
         return tuple(example for example in found if example.origin != without)[:most]
 
     def random(self, text: str, most: int, seed: int, *, without: str) -> tuple[WorkedExample, ...]:
-        """``most`` examples, drawn by ``seed`` and ``text``, leaving out those of the demonstration ``without``."""
+        """``most`` random examples, seeded by ``seed`` and ``text``, without those of the demonstration ``without``."""
         others = [example for example in self.examples if example.origin != without]
         return at_random(others, most, f"{seed} {text}")
 
 
 @dataclass(frozen=True, slots=True)
 class PlanProposal:
-    """What a planner came to: a plan, or the ``reason`` why there is none; with the calls and tokens that it took."""
+    """A planner's answer: a plan, or the ``reason`` why there is none, with the calls and tokens used."""
 
     plan: Plan | None
     reason: str = ""
@@ -77,16 +79,16 @@ class PlanProposal:
 
 
 class Planner(Protocol):
-    """Writes whole plans; safe for many at once."""
+    """Writes whole plans; safe to call concurrently."""
 
     async def plan(self, instruction: Instruction, *, without: str) -> PlanProposal:
-        """A plan for ``instruction``, from no example of the demonstration ``without``. Raises ``ModelError``."""
+        """Plan for ``instruction`` without using examples of the demonstration ``without``. Raises ``ModelError``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NearestPlanner:
-    """Copies the plan of the most similar example by BM25. It calls no model, and is what a model has to beat."""
+    """Copies the plan of the most similar example by BM25. It calls no model: the baseline that a model has to beat."""
 
     pool: Pool
     stepwise: bool
@@ -98,10 +100,10 @@ class NearestPlanner:
 
 @dataclass(frozen=True, slots=True)
 class InContextPlanner:
-    """A language model that is shown ``shots`` examples (LLM-Planner's static setting, sections 4.2 and 4.3).
+    """Prompts a language model with ``shots`` examples (LLM-Planner's static setting, sections 4.2 and 4.3).
 
-    One call an instruction, and one more where its reply cannot be read. Needs a chat model, nothing more. The paper's logit
-    biases are not used, and similarity is BM25's instead of BERT's.
+    One call per instruction, and a second where the reply cannot be parsed. Any chat model will do: unlike the paper, it uses
+    no logit biases, and BM25 instead of BERT for similarity.
     """
 
     model: Model
@@ -115,7 +117,7 @@ class InContextPlanner:
         called: list[events.ModelCall] = []
 
         def listen(body: object, timing: Timing | None = None) -> None:
-            del timing  # clocks are not part of a result
+            del timing  # timings are not part of a result
             if isinstance(body, events.ModelCall):
                 called.append(body)
 
@@ -134,7 +136,7 @@ class InContextPlanner:
         if self.choose == "random":
             chosen = self.pool.random(text, self.shots, self.sampling.seed or 0, without=without)
         else:
-            # The most similar one last, nearest to the question.
+            # The most similar example comes last, next to the question.
             chosen = self.pool.nearest(text, self.shots, without=without)[::-1]
         prompt = load_prompt("agent.plans", "alfred_plan")
         shown = [f"{self._told(one.instruction)}\n{prompt.render('plan', plan=plan_text(one.plan))}" for one in chosen]

@@ -17,25 +17,25 @@ from worlds.alfred.scoring import LEVELS, TASK_TYPES
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """So many of how many instructions."""
+    """A count out of a total."""
 
     count: int
     total: int
 
     @property
     def value(self) -> float | None:
-        """The share; None of nothing."""
+        """The share; None where the total is 0."""
         return self.count / self.total if self.total else None
 
     @property
     def interval(self) -> Interval | None:
-        """Wilson's 95 % interval, as if no two instructions were of one demonstration."""
+        """Wilson's 95 % interval. It treats instructions as independent, though several share a demonstration."""
         return wilson(self.count, self.total) if self.total else None
 
 
 @dataclass(frozen=True, slots=True)
 class PlanFigures:
-    """What a group of instructions came to. ``conditions`` is the mean share of goal conditions met."""
+    """The figures of a group of instructions. ``conditions`` is the mean share of goal conditions met."""
 
     total: int
     exact: Share
@@ -57,7 +57,7 @@ class PlanFigures:
 
 
 def groups(rows: Sequence[PlanResult]) -> Iterator[tuple[str, PlanFigures]]:
-    """The rows of a table: each task type and each length that is there, then all."""
+    """The rows of a table: each task type, each plan length, then all."""
     for kind in TASK_TYPES:
         if chosen := [row for row in rows if row.type == kind]:
             yield kind, PlanFigures.of(chosen)
@@ -68,7 +68,7 @@ def groups(rows: Sequence[PlanResult]) -> Iterator[tuple[str, PlanFigures]]:
 
 
 def failures(rows: Sequence[PlanResult]) -> dict[str, int]:
-    """Why plans did not reach their goal, the commonest first: no plan, why it was refused, or what was left undone."""
+    """Why plans missed their goal, most frequent first: no plan, the refusal's cause, or the conditions left unmet."""
     return dict(Counter(_failure(row) for row in rows if not row.reaches).most_common())
 
 
@@ -80,7 +80,7 @@ def _failure(row: PlanResult) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlansReport(Report):
-    """A run over ALFRED's instructions; shares lie in [0, 1]."""
+    """The report of a run over ALFRED's instructions; shares lie in [0, 1]."""
 
     manifest: PlanManifest
     rows: Sequence[PlanResult]

@@ -1,4 +1,4 @@
-"""The planner of whole plans: an instruction to ALFRED's high-level plan (LLM-Planner, section 4.2, in its static setting)."""
+"""The role that writes a whole ALFRED plan for an instruction (LLM-Planner, section 4.2, static setting)."""
 
 from __future__ import annotations
 

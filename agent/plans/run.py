@@ -1,4 +1,4 @@
-"""What a run over ALFRED's instructions is: its configuration with every choice made. Frozen once it has begun."""
+"""The specification of a run over ALFRED's instructions: its fully resolved configuration, frozen once the run begins."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCHEMA = 1
 
 
 class Frozen(BaseModel):
-    """What is written to a run's folder."""
+    """Base of everything written to a run's folder."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -39,8 +39,8 @@ class Frozen(BaseModel):
 class PlannerSettings(Frozen):
     """The settings of both planners.
 
-    ``pool`` examples are drawn from ``train`` (``all``: every instruction of it); ``steps`` adds the step-by-step instructions;
-    ``shots`` of them are shown, chosen by ``choose``. The last four are the model's.
+    ``pool`` examples are drawn from ``train`` (``all``: all of it); ``steps`` adds the step-by-step instructions; ``shots`` of
+    the pool are shown, chosen by ``choose``. The last four apply to the model only.
     """
 
     pool: int | None = Field(default=100, ge=1, le=1_000_000)
@@ -57,7 +57,7 @@ class PlannerSettings(Frozen):
 
 
 class PlanConfig(Frozen):
-    """The configuration of a run, resolved. ``model`` is without its host or folder."""
+    """The resolved configuration of a run. ``model`` has no host or folder."""
 
     world: Literal["alfred-plans"] = "alfred-plans"
     split: str
@@ -114,7 +114,7 @@ class PlanRun:
 
     @property
     def default_folder(self) -> Path:
-        """Where the run goes unless told otherwise: the same run always names the same folder."""
+        """The default folder; the same run always gets the same name."""
         config = self.config
         digest = sha256(self.manifest.model_dump_json(exclude={"versions"}).encode()).hexdigest()[:8]
         parts = [WORLD, config.split, config.agent, config.model.partition(":")[2] if config.model else "", digest]
@@ -122,7 +122,7 @@ class PlanRun:
 
 
 def make_run(settings: Settings, data: Path | None = None) -> PlanRun:
-    """Make every choice that ``settings`` leave open. Raises ``ConfigurationError`` and ``GameError``."""
+    """Resolve every choice that ``settings`` leave open. Raises ``ConfigurationError`` and ``GameError``."""
     agent = settings.agent or "nearest"
     if agent not in AGENTS:
         known = ", ".join(AGENTS)

@@ -1,13 +1,13 @@
-"""How a run over ALFRED's instructions is carried out, and its folder.
+"""Play a run over ALFRED's instructions, and keep its folder.
 
 ::
 
     run.json         the frozen manifest
     calls.jsonl      every answered call of the model, with its prompt
-    results.jsonl    a line an instruction, in their order
+    results.jsonl    one line per instruction, in task order
 
-Answered calls alone are kept on the way; all else follows from them and is computed anew. So going on is doing it again,
-where nothing that was paid for is asked for twice, and what a model failed at is asked for once more.
+Only answered calls are kept while a run is played. Resuming computes the rest again: answered calls are not repeated, and
+failed ones are tried once more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PlanOutcome = Literal["planned", "unreadable", "error"]
 
 
 class PlanResult(Frozen):
-    """One instruction's result. ``cause`` and ``step`` say where the symbolic model refused the plan."""
+    """The result of one instruction. ``cause`` and ``step`` say where the symbolic model refused the plan."""
 
     task: str
     type: str
@@ -59,7 +59,7 @@ class PlanResult(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class PlanRunOptions:
-    """How a run is carried out this time: so many instructions at once, a model's time limit in seconds, prices and watcher."""
+    """How this session plays a run: instructions in flight, a model call's time limit in seconds, prices and watcher."""
 
     workers: int = 1
     time_limit: float = 60.0
@@ -74,7 +74,7 @@ def begun(folder: Path) -> bool:
 
 
 def read_manifest(folder: Path) -> PlanManifest:
-    """What the run in ``folder`` is. Raises ``ConfigurationError``."""
+    """The manifest of the run in ``folder``. Raises ``ConfigurationError``."""
     file = folder / "run.json"
     return parsed(
         PlanManifest, read_bytes(file, LARGEST_MANIFEST, f"{folder} is no run's folder; it has no run.json."), str(file)
@@ -92,10 +92,10 @@ def read_rows(folder: Path) -> list[PlanResult]:
 async def carry_out(
     run: PlanRun, folder: Path, options: PlanRunOptions | None = None, tracker: BudgetTracker | None = None
 ) -> list[PlanResult]:
-    """Ask for every plan of ``run`` and score it; the rows in their order.
+    """Plan and score every instruction of ``run``; returns the results in task order.
 
-    Cancelled or stopped, it leaves what was answered, and the rows so far. Raises ``Stopped`` where the purse or the model
-    ended it before it was through, and ``ConfigurationError`` where the folder holds another run.
+    If it is cancelled or stopped, answered calls and results so far are kept. Raises ``Stopped`` where the budget or the model
+    ended the run early, and ``ConfigurationError`` where the folder holds another run.
     """
     options, tracker = options or PlanRunOptions(), tracker or BudgetTracker()
     with RunFolder(folder).locked():
@@ -140,7 +140,7 @@ def _planner(run: PlanRun, folder: Path, model: Model | None, tracker: BudgetTra
 
 
 class _Work:
-    """The instructions of a run, a few at a time."""
+    """Works through the instructions of a run, several at once."""
 
     def __init__(
         self, run: PlanRun, planner: Planner, options: PlanRunOptions, tracker: BudgetTracker, rows: dict[str, PlanResult]
@@ -153,15 +153,15 @@ class _Work:
         self._waiting: Iterator[PlanTask] = iter(run.tasks)
 
     async def done(self) -> None:
-        """Work until nothing is left, or nothing may begin any more."""
-        crew = [asyncio.create_task(self._work()) for _ in range(self._options.workers)]
+        """Work until no instruction is left or nothing more may begin."""
+        workers = [asyncio.create_task(self._work()) for _ in range(self._options.workers)]
         ring = asyncio.create_task(self._tracker.ring())
         try:
-            await asyncio.gather(*crew)
+            await asyncio.gather(*workers)
         finally:
-            for task in [*crew, ring]:
+            for task in [*workers, ring]:
                 task.cancel()
-            await asyncio.gather(*crew, ring, return_exceptions=True)
+            await asyncio.gather(*workers, ring, return_exceptions=True)
 
     async def _work(self) -> None:
         while not self._tracker.over() and (task := next(self._waiting, None)) is not None:
@@ -169,8 +169,8 @@ class _Work:
                 self._rows[task.id] = await self._row(task)
             except RunHalted:
                 return
-            self._tell()
-            # A planner without a model never waits: without this, nobody else would be heard until the run is over.
+            self._report_progress()
+            # A planner without a model never awaits: without this, no other task would run until the end.
             await asyncio.sleep(0)
 
     async def _row(self, task: PlanTask) -> PlanResult:
@@ -180,7 +180,7 @@ class _Work:
             return _row(task, PlanProposal(None, error.recorded), "error")
         return _row(task, proposal, "unreadable" if proposal.plan is None else "planned")
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         if self._options.watcher is not None:
             errors = sum(row.outcome == "error" for row in self._rows.values())
             used = self._tracker.used.money
@@ -191,7 +191,7 @@ class _Work:
 
 def _row(task: PlanTask, proposal: PlanProposal, outcome: PlanOutcome) -> PlanResult:
     one = task.demonstration
-    # Whoever writes no plan leaves the house as it is, which can meet a condition already.
+    # Without a plan the house stays as it is, which can meet a condition already.
     worth = score(proposal.plan or (), one)
     refusal = worth.refusal
     return PlanResult(

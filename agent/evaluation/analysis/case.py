@@ -1,6 +1,6 @@
-"""A finished episode as the rules of `failures` look at it: what was seen, held, treated and put where.
+"""A finished episode as `failures` looks at it: what was seen, held, treated and put where.
 
-All of it comes from observation text and the goal sentence, as a player has them.
+Everything comes from observation text and the goal sentence, which a player has too.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _BY_TYPE: dict[str, Treatment | None] = {name: Goal(name, "").treatment for name
 
 @dataclass(slots=True)
 class ObjectHistory:
-    """What became of one object: the turns in which it was first seen, first taken, last taken (``since``), last put somewhere
+    """The history of one object: the turns in which it was first seen, first taken, last taken (``since``), last put somewhere
     and first treated.
 
-    ``where`` is the receptacle that the player put it in, None once it is taken again.
+    ``where`` is the receptacle that the player put it in; None once it is taken again.
     """
 
     name: str
@@ -36,7 +36,7 @@ class ObjectHistory:
 
 
 class EpisodeCase:
-    """The episode as its rules look at it."""
+    """An episode, prepared for the rules of `failures`."""
 
     def __init__(self, played: Sequence[Event], ended: Ended) -> None:
         self.ended = ended
@@ -53,11 +53,11 @@ class EpisodeCase:
         self.treatment: Treatment | None = self._treatment()
         self.things = self._things()
         if self.goal and self.guessed and self.met(self.goal):
-            # It would have been won: the guess was wrong.
+            # The guess was wrong: it would have been won.
             self.goal = None
 
     def _believed(self) -> Iterator[Belief]:
-        """The belief at the start and after each step; none in a world whose texts nothing reads."""
+        """The belief at the start and after each step; none in a world whose texts cannot be parsed."""
         reader = self._household
         if reader is None or self.started is None:
             return
@@ -68,7 +68,7 @@ class EpisodeCase:
             yield belief
 
     def _goal(self) -> tuple[Goal | None, bool]:
-        """The goal, and whether it is a guess that the task's type agrees with."""
+        """The goal, and whether it is a guess confirmed by the task's type."""
         if self.started is None or self._household is None:
             return None, False
         if read := self._household.read_goal(self.started.goal):
@@ -78,7 +78,7 @@ class EpisodeCase:
         return (guess, True) if guess and guess.type == self.started.type else (None, False)
 
     def _treatment(self) -> Treatment | None:
-        """What must be done to the object: the task's type says it even where the goal cannot be read."""
+        """The treatment that the object needs; the task's type gives it where the goal cannot be read."""
         if self.goal:
             return self.goal.treatment
         return _BY_TYPE.get(self.started.type) if self.started else None
@@ -100,16 +100,14 @@ class EpisodeCase:
                     taken.taken, taken.since, taken.where = taken.taken or step.turn, step.turn, None
         return things
 
-    # What the rules ask.
-
     def treated(self, item: Item | None) -> bool:
-        """Whether the object is known to be as the goal wants it."""
+        """Whether the object is known to have had the goal's treatment."""
         if item is None or self.treatment is None:
             return False
         return bool(item.clean) if self.treatment == "clean" else item.heat == {"heat": "hot", "cool": "cool"}[self.treatment]
 
     def ready(self, thing: ObjectHistory) -> bool:
-        """Whether nothing but its place is missing, as far as is known at the end."""
+        """Whether the object is known to need nothing but its place at the end."""
         return self.treatment is None or self.treated(self.belief.item(thing.name))
 
     def right(self, goal: Goal) -> list[ObjectHistory]:
@@ -121,20 +119,20 @@ class EpisodeCase:
         return [item for item in self.belief.items if item.kind == goal.lamp]
 
     def settled(self, goal: Goal) -> list[list[str]]:
-        """For each receptacle that the goal could mean, which of the right objects are in it, as the goal wants them."""
+        """For each receptacle that the goal could mean, the right and ready objects in it."""
         right = {thing.name for thing in self.right(goal) if self.ready(thing)}
         holders = [one for one in self.belief.receptacles if one.kind == goal.receptacle]
         return [[name for name in self.belief.inside(one) if name in right] for one in holders]
 
     def met(self, goal: Goal) -> bool:
-        """Whether all that the goal says is believed true at the end."""
+        """Whether the whole goal is believed true at the end."""
         if goal.lamp:
             held = self.belief.held
             return held is not None and kind(held) == goal.object and self.lamp_here(self.belief, goal, lit=True)
         return any(len(there) >= goal.count for there in self.settled(goal))
 
     def lamp_here(self, belief: Belief, goal: Goal, *, lit: bool) -> bool:
-        """Whether a lamp of the goal, one that is ``lit`` or any, is known to be where the player stands."""
+        """Whether a lamp that the goal could mean (``lit``: one that is on) is known to be at the player's place."""
         lamps = [item for item in belief.items if item.kind == goal.lamp and (item.lit or not lit)]
         return any(belief.is_here(holder.name) for lamp in lamps for holder in belief.holders(lamp.name))
 
@@ -144,5 +142,5 @@ class EpisodeCase:
         return sum(one.contents is None for one in self.belief.receptacles)
 
     def tried(self, verb: str) -> int:
-        """How many commands of this verb were refused."""
+        """How many commands with this verb were refused."""
         return sum(step.command.split(" ")[0] == verb and not step.accepted for step in self.steps)

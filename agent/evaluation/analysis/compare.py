@@ -1,7 +1,7 @@
-"""Two runs on the same tasks, paired: who won what, and whether the difference is more than chance.
+"""Compare two runs task by task: who won what, and whether the difference is significant.
 
-Tasks differ far more than agents do, so runs are compared task by task. What cannot be paired is refused with the reason:
-figures over different games, other goals or another number of turns are no comparison.
+Tasks differ far more than agents do, so the comparison is paired. Runs over different games, goals or turn limits are refused
+with the reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from worlds.errors import ConfigurationError, shown
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as it is shown and compared: its folder, its manifest, and its results so far, with what is known beside them."""
+    """A run to show or compare: its folder, its manifest, its results so far, and the extras known beside them."""
 
     folder: RunFolder
     manifest: Manifest
@@ -55,7 +55,7 @@ class TaskPair:
 
     @property
     def flipped(self) -> bool:
-        """Whether one of them won it and the other did not."""
+        """Whether exactly one of them won it."""
         return (self.first.outcome == "won") != (self.second.outcome == "won")
 
     @property
@@ -66,7 +66,7 @@ class TaskPair:
 
 @dataclass(frozen=True, slots=True)
 class StepsDifference:
-    """Executed commands of the second run less the first's, a task that both won: their mean, with a bootstrap interval."""
+    """Mean steps (executed commands) on tasks that both runs won, and second less first with a bootstrap interval."""
 
     tasks: int
     first: float
@@ -77,7 +77,7 @@ class StepsDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``second`` against ``first``, over ``pairs``; ``left_out`` says, cause by cause, which tasks are not among them."""
+    """``second`` against ``first`` over ``pairs``; ``left_out`` lists the tasks left out, by cause."""
 
     first: Run
     second: Run
@@ -101,7 +101,7 @@ class Comparison:
 
     @property
     def steps(self) -> StepsDifference | None:
-        """The difference in steps on what both won; None where that is nothing."""
+        """The difference in steps on tasks that both won; None where there are none."""
         won = [(pair.first.steps, pair.second.steps) for pair in self.pairs if pair.both_won]
         if not won:
             return None
@@ -117,7 +117,7 @@ class Comparison:
 
     @property
     def failures(self) -> tuple[PairedFailures, ...]:
-        """Why either did not win, over all pairs."""
+        """Why either run did not win, over all pairs."""
         return failures([pair.first for pair in self.pairs], [pair.second for pair in self.pairs])
 
     @property
@@ -128,12 +128,12 @@ class Comparison:
 
     @property
     def flipped(self) -> tuple[TaskPair, ...]:
-        """The tasks that only one of them won, in the order of the tasks."""
+        """The tasks that only one of them won, in task order."""
         return tuple(pair for pair in self.pairs if pair.flipped)
 
     @property
     def changes(self) -> tuple[SettingChange, ...]:
-        """In what the configurations differ: what the difference in success may come from."""
+        """The settings that differ: possible causes of a difference in success."""
         first, second = (_settings(run.manifest) for run in (self.first, self.second))
         keys = [*first, *(key for key in second if key not in first)]
         return tuple(SettingChange(key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key))
@@ -144,7 +144,7 @@ class Comparison:
         task = find_task(tuple(tasks.values()), reference)
         if task is None:
             raise ConfigurationError(
-                f"{shown(reference)} is no task of these runs; name one by its number, for example {self._example}."
+                f"{shown(reference)} is not a task of these runs; name one by its number, for example {self._example}."
             )
         found = next((pair for pair in self.pairs if pair.first.task == task.id), None)
         if found is None:
@@ -160,7 +160,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """A setting that is not the same in both runs; None where a run has no such setting."""
+    """A setting that differs between two runs; None where a run has no such setting."""
 
     key: str
     first: object
@@ -168,7 +168,7 @@ class SettingChange:
 
 
 def find_task(tasks: Sequence[SelectedTask], reference: str) -> SelectedTask | None:
-    """The task that ``reference`` names: a number, an id, or ``split:number``; None where there is none."""
+    """The task named by its number, its id, or ``split:number``; None where there is none."""
     return next((task for task in tasks if reference in {task.id, str(task.number), reference_of(task)}), None)
 
 
@@ -178,7 +178,7 @@ def reference_of(task: SelectedTask | Result) -> str:
 
 
 def read_for_comparison(run: RunFolder, prices: PriceList | None = None) -> Run:
-    """The run in a folder; ``prices`` gives a model's. Raises ``ConfigurationError``."""
+    """Read the run in a folder; ``prices`` gives a model's prices. Raises ``ConfigurationError``."""
     manifest, results = read_results(run)
     return Run(run, manifest, tuple(results), extras_of(run, manifest, results, prices))
 
@@ -186,18 +186,18 @@ def read_for_comparison(run: RunFolder, prices: PriceList | None = None) -> Run:
 def compare(first: Run, second: Run) -> Comparison:
     """Pair two runs task by task.
 
-    Tasks that only one of them selected or finished, and those that a person touched, are left out and named. Raises
+    Tasks that only one run selected or finished, and those where a person intervened, are left out and listed. Raises
     ``ConfigurationError`` where the runs cannot be paired.
     """
     if first.folder.path.resolve() == second.folder.path.resolve():
-        raise ConfigurationError(f"{first.folder.path} and {second.folder.path} are one and the same run; name two.")
+        raise ConfigurationError(f"{first.folder.path} and {second.folder.path} are the same run; name two.")
     _refuse_unlike(first.manifest, second.manifest)
     ours, theirs = ({result.task: result for result in run.results} for run in (first, second))
     selected, others = ([task.id for task in run.manifest.tasks] for run in (first, second))
     there = set(others)
     shared = [task for task in selected if task in there]
     if not shared:
-        raise ConfigurationError(f"{first.name} and {second.name} have no task in common; there is nothing to pair.")
+        raise ConfigurationError(f"{first.name} and {second.name} have no task in common.")
     finished = [task for task in shared if task in ours and task in theirs]
     touched = {task for task in finished if ours[task].assisted or theirs[task].assisted}
     left_out = (
@@ -226,7 +226,7 @@ def count(pairs: Sequence[TaskPair]) -> PairedCounts:
 
 
 def _settings(manifest: Manifest) -> dict[str, object]:
-    """What may make a difference, by name: the configuration, the engine's version and the prompts."""
+    """Everything that may explain a difference, by name: the configuration, the engine's version and the prompts."""
     config = manifest.configuration.model_dump(mode="json", exclude={"types", "limit", "sample", "rules"})
     rules = manifest.configuration.rules
     flat: dict[str, object] = {}
@@ -264,9 +264,9 @@ FigureOf = Callable[[PlayedTask], float | None]
 
 @dataclass(frozen=True, slots=True)
 class PairedMean:
-    """A figure of the paired tasks: its means, and the second's less the first's with its 95 % bootstrap interval over pairs.
+    """The means of a figure over paired tasks, and second less first with its 95 % bootstrap interval over pairs.
 
-    ``share``: it lies in [0, 1]. ``tasks`` have the figure in both runs, ``missing`` lack it in one and are left out.
+    ``share``: it lies in [0, 1]. ``tasks`` have the figure in both runs; ``missing`` lack it in one and are left out.
     """
 
     key: str
@@ -282,7 +282,7 @@ class PairedMean:
 
 @dataclass(frozen=True, slots=True)
 class PairedFailures:
-    """How many of the paired tasks either run did not win for one reason."""
+    """How many of the paired tasks each run failed for one reason."""
 
     kind: FailureKind
     first: int
@@ -326,7 +326,7 @@ _KINDS = (
 
 
 def played_by(results: Sequence[Result], extras: Extras) -> list[PlayedTask]:
-    """The episodes with what is known of their tasks beside their results."""
+    """The episodes with the extras of their tasks."""
     return [
         PlayedTask(
             SelectedTask(number=result.number, id=result.task, type=result.type),
@@ -340,9 +340,9 @@ def played_by(results: Sequence[Result], extras: Extras) -> list[PlayedTask]:
 
 
 def figures(first: Sequence[PlayedTask], second: Sequence[PlayedTask]) -> tuple[PairedMean, ...]:
-    """The figures of the same tasks as both runs played them; one that no task has in both is left out.
+    """The figures of the same tasks in both runs, without those that no task has in both.
 
-    So are calls, tokens and cost where neither run called a model.
+    Calls, tokens and cost are left out too where neither run called a model.
     """
     called = any(each.result is not None and each.result.calls for each in (*first, *second))
     kinds = [kind for kind in _KINDS if called or kind.key not in {"calls", "tokens", "cost"}]
@@ -361,7 +361,7 @@ def _figure(kind: _Kind, first: Sequence[PlayedTask], second: Sequence[PlayedTas
 
 
 def failures(first: Sequence[Result], second: Sequence[Result]) -> tuple[PairedFailures, ...]:
-    """Why either run did not win the paired tasks, class by class; those that neither has are left out."""
+    """Why either run did not win the paired tasks, by class, without classes that neither has."""
     ours, theirs = (_by_kind(results) for results in (first, second))
     return tuple(PairedFailures(kind, ours[kind], theirs[kind]) for kind in LABELS if ours[kind] or theirs[kind])
 

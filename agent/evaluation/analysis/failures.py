@@ -1,24 +1,22 @@
-"""Why an episode was not won: one class for each, by rules over its events, with the turn at which it was lost.
+"""Classify why an episode was not won, by rules over its events, with the turn at which it was lost.
 
-The rules read what a player could read (observation text, put together as a belief, and the goal sentence), never hidden state.
-The first that applies gives the class, in this order:
+The rules read what a player could read (the goal sentence, and observation text as a belief), never hidden state. The first
+that applies gives the class, in this order:
 
-1. What broke (``model``, ``world``, ...) and ``stopped``: nothing is said of the player.
-2. ``unreadable``, where no reply could be read in half of the turns or more: what was done in the others says little.
-3. Mistakes that still stood at the end, the earliest link of the chain first, object, step, place: ``wrong_object``,
-   ``forgot_*``, ``wrong_place``. What was done tells more than how the episode ended: who has delivered a cold egg may then
-   wander, repeat themselves or give up, and the egg is cold in all three.
-4. ``gave_up``: the player's own word.
-5. ``looped``: the last stretch held nothing that had not been done before, and answered as before, or idle for the same reason.
-   It comes before what was
-   never found, for it is where the turns went; after a whole house was searched in vain it does not count.
+1. What broke (``model``, ``world``, ...), and ``stopped``.
+2. ``unreadable``: no reply could be read in at least half of the turns, so the others say little.
+3. Mistakes that still stood at the end, the first link of the chain object, step, place first: ``wrong_object``, ``forgot_*``,
+   ``wrong_place``. They say more than how the episode ended: after delivering a cold egg a player may wander, repeat commands
+   or give up.
+4. ``gave_up``: the player said so.
+5. ``looped``: the last stretch only repeated commands with the answers they had before, or idled for the same reason. It comes
+   before ``not_found`` because it is where the turns went, and does not count after a whole house was searched in vain.
 6. What was left undone: ``wrong_object`` where the hand was long full of something else, ``not_found``, ``forgot_*`` where the
-   object was long in the hand, and else ``out_of_turns``.
+   object was held long, else ``out_of_turns``.
 
-The classes stand beside those of LoTa-Bench (table 1): its action planning failures are ``forgot_*``, its object selection
-failures ``wrong_object``; and of OPEx (table 4): its goal object not found is ``not_found``, its language processing errors
-``unreadable``. Both count tries at closed receptacles and the like apart; here these are refused commands, which an episode
-survives, and ``looped`` where it does not.
+In LoTa-Bench's terms (table 1), action planning failures are ``forgot_*`` and object selection failures ``wrong_object``; in
+OPEx's (table 4), goal object not found is ``not_found`` and language processing errors are ``unreadable``. Both have a class
+for attempts at closed receptacles and the like; here these are refused commands, which an episode survives, or ``looped``.
 """
 
 from __future__ import annotations
@@ -76,15 +74,15 @@ LABELS: dict[FailureKind, str] = {
     "configuration": "wrongly configured",
     "unknown": "not known why",
 }
-"""Each class in a few words, in the order in which tables show them."""
+"""Each class in a few words, in the order of tables."""
 
 LEAST_LOOP = 6
 LOOP_SHARE = 5
-"""A loop is the last fifth of an episode or more."""
+"""A loop takes at least the last fifth of an episode."""
 PATIENCE = 8
-"""Turns an object may be in the hand before its step counts as left out: going, opening and doing takes three."""
+"""How many turns an object may be held before its treatment counts as forgotten: going, opening and treating takes three."""
 LONGEST = 240
-"""Characters of a reason or message that is quoted."""
+"""The most characters of a quoted reason or message."""
 
 _FORGOT: dict[Treatment, FailureKind] = {"clean": "forgot_clean", "heat": "forgot_heat", "cool": "forgot_cool"}
 _DONE: dict[Treatment, str] = {"clean": "cleaned", "heat": "heated", "cool": "cooled"}
@@ -92,8 +90,8 @@ _DONE: dict[Treatment, str] = {"clean": "cleaned", "heat": "heated", "cool": "co
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an episode was not won: the class, the ``turn`` at which it was lost (counted from 1; 0 before the first), and a
-    sentence for a person. The sentence may quote what a model said.
+    """Why an episode was not won: the class, the ``turn`` at which it was lost (from 1; 0: before the first), and a sentence
+    for a person, which may quote the model.
     """
 
     kind: FailureKind
@@ -107,9 +105,9 @@ class Failure:
 
 
 def failure_of(events: Sequence[Event]) -> Failure | None:
-    """The class of the episode of these ``events``, on the branch that was played on; None if it was won or has not ended.
+    """Classify the episode of these ``events``, on the branch that was played on; None if it was won or has not ended.
 
-    Any events at all give exactly one class.
+    Any sequence of events gives exactly one class.
     """
     played = branch(events)
     ended = next((event.body for event in reversed(played) if isinstance(event.body, Ended)), None)
@@ -139,7 +137,7 @@ def _unreadable(case: EpisodeCase) -> Failure | None:
 
 
 def _inconsistent(case: EpisodeCase) -> Failure | None:
-    """The text says that the goal was reached: an engine or a record that is not the game's own."""
+    """The text says that the goal was reached, so the engine or the record is not the game's own."""
     if case.goal is None or not case.met(case.goal):
         return None
     return _failure(case, "unknown", case.last, "as far as the text tells, all that the goal asks for was done.")
@@ -161,7 +159,7 @@ def _wrong_object(case: EpisodeCase) -> Failure | None:
 
 
 def _misused(case: EpisodeCase, goal: Goal, thing: ObjectHistory) -> str:
-    """How an object was treated as if it were the right one; empty if it was not."""
+    """How a wrong object was treated as if it were the right one; empty if it was not."""
     if thing.where and kind(thing.where) == goal.receptacle:
         return f"put in {thing.where}"
     if goal.treatment and thing.treated:
@@ -198,7 +196,7 @@ def _forgot(case: EpisodeCase) -> Failure | None:
     put = [thing for thing in meant if thing.where]
     if not put:
         return None
-    # Delivered as it was, where that happened; else the one that was put down last.
+    # The one delivered untreated, if any; else the one that was put down last.
     thing = max(put, key=lambda one: (goal is not None and kind(one.where or "") == goal.receptacle, one.put))
     undone = f"and is no longer {case.treatment}" if thing.treated else f"never {_DONE[treatment]}{_in_vain(case, treatment)}"
     words = f"{thing.name} was found in turn {thing.seen} and put in {thing.where} in turn {thing.put}, {undone}."
@@ -236,7 +234,7 @@ def _wrong_place(case: EpisodeCase) -> Failure | None:
 
 
 def _refused_place(case: EpisodeCase, goal: Goal, held: str) -> Failure | None:
-    """What is in the hand was to be put elsewhere than the goal says, which the world refused, and nowhere right."""
+    """The world refused to put the held object in a wrong place, and it was never put in a right one."""
     lead = f"move {held} to "
     tries = [step for step in case.steps if step.command.startswith(lead) and not step.accepted]
     right = any(kind(step.command[len(lead) :]) == goal.receptacle for step in tries)
@@ -293,7 +291,7 @@ def _searched_in_vain(case: EpisodeCase) -> bool:
 
 
 def _missing(case: EpisodeCase, goal: Goal) -> str:
-    """Which of the things that the goal names were never seen, in words; empty if all were."""
+    """The objects and places of the goal that were never seen, in words; empty if all were."""
     seen = len(case.right(goal))
     if not seen:
         return f"no {goal.object}"
@@ -303,7 +301,7 @@ def _missing(case: EpisodeCase, goal: Goal) -> str:
 
 
 def _kept(case: EpisodeCase) -> Failure | None:
-    """The hand was full of something else, so that nothing right could have been taken."""
+    """The hand was full of something else, so that nothing right could be taken."""
     goal, held = case.goal, case.things.get(case.belief.held or "")
     if goal is None or held is None or kind(held.name) == goal.object or case.last - held.since < PATIENCE:
         return None
@@ -346,7 +344,7 @@ def _out_of_turns(case: EpisodeCase) -> Failure:
 
 
 def _so_far(case: EpisodeCase) -> str:
-    """How far it had come, in words; empty where that cannot be told."""
+    """How far the episode got, in words; empty where unknown."""
     goal = case.goal
     if goal is None:
         return ""
@@ -382,7 +380,7 @@ _RULES: tuple[Rule, ...] = (
 
 
 def _failure(case: EpisodeCase, kind: FailureKind, turn: int, words: str) -> Failure:
-    """The class with its sentence, which owns up to a goal that was guessed."""
+    """The failure with its sentence, which says so if the goal was guessed."""
     words = f"{words[:1].upper()}{words[1:]}"
     guess = f" (The goal was guessed: {case.goal}.)" if case.guessed and case.goal else ""
     return Failure(kind, turn, f"{words}{guess}")

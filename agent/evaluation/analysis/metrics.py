@@ -1,12 +1,12 @@
-"""What many episodes came to: every metric of a report, each defined where it is computed.
+"""The metrics of a run's report, each defined where it is computed.
 
-An errored episode counts as not won and is named. So does a task that a run has selected and not finished: the denominator
-is every selected task. Only episodes that a person touched are left out, by name, for they say nothing of the agent.
+Errored episodes and tasks that are selected but not finished count as not won: the denominator is every selected task. Only
+episodes where a person intervened are left out, by name.
 
 Path weights. Anderson et al., "On Evaluation of Embodied Navigation Agents" (2018), weight each success by L* / max(L, L*),
-where L is the length of the path that was taken and L* of the shortest; ALFRED (Shridhar et al., CVPR 2020, section 5) takes
-the expert's for L*, and weights goal conditions alike (PLWSR and PLWGC in OPEx, section 4). Here L counts executed commands,
-refused ones too, and L* is `PathLengths.best`: the shortest way where the planner found it, else the expert's.
+where L is the length of the path taken and L* of the shortest; ALFRED (Shridhar et al., CVPR 2020, section 5) takes the
+expert's for L*, and weights goal conditions alike (PLWSR and PLWGC in OPEx, section 4). Here L counts executed commands, also
+refused ones, and L* is `PathLengths.best`: the shortest path where the planner found it, else the expert's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from agent.evaluation.runs.timing import EpisodeTiming
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What is known of a run beside its results: L* and the clock of each task by its id, and the model's prices."""
+    """What is known of a run beside its results: L* and the timing of each task by id, and the model's prices."""
 
     paths: Mapping[str, PathLengths] = field(default_factory=dict[str, PathLengths])
     clocks: Mapping[str, EpisodeTiming] = field(default_factory=dict[str, EpisodeTiming])
@@ -35,9 +35,9 @@ class Extras:
 
 @dataclass(frozen=True, slots=True)
 class PlayedTask:
-    """One task that counts; ``result`` is None while it has not been finished.
+    """A task that counts; ``result`` is None until it is finished.
 
-    Two are equal where what was played is: how long it took and what is known of the task besides do not matter.
+    Equality ignores timing and other extras.
     """
 
     task: SelectedTask
@@ -53,16 +53,16 @@ class PlayedTask:
 
     @property
     def wording(self) -> str:
-        """Whose sentence the goal was: ``template`` or ``human``; ``unknown`` where an old run has not finished the task."""
+        """Who wrote the goal sentence: ``template`` or ``human``; ``unknown`` for an unfinished task of an old run."""
         said = (self.result.wording if self.result else None) or self.task.wording or "unknown"
         return said.partition(":")[0]
 
     @property
     def goal(self) -> float | None:
-        """The share of the goal's conditions that were true at the end, from 0 to 1; None where the world does not tell.
+        """The share of goal conditions true at the end, in [0, 1]; None where the world does not report it.
 
-        1 where the task was won. Of an errored episode it is what held when it broke. 0 where no command was executed, and of a
-        task that is not finished.
+        1 for a won task, 0 for one that is unfinished or had no command executed. For an errored episode, the share when it
+        broke.
         """
         if self.won:
             return 1.0
@@ -73,21 +73,21 @@ class PlayedTask:
 
     @property
     def weight(self) -> float | None:
-        """L* / max(L*, L), from 0 to 1; None where L* is not known. 1 where nothing was to be done and nothing was."""
+        """L* / max(L*, L), in [0, 1]; None where L* is unknown, and 1 where both are 0."""
         best, taken = self.par.best, self.result.steps if self.result else 0
         if best is None:
             return None
         return best / max(best, taken) if max(best, taken) else 1.0
 
     def weighted(self, value: float | None) -> float | None:
-        """``value`` weighted by path length; 0 stays 0 whatever the path."""
+        """``value`` weighted by path length; 0 stays 0 even where L* is unknown."""
         if not value:
             return value
         return None if self.weight is None else value * self.weight
 
     @property
     def tokens(self) -> Tokens | None:
-        """The model's tokens, with what a cache served; None where it counted none of them."""
+        """The model's tokens, cached ones included; None where it counted none."""
         result = self.result
         if result is None or (result.prompt_tokens is None and result.completion_tokens is None):
             return None
@@ -95,7 +95,7 @@ class PlayedTask:
 
     @property
     def cost(self) -> float | None:
-        """What the model's tokens cost at the prices: 0 without a call; None where prices or tokens are not known."""
+        """The cost of the tokens: 0 without a call; None where prices or tokens are unknown."""
         if self.result is None or not self.result.calls:
             return 0.0
         return None if self.prices is None or self.tokens is None else cost(self.tokens, self.prices)
@@ -103,7 +103,7 @@ class PlayedTask:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One figure of several tasks, whose mean is only told where none of them lacks it."""
+    """One figure of several tasks; its mean is given only if every task has the figure."""
 
     values: tuple[float, ...] = ()
     missing: int = 0
@@ -132,7 +132,7 @@ def _sample(values: Iterable[float | None]) -> Sample:
 
 @dataclass(frozen=True, slots=True)
 class PathSources:
-    """Of how many tasks L* is the ``planner``'s shortest way, of how many the ``expert``'s, and of how many it is not known."""
+    """For how many tasks L* is the ``planner``'s shortest path or the ``expert``'s, and for how many it is unknown."""
 
     planner: int
     expert: int
@@ -141,13 +141,13 @@ class PathSources:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Tasks of one kind, and what their episodes came to."""
+    """A group of tasks and the figures of their episodes."""
 
     played: tuple[PlayedTask, ...] = ()
 
     @property
     def results(self) -> list[Result]:
-        """The episodes that have ended."""
+        """The finished episodes."""
         return [each.result for each in self.played if each.result is not None]
 
     @property
@@ -157,7 +157,7 @@ class Figures:
 
     @property
     def finished(self) -> int:
-        """How many episodes have ended."""
+        """How many episodes have finished."""
         return len(self.results)
 
     @property
@@ -177,17 +177,17 @@ class Figures:
 
     @property
     def lost(self) -> int:
-        """How many episodes ended otherwise."""
+        """How many episodes were neither won nor errored."""
         return self.finished - self.won - self.errors
 
     @property
     def success(self) -> float:
-        """SR: the share of the tasks that was won, in [0, 1] (ALFWorld, Shridhar et al., ICLR 2021, section 5)."""
+        """SR: the share of tasks won, in [0, 1] (ALFWorld, Shridhar et al., ICLR 2021, section 5)."""
         return self.won / self.episodes if self.episodes else 0.0
 
     @property
     def interval(self) -> Interval:
-        """The 95 % interval of ``success``, Wilson's."""
+        """Wilson's 95 % interval of ``success``."""
         return wilson(self.won, self.episodes)
 
     @property
@@ -199,12 +199,12 @@ class Figures:
 
     @property
     def success_by_path(self) -> Sample:
-        """SR weighted by path length: 1 of every won task, weighted, and 0 of the others (Anderson et al. 2018)."""
+        """SR weighted by path length (Anderson et al. 2018)."""
         return _sample(each.weighted(float(each.won)) for each in self.played)
 
     @property
     def goal_by_path(self) -> Sample:
-        """GC weighted by path length: the share of every task, weighted (ALFRED, section 5)."""
+        """GC weighted by path length (ALFRED, section 5)."""
         return _sample(each.weighted(each.goal) for each in self.played)
 
     @property
@@ -216,7 +216,7 @@ class Figures:
 
     @property
     def commands(self) -> Sample:
-        """Executed commands of every finished episode, refused ones too; an unreadable reply is none, but spends a turn."""
+        """Executed commands of each finished episode, also refused ones; an unreadable reply is a turn without a command."""
         return _sample(result.steps for result in self.results)
 
     @property
@@ -226,12 +226,12 @@ class Figures:
 
     @property
     def mean_steps(self) -> float | None:
-        """Executed commands an episode; None before one has finished."""
+        """Executed commands per episode; None before one has finished."""
         return self.commands.mean
 
     @property
     def mean_steps_won(self) -> float | None:
-        """Executed commands a won episode; None before one was won."""
+        """Executed commands per won episode; None before one was won."""
         return _sample(result.steps for result in self.results if result.outcome == "won").mean
 
     @property
@@ -241,59 +241,59 @@ class Figures:
 
     @property
     def repeated(self) -> int:
-        """Commands that only repeated, as `agent.evaluation.runs.result.repeats` counts them."""
+        """Repeated commands, as `agent.evaluation.runs.result.repeats` counts them."""
         return sum(result.repeated or 0 for result in self.results)
 
     @property
     def unreadable(self) -> int:
-        """Replies of the model that could not be read, also those that were asked for again with success."""
+        """Model replies that could not be read, also those whose retry succeeded."""
         return sum(result.unreadable for result in self.results)
 
     @property
     def calls(self) -> int:
-        """Calls of the model, on the branch that was played on."""
+        """Model calls on the branch that was played on."""
         return sum(result.calls for result in self.results)
 
     @property
     def prompt_tokens(self) -> int | None:
-        """Tokens that the model read, by its own count; None where it counted none."""
+        """Prompt tokens by the model's count; None where it counted none."""
         return total(result.prompt_tokens for result in self.results)
 
     @property
     def completion_tokens(self) -> int | None:
-        """Tokens that the model wrote, by its own count; None where it counted none."""
+        """Completion tokens by the model's count; None where it counted none."""
         return total(result.completion_tokens for result in self.results)
 
     @property
     def cached_tokens(self) -> int | None:
-        """Prompt tokens that a cache served, where the endpoint told of them; None where it never did."""
+        """Prompt tokens served by a cache; None where the endpoint never reported any."""
         every = [each.tokens for each in self.played if each.tokens is not None]
         return total(None if tokens.cached is None else tokens.prompt - tokens.fresh for tokens in every)
 
     @property
     def fresh_tokens(self) -> int | None:
-        """Prompt tokens that no cache is known to have served; None where none were counted."""
+        """Prompt tokens not known to be served by a cache; None where none were counted."""
         return total(None if each.tokens is None else each.tokens.fresh for each in self.played)
 
     @property
     def model_seconds(self) -> Sample:
-        """Seconds of the model's calls, with attempts and waits, of every finished episode; 0 without a call."""
+        """Seconds of model calls in finished episodes, retries and waits included; 0 without a call."""
         return _sample((each.clock.model if each.result.calls else 0.0) for each in self.played if each.result is not None)
 
     @property
     def wall_seconds(self) -> Sample:
-        """Seconds of every finished episode in all; with several workers they run side by side, so the run took less."""
+        """The sum of the finished episodes' seconds; parallel workers finish the run sooner."""
         return _sample(each.clock.wall for each in self.played if each.result is not None)
 
     @property
     def cost(self) -> Sample:
-        """What every finished episode cost at the user's prices, in their currency (`agent.evaluation.runs.cost.cost`)."""
+        """The cost of finished episodes at the user's prices, in their currency (`agent.evaluation.runs.cost.cost`)."""
         return _sample(each.cost for each in self.played if each.result is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """The episodes that were not won for one reason, in the order of the tasks; each has its ``failure``."""
+    """The episodes that were not won for one reason, in task order; each has its ``failure``."""
 
     kind: FailureKind
     results: tuple[Result, ...]
@@ -306,7 +306,7 @@ class FailureGroup:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A run in figures: over all of its tasks, by their type, and by whose sentence the goal was."""
+    """The figures of a run: overall, by task type, and by who wrote the goal sentence."""
 
     overall: Figures
     by_type: dict[str, Figures]
@@ -321,12 +321,12 @@ class Summary:
 
     @property
     def lost(self) -> tuple[Result, ...]:
-        """The episodes that were not won and did not error."""
+        """The episodes that were neither won nor errored."""
         return tuple(result for result in self.overall.results if result.outcome not in {"won", "error"})
 
     @property
     def failures(self) -> tuple[FailureGroup, ...]:
-        """Why episodes were not won, class by class in the order of `LABELS`; errored ones by what broke."""
+        """Why episodes were not won, by class in the order of `LABELS`; errored ones by what broke."""
         found: dict[FailureKind, list[Result]] = {kind: [] for kind in LABELS}
         for result in self.overall.results:
             if result.failure is not None:
@@ -340,7 +340,7 @@ class Summary:
 
     @property
     def calls(self) -> int:
-        """Calls of the model."""
+        """Model calls."""
         return self.overall.calls
 
     @property
@@ -350,12 +350,12 @@ class Summary:
 
     @property
     def prompt_tokens(self) -> int | None:
-        """Tokens that the model read; None where it counted none."""
+        """Prompt tokens; None where the model counted none."""
         return self.overall.prompt_tokens
 
     @property
     def completion_tokens(self) -> int | None:
-        """Tokens that the model wrote; None where it counted none."""
+        """Completion tokens; None where the model counted none."""
         return self.overall.completion_tokens
 
 

@@ -1,11 +1,10 @@
-"""What PET's modules did along recorded episodes, as the paper's section 4.4 analyses them.
+"""What PET's Eliminate and Track modules did in recorded episodes, following the paper's section 4.4.
 
-An episode is the events of its branch. Relevance is held against what an expert touched: the names in the commands that were
-accepted of it. Where a name was judged for several sub-tasks its highest score counts: that is whether it was ever shown.
+Relevance is compared with what an expert touched: the names in its accepted commands. A name judged for several sub-tasks
+counts with its highest score, which decides whether it was ever shown.
 
-The paper has Track judged along the expert's own episodes, at the end of which the task is solved and the last sub-task is to
-be finished. In an episode that PET played itself nobody is asked once it is won, so its Track has no recall
-(`agent.evaluation.analysis.modules` asks).
+The paper judges Track along the expert's own episodes, which end with the task solved and the last sub-task due. In its own
+episodes PET is not asked after winning, so there Track has no recall; `watch` replays an episode and asks.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from worlds.household.masking import names
 
 @dataclass(frozen=True, slots=True)
 class WatchedEpisode:
-    """One episode: what was told of it, and what an expert touched in its task.
+    """One episode's events, and what an expert touched in its task.
 
-    ``watched``: the modules were asked also after the last command.
+    ``watched``: the modules were also asked after the last command.
     """
 
     bodies: tuple[Body, ...]
@@ -41,11 +40,11 @@ class WatchedEpisode:
 
 @dataclass(frozen=True, slots=True)
 class MaskingFigures:
-    """How well places or objects were masked. Shares lie in [0, 1]; None where there is nothing to divide by.
+    """How well places or objects were masked. Shares lie in [0, 1]; None where the denominator is 0.
 
-    ``judgements`` counts each name once a target, ``masked`` those below the threshold. Of the ``touched`` names that were
-    judged, ``shown`` were not masked for some target. ``auc`` is the probability that a touched name scores higher than one
-    that was not touched, ties counting half (Figure 6).
+    ``judgements`` counts each name once per target, ``masked`` those below the threshold. Of the ``touched`` names that were
+    judged, ``shown`` were not masked for some target. ``auc`` is the probability that a touched name scores higher than an
+    untouched one, ties counting half (Figure 6).
     """
 
     judgements: int
@@ -67,9 +66,10 @@ class MaskingFigures:
 
 @dataclass(frozen=True, slots=True)
 class TrackingFigures:
-    """How well the end was noticed: ``finished`` the last sub-task was said to be, ``rightly`` just when the task was won.
+    """How well the end was noticed: the last sub-task was called finished ``finished`` times, ``rightly`` when the task had
+    just been won.
 
-    ``planned`` episodes had a plan, ``won`` of them were won. ``watched`` counts those that were asked about to the end.
+    ``planned`` episodes had a plan, and ``won`` of them were won. ``watched`` counts those asked about after the last command.
     """
 
     planned: int
@@ -80,18 +80,18 @@ class TrackingFigures:
 
     @property
     def precision(self) -> float | None:
-        """The share of ends that were one; what came too early counts against it."""
+        """The share of noticed ends that were right; early ones count against it."""
         return self.rightly / self.finished if self.finished else None
 
     @property
     def recall(self) -> float | None:
-        """The share of won episodes whose end was noticed just then; None where nobody was asked at the end."""
+        """The share of won episodes whose end was noticed at once; None where nobody was asked at the end."""
         return self.rightly / self.won if self.won and self.watched == self.planned else None
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleFigures:
-    """All of it, over ``episodes``."""
+    """The figures of all modules over ``episodes``."""
 
     episodes: int
     places: MaskingFigures
@@ -100,14 +100,14 @@ class ModuleFigures:
 
 
 def modules_of(seen: Sequence[WatchedEpisode]) -> ModuleFigures:
-    """The figures over these episodes; any events at all give some."""
+    """The figures over these episodes; any sequence of events is accepted."""
     return ModuleFigures(
         len(seen), _masking(seen, place=True), _masking(seen, place=False), _tracking([_end(each) for each in seen])
     )
 
 
 def touched(steps: Iterable[Stepped]) -> frozenset[str]:
-    """The names in the commands that were accepted."""
+    """The names in the accepted commands."""
     return frozenset(name for step in steps if step.accepted for name in names(step.command))
 
 
@@ -131,7 +131,7 @@ def _masking(seen: Iterable[WatchedEpisode], *, place: bool) -> MaskingFigures:
 
 
 def auc(right: Collection[float], wrong: Collection[float]) -> float | None:
-    """The area under the ROC curve of these scores; None where either kind is missing."""
+    """The area under the ROC curve of these scores; None where either class is empty."""
     if not right or not wrong:
         return None
     ranked = sorted([(score, True) for score in right] + [(score, False) for score in wrong])
@@ -150,7 +150,7 @@ def auc(right: Collection[float], wrong: Collection[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """When an episode's last sub-task was said to be finished, in commands executed by then, and when it was won."""
+    """When an episode's last sub-task was called finished, in commands executed by then, and when it was won."""
 
     planned: bool
     finished: int | None
@@ -247,24 +247,24 @@ def _tracked(tracking: TrackingFigures) -> str:
 
 
 Watcher = Callable[[int, int], None]
-"""Told how many of how many episodes are done."""
+"""Called with the number of episodes done and of all."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedEpisode:
-    """The branch that was played on of one finished episode."""
+    """The branch of one finished episode that was played on."""
 
     started: Started
     bodies: tuple[Body, ...]
 
     @property
     def steps(self) -> tuple[Stepped, ...]:
-        """The commands that were executed."""
+        """The executed commands."""
         return tuple(body for body in self.bodies if isinstance(body, Stepped))
 
 
 def read_recorded(run: RunFolder, most: int | None = None) -> list[FinishedEpisode]:
-    """The finished episodes of a run, in the order of its tasks. Raises ``ConfigurationError``, also where there are none."""
+    """The finished episodes of a run in task order. Raises ``ConfigurationError``, also where there are none."""
     found: list[FinishedEpisode] = []
     for task in run.manifest().tasks[:most]:
         path = run.episode(task)
@@ -276,16 +276,16 @@ def read_recorded(run: RunFolder, most: int | None = None) -> list[FinishedEpiso
 
 
 def watch_own(episode: FinishedEpisode, world: World) -> WatchedEpisode:
-    """An episode that PET played, held against what the world's expert touches in the same task."""
+    """An episode that PET played, with what the world's expert touches in the same task."""
     example = played(world, world.task(episode.started.task))
     commands = () if example is None else (one.command for one in example.trajectory.transitions)
     return WatchedEpisode(episode.bodies, frozenset(name for command in commands for name in names(command)))
 
 
 async def watch(pet: Pet, episode: FinishedEpisode) -> WatchedEpisode:
-    """What ``pet`` thinks along an episode that somebody else played, asked before each command and after the last.
+    """Replay somebody else's episode and ask ``pet``'s modules before each command and after the last.
 
-    Calls a step: as many as PET makes besides acting. Raises ``ModelError`` and ``Unsupported``.
+    Each step costs PET's usual calls, except for acting. Raises ``ModelError`` and ``Unsupported``.
     """
     told: list[Body] = [episode.started]
 
@@ -307,7 +307,7 @@ async def watch(pet: Pet, episode: FinishedEpisode) -> WatchedEpisode:
 
 
 async def watch_all(pet: Pet, episodes: Sequence[FinishedEpisode], workers: int, watcher: Watcher) -> list[WatchedEpisode]:
-    """`watch` over many, ``workers`` at once, in their order; the first that fails ends them all."""
+    """`watch` for many episodes, ``workers`` at once, in their order; the first failure ends all."""
     gate = asyncio.Semaphore(workers)
     done = 0
 

@@ -1,6 +1,6 @@
-"""L* of a run's tasks, found once and kept in the run's folder: a line a task in ``paths.jsonl``.
+"""L*, the best path length of each task, computed once and kept in ``paths.jsonl`` in the run's folder.
 
-It is hidden knowledge, found after the episodes; no agent sees it. It is no part of what equal runs have alike.
+It uses hidden state, after the episodes; no agent sees it. It is not part of what must be equal between equal runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Watcher = Callable[[int, int], None]
 
 
 class PathLine(BaseModel):
-    """What a task can be done in, as it is kept; see `agent.evaluation.analysis.paths.PathLengths`."""
+    """A line of ``paths.jsonl``; see `PathLengths`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -34,7 +34,7 @@ class PathLine(BaseModel):
 
 
 def read_paths(run: RunFolder) -> dict[str, PathLengths]:
-    """What is kept, by task; a line cut off in the middle of writing is left out.
+    """The kept path lengths by task; a truncated last line is ignored.
 
     Raises ``ConfigurationError`` naming a damaged line and the way out.
     """
@@ -52,12 +52,11 @@ def read_paths(run: RunFolder) -> dict[str, PathLengths]:
 def paths_of(
     run: RunFolder, manifest: Manifest, tasks: Sequence[SelectedTask], watcher: Watcher | None = None
 ) -> dict[str, PathLengths]:
-    """What each of ``tasks`` can be done in, by its id: what is kept, and what can be found here, which is then kept.
+    """The path lengths of ``tasks`` by id: those kept, and those that can be computed here, which are then kept.
 
-    It is found where the world is here with the very data of the run; what is not stays unknown, and is looked for again the
-    next time. Plays and plans in the caller's thread, for about a hundredth of a second a task; ``watcher`` is told how many of
-    how many are done. A folder that cannot be written to is left as it is. Raises ``ConfigurationError`` for what is kept and
-    cannot be read.
+    Computing needs the world with exactly the run's data; tasks without it stay unknown and are tried again the next time.
+    Blocks for about 10 ms per task; ``watcher`` gets how many are done and how many there are. A read-only folder is left
+    alone. Raises ``ConfigurationError`` for an unreadable ``paths.jsonl``.
     """
     known = read_paths(run)
     missing = [task for task in tasks if task.id not in known]
@@ -65,17 +64,17 @@ def paths_of(
     if world is None:
         return known
     for number, task in enumerate(missing, start=1):
-        with suppress(HousequestError):  # a game that is gone or damaged: its path stays unknown, and the report says so
+        with suppress(HousequestError):  # a missing or damaged game: its path stays unknown, and the report says so
             known[task.id] = path_lengths(world, world.task(task.id))
         if watcher is not None:
             watcher(number, len(missing))
-    with suppress(OSError):  # somebody else's folder, to be read and not written to
+    with suppress(OSError):  # a read-only folder
         _keep(run, known)
     return known
 
 
 def _world(manifest: Manifest) -> World | None:
-    """The world of the run with the templates' goals, which its expert can read; None where its data is not here."""
+    """The run's world with template goals, which its expert can read; None where the run's data is not here."""
     config = manifest.configuration
     try:
         options, goals = config.world_options, changed_options(goals=config.goals)
@@ -92,14 +91,14 @@ def _keep(run: RunFolder, known: Mapping[str, PathLengths]) -> None:
 
 
 TURNS = 50
-"""After as many commands the expert is stopped: as many as an episode has by default."""
+"""The expert's turn limit: the default of an episode."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathLengths:
-    """Commands that a task takes: by the world's ``expert``, who sees no more than a player, and on the ``shortest`` way.
+    """How many commands a task takes: the world's ``expert``, who sees what a player sees, and the ``shortest`` path.
 
-    None: the expert gave up or was not done in time; the shortest way is not known.
+    None where the expert failed or ran out of turns, or where the shortest path is unknown.
     """
 
     expert: int | None = None
@@ -107,21 +106,21 @@ class PathLengths:
 
     @property
     def best(self) -> int | None:
-        """L*: the shortest way where it is known, else the expert's; None where neither is."""
+        """L*: the shortest path where known, else the expert's; None where neither is."""
         return self.expert if self.shortest is None else self.shortest
 
 
 def path_lengths(world: World, task: Task, *, turns: int = TURNS, seconds: float | None = None) -> PathLengths:
-    """What ``task`` can be done in; ``seconds`` limits the search for the shortest way beyond the world's own limit.
+    """Compute the path lengths of ``task``; ``seconds`` limits the search in addition to the world's own limit.
 
-    Plays and plans in the caller's thread, for up to a second or two: an event loop calls it in a thread of its own. Without
-    ``seconds`` the same task gives the same figures everywhere. Raises ``GameError`` where the task cannot be played.
+    Blocks for up to a second or two: call it in a thread from an event loop. Deterministic without ``seconds``. Raises
+    ``GameError`` where the task cannot be played.
     """
     return PathLengths(expert_turns(world, task, turns), world.shortest(task, seconds=seconds))
 
 
 def expert_turns(world: World, task: Task, turns: int = TURNS) -> int | None:
-    """After how many commands the world's expert has won ``task``; None where it has not within ``turns``, or there is none.
+    """How many commands the world's expert needs to win ``task``; None where it fails within ``turns`` or there is none.
 
     Raises ``GameError`` where the task cannot be played.
     """
@@ -140,7 +139,7 @@ def expert_turns(world: World, task: Task, turns: int = TURNS) -> int | None:
             memory = expert.observe(memory, command, step.observation)
         return taken if step.won else None
     except Unsupported:
-        # The expert's own word for a goal that is beyond it.
+        # The expert says this where it cannot reach the goal.
         return None
     finally:
         env.close()

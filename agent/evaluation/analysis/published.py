@@ -1,7 +1,7 @@
-"""A run beside the figures that others have published, with what keeps them from being compared.
+"""Published figures beside a run's, with every difference that prevents a direct comparison.
 
-The figures are those of ALFWorld's text games (``published.json``, each with its source). ALFRED's and LoTa-Bench's are of
-rendered houses, low-level actions or other tasks: another family, which is not listed.
+They cover ALFWorld's text games (``published.json``, each with its source). Figures of ALFRED and LoTa-Bench, with rendered
+houses, low-level actions or other tasks, are not listed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NAMES = 64
 
 
 class PublishedFigure(BaseModel):
-    """One published figure: ``success`` in per cent, ``split`` None where it is not stated, ``trials`` in words."""
+    """One published figure: ``success`` in per cent, ``split`` None where not stated, ``trials`` in words."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -40,7 +40,7 @@ class PublishedFigure(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PublishedComparison:
-    """A published figure with what differs from the run; nothing where all that is stated is alike."""
+    """A published figure and how it differs from the run; no differences if everything stated agrees."""
 
     figure: PublishedFigure
     differs: tuple[str, ...]
@@ -57,12 +57,12 @@ def _file() -> _File:
 
 
 def published() -> tuple[PublishedFigure, ...]:
-    """The published figures."""
+    """All published figures."""
     return _file().figures
 
 
 def compare_published(manifest: Manifest) -> tuple[PublishedComparison, ...]:
-    """The published figures for the run of ``manifest``: those of its split first, among them those like it, the best first."""
+    """Published figures for the run of ``manifest``: the same split first, then the most similar, then the best."""
     found = [PublishedComparison(figure, tuple(_differences(manifest, figure))) for figure in published()]
     split = manifest.configuration.split
     return tuple(
@@ -71,7 +71,7 @@ def compare_published(manifest: Manifest) -> tuple[PublishedComparison, ...]:
 
 
 def _nearness(of: str | None, split: str) -> tuple[bool, bool, str]:
-    """First the run's own split, then others, then those that are not stated."""
+    """The run's own split first, then other splits, then unstated ones."""
     return (of != split, of is None, of or "")
 
 
@@ -90,7 +90,7 @@ def _wording(manifest: Manifest) -> str:
 
 
 def warnings(manifest: Manifest) -> tuple[str, ...]:
-    """What keeps the run from standing beside any of the figures as an equal."""
+    """Everything about the run that prevents a direct comparison with any figure."""
     config, found = manifest.configuration, published()
     told: list[str] = []
     if config.world != _file().world:
@@ -139,7 +139,7 @@ class PublishedReport(Report):
 def _figure(each: PublishedComparison, wording: str) -> Iterator[str]:
     figure = each.figure
     name = ", ".join(part for part in (figure.method, figure.model) if part)
-    # The heading says whether the split is another one: the mark is for what else keeps it from being compared.
+    # The heading shows a different split; the mark is for other differences.
     mark = "~" if figure.trials != "1" or figure.goals != wording else " "
     yield f"{mark}{figure.success:>5g} %  {short(name, WIDTH - 10)}"
     terms = "; ".join((f"trials: {figure.trials}", f"{figure.goals} goals", figure.source, figure.caveat)).removesuffix("; ")

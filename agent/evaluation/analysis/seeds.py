@@ -1,4 +1,4 @@
-"""Runs that differ in their seed alone, as one: the mean of each figure over them, with its interval."""
+"""Summarise runs that differ only in their seed: the mean of each figure over runs, with its interval."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class SeedRun:
 
     @property
     def seed(self) -> int:
-        """What it was played with."""
+        """The seed of the run."""
         return self.manifest.configuration.seed
 
 
 def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watcher: Watcher | None = None) -> list[SeedRun]:
-    """The runs, by their seed. Raises ``ConfigurationError`` where they differ in more, or two have the same one."""
-    # Read first: what is no path at all is refused there.
+    """The runs by seed. Raises ``ConfigurationError`` where they differ in more than their seed, or two share one."""
+    # Read first: this refuses what is not a path.
     results = [read_run(run, prices, watcher) for run in runs]
     found = [SeedRun(run.path.resolve().name, *result) for run, result in zip(runs, results, strict=True)]
     found.sort(key=lambda each: each.seed)
@@ -48,7 +48,7 @@ def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watch
 
 
 def _seedless(manifest: Manifest) -> Manifest:
-    """``manifest`` without its seed, and without the tasks where they were drawn with it."""
+    """``manifest`` without its seed, and without the tasks if the seed drew them."""
     config = manifest.configuration
     tasks = () if config.sample is not None else manifest.tasks
     return manifest.model_copy(update={"configuration": config.model_copy(update={"seed": 0}), "tasks": tasks})
@@ -66,11 +66,11 @@ def _figures(count: Figures) -> dict[str, float | None]:
 
 
 _UNBOUNDED = {"steps", "cost"}
-"""Figures that are no shares."""
+"""Figures that are not shares."""
 
 
 def means(runs: Sequence[SeedRun]) -> dict[str, Mean | None]:
-    """Each figure over the runs, with Student's 95 % interval, of a share within 0 and 1; None where a run lacks it."""
+    """Each figure over the runs with Student's 95 % interval, clipped to [0, 1] for shares; None where a run lacks it."""
     each = [_figures(run.summary.overall) for run in runs]
     found: dict[str, Mean | None] = {}
     for name in each[0]:
@@ -81,7 +81,7 @@ def means(runs: Sequence[SeedRun]) -> dict[str, Mean | None]:
 
 
 def _as_share(mean: Mean | None) -> Mean | None:
-    """``mean`` with no more of its interval than a share can be."""
+    """``mean`` with its interval clipped to [0, 1]."""
     if mean is None or mean.interval is None:
         return mean
     return replace(mean, interval=Interval(max(0.0, mean.interval.low), min(1.0, mean.interval.high)))
@@ -91,13 +91,13 @@ OWN_TASKS = "Each seed drew tasks of its own: the spread is that of the tasks as
 
 
 def same_tasks(runs: Sequence[SeedRun]) -> bool:
-    """Whether every run played the same tasks; one with ``--sample`` draws them with its seed."""
+    """Whether every run played the same tasks; with ``--sample`` each seed draws its own."""
     return len({tuple(task.id for task in run.manifest.tasks) for run in runs}) == 1
 
 
 @dataclass(frozen=True, slots=True)
 class SeedsReport(Report):
-    """Every run's figures, and the means over them."""
+    """The figures of each run, and their means."""
 
     runs: Sequence[SeedRun]
 

@@ -1,4 +1,4 @@
-"""The arms of a sweep beside each other: success as a mean over seeds, steps, and what they cost."""
+"""Compare the arms of a sweep: mean success over seeds, steps and cost."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from worlds.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class ArmFigures:
-    """What one arm came to, over ``seeds`` runs of ``tasks`` tasks each.
+    """The figures of one arm, over ``seeds`` runs of ``tasks`` tasks each.
 
-    ``interval`` holds the 95 % of the mean of ``success``: Student's over several seeds, Wilson's over the tasks
-    of a single one. ``steps`` are executed commands an episode; ``cost`` is that of all its runs, None where no price is known.
-    ``same_tasks``: every seed played the same ones; with ``sample``, each draws its own.
+    ``interval`` is the 95 % interval of the mean ``success``: Student's over several seeds, Wilson's over the tasks of one.
+    ``steps`` are executed commands per episode; ``cost`` covers all runs, None where no price is known. ``same_tasks``: every
+    seed played the same tasks; with ``sample``, each draws its own.
     """
 
     arm: str
@@ -40,7 +40,7 @@ class ArmFigures:
 
 
 def read_arms(folder: SweepFolder, prices: Callable[[str], Prices | None]) -> tuple[ArmFigures, ...]:
-    """The arms of the sweep in ``folder`` in the order of its file. A run that has not begun is left out.
+    """The arms of the sweep in ``folder``, in the order of its file, without runs that have not begun.
 
     Raises ``ConfigurationError``.
     """
@@ -123,7 +123,7 @@ class SweepReport(Report):
         }
 
     def sections(self) -> Iterator[Section]:
-        """The table, and what must be said of it."""
+        """The table and its notes."""
         columns = _COLUMNS if any(each.cost is not None for each in self.arms) else _COLUMNS[:-1]
         table = Table.of("", columns, [(each.arm, each) for each in self.arms])
         missing = {each.arm for each in self.arms if not each.seeds}

@@ -1,7 +1,6 @@
-"""What counts and means say about the rates behind them, and whether two of them differ.
+"""Intervals for rates and means, and tests for differences.
 
-Plain Python: the figures of a run are small, and a report should open at once. Tests check all of it against SciPy and
-statsmodels.
+Plain Python, so that a report opens at once. Tests check every function against SciPy and statsmodels.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ __all__ = [
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """The exact two-sided p of McNemar's test: how odd it would be that the tasks on which two runs differ split like this.
+    """The exact two-sided p of McNemar's test for tasks that exactly one of two runs won.
 
     Only the discordant pairs count; under the null hypothesis each falls to either side with even chance. Source: Q. McNemar,
-    Psychometrika 12 (1947), 153-157, with the binomial distribution in place of the normal one. 1 where nothing differs.
+    Psychometrika 12 (1947), 153-157, with the binomial distribution in place of the normal one. 1 without discordant pairs.
     """
     if min(only_first, only_second) < 0:
         raise ValueError("a count is not negative.")
     trials = only_first + only_second
     tail = sum(math.comb(trials, k) for k in range(min(only_first, only_second) + 1))
-    # Whole numbers until the end: no float holds a power of two this large.
+    # Integers until the end: a float cannot hold such a power of two.
     return min(1.0, 2 * tail / (1 << trials))
 
 
@@ -54,7 +53,7 @@ class PairedCounts:
 
     @property
     def total(self) -> int:
-        """How many tasks there are."""
+        """The number of tasks."""
         return self.both + self.only_first + self.only_second + self.neither
 
     @property
@@ -68,7 +67,7 @@ def paired_interval(counts: PairedCounts) -> Interval:
 
     Wilson's intervals of both rates, combined with the correlation of the pairs. Source: R. G. Newcombe, "Improved confidence
     intervals for the difference between binomial proportions based on paired data", Statistics in Medicine 17 (1998),
-    2635-2650, method 10. No tasks leave everything possible.
+    2635-2650, method 10. [-1, 1] for no tasks.
     """
     total = counts.total
     if not total:
@@ -92,7 +91,7 @@ def _joined(one: float, other: float, correlation: float) -> float:
 
 RESAMPLES = 10_000
 MOST_DRAWS = 4_000_000
-"""Draws of one bootstrap at most, so that a report over thousands of tasks stays a matter of seconds."""
+"""The most draws of one bootstrap, so that a report over thousands of tasks takes seconds."""
 
 
 def bootstrap_mean(values: Sequence[float], seed: int = 0) -> Interval:
@@ -118,7 +117,7 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over runs with its 95 % interval, which is None for a single run: one says nothing of the spread."""
+    """A mean over runs with its 95 % interval, None for a single run."""
 
     value: float
     interval: Interval | None
@@ -126,7 +125,7 @@ class Mean:
 
 
 def mean_over_seeds(values: Sequence[float]) -> Mean:
-    """The mean of one figure over runs that differ in their seed alone, with Student's 95 % interval.
+    """The mean of a figure over runs that differ only in their seed, with Student's 95 % interval.
 
     Source: Student, "The probable error of a mean", Biometrika 6 (1908), 1-25. Raises ``ValueError`` for no values.
     """
@@ -142,7 +141,7 @@ def mean_over_seeds(values: Sequence[float]) -> Mean:
 
 
 def student_point(degrees: int, share: float = 0.975) -> float:
-    """The point below which ``share`` (above a half) of Student's distribution with ``degrees`` of freedom lies."""
+    """The quantile ``share`` (above a half) of Student's distribution with ``degrees`` of freedom."""
     low, high = 0.0, 1.0
     while _student_below(high, degrees) < share:
         low, high = high, 2 * high
@@ -153,7 +152,7 @@ def student_point(degrees: int, share: float = 0.975) -> float:
 
 
 def _student_below(point: float, degrees: int) -> float:
-    """The share of Student's distribution below ``point`` >= 0, by its finite sums (Abramowitz and Stegun, 26.7.3, 26.7.4)."""
+    """The distribution function at ``point`` >= 0, by its finite sums (Abramowitz and Stegun, 26.7.3, 26.7.4)."""
     angle = math.atan(point / math.sqrt(degrees))
     cosine, sine = math.cos(angle), math.sin(angle)
     if degrees % 2:

@@ -1,4 +1,4 @@
-"""An episode as it is read beside others: turn by turn, with what was thought, called and answered before each command."""
+"""An episode turn by turn, with the thoughts, model calls and notes that led to each command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NoteKind = Literal["thought", "plan", "unreadable", "rules", "person", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class TranscriptNote:
-    """Something said beside the play: by ``who``, a role or the person."""
+    """A note beside the commands, by ``who``: a role or the person."""
 
     kind: NoteKind
     who: str
@@ -53,13 +53,13 @@ class TranscriptTurn:
 
     @property
     def asides(self) -> tuple[TranscriptNote, ...]:
-        """What led to the command, without the calls of the model."""
+        """The notes that led to the command, without model calls."""
         return tuple(each for each in self.before if isinstance(each, TranscriptNote))
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A whole episode. ``after`` follows the last turn; ``ended`` is None of a broken one, ``started`` of an empty one."""
+    """A whole episode. ``after`` follows the last turn; ``ended`` is None if it was interrupted, ``started`` if it is empty."""
 
     started: Started | None
     turns: tuple[TranscriptTurn, ...]
@@ -68,7 +68,7 @@ class Transcript:
 
     @property
     def outcome(self) -> str:
-        """How it ended, in a line."""
+        """How it ended, in one line."""
         if self.ended is None:
             return "interrupted"
         ended, turns = self.ended, f"{self.ended.turns} turn{'' if self.ended.turns == 1 else 's'}"
@@ -82,12 +82,12 @@ class Transcript:
 
 
 def read_transcript(path: Path) -> Transcript:
-    """The episode recorded in ``path``. Raises ``ConfigurationError`` with file and line where it is no record."""
+    """Read the episode in ``path``. Raises ``ConfigurationError`` with file and line where it is not a record."""
     return transcribe(read_episode(path))
 
 
 def transcribe(events: Iterable[Event]) -> Transcript:
-    """The branch that was played on, as turns."""
+    """The turns of the branch that was played on."""
     started: Started | None = None
     ended: Ended | None = None
     turns: list[TranscriptTurn] = []
@@ -135,6 +135,6 @@ def transcribe(events: Iterable[Event]) -> Transcript:
 
 
 def aligned(first: Transcript, second: Transcript) -> list[tuple[TranscriptTurn | None, TranscriptTurn | None]]:
-    """The turns of two episodes beside each other, by their numbers; None where one had no such turn."""
+    """The turns of two episodes side by side, by number; None where one has no such turn."""
     one, other = ({turn.number: turn for turn in transcript.turns} for transcript in (first, second))
     return [(one.get(number), other.get(number)) for number in sorted(one.keys() | other.keys())]

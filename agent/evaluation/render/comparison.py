@@ -16,7 +16,7 @@ from worlds.errors import shown
 
 @dataclass(frozen=True, slots=True)
 class ComparisonReport(Report):
-    """Two runs, paired. Rates and their differences are shares; a difference is the second run less the first."""
+    """Two runs, paired. Rates and differences are shares; differences are second less first."""
 
     comparison: Comparison
 
@@ -133,7 +133,7 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
 
 
 def verdict(comparison: Comparison) -> Iterator[str]:
-    """What the pairs say, sentence by sentence."""
+    """The conclusions from the pairs, one sentence each."""
     counts, within = comparison.counts, points(comparison.interval)
     yield f"Difference in success (second less first): {counts.difference * 100:+.1f} points, 95 % interval {within}."
     discordant = counts.only_first + counts.only_second
@@ -151,12 +151,12 @@ def verdict(comparison: Comparison) -> Iterator[str]:
 
 
 def sides(comparison: Comparison) -> tuple[tuple[Result, ...], tuple[Result, ...]]:
-    """The paired results of either run."""
+    """The paired results of the first and of the second run."""
     return tuple(pair.first for pair in comparison.pairs), tuple(pair.second for pair in comparison.pairs)
 
 
 def p_text(p: float) -> str:
-    """A p in words: three places, and no zero, for it is none."""
+    """A p value to three places, never 0."""
     return "under 0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -172,7 +172,7 @@ def _figures(comparison: Comparison) -> Iterator[str]:
 
 
 def figure_texts(figure: PairedMean) -> tuple[str, str, str, str]:
-    """A figure's means, difference and interval; of a share, in percent and points."""
+    """A figure's means, difference and interval; shares in percent and points."""
     low, high = figure.interval.low, figure.interval.high
     if figure.share:
         difference = f"{figure.difference * 100:+.1f} points"

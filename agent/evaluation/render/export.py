@@ -1,4 +1,4 @@
-"""A run as a table to paste (Markdown) and as a table to compute with (CSV, a row a task with everything)."""
+"""Export a run as a Markdown table to paste, or as CSV with one row per task."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from agent.evaluation.runs.spec import Manifest
 
 
 def as_csv(manifest: Manifest, summary: Summary) -> str:
-    """A row for every task that counts, finished or not, in the order of the tasks."""
+    """One row for every task that counts, finished or not, in task order."""
     return csv_text([_row(manifest, played) for played in summary.overall.played], _row(manifest, None))
 
 
 def _row(manifest: Manifest, played: PlayedTask | None) -> dict[str, Cell]:
-    """The columns by name; of no task, for the names alone."""
+    """The cells by column name; without a task, only the names matter."""
     config = manifest.configuration
     task, result = (played.task, played.result) if played else (None, None)
     failure = result.failure if result else None
@@ -64,7 +64,7 @@ def _row(manifest: Manifest, played: PlayedTask | None) -> dict[str, Cell]:
 
 
 def as_markdown(manifest: Manifest, summary: Summary) -> str:
-    """The figures as one table to paste, with what was played above it and what must be known below."""
+    """The figures as one Markdown table, with the run above it and notes below."""
     return "\n".join(_lines(manifest, summary)) + "\n"
 
 
@@ -89,7 +89,7 @@ def _example(manifest: Manifest, result: Result) -> str:
 
 
 def published_markdown(manifest: Manifest, summary: Summary) -> str:
-    """The run and the published figures as one table to paste."""
+    """The run and the published figures as one Markdown table."""
     config, overall = manifest.configuration, summary.overall
     played = (config.agent, config.model or "", config.split, "1", config.goals, "this run")
     rows: list[tuple[str, ...]] = [(percent(overall.success), *played, f"95 % interval {percents(overall.interval)}")]

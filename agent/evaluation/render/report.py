@@ -1,4 +1,4 @@
-"""A run read back, and its report."""
+"""Read a run back and report its figures."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from agent.evaluation.runs.timing import timings_of
 from worlds.text import printable
 
 MOST_NAMED = 20
-"""How many episodes a report names for one cause; the JSON has them all."""
+"""How many episodes a report names per cause; the JSON has all."""
 EXAMPLES = 2
-"""How many lost episodes of a class are told of."""
+"""How many lost episodes of a class are described."""
 
 PriceList = Callable[[str], Prices | None]
-"""The prices of a model by its name; None where its user has set none."""
+"""Gives the prices of a model by name; None where none are set."""
 
 
 def read_run(run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> tuple[Manifest, Summary]:
-    """The run in a folder and its figures so far, with the clocks, with what its tasks can be done in where the world's data
-    is here (``watcher`` is told how many of how many are looked at), and with what its model costs.
+    """The run in a folder, and its figures so far with timings, costs, and path lengths where the world's data is here
+    (``watcher`` gets how many tasks are done and how many there are).
 
     Raises ``ConfigurationError``.
     """
@@ -56,7 +56,7 @@ def extras_of(
     prices: PriceList | None = None,
     watcher: Watcher | None = None,
 ) -> Extras:
-    """What is known of a run beside its results. Raises ``ConfigurationError`` for what is kept and cannot be read."""
+    """What is known of a run beside its results. Raises ``ConfigurationError`` for unreadable files."""
     played = {result.task for result in results}
     return Extras(
         paths=paths_of(run, manifest, [task for task in manifest.tasks if task.id in played], watcher),
@@ -66,7 +66,7 @@ def extras_of(
 
 
 def read_results(run: RunFolder) -> tuple[Manifest, list[Result]]:
-    """The run in a folder and the episodes that have finished, also those not yet in its index."""
+    """The manifest of a run and its finished episodes, also those not yet in the index."""
     manifest = run.manifest()
     results = run.results(manifest.tasks)
     known = {result.task for result in results}
@@ -76,9 +76,9 @@ def read_results(run: RunFolder) -> tuple[Manifest, list[Result]]:
 
 @dataclass(frozen=True, slots=True)
 class RunReport(Report):
-    """One run: rates and shares in [0, 1]; ``steps`` are executed commands, their means an episode.
+    """One run: rates and shares in [0, 1]; ``steps`` are executed commands, their means per episode.
 
-    The bootstrap intervals of parts of the run are not computed: they are null.
+    Bootstrap intervals are computed for the whole run only; for its parts they are null.
     """
 
     manifest: Manifest
@@ -108,7 +108,7 @@ class RunReport(Report):
         }
 
     def sections(self) -> Iterator[Section]:
-        """What stands behind the figures, line by line, then the tables, success last."""
+        """Notes on the figures, then the tables, success last."""
         manifest, summary = self.manifest, self.summary
         yield heading_text(manifest)
         yield _behind(manifest, summary)
@@ -139,7 +139,7 @@ FIGURES: tuple[Column[Figures], ...] = (
     Column("refused", lambda count: count.refused),
     Column("repeated", lambda count: count.repeated),
 )
-"""What can be shown of a group of tasks. A new figure is one more line here."""
+"""All figures of a group of tasks. To add a figure, add a line here."""
 
 
 def pick(*headings: str) -> list[Column[Figures]]:
@@ -215,12 +215,12 @@ def heading(manifest: Manifest) -> list[tuple[str, str]]:
 
 
 def heading_text(manifest: Manifest) -> Iterator[str]:
-    """What was played, line by line."""
+    """What was played, as lines."""
     return named_lines(heading(manifest))
 
 
 def groups(summary: Summary) -> Iterator[tuple[str, Figures]]:
-    """The rows of a table: each type, all of them, and each wording where the goals were not all the template's."""
+    """The rows of a table: each type, all tasks, and each wording unless all goals are the template's."""
     yield from summary.by_type.items()
     yield "all", summary.overall
     if set(summary.by_wording) - {"template"}:
@@ -247,7 +247,7 @@ def _behind(manifest: Manifest, summary: Summary) -> Iterator[str]:
 
 
 def definitions(overall: Figures) -> Iterator[str]:
-    """What the columns of shares are, and what they lack."""
+    """What the share columns mean, and what they lack."""
     if overall.goal.missing:
         yield f"GC: in {overall.goal.missing} tasks the world does not tell which of the goal's conditions hold."
     else:
@@ -263,7 +263,7 @@ def definitions(overall: Figures) -> Iterator[str]:
 
 
 def sentences(manifest: Manifest, summary: Summary) -> Iterator[str]:
-    """What a reader of the tables must know, and what was spent."""
+    """Notes that a reader of the tables needs, and what was used."""
     overall = summary.overall
     if overall.unfinished:
         yield f"Not finished: {overall.unfinished} of {overall.episodes} tasks; until they are, they count as not won."

@@ -1,7 +1,7 @@
-"""Figures as one value, and how it is written: as text, JSON, Markdown, CSV, or cells of a page.
+"""Tables and reports, and how they are written: as text, JSON, Markdown, CSV or page cells.
 
-A `Column` says once what a figure is called and how it is written; a `Table` is rows under columns; a `Report` is what a
-command prints, as data and as sections for people.
+A `Column` defines a figure's heading, value and format; a `Table` is rows under columns; a `Report` is what a command prints,
+as data for programs and as sections for people.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from worlds.text import printable
 R = TypeVar("R")
 
 WIDTH = 80
-"""Columns of text on a screen."""
+"""Columns of a line of text."""
 
 Cell = str | int | float | None
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~$&]|(?<!\w)_|_(?!\w))")
-"""What means something in Markdown in the middle of a line; an underscore does at the edge of a word."""
+"""Characters with a meaning in Markdown inside a line; an underscore only at the edge of a word."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[R]):
-    """A figure of each row: its heading, its value, and how people read it. ``number`` columns are set to the right."""
+    """A figure of each row: its heading, value and format. ``number`` columns are right-aligned."""
 
     heading: str
     value: Callable[[R], Any]
@@ -41,13 +41,13 @@ class Column(Generic[R]):
     number: bool = True
 
     def cell(self, row: R) -> str:
-        """The figure of ``row``, written for people."""
+        """The formatted figure of ``row``."""
         return self.write(self.value(row))
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells in rows under ``head``; the first cell of a row is its name, and the one named ``total`` sums up those above it."""
+    """Rows of cells under ``head``; the first cell of a row is its name, and the row named ``total`` sums up those above it."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -55,12 +55,12 @@ class Table:
 
     @classmethod
     def of(cls, name: str, columns: Sequence[Column[R]], rows: Iterable[tuple[str, R]]) -> Table:
-        """A row for each pair of a name and a value; ``name`` heads the names."""
+        """A row for each pair of a name and a value; ``name`` heads the column of names."""
         cells = tuple((label, *(column.cell(row) for column in columns)) for label, row in rows)
         return cls((name, *(column.heading for column in columns)), cells)
 
     def text(self) -> list[str]:
-        """Lines of at most 80 columns: the first column is cut to what is left."""
+        """Lines of at most 80 columns; the first column is shortened to fit."""
         every = (self.head, *self.rows)
         widths = [max(len(row[column]) for row in every) for column in range(len(self.head))]
         widths[0] = min(widths[0], max(8, WIDTH - sum(widths[1:]) - 2 * len(widths[1:])))
@@ -73,7 +73,7 @@ class Table:
         return lines
 
     def markdown(self, numbers: Sequence[int] | None = None) -> list[str]:
-        """Lines of Markdown; ``numbers`` are the columns set to the right, by default all but the first."""
+        """Lines of Markdown; ``numbers`` are the right-aligned columns, by default all but the first."""
         right = range(1, len(self.head)) if numbers is None else numbers
         rule = ("---:" if column in right else "---" for column in range(len(self.head)))
         return [_piped(self.head), _piped(rule), *(_piped(map(escaped, row)) for row in self.rows)]
@@ -88,30 +88,30 @@ class Report(ABC):
 
     @abstractmethod
     def data(self) -> dict[str, object]:
-        """The figures as plain data: shares in [0, 1], null where a figure is not known."""
+        """The figures as plain data: shares in [0, 1], null where a figure is unknown."""
 
     @abstractmethod
     def sections(self) -> Iterable[Section]:
         """The parts for people; empty ones are left out."""
 
     def json(self) -> str:
-        """The data, indented."""
+        """The data as indented JSON."""
         return json.dumps(self.data(), indent=2)
 
     def render(self, *, as_json: bool) -> str:
-        """The one or the other."""
+        """JSON or text."""
         return self.json() if as_json else self.text()
 
     def text(self) -> str:
-        """The sections in at most 80 columns, with an empty line between them."""
+        """The sections in at most 80 columns, separated by empty lines."""
         parts = (section.text() if isinstance(section, Table) else list(section) for section in self.sections())
         return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
 
 def csv_text(rows: Sequence[Mapping[str, Cell]], columns: Iterable[str]) -> str:
-    """``rows`` as CSV under the names of their ``columns``; what is not known is empty.
+    """``rows`` as CSV under the names of their ``columns``; unknown values are empty.
 
-    Text is made printable, and where a spreadsheet would take it for a formula an apostrophe goes before it.
+    Text is made printable, and gets a leading apostrophe where a spreadsheet would read a formula.
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -132,12 +132,12 @@ def _piped(cells: Iterable[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """``text`` so that Markdown shows it as it is."""
+    """Escape ``text`` for Markdown."""
     return _SPECIAL.sub(r"\\\1", " ".join(printable(text).split()))
 
 
 def named_lines(pairs: Iterable[tuple[str, str]], width: int = 8) -> Iterator[str]:
-    """Names and their values, line by line."""
+    """Names and values, one pair a line."""
     for name, value in pairs:
         yield from wrapped(value, f"{name:<{width}}")
 
@@ -148,7 +148,7 @@ def ends(interval: Interval | None) -> list[float] | None:
 
 
 def percent(share: float | None) -> str:
-    """A share as a percentage; ``-`` where it is not known."""
+    """A share as a percentage; ``-`` where unknown."""
     return "-" if share is None else f"{share * 100:.1f} %"
 
 
@@ -163,12 +163,12 @@ def points(interval: Interval) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number to one place; ``-`` where it is not known."""
+    """A number to one place; ``-`` where unknown."""
     return "-" if value is None else f"{value:.1f}"
 
 
 def many(count: int, word: str) -> str:
-    """``count`` of ``word``, in the plural where it is not one."""
+    """``count`` and ``word``, in the plural unless the count is 1."""
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
@@ -179,6 +179,6 @@ def short(text: str, longest: int) -> str:
 
 
 def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
-    """``text`` made printable, in lines of at most 80 columns."""
+    """Printable ``text`` in lines of at most 80 columns."""
     rest = " " * len(first) if rest is None else rest
     return textwrap.wrap(printable(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)

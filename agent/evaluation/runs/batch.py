@@ -1,4 +1,4 @@
-"""Many episodes: N workers are N episodes in flight in one event loop. What broke off is gone on with."""
+"""Play the tasks of a run: N workers are N episodes in flight in one event loop. Interrupted episodes are resumed."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from worlds.wrappers import Wrapper
 class RunProgress:
     """How far a run is. ``resumed`` of the ``done`` episodes were finished before this command began.
 
-    ``won`` is None where there is nothing to win, as when rules are learned. ``active`` calls of the model are in flight of at
-    most ``limit``, None while nothing limits them. ``cost`` is that of all sittings, None where no price is known.
+    ``won`` is None where nothing can be won, as when rules are learned. ``active`` model calls are in flight, at most ``limit``
+    (None: no limit so far). ``cost`` covers all sessions, None where no price is known.
     """
 
     done: int
@@ -50,16 +50,15 @@ class RunProgress:
 Watcher = Callable[[RunProgress], None]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""What a system says where there is no room: on the disk, for this user, in a file."""
+"""Errors for no space left: on the disk, in the user's quota, in a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a run is played this time; nothing of it is part of what the run is.
+    """How this session plays a run; none of it is part of the run's identity.
 
-    ``workers`` episodes are in flight. With ``retry_errors``, episodes that errored are played again. ``model`` replaces
-    the one that the spec names, and the caller closes it. ``watcher`` hears of every finished episode, and every ``beat``
-    seconds besides; ``say`` shows a person a message.
+    ``workers`` episodes are in flight. ``retry_errors`` replays episodes that errored. ``model`` replaces the spec's; the
+    caller closes it. ``watcher`` is called after every episode and every ``beat`` seconds; ``say`` shows a person a message.
     """
 
     workers: int = 1
@@ -73,11 +72,11 @@ class RunOptions:
 async def run_batch(
     spec: RunSpec, folder: Path, options: RunOptions | None = None, tracker: BudgetTracker | None = None
 ) -> Summary:
-    """Play what is not yet finished of ``plan`` in ``folder``, until ``purse`` has nothing more to give.
+    """Play the unfinished tasks of ``spec`` in ``folder`` until the budget of ``tracker`` is used up.
 
-    Cancelled or stopped, it leaves a folder that can be gone on with. Raises ``Stopped`` where the purse, the model or a full
-    disk ended it before it was through, and ``ConfigurationError`` where the folder holds another run, and for an agent or a
-    model that cannot be made or used.
+    If it is cancelled or stopped, the folder can be resumed. Raises ``Stopped`` where the budget, the model or a full disk
+    ended the run early, and ``ConfigurationError`` where the folder holds another run or the agent or model cannot be made or
+    used.
     """
     options, tracker = options or RunOptions(), tracker or BudgetTracker()
     run = RunFolder(folder)
@@ -90,9 +89,9 @@ async def run_batch(
             await batch.agent.check()
         with run.locked():
             run.begin(spec.manifest)
-            standing = _standing(run, tasks)
-            tracker.add(used_before(run, tasks, standing, spec.setup.prices))
-            results = [result for result in standing if not (options.retry_errors and result.outcome == "error")]
+            finished = _finished(run, tasks)
+            tracker.add(used_before(run, tasks, finished, spec.setup.prices))
+            results = [result for result in finished if not (options.retry_errors and result.outcome == "error")]
             run.rewrite(results)
             await batch.play(results)
         if len(results) < len(tasks):
@@ -101,7 +100,7 @@ async def run_batch(
     except OSError as error:
         if error.errno not in _FULL:
             raise
-        # What was written stands, and an event that was cut off is taken away when the run goes on.
+        # What was written stays valid; resuming removes a truncated event.
         why = f"{folder} cannot be written to: {error.strerror}."
         raise Stopped(why, "Once there is room, the same command goes on with it.") from error
     finally:
@@ -109,8 +108,8 @@ async def run_batch(
             await model.aclose()
 
 
-def _standing(run: RunFolder, tasks: tuple[SelectedTask, ...]) -> list[Result]:
-    """The results of what has finished, also of what is not in the index."""
+def _finished(run: RunFolder, tasks: tuple[SelectedTask, ...]) -> list[Result]:
+    """The results of all finished episodes, also those missing from the index."""
     results = run.results(tasks)
     known = {result.task for result in results}
     return results + list(run.recovered([task for task in tasks if task.id not in known]))
@@ -136,23 +135,23 @@ class _Batch:
         self._unfit = 0
 
     async def play(self, results: list[Result]) -> None:
-        """Play those that are not among ``results``, add theirs, and put the index in the order of the tasks."""
+        """Play the tasks that ``results`` lacks, add their results, and sort the index by task."""
         finished = {result.task for result in results}
         self._results, self._resumed = results, len(results)
         self._outcomes = Counter(result.outcome for result in results)
         self._waiting = iter([task for task in self._spec.selection.tasks if task.id not in finished])
-        self._tell()
+        self._report_progress()
         for file in (self._run.timing_file, self._run.walls_file):
             cut_off_end(file)
         with self._run.timing_file.open("a", encoding="utf-8", newline="\n") as clock:
-            crew = [asyncio.create_task(self._work(clock)) for _ in range(self._options.workers)]
+            workers = [asyncio.create_task(self._work(clock)) for _ in range(self._options.workers)]
             others = [asyncio.create_task(self._beat()), asyncio.create_task(self._tracker.ring())]
             try:
-                await asyncio.gather(*crew)
+                await asyncio.gather(*workers)
             finally:
-                for task in [*crew, *others]:
+                for task in [*workers, *others]:
                     task.cancel()
-                await asyncio.gather(*crew, *others, return_exceptions=True)
+                await asyncio.gather(*workers, *others, return_exceptions=True)
         self._run.rewrite(sorted(self._results, key=lambda result: result.number))
 
     async def _work(self, clock: TextIO) -> None:
@@ -165,12 +164,12 @@ class _Batch:
             self._results.append(result)
             self._outcomes[result.outcome] += 1
             self._run.append(result)
-            self._tell()
-            # An expert never waits for anything: without this, nobody else would be heard until the run is over.
+            self._report_progress()
+            # An expert never awaits: without this, no other task would run until the end.
             await asyncio.sleep(0)
 
     async def _episode(self, task: Task, selected: SelectedTask, clock: TextIO) -> Result:
-        """Play an episode from where it broke off, or from its beginning where there is no record that fits."""
+        """Resume an episode, or play it from the start where no usable record exists."""
         part = self._run.part(selected)
         try:
             recorded = list(read_episode(part)) if part.exists() else []
@@ -183,7 +182,7 @@ class _Batch:
     async def _play(self, task: Task, selected: SelectedTask, clock: TextIO, recorded: list[Event]) -> Result:
         tally, begun = Tally(selected), time.monotonic()
         if not recorded:
-            # Whatever happens to this sitting, those of an attempt before it do not count.
+            # A new attempt: the seconds of earlier attempts no longer count.
             self._run.clock(selected, 0.0)
         for event in recorded:
             tally(event)
@@ -217,9 +216,9 @@ class _Batch:
     async def _beat(self) -> None:
         while self._options.beat is not None:
             await asyncio.sleep(self._options.beat)
-            self._tell()
+            self._report_progress()
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         if self._options.watcher is not None:
             won, errors, model = self._outcomes["won"], self._outcomes["error"], self._model
             progress = RunProgress(
@@ -236,7 +235,7 @@ class _Batch:
 
 
 class _Opening(Wrapper):
-    """An env that is opened by its reset, so that a game that cannot be opened is an episode that errored."""
+    """Opens the env in ``reset``, so that a game that cannot be opened becomes an errored episode."""
 
     def __init__(self, setup: Setup, task: Task) -> None:
         self._setup = setup

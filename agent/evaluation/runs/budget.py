@@ -1,4 +1,4 @@
-"""A budget, and what was used of it. Once it is used up no call begins, and what is in flight is left to be gone on with."""
+"""Budgets and what was used of them. Once a budget is used up, no call begins and unfinished episodes can be resumed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TIME = re.compile(r"((?P<h>\d{1,5}(\.\d+)?)h)?((?P<m>\d{1,7}(\.\d+)?)m)?((?P<s>
 
 
 class Stopped(HousequestError):
-    """A run was stopped before it was through; ``way_on`` says how it is gone on with."""
+    """A run ended early; ``way_on`` says how to resume it."""
 
     def __init__(self, message: str, way_on: str = "The same command goes on with it.") -> None:
         super().__init__(message)
@@ -37,13 +37,13 @@ class Stopped(HousequestError):
 
 
 class RunHalted(BaseException):
-    """An episode is left where it is: no ``Exception``, so that it is not taken for a fault of the agent's or the model's."""
+    """Leaves an episode unfinished. A ``BaseException``, so that nobody handles it as an error of the agent or the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a run may use at most, None for as much as it takes: calls, tokens read and written, money in the currency of the
-    user's prices, seconds of this sitting.
+    """The most that a run may use (None: unlimited): calls, prompt and completion tokens, money in the currency of the user's
+    prices, and seconds of this session.
     """
 
     calls: int | None = None
@@ -58,7 +58,7 @@ def read_budget(texts: Sequence[str]) -> Budget:
     for text in texts:
         kind, _, value = (part.strip() for part in text.partition("="))
         if kind not in _KINDS:
-            raise ConfigurationError(f"--budget: {shown(text)} is no budget; give {_FORMS}.{nearest(kind, _KINDS)}")
+            raise ConfigurationError(f"--budget: {shown(text)} is not a budget; give {_FORMS}.{nearest(kind, _KINDS)}")
         if kind in found:
             raise ConfigurationError(f"--budget: {kind} is given twice.")
         number = _seconds(value) if kind == "time" else _number(value)
@@ -84,7 +84,7 @@ NO_TOKENS = Tokens()
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """Calls that were answered, their tokens, and what these cost; None where no price is known."""
+    """Answered calls, their tokens and their cost; None where no price is known."""
 
     calls: int = 0
     tokens: Tokens = NO_TOKENS
@@ -108,10 +108,9 @@ def _sum(one: int | None, other: int | None) -> int:
 
 
 class BudgetTracker:
-    """What was used of a budget, by all that draw on it; belongs to one event loop.
+    """What was used of a budget by everyone who shares it; belongs to one event loop.
 
-    Calls are never more than allowed. Tokens and money are known when a call is answered, so that calls which are in flight by
-    then come on top.
+    The limit on calls is strict. Tokens and money are known only once a call is answered, so calls in flight may exceed them.
     """
 
     def __init__(self, budget: Budget | None = None) -> None:
@@ -124,16 +123,16 @@ class BudgetTracker:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the time is up; None where none is set."""
+        """Seconds until the time is up; None without a time limit."""
         return None if self.budget.seconds is None else self._began + self.budget.seconds - time.monotonic()
 
     @property
     def why(self) -> HousequestError | None:
-        """Why nothing more begins; None while it may."""
+        """Why no new call may begin; None while calls may."""
         return self._why
 
     def ended(self) -> HousequestError:
-        """Why what it was for ended before it was through, with all that was used."""
+        """The exception that says why the run ended early, with all that was used."""
         assert self._why is not None, "what nothing stopped is through"
         if not isinstance(self._why, Stopped):
             return self._why
@@ -141,15 +140,15 @@ class BudgetTracker:
         return Stopped(f"{self._why}{used}", self._why.way_on)
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have ``listener`` called when even calls that wait for the endpoint shall not begin any more."""
+        """Call ``listener`` once even calls that wait for the endpoint must not begin."""
         self._listeners.append(listener)
 
     def add(self, used: Spending) -> None:
-        """Count what was used before."""
+        """Count earlier usage."""
         self.used += used
 
     def begin(self, calls: int = 1) -> None:
-        """Begin a call, or so many that belong together. Raises ``RunHalted`` where they may not begin."""
+        """Begin one call, or ``calls`` at once. Raises ``RunHalted`` where they are not allowed."""
         budget = self.budget
         if self.over():
             raise RunHalted
@@ -159,7 +158,7 @@ class BudgetTracker:
         self.calling += calls
 
     def end(self, completion: Completion | None, prices: Prices | None, calls: int = 1) -> None:
-        """End what was begun, with what it brought."""
+        """End calls that were begun, and count what they used."""
         self.calling -= calls
         if completion is None:
             return
@@ -185,14 +184,14 @@ class BudgetTracker:
         return self._why is not None
 
     async def ring(self) -> None:
-        """End what it is for when its time is up, also where nothing happens by then."""
+        """Stop when the time is up, even while nothing else happens."""
         left = self.seconds_left
         if left is not None:
             await asyncio.sleep(max(0.0, left))
             self.over()
 
     def stop(self, why: HousequestError) -> None:
-        """Let nothing more begin, for a reason; the first one counts."""
+        """Let nothing more begin, for a reason; the first reason counts."""
         if self._why is None:
             self._why = why
             for listener in self._listeners:
@@ -204,9 +203,9 @@ def _used_up(what: str) -> Stopped:
 
 
 def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable[Result], prices: Prices | None) -> Spending:
-    """What earlier sittings of a run have used, from its records: finished episodes, and those that broke off.
+    """What earlier sessions of a run used, read from finished and unfinished episode records.
 
-    An episode that was played again after an error left nothing of its first trial.
+    The first attempt at an episode that was replayed after an error is no longer on record.
     """
     clocks = timings_of(run, tasks)
     finished = {result.task: result for result in results}

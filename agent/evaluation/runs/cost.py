@@ -1,4 +1,4 @@
-"""What a model's tokens cost, at the prices that its user has set."""
+"""What tokens cost at the user's prices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent.config import Prices
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens as the model counted them. ``cached`` of the ``prompt``'s were served by a cache; None where none was told of."""
+    """Tokens as the model counted them. ``cached`` of the prompt tokens came from a cache; None where none were reported."""
 
     prompt: int = 0
     completion: int = 0
@@ -17,19 +17,19 @@ class Tokens:
 
     @property
     def fresh(self) -> int:
-        """The prompt's tokens that no cache served; where none was told of, all of them."""
+        """Prompt tokens not served by a cache; all of them where no cache was reported."""
         return self.prompt - min(self.cached or 0, self.prompt)
 
     @property
     def cached_share(self) -> float | None:
-        """The share of the prompt's tokens that a cache served, from 0 to 1; None where it is not known."""
+        """The share of prompt tokens that a cache served, in [0, 1]; None where unknown."""
         return None if self.cached is None or not self.prompt else min(self.cached / self.prompt, 1.0)
 
 
 def cost(tokens: Tokens, prices: Prices) -> float | None:
-    """What ``tokens`` cost at ``prices``, in their currency; None where none were counted.
+    """The cost of ``tokens`` at ``prices``, in their currency; None where no tokens were counted.
 
-    Prompt tokens of which no cache is known count as fresh, so it is rather too much than too little.
+    Without cache figures all prompt tokens count as fresh, so the cost is an upper bound.
     """
     if not (tokens.prompt or tokens.completion):
         return None
@@ -39,7 +39,7 @@ def cost(tokens: Tokens, prices: Prices) -> float | None:
 
 
 def money(amount: float) -> str:
-    """An amount, small ones to the digits that say something: 1.25, 0.013, 0.00042."""
+    """An amount with as many digits as matter: 1.25, 0.013, 0.00042."""
     if amount >= 1:
         return f"{amount:.2f}"
     return f"{amount:.3f}" if amount >= 0.01 else f"{amount:.5f}" if amount else "0"

@@ -1,4 +1,4 @@
-"""What a run would about cost, judged by episodes that the same agent has finished before."""
+"""Estimate what a run will cost from finished episodes of the same agent."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from agent.evaluation.runs.spec import Manifest, RunSpec
 from worlds.errors import ConfigurationError
 
 MOST_LOOKED_AT = 1_000
-"""Folders that are looked into for a run."""
+"""How many folders are searched for a similar run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Calls and tokens of the ``left`` tasks, as many a task as in ``episodes`` finished ones of the run in ``source``.
+    """Calls and tokens for the ``left`` tasks, at the mean of ``episodes`` finished ones of the run in ``source``.
 
-    ``cost`` is None where no price or no token is known.
+    ``cost`` is None where prices or tokens are unknown.
     """
 
     left: int
@@ -43,10 +43,10 @@ class Estimate:
 
 
 def estimate(spec: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate | None:
-    """What is left of ``plan`` in ``folder`` would cost; None where no run there or below ``runs`` says anything of it.
+    """Estimate the rest of the run in ``folder``; None where no run there or below ``runs`` is similar enough.
 
-    The run that is most alike counts: this one, else one of the same agent, settings and model, of the same agent and model, of
-    the same agent. Folders that cannot be read are passed over.
+    Takes the most similar run: this one, else one with the same agent, settings and model, else the same agent and model, else
+    the same agent. Unreadable folders are skipped.
     """
     found: list[tuple[int, int, Path, list[Result]]] = []
     done = 0
@@ -83,7 +83,7 @@ def _scaled(numbers: list[int], left: int) -> int:
 
 
 def _alike(one: Manifest, other: Manifest) -> int:
-    """How alike two runs are in what their episodes cost: 0 not at all."""
+    """How similar two runs are in what their episodes cost; 0: not at all."""
     first, second = one.configuration, other.configuration
     if first.agent != second.agent:
         return 0
@@ -93,7 +93,7 @@ def _alike(one: Manifest, other: Manifest) -> int:
 
 
 def _folders(runs: Path) -> Iterator[Path]:
-    """The folders below ``runs`` and, since a sweep has its runs one deeper, below these."""
+    """The folders below ``runs``, and one level deeper for the runs of sweeps."""
     if not runs.is_dir():
         return
     for folder in sorted(runs.iterdir()):

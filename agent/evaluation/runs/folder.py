@@ -1,13 +1,13 @@
-"""A run's folder: the frozen manifest, one file an episode, an index of what has finished, and the clocks apart.
+"""A run's folder: the frozen manifest, one file per episode, an index of finished episodes, and timings apart.
 
 ::
 
     run.json                      the manifest
     episodes/0017-<task>.jsonl    one episode, by the task's number in its split
     index.jsonl                   one whole line per finished episode
-    timing.jsonl                  clocks, attempts and cache figures, of every attempt
-    walls.jsonl                   the seconds of every episode, sitting by sitting
-    paths.jsonl                   what each task can be done in, found when a report is made
+    timing.jsonl                  duration, attempts and cached tokens of every model call
+    walls.jsonl                   the seconds of every episode, per session
+    paths.jsonl                   best path lengths, computed for the first report
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ LARGEST_INDEX = 256 << 20
 
 
 class _Edition(BaseModel):
-    """As much of a manifest as any housequest can read. ``family`` is that of a run that has no episodes."""
+    """The part of a manifest that every version can read. ``family`` is set for runs without episodes."""
 
     schema_version: int = SCHEMA
     family: str | None = None
 
 
 class RunFolder:
-    """The files of one run. Nothing is made before ``begin``."""
+    """The files of one run. Nothing is created before ``begin``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -53,17 +53,17 @@ class RunFolder:
         self.episodes = path / "episodes"
 
     def episode(self, task: SelectedTask) -> Path:
-        """Where the episode of ``task`` lies once it has finished."""
+        """The file of the finished episode of ``task``."""
         return self.episodes / f"{episode_name(task)}.jsonl"
 
     def part(self, task: SelectedTask) -> Path:
-        """Where it lies until then."""
+        """The file of the episode of ``task`` until it has finished."""
         return self.episodes / f"{episode_name(task)}.jsonl.part"
 
     def begin(self, manifest: Manifest) -> None:
-        """Freeze ``manifest``, or find the same one there already.
+        """Write ``manifest``, or check that the folder already holds the same one.
 
-        Raises ``ConfigurationError`` with the difference where another run has begun here.
+        Raises ``ConfigurationError`` listing the differences where the folder holds another run.
         """
         if not self.manifest_file.exists():
             atomic_write(self.manifest_file, f"{manifest.model_dump_json(indent=2)}\n".encode())
@@ -79,7 +79,7 @@ class RunFolder:
             )
 
     def manifest(self) -> Manifest:
-        """What the run is. Raises ``ConfigurationError`` where there is none, or a damaged one."""
+        """The manifest of this run. Raises ``ConfigurationError`` where it is missing or damaged."""
         content = read_bytes(self.manifest_file, LARGEST_MANIFEST, f"{self.path} is no run's folder; it has no run.json.")
         edition = parsed(_Edition, content, str(self.manifest_file))
         if edition.family is not None:
@@ -93,9 +93,9 @@ class RunFolder:
         return parsed(Manifest, content, str(self.manifest_file))
 
     def results(self, tasks: Sequence[SelectedTask]) -> list[Result]:
-        """The finished episodes of ``tasks``, in the order of the index; those whose file is gone are left out.
+        """The finished episodes of ``tasks``, in index order, without those whose file is gone.
 
-        A line cut off in the middle of writing is no line. Raises ``ConfigurationError`` naming a damaged one.
+        A truncated last line is ignored. Raises ``ConfigurationError`` naming a damaged line.
         """
         content = read_bytes(self.index_file, LARGEST_INDEX) if self.index_file.exists() else b""
         selected = {task.id: task for task in tasks}
@@ -109,7 +109,7 @@ class RunFolder:
         return [self._complete(selected[result.task], result) for result in found.values()]
 
     def _complete(self, task: SelectedTask, result: Result) -> Result:
-        """``result`` as this version writes it; a line of an earlier one is made anew from its episode."""
+        """``result`` with the fields of this version; a line of an earlier version is recomputed from its episode."""
         if result.repeated is not None:
             return result
         return self._recorded(task) or result
@@ -122,13 +122,13 @@ class RunFolder:
             raise ConfigurationError(f"{path} is damaged: {_fault(error)}.") from None
 
     def recovered(self, tasks: Sequence[SelectedTask]) -> Iterator[Result]:
-        """Results of those ``tasks`` whose episode was written whole although its line in the index was not."""
+        """Results of those ``tasks`` whose episode is complete but missing from the index."""
         for task in tasks:
             if self.episode(task).exists() and (result := self._recorded(task)) is not None:
                 yield result
 
     def rewrite(self, results: Iterable[Result]) -> None:
-        """Write the index anew."""
+        """Replace the index."""
         atomic_write(self.index_file, b"".join(_line(result) for result in results))
 
     def append(self, result: Result) -> None:
@@ -137,16 +137,16 @@ class RunFolder:
             file.write(_line(result))
 
     def clock(self, task: SelectedTask, seconds: float, *, resumed: bool = False) -> None:
-        """Keep how many ``seconds`` a sitting gave to the episode of ``task``; ``resumed``: it went on with what was there."""
+        """Record the ``seconds`` that a session spent on the episode of ``task``; ``resumed``: it continued an earlier one."""
         line = {"episode": episode_name(task), "seconds": round(seconds, 3), **({"resumed": True} if resumed else {})}
         with self.walls_file.open("ab") as file:
             file.write(f"{json.dumps(line)}\n".encode())
 
     @contextmanager
     def locked(self) -> Generator[None, None, None]:
-        """Lock the folder, so that two commands do not play the same run; the lock of a killed command is free.
+        """Lock the folder against other commands; the lock of a killed command is free.
 
-        Raises ``ConfigurationError`` where another command holds it, and for a folder that holds something else.
+        Raises ``ConfigurationError`` where another command holds the lock, or the folder holds something else.
         """
         ours = not self.path.is_dir() or self.manifest_file.exists() or all(_begun(file.name) for file in self.path.iterdir())
         if not ours:
@@ -165,17 +165,17 @@ LOCK = ".lock"
 
 
 def _begun(name: str) -> bool:
-    """Whether a file is what a command leaves that was killed before its run had begun."""
+    """Whether a command that was killed before its run began may have left this file."""
     return name == LOCK or (name.startswith(".run.json.") and name.endswith(".part"))
 
 
 def episode_name(task: SelectedTask) -> str:
-    """The name of an episode in its run: the task's number, then its id as far as a file's name can hold it."""
+    """The name of an episode's file: the task's number, then its id as far as a file name can hold it."""
     return f"{task.number:04d}-{slug(task.id)}"
 
 
 def differences(before: BaseModel, now: BaseModel) -> list[str]:
-    """What changed between two manifests, a line a change. Versions of what should not matter are not compared."""
+    """The differences between two manifests, a line each, without versions that should not matter."""
     old, new = (_flat(manifest.model_dump(mode="json", exclude={"versions"})) for manifest in (before, now))
     changes = [
         f"{key}: {shown(old.get(key), 80)} is now {shown(new.get(key), 80)}"
@@ -203,19 +203,19 @@ def _line(result: Result) -> bytes:
 
 
 def read_bytes(path: Path, largest: int, missing: str | None = None) -> bytes:
-    """What ``path`` holds. Raises ``ConfigurationError``, with ``missing`` where it is not there."""
+    """The content of ``path``. Raises ``ConfigurationError``, with the message ``missing`` where the file does not exist."""
     try:
         if missing is not None and not path.is_file():
             raise ConfigurationError(missing)
         if path.stat().st_size > largest:
-            raise ConfigurationError(f"{path} is larger than {largest >> 20} MiB; that is none of ours.")
+            raise ConfigurationError(f"{path} is larger than {largest >> 20} MiB; a run's files are smaller.")
         return path.read_bytes()
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:
-    """``content`` as a ``kind``. Raises ``ConfigurationError`` naming ``where``, what is wrong and the ``way_out``."""
+    """Parse ``content`` as a ``kind``. Raises ``ConfigurationError`` with ``where``, the fault and the ``way_out``."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
@@ -225,6 +225,6 @@ def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:
 
 
 def _fault(error: ValidationError) -> str:
-    """What is wrong first, and where."""
+    """The first validation error and its place."""
     fault = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(str(part) for part in fault['loc']) or 'it'}: {fault['msg']}"

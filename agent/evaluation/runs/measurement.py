@@ -1,4 +1,4 @@
-"""What rules are worth: the same tasks played without them and with them, each a run of its own, and paired."""
+"""Measure what rules are worth: play the same tasks without and with them, as two runs, and compare task by task."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ USUAL_AGENT = "reasoner-actor"
 WITHOUT, WITH = "without", "with"
 
 _NAMED = 3
-"""Rules that are named where a part of a book is meant; the others are counted."""
+"""How many rules a label names; the rest are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Two runs that differ in the ``rules`` of ``book`` alone: ``trials`` without them and with them."""
+    """Two runs, ``trials``, without and with the ``rules`` of ``book``, and alike in everything else."""
 
     book: str
     rules: tuple[Rule, ...]
@@ -37,13 +37,13 @@ class Measurement:
 
     @property
     def default_folder(self) -> Path:
-        """Where the runs go unless told otherwise: the same measurement always names the same folder."""
+        """The default folder; the same measurement always gets the same name."""
         manifests = (trial.spec.manifest.model_dump_json(exclude={"versions"}) for trial in self.trials)
         digest = sha256("\n".join(manifests).encode()).hexdigest()[:8]
         return Path("runs") / f"measure-{slug(Path(self.book).stem, 40)}-{digest}"
 
     def begin(self, folder: SweepFolder) -> None:
-        """Say in ``folder`` what is played there. Raises ``ConfigurationError`` for a folder that is something else's."""
+        """Write the sweep's manifest to ``folder``. Raises ``ConfigurationError`` where it holds something else."""
         if folder.begun and {run.folder for run in folder.contents().runs} != {WITHOUT, WITH}:
             raise ConfigurationError(f"{folder.path} holds a sweep of other runs; give --out a new folder.")
         folder.begin(self.trials)
@@ -51,7 +51,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class MeasurementResult:
-    """What came of a measurement; in the run with the rules, ``told`` of the paired episodes were told one of them."""
+    """The result of a measurement; in ``told`` of the paired episodes with rules, the agent saw at least one of them."""
 
     measurement: Measurement
     comparison: Comparison
@@ -59,25 +59,23 @@ class MeasurementResult:
 
 
 def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str] = (), *, alone: bool = False) -> Measurement:
-    """How the rules ``ids`` of the book ``name`` are measured: told with the others of it that are accepted, or ``alone``.
+    """Plan to measure the rules ``ids`` of the book ``name``, together with its other accepted rules or ``alone``.
 
-    Without ids it is the whole book against no rules. Raises ``ConfigurationError`` where the agent takes no rules or there are
-    none, and ``KnowledgeError``.
+    Without ids the whole book is measured against no rules. Raises ``KnowledgeError``, and ``ConfigurationError`` where the
+    agent takes no rules or the book has none to show.
     """
     settings = configuration.settings
     agent = settings.agent or USUAL_AGENT
     if not takes_rules(agent):
         able = ", ".join(each for each in agent_names() if takes_rules(each))
-        raise ConfigurationError(
-            f"The agent {agent!r} takes no rules, so that it plays alike with and without them; measure with one of: {able}."
-        )
+        raise ConfigurationError(f"The agent {agent!r} takes no rules; measure with one of: {able}.")
     if needs_model(agent) and not settings.model:
         raise ConfigurationError(f"The agent {agent!r} needs a language model; name one with --model, as for eval.")
     book = library().open(name).require_world(settings.world, "Measure a book for {world}.")
     measured = tuple(dict.fromkeys(book.rule(each) for each in ids)) or accepted(book.rules)
     if not measured:
         raise ConfigurationError(
-            f"{book.path} has no accepted rules, of which alone agents are told; accept some, or name a candidate by its id."
+            f"{book.path} has no accepted rules, and agents see only those; accept some, or name a candidate by its id."
         )
     usual = accepted(book.rules)
     others = () if alone or not ids else tuple(rule for rule in usual if rule not in measured)
@@ -93,7 +91,7 @@ def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str]
 
 
 def measured(measurement: Measurement, folder: SweepFolder, prices: PriceList | None = None) -> MeasurementResult:
-    """What the runs in ``folder`` came to. Raises ``ConfigurationError``."""
+    """Read the result of the measurement in ``folder``. Raises ``ConfigurationError``."""
     first, second = (read_for_comparison(folder.run(trial.folder), prices) for trial in measurement.trials)
     comparison = compare(first, second)
     ids, paired = {rule.id for rule in measurement.rules}, {pair.second.task for pair in comparison.pairs}
@@ -107,7 +105,7 @@ def _was_told(episode: Path, ids: set[str]) -> bool:
 
 
 def _part(rules: Sequence[Rule], usual: Sequence[Rule]) -> str:
-    """In what ``rules`` are others than the ``usual`` ones of their book, in words."""
+    """How ``rules`` differ from the ``usual`` rules of their book, in words."""
     more = [rule.id for rule in rules if rule not in usual]
     missing = [rule.id for rule in usual if rule not in rules]
     parts = (f"and {_listed(more)}" if more else "", f"without {_listed(missing)}" if missing else "")

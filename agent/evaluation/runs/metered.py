@@ -1,4 +1,4 @@
-"""A model whose calls are counted against a budget, and which stops the run where none of them can succeed."""
+"""A model whose calls count against a budget. An error that every call would meet stops the run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from worlds.errors import ConfigurationError, ModelError
 
 
 class MeteredModel(ModelWrapper):
-    """``model`` while the budget of ``tracker`` lasts; then calls raise ``RunHalted``. So does an error that every other call
-    would meet too: it stops the run, not one episode.
+    """Calls ``model`` while the budget of ``tracker`` lasts; after that, calls raise ``RunHalted``.
+
+    An error that every other call would meet too also raises it: it stops the run, not one episode.
     """
 
     def __init__(self, model: Model, tracker: BudgetTracker, prices: Prices | None) -> None:
@@ -25,12 +26,12 @@ class MeteredModel(ModelWrapper):
 
     @property
     def active(self) -> int:
-        """How many calls are in flight; those that wait for the endpoint are not."""
+        """How many calls are in flight, without those that wait for the endpoint."""
         return self.model.limiter.active if isinstance(self.model, RateLimited) else self._tracker.calling
 
     @property
     def limit(self) -> int | None:
-        """How many calls the endpoint takes at once; None while nothing has said so."""
+        """How many calls the endpoint takes at once; None while it has stated no limit."""
         return self.model.limiter.limit if isinstance(self.model, RateLimited) else None
 
     async def complete(self, request: Request) -> Completion:

@@ -1,4 +1,4 @@
-"""What one episode came to, in one line of a run's index: nothing but what equal episodes have alike."""
+"""The result of one episode: one line of a run's index, identical for identical episodes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from worlds.base import Task
 from worlds.errors import Boundary
 
 Number = Annotated[int, Field(ge=0, le=1 << 53)]
-"""A count of something, as far as a float can hold it."""
+"""A count that a float can hold."""
 
 
 class SelectedTask(BaseModel):
-    """A task that a run has selected, as the run remembers it; ``wording`` is None where it does not."""
+    """A selected task as the manifest keeps it; ``wording`` is None in older runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,17 +38,17 @@ class SelectedTask(BaseModel):
 
     @classmethod
     def of(cls, task: Task) -> SelectedTask:
-        """``task``, as a run remembers it."""
+        """The entry for ``task``."""
         return cls(number=task.number, id=task.id, type=task.type, wording=task.wording)
 
 
 class Result(BaseModel):
     """One finished episode; tokens are None where the model never counted them.
 
-    ``wording`` says whose sentence the goal was (``template``, ``human:N``); None of an episode that never started. ``met`` of
-    ``conditions`` of the goal held after the last command; None where none was executed, or the world does not tell.
-    ``repeated`` counts as `repeats` does; None in a line of an earlier version, which is made anew from its episode.
-    ``failure`` says why it was not won.
+    ``wording`` says who wrote the goal sentence (``template``, ``human:N``); None if the episode never started. ``met`` of
+    ``conditions`` goal conditions held after the last command; None if none was executed or the world does not say.
+    ``repeated`` counts as `repeats` does; None in lines of earlier versions, which are recomputed from the episode. ``failure``
+    says why it was not won.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,26 +76,25 @@ class Result(BaseModel):
 
 
 class Tally:
-    """Keeps an episode as it happens, or as it is read back, to say what it came to: a listener."""
+    """A listener that collects an episode, live or read back, and computes its result."""
 
     def __init__(self, task: SelectedTask) -> None:
         self._task = task
         self._events: list[Event] = []
 
     def __call__(self, event: Event | CallTiming) -> None:
-        """Hear one event."""
         if isinstance(event, Event):
             self._events.append(event)
 
     def result(self) -> Result | None:
-        """What the episode came to, on the branch that was played on; None while it has not ended."""
+        """The result, on the branch that was played on; None while the episode has not ended."""
         return result_of(self._task, self._events)
 
 
 def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
-    """What the episode of these ``events`` came to, on the branch that was played on; None where it has not ended.
+    """The result of an episode's ``events``, on the branch that was played on; None if it has not ended.
 
-    Raises ``ValidationError`` for events that no episode has, such as a negative number of turns.
+    Raises ``ValidationError`` for impossible events, such as a negative number of turns.
     """
     played = [event.body for event in branch(events)]
     ended = played[-1] if played else None
@@ -129,11 +128,11 @@ def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
 
 
 def repeats(steps: Iterable[Stepped]) -> int:
-    """How many of ``steps`` only repeated: the command was executed before and had the same answer, and nothing has changed
-    since, that is, every answer in between was one that its command had had before.
+    """How many of ``steps`` were repeats: the same command had the same answer before, and nothing has changed since, that is,
+    every answer in between was one that its command had had before.
 
-    Of ``look, look`` the second is a repeat. Of two places that are visited in turn, A, B, A, B, the second visit to A is none,
-    for B was new in between; the second visit to B is one, and so is each that follows.
+    In ``look, look`` the second is a repeat. In A, B, A, B the second A is not, for B was new in between; the second B is, and
+    so is each that follows.
     """
     last: dict[tuple[str, str], int] = {}
     changed, repeated = -1, 0
@@ -149,6 +148,6 @@ def repeats(steps: Iterable[Stepped]) -> int:
 
 
 def total(numbers: Iterable[int | None]) -> int | None:
-    """The sum of those that are known; None where none is."""
+    """The sum of the known values; None where none is known."""
     known = [number for number in numbers if number is not None]
     return sum(known) if known else None

@@ -1,4 +1,4 @@
-"""Which tasks of a split are played: by type, the first so many, or a seeded sample."""
+"""Select the tasks of a split: by type, then the first N or a seeded sample."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from worlds.base import Task, World
 from worlds.errors import ConfigurationError, nearest, shown
 
 MANY = 1_000_000
-"""A split with more tasks than this has no end for practical purposes, and is never gone through."""
+"""A split with more tasks than this counts as endless and is never enumerated."""
 
 _MOST = 10_000
-"""How many tasks of an endless split are taken at once: all are made, and proven, before the first is played."""
+"""The most tasks of an endless split in one run: all are generated and checked before the first is played."""
 
 _DRAWS = 10_000
-"""How many tasks of an endless split are looked at, for each that is wanted, until one of the type is found."""
+"""How many tasks of an endless split are tried for each wanted one, to find its type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The selected tasks in the split's order. ``of`` is the split's full size, ``here`` how much of it is there."""
+    """The selected tasks in the split's order. ``of`` is the split's full size, ``here`` how many tasks are installed."""
 
     split: str
     tasks: tuple[Task, ...]
@@ -34,21 +34,21 @@ class Selection:
 
     @property
     def warning(self) -> str | None:
-        """What is wrong with a published split that is not there in full."""
+        """What is wrong with a published split that is incomplete here; None if nothing is."""
         if self.here == self.of:
             return None
         return f"{self.split} has {self.here} games here and {self.of} where it is published: these are not its figures."
 
 
 def counted(selected: int, of: int) -> str:
-    """How many tasks of a split with ``of`` were selected, in words."""
+    """How many tasks of a split of size ``of`` were selected, in words."""
     return f"{selected} of a split without end" if of > MANY else f"{selected} of the split's {of}"
 
 
 def find_types(wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """The task types meant by ``wanted``: whole names, or a word that only one of them has (``heat``).
+    """The task types meant by ``wanted``: full names, or a word found in only one of them (``heat``).
 
-    Raises ``ConfigurationError`` for a word that none or several have.
+    Raises ``ConfigurationError`` for a word that matches none or several.
     """
     found: list[str] = []
     for word in wanted:
@@ -63,10 +63,10 @@ def find_types(wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
 def select(
     world: World, split: str, types: Sequence[str] = (), limit: int | None = None, sample: int | None = None, seed: int = 0
 ) -> Selection:
-    """Choose tasks of ``split``: those of ``types``, then the first ``limit``, or ``sample`` drawn with ``seed``.
+    """Select tasks of ``split``: those of ``types``, then the first ``limit``, or ``sample`` drawn with ``seed``.
 
-    Raises ``ConfigurationError`` when nothing is left, when both a limit and a sample are asked for, and when neither is of a
-    split without end.
+    Raises ``ConfigurationError`` where no task is left, where both limit and sample are given, and where neither is given for
+    an endless split.
     """
     if limit is not None and sample is not None:
         raise ConfigurationError("--limit and --sample cannot be given together: take the first ones or drawn ones.")
@@ -79,7 +79,7 @@ def select(
     if limit is not None:
         tasks = tasks[:limit]
     elif sample is not None and sample < len(tasks):
-        # The draw is over the sorted ids, whatever order a world lists its tasks in.
+        # Draw from the sorted ids, so that the world's order does not matter.
         ids = set(random.Random(seed).sample(sorted(task.id for task in tasks), sample))
         tasks = tuple(task for task in tasks if task.id in ids)
     if not tasks:
@@ -90,10 +90,12 @@ def select(
 def _of_endless(
     world: World, split: str, types: Sequence[str], limit: int | None, sample: int | None, seed: int
 ) -> tuple[Task, ...]:
-    """Tasks of a split that is made as it is looked at: the first ones, or drawn ones in the split's order."""
+    """Tasks of a split generated on demand: the first ones, or drawn ones in the split's order."""
     number = limit if limit is not None else sample
     if number is None:
-        raise ConfigurationError(f"The split {shown(split)} has no end; say how many to play with --limit N or --sample N.")
+        raise ConfigurationError(
+            f"The split {shown(split)} is endless; say how many tasks to play with --limit N or --sample N."
+        )
     if not 0 < number <= _MOST:
         raise ConfigurationError(
             f"{number:,} tasks of the split {shown(split)} cannot be played at once, for each is made before the first is "
@@ -110,7 +112,7 @@ def _of_endless(
 
 
 def _drawn(every: Sequence[Task], seed: int) -> Iterator[Task]:
-    """Tasks at random, none twice."""
+    """Random tasks without duplicates."""
     dice, seen = random.Random(seed), set[int]()
     while True:
         number = dice.randrange(len(every))

@@ -1,6 +1,6 @@
-"""What a run is: its configuration with every choice made, and what it was made of. Frozen once the run has begun.
+"""The specification of a run: its fully resolved configuration and the data it uses. Frozen once the run begins.
 
-Nothing here says when, where or how fast a run was played: two runs of the same plan are to be equal byte for byte.
+It leaves out when, where and how fast a run is played: two runs of the same spec must be equal byte for byte.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ class _Frozen(BaseModel):
 
 
 class RunConfig(_Frozen):
-    """The configuration of a run, resolved. ``model`` is without its host or folder, which are the machine's;
-    ``script_sha256`` tells the file of a scripted or a llama: one from another. ``habits`` is the name of their file; what it
-    says is part of the manifest's ``data``. ``curiosity`` is the share of turns that chance plays, in an exploration.
+    """The resolved configuration of a run.
+
+    ``model`` has no host or folder, which belong to the machine; ``script_sha256`` identifies the file of a scripted or llama
+    model. ``habits`` is the name of their file, whose content is part of the manifest's ``data``. ``curiosity`` is the share of
+    random turns in an exploration.
     """
 
     world: str
@@ -59,7 +61,7 @@ class RunConfig(_Frozen):
 
 
 class Versions(_Frozen):
-    """What a run was played with that should not matter; a difference is told, not refused."""
+    """Versions that should not affect a run; a difference is reported, not refused."""
 
     python: str
     openai: str | None
@@ -68,8 +70,8 @@ class Versions(_Frozen):
 class Manifest(_Frozen):
     """A run's own record of itself (``run.json``).
 
-    ``prompts`` are the digests of what models are shown, examples among them. ``of`` is the size of the split that ``tasks``
-    were selected from.
+    ``prompts`` are digests of all prompt templates and examples. ``of`` is the size of the split that ``tasks`` were selected
+    from.
     """
 
     schema_version: int = SCHEMA
@@ -112,7 +114,7 @@ class RunSpec:
 
     @property
     def default_folder(self) -> Path:
-        """Where the run goes unless told otherwise: the same plan always names the same folder."""
+        """The default folder; the same spec always gets the same name."""
         config = self.config
         digest = sha256(self.manifest.model_dump_json(exclude={"versions"}).encode()).hexdigest()[:8]
         parts = [config.split, config.agent, (config.model.partition(":")[2] or config.model) if config.model else "", digest]
@@ -120,7 +122,7 @@ class RunSpec:
 
 
 def make_run_spec(configuration: Configuration, *, curiosity: float | None = None, rules: FrozenRules | None = None) -> RunSpec:
-    """Make every choice that ``configuration`` leaves open; ``curiosity`` and ``rules`` are those of `agent.setup.set_up`.
+    """Resolve every choice that ``configuration`` leaves open; ``curiosity`` and ``rules`` are those of `agent.setup.set_up`.
 
     Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
@@ -129,7 +131,7 @@ def make_run_spec(configuration: Configuration, *, curiosity: float | None = Non
 
     settings = configuration.settings
     if settings.agent == HUMAN:
-        raise ConfigurationError("The agent 'human' is nobody without a terminal; use `housequest play --agent human`.")
+        raise ConfigurationError("The agent 'human' needs a terminal; use `housequest play --agent human`.")
     setup = set_up(settings, rules=rules, curiosity=curiosity)
     world, episode = setup.world, setup.episode
     split = settings.split or world.default_split
@@ -169,7 +171,7 @@ def make_run_spec(configuration: Configuration, *, curiosity: float | None = Non
 
 
 def slug(text: str, longest: int = 120) -> str:
-    """``text`` as a part of a file's name on any system: letters, digits, ``_``, ``-`` and ``.``, not at the ends."""
+    """``text`` as part of a file name on any system: letters, digits, ``_``, ``-`` and ``.``, the last two not at the ends."""
     kept = _OTHER.sub("-", text)
     return kept.strip("-.")[:longest].rstrip("-.") or "x"
 

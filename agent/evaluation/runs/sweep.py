@@ -2,19 +2,19 @@
 
 The file is YAML::
 
-    common:                           # settings of every arm, by the names that housequest.toml has for them
+    common:                           # settings of every arm, named as in housequest.toml
       split: valid_seen
-    arms:                             # what is compared: a name, and what is set for it
+    arms:                             # what is compared: a name and its settings
       react:
         agent: react
       reasoner-actor with rules:
         agent: reasoner-actor
-        rules: rules.yaml             # beside the sweep's file, or the name of a rulebook
+        rules: rules.yaml             # a file beside this one, or the name of a rulebook
         set: {on_subgoal: off}
       reasoner-actor without:
         agent: reasoner-actor
-        rules: null                   # none, though the user's own configuration may name some
-    seeds: [0, 1, 2]                  # each arm is played once with each; 0 alone where this is left out
+        rules: null                   # none, even if the user's configuration names some
+    seeds: [0, 1, 2]                  # each arm is played once with each seed; default: [0]
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ SETTINGS = (
     *("world", "engine", "split", "type", "limit", "sample", "goals", "agent", "model"),
     *("timeout", "rules", "rules_budget", "grant", "max_steps", "set"),
 )
-"""What an arm can set; the seed is the sweep's."""
+"""What an arm can set; seeds belong to the sweep."""
 
 _TOP = ("common", "arms", "seeds")
 _LISTS = ("type", "grant")
 _NONE = ("rules",)
-"""Settings that an arm can take back with ``null``."""
+"""Settings that an arm can unset with ``null``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One of the things that are compared, and what is set for it."""
+    """One arm of a sweep and its settings."""
 
     name: str
     values: Mapping[str, object]
@@ -58,7 +58,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A sweep as its file says it."""
+    """A sweep as read from its file."""
 
     file: Path
     arms: tuple[Arm, ...]
@@ -66,13 +66,13 @@ class Sweep:
 
     @property
     def default_folder(self) -> Path:
-        """Where its runs go unless told otherwise."""
+        """The default folder of its runs."""
         return Path("runs") / slug(self.file.stem, 80)
 
 
 @dataclass(frozen=True, slots=True)
 class ArmRun:
-    """One arm with one seed: a run of its own, in ``folder`` below the sweep's."""
+    """One arm with one seed: a run in its own ``folder`` below the sweep's."""
 
     arm: str
     seed: int
@@ -86,7 +86,7 @@ class _Frozen(BaseModel):
 
 
 class ArmRecord(_Frozen):
-    """A run of a sweep, as ``sweep.json`` keeps it."""
+    """One run of a sweep in ``sweep.json``."""
 
     arm: str
     seed: int
@@ -94,14 +94,14 @@ class ArmRecord(_Frozen):
 
 
 class SweepManifest(_Frozen):
-    """What a sweep's folder holds (``sweep.json``)."""
+    """The content of ``sweep.json``."""
 
     schema_version: int = 1
     runs: tuple[ArmRecord, ...]
 
 
 class SweepFolder:
-    """The folder of a sweep: ``sweep.json``, and a run's folder for each arm and seed."""
+    """The folder of a sweep: ``sweep.json``, and a run folder for each arm and seed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -109,53 +109,53 @@ class SweepFolder:
 
     @property
     def begun(self) -> bool:
-        """Whether a sweep lies here."""
+        """Whether the folder holds a sweep."""
         return self.file.is_file()
 
     def begin(self, trials: tuple[ArmRun, ...]) -> None:
-        """Say what is played here. Raises ``ConfigurationError`` for a folder that is somebody else's."""
+        """Write ``sweep.json``. Raises ``ConfigurationError`` where the folder holds something else."""
         if self.path.is_dir() and not self.begun and any(self.path.iterdir()):
             raise ConfigurationError(f"{self.path} is not empty and holds no sweep; give --out a new folder.")
         runs = tuple(ArmRecord(arm=trial.arm, seed=trial.seed, folder=trial.folder) for trial in trials)
         atomic_write(self.file, f"{SweepManifest(runs=runs).model_dump_json(indent=2)}\n".encode())
 
     def run(self, folder: str) -> RunFolder:
-        """The run that lies in ``folder``."""
+        """The folder of one run."""
         return RunFolder(self.path / folder)
 
     def contents(self) -> SweepManifest:
-        """What lies here. Raises ``ConfigurationError``."""
+        """Read ``sweep.json``. Raises ``ConfigurationError``."""
         content = read_bytes(self.file, LARGEST_FILE, f"{self.path} is no sweep's folder; it has no sweep.json.")
         return parsed(SweepManifest, content, str(self.file))
 
 
 def read_sweep(file: Path) -> Sweep:
-    """Read a sweep's file. Raises ``ConfigurationError`` with the file and the place."""
+    """Read a sweep file. Raises ``ConfigurationError`` with the file and the place."""
     top = _table(_loaded(file), str(file), _TOP)
     common = _values(top.get("common", {}), f"{file}: common")
     arms = top.get("arms")
     if not isinstance(arms, dict) or not arms:
-        raise ConfigurationError(f"{file} has no arms; write what is to be compared below arms:, each with a name.")
+        raise ConfigurationError(f"{file} has no arms; list what to compare below arms:, each with a name.")
     named = [_arm(file, name, value, common) for name, value in cast("dict[object, object]", arms).items()]
     seeds = _seeds(file, top.get("seeds", [0]))
     if len(seeds) * len(named) > MOST_RUNS:
-        raise ConfigurationError(f"{file} has {len(seeds) * len(named)} runs in all; a sweep has at most {MOST_RUNS}.")
+        raise ConfigurationError(f"{file} has {len(seeds) * len(named)} runs; a sweep has at most {MOST_RUNS}.")
     folders = [slug(arm.name, LONGEST_NAME) for arm in named]
     for arm, folder in zip(named, folders, strict=True):
         if folders.count(folder) > 1:
-            raise ConfigurationError(f"{file}: the arm {shown(arm.name)} would share its folder with another; rename one.")
+            raise ConfigurationError(f"{file}: the arm {shown(arm.name)} would share its folder with another arm; rename one.")
     return Sweep(file, tuple(named), seeds)
 
 
 def plan_sweep(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = None) -> Iterator[ArmRun]:
-    """The runs of a sweep, arm by arm; ``flags`` hold for all arms. Raises ``ConfigurationError`` and ``KnowledgeError``."""
+    """The runs of a sweep, arm by arm; ``flags`` apply to all arms. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     given = {key: value for key, value in flags.items() if value is not None and value not in ([], ())}
     for arm in sweep.arms:
         for key in given:
             if key == "seed" or key in arm.values:
                 place = "seeds" if key == "seed" else f"the arm {shown(arm.name)}"
                 raise ConfigurationError(
-                    f"--{key.replace('_', '-')} is given, and {place} of {sweep.file} says it; leave one out."
+                    f"--{key.replace('_', '-')} is given, and {place} of {sweep.file} sets it too; leave one out."
                 )
         for seed in sweep.seeds:
             origin = f"the arm {shown(arm.name)} of {sweep.file}"
@@ -184,13 +184,13 @@ def _values(value: object, where: str) -> dict[str, object]:
         if item is None and key not in _NONE:
             raise ConfigurationError(f"{where}: {key} has no value; give it one or take it out.")
         if key == "set" and not isinstance(item, dict):
-            raise ConfigurationError(f"{where}: set is no table; write it like {{on_subgoal: off}}.")
+            raise ConfigurationError(f"{where}: set is not a table; write it like {{on_subgoal: off}}.")
     return {key: [item] if key in _LISTS and isinstance(item, str) else item for key, item in table.items()}
 
 
 def _table(value: object, where: str, known: tuple[str, ...]) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise ConfigurationError(f"{where} is no table of settings; known: {', '.join(known)}.")
+        raise ConfigurationError(f"{where} is not a table of settings; known: {', '.join(known)}.")
     for key in cast("dict[object, object]", value):
         if key not in known:
             hint = nearest(str(key), known) or f" Known: {', '.join(known)}."
@@ -202,7 +202,7 @@ def _seeds(file: Path, value: object) -> tuple[int, ...]:
     told, listed = shown(value), cast("list[object]", value) if isinstance(value, list) else []
     seeds = tuple(seed for seed in listed if type(seed) is int and 0 <= seed < 1 << 32)
     if not listed or len(set(seeds)) < len(listed):
-        raise ConfigurationError(f"{file}: seeds: {told} is no list of seeds; write it like [0, 1, 2].")
+        raise ConfigurationError(f"{file}: seeds: {told} is not a list of seeds; write it like [0, 1, 2].")
     return seeds
 
 
@@ -225,4 +225,4 @@ def _refuse_aliases(file: Path, content: bytes) -> None:
 
     events = YAML(typ="safe", pure=True).parse(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if b"*" in content and any(isinstance(event, AliasEvent) for event in events):  # pyright: ignore[reportUnknownVariableType]
-        raise ConfigurationError(f"{file} uses YAML anchors and aliases, which are not read; write each arm out.")
+        raise ConfigurationError(f"{file} uses YAML anchors and aliases, which are not supported; write each arm out.")

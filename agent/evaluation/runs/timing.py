@@ -1,4 +1,4 @@
-"""How long episodes took, and what a cache served: read when a report is made, for no two runs have these alike."""
+"""How long episodes took and how many tokens a cache served. Kept apart from results, since no two runs agree on these."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 
 @dataclass(frozen=True, slots=True)
 class EpisodeTiming:
-    """What an episode took: seconds of its model's calls, attempts at them, prompt tokens that a cache served, seconds in all.
+    """What an episode took: seconds of model calls, attempts, cached prompt tokens, and seconds in all.
 
-    ``model`` and ``cached`` are None where no call was clocked or no cache told of, ``wall`` where it was not measured, as in a
-    run of an earlier version. Seconds in all include what other episodes in flight took. They are those of every sitting of the
-    episode, without what a kill cut off, since nobody clocked it.
+    ``model`` and ``cached`` are None where no call was timed or no cache reported, ``wall`` where it was not measured, as in
+    runs of earlier versions. ``wall`` includes time spent on other episodes in flight. It sums the sessions of the episode; the
+    time of a killed session is lost.
     """
 
     model: float | None = None
@@ -34,7 +34,7 @@ class EpisodeTiming:
     wall: float | None = None
 
 
-class _Called(BaseModel):
+class _CallLine(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     episode: str
@@ -44,7 +44,7 @@ class _Called(BaseModel):
     cached: Number | None = None
 
 
-class _Sat(BaseModel):
+class _SessionLine(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     episode: str
@@ -53,30 +53,29 @@ class _Sat(BaseModel):
 
 
 def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, EpisodeTiming]:
-    """The clock of each episode that has one, by its task.
+    """The timing of each episode that has one, by task id.
 
-    Only the attempt that stands counts: a clock of an event that had one already began again from there. A line that a killed
-    command left behind, which may have run into the next one, is left out. Raises ``ConfigurationError`` for a file that cannot
-    be read.
+    Only the last attempt counts: a second timing for the same event starts a new attempt there. Lines damaged by a killed
+    command are skipped. Raises ``ConfigurationError`` for a file that cannot be read.
     """
-    calls: dict[str, list[_Called]] = {}
+    calls: dict[str, list[_CallLine]] = {}
     for line in _lines(run.timing_file):
-        if (called := _parsed(_Called, line)) is not None:
+        if (called := _parsed(_CallLine, line)) is not None:
             so_far = calls.setdefault(called.episode, [])
             while so_far and so_far[-1].of >= called.of:
                 so_far.pop()
             so_far.append(called)
     walls: dict[str, float] = {}
     for line in _lines(run.walls_file):
-        if (sat := _parsed(_Sat, line)) is not None:
-            walls[sat.episode] = sat.seconds + (walls.get(sat.episode, 0.0) if sat.resumed else 0.0)
+        if (session := _parsed(_SessionLine, line)) is not None:
+            walls[session.episode] = session.seconds + (walls.get(session.episode, 0.0) if session.resumed else 0.0)
     names = {task.id: episode_name(task) for task in tasks}
     return {
-        task: _clock(calls.get(name, ()), walls.get(name)) for task, name in names.items() if name in calls or name in walls
+        task: _timing(calls.get(name, ()), walls.get(name)) for task, name in names.items() if name in calls or name in walls
     }
 
 
-def _clock(calls: Sequence[_Called], wall: float | None) -> EpisodeTiming:
+def _timing(calls: Sequence[_CallLine], wall: float | None) -> EpisodeTiming:
     return EpisodeTiming(
         model=sum(call.seconds for call in calls) if calls else None,
         attempts=sum(call.attempts for call in calls),

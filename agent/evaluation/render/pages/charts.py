@@ -1,7 +1,6 @@
-"""Charts as inline SVG: no library, no script, and every chart says in words what it shows.
+"""Charts as inline SVG, without libraries or scripts. Every chart has a text description.
 
-Colours come from the page's style by class; nothing is told by colour alone. An element's text and attributes are escaped by
-``xml.etree``, whatever they hold.
+Colours come from the page's style by class, and nothing depends on colour alone. ``xml.etree`` escapes all text and attributes.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ _ROW = 20
 _LONGEST_LABEL = 34
 _LONGEST_WORDS = 8_000
 _REACHES = (0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-"""How far the line of a difference goes: both it and its half are round."""
+"""Ranges of a difference chart: each and its half are round numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateBar:
-    """A rate in [0, 1] with its interval; ``note`` stands behind it in words."""
+    """A rate in [0, 1] with its interval; ``note`` is its text label."""
 
     value: float
     interval: Interval
@@ -37,7 +36,7 @@ class RateBar:
 
 @dataclass(frozen=True, slots=True)
 class RateGroup:
-    """The rates of one group (a task type), one of each series."""
+    """The rates of one group (a task type), one per series."""
 
     label: str
     rates: tuple[RateBar, ...]
@@ -62,7 +61,7 @@ class HistogramBin:
 
 @dataclass(frozen=True, slots=True)
 class RunPoint:
-    """A run in the plane: what an episode of it took, and its success."""
+    """A run as a point: what an episode used, and its success."""
 
     label: str
     x: float
@@ -142,7 +141,7 @@ def histogram(title: str, bins: Sequence[HistogramBin], series: Sequence[str], u
 
 
 def points_chart(title: str, points: Sequence[RunPoint], unit: str) -> Markup:
-    """What an episode takes (across) against success with its interval (upwards), a point a run."""
+    """What an episode uses (x) against success with its interval (y), one point per run."""
     height, top, bottom, left = 280, 16, 44, 56
     words = "; ".join(f"{point.label}: {point.x:,.0f} {unit}, success {point.rate.note}" for point in points)
     svg = _svg(title, words, height)
@@ -186,7 +185,7 @@ def difference_chart(title: str, value: float, interval: Interval) -> Markup:
 
 
 def ticks(most: float) -> list[int]:
-    """Some four round whole numbers from 0 to ``most``."""
+    """About four round integers from 0 to ``most``."""
     step = max(1, 10 ** math.floor(math.log10(max(most, 1))))
     step = next((size for size in (step // 5, step // 2, step, step * 2) if size and most / size <= 5), step * 5)
     return list(range(0, math.floor(most) + 1, step))
@@ -223,5 +222,5 @@ def _short(label: str) -> str:
 
 
 def _markup(svg: ET.Element) -> Markup:
-    # Nothing but what ElementTree escaped is in it.
+    # ElementTree escaped everything in it.
     return Markup(ET.tostring(svg, encoding="unicode"))

@@ -1,4 +1,4 @@
-"""Transcripts on a page: as many as it can hold, the others as links to their records."""
+"""Transcripts on a page, as many as fit; the others become links to their records."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from agent.evaluation.analysis.transcript import Transcript, TranscriptNote, Tra
 from worlds.errors import ConfigurationError
 
 MOST_TRANSCRIPTS = 12 << 20
-"""Characters of transcripts in one page, without the calls of models: a page stays near 20 MB with its tables."""
+"""The most characters of transcripts on a page, without model calls: with its tables, a page stays near 20 MB."""
 MOST_CALLS = 4 << 20
-"""Characters of prompts and replies in one page, which are many times as long as what they lead to."""
+"""The most characters of prompts and replies on a page; they are far longer than the rest of a transcript."""
 LONGEST_LINE = 160
-"""Characters of what is shown of a thought before it is opened."""
+"""The most characters of a folded thought."""
 MOST_SHARED = 64
 LONGEST_SHARED = 40_000
 
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """A message of a prompt; ``shared`` is the number of the system message that it is, where the page has that already."""
+    """A message of a prompt; ``shared`` is the number of a system message that the page already shows."""
 
     role: str
     content: str
@@ -36,7 +36,7 @@ class ShownMessage:
 
 @dataclass(frozen=True, slots=True)
 class ShownCall:
-    """A call of a model, with what was added to its prompt since the role's last one."""
+    """A model call, with what was added to the role's prompt since its last call."""
 
     role: str
     words: str
@@ -53,7 +53,7 @@ class TurnContext:
 
     @property
     def brief(self) -> bool:
-        """Whether its asides are one line, with nothing to fold away."""
+        """Whether the notes fit on one line and need not be folded."""
         text = self.asides[0].text if len(self.asides) == 1 else "\n"
         return len(text) <= LONGEST_LINE and "\n" not in text
 
@@ -73,7 +73,7 @@ class ShownTurn:
 
 @dataclass(frozen=True, slots=True)
 class ShownEpisode:
-    """An episode as the template takes it; ``state`` is a class of the style."""
+    """An episode as the template takes it; ``state`` is a CSS class."""
 
     started: Started | None
     turns: tuple[ShownTurn, ...]
@@ -89,9 +89,9 @@ class ShownEpisode:
 
 
 class Episodes:
-    """The transcripts of one page, and how much room there is left for more.
+    """The transcripts of one page, within its size limits.
 
-    ``full`` once one did not fit: later ones are links, and their records are not even read.
+    After the first that does not fit, all others become links and their records are not read.
     """
 
     def __init__(
@@ -114,12 +114,12 @@ class Episodes:
 
     @property
     def shared(self) -> list[str]:
-        """The system messages that calls refer to, by their numbers from 1."""
+        """The system messages that calls refer to, numbered from 1."""
         return list(self._shared)
 
     @property
     def bound(self) -> str:
-        """What the page holds, and what it would hold at most, in words."""
+        """What the page holds and its limits, in words."""
         transcripts, calls = (f"{most / (1 << 20):g} MiB" for most in self._most)
         most = f"A page holds at most {transcripts} of transcripts and {calls} of prompts and replies"
         if self.linked:
@@ -142,7 +142,7 @@ class Episodes:
         return self._fitted("transcript.html", {"episode": episode}, episode.calls, (record,))
 
     def pair(self, records: tuple[Path, Path], names: tuple[str, str]) -> Markup:
-        """Two transcripts of one task beside each other, aligned by turn, or links to them."""
+        """Two transcripts of one task side by side, aligned by turn, or links to them."""
         if self.full:
             return self._link(records)
         try:
@@ -166,7 +166,7 @@ class Episodes:
         elif self._calls > 0:
             whole = parsed.render(values, calls=True, left=False)
             more = len(whole) - len(bare)
-            # Once one does not fit, none is tried again.
+            # After one that does not fit, no other is tried.
             self._calls = self._calls - more if more <= self._calls else 0
             if self._calls:
                 self.with_calls += 1
@@ -217,7 +217,7 @@ class Episodes:
 
 
 def _address(record: Path, page: Path) -> str:
-    """The address of ``record`` from ``page``, every odd character of it in percents."""
+    """The relative URL of ``record`` from ``page``, percent-encoded."""
     there = record.resolve()
     try:
         return "/".join([".", *(quote(part, safe="") for part in Path(os.path.relpath(there, page.resolve().parent)).parts)])

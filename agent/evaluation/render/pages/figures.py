@@ -1,6 +1,6 @@
-"""What a page shows of a run: the one place that knows the fields of ``Summary``, ``Figures`` and ``Result``.
+"""The figures that a page shows: the only page module that knows the fields of ``Summary``, ``Figures`` and ``Result``.
 
-A new figure is one more line in a table below.
+To add a figure, add a line to a table below.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _whole(value: int | None) -> str:
 
 
 def tokens(result: Result) -> int | None:
-    """What the model read and wrote; None where it did not count."""
+    """Prompt and completion tokens; None where the model did not count."""
     if result.calls == 0:
         return 0
     if result.prompt_tokens is None and result.completion_tokens is None:
@@ -61,7 +61,7 @@ OF_TASK: tuple[Column[Result], ...] = (
 
 
 def tokens_an_episode(results: Sequence[Result]) -> float | None:
-    """The mean of ``tokens``; None where any of them is not known."""
+    """The mean of ``tokens``; None where any is unknown."""
     known = [count for result in results if (count := tokens(result)) is not None]
     return sum(known) / len(known) if known and len(known) == len(results) else None
 
@@ -78,7 +78,7 @@ def rates(summary: Summary) -> list[RateGroup]:
 
 
 def endings(summary: Summary) -> list[CountBar]:
-    """How the episodes ended: won, or why not, class by class; what was not played is unfinished."""
+    """How the episodes ended: won, the classes of failure, and not finished."""
     bars = [
         CountBar("won", summary.overall.won),
         *(CountBar(lost.label, len(lost.results), tone=1) for lost in summary.failures),
@@ -88,7 +88,7 @@ def endings(summary: Summary) -> list[CountBar]:
 
 
 def step_bins(results: Sequence[Result], most: int) -> list[HistogramBin]:
-    """Steps of won and of other episodes in up to twelve bins of equal width, up to ``most`` of any."""
+    """Steps of won and of other episodes in up to twelve bins of equal width, up to ``most``."""
     width = max(1, -(-most // _BINS))
     bins = max(1, -(-most // width))
     found = [[0, 0] for _ in range(bins)]
@@ -117,7 +117,7 @@ def heading(manifest: Manifest) -> list[tuple[str, str]]:
 
 
 def configuration(manifest: Manifest) -> list[tuple[str, str]]:
-    """Everything that the run's manifest says, but for the tasks, by name."""
+    """Every entry of the manifest except the tasks, by name."""
     return _flat(manifest.model_dump(mode="json", exclude={"tasks"}))
 
 

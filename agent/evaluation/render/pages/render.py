@@ -1,8 +1,7 @@
-"""The pages: one run, and a comparison of two.
+"""The HTML pages of one run and of a comparison.
 
-Each is one file that needs nothing else: style, charts and a small script for filtering are in it, and its content security
-policy lets nothing but those be used, from nowhere. All text goes through the templates' escaping, and control characters
-are made visible before.
+Each is one self-contained file with its style, charts and filter script; its content security policy allows nothing else.
+Templates escape all text, and control characters are made visible before.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ from worlds.text import cut, printable
 HERE = Path(__file__).parent
 
 LONGEST_TEXT = 20_000
-"""Characters of any one text (an observation, a message, a reply, a name) that a page shows."""
+"""The most characters of one text (an observation, a message, a reply, a name) on a page."""
 
 _ROLES = ("reasoner", "actor", "react", "expert", "person")
-"""Roles with a colour of their own in the style; others share one."""
+"""Roles with their own colour in the style; others share one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Figures by task type: names of columns, a row a type, and those over all and by the goals' wording."""
+    """Figures by task type: column names, a row per type, and totals over all tasks and by wording."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
@@ -57,7 +56,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A task with its transcript; ``cells`` are text and whether it is a number."""
+    """A task with its transcript; ``cells`` are pairs of a text and whether it is a number."""
 
     number: int
     name: str
@@ -71,9 +70,9 @@ class Row:
 def run_page(
     run: Run, page: Path, summary: Summary | None = None, *, transcripts: int = MOST_TRANSCRIPTS, calls: int = MOST_CALLS
 ) -> bytes:
-    """The page of one run, to be written to ``page``, with at most so many characters of transcripts and of models' calls.
+    """The page of one run, to be written to ``page``; ``transcripts`` and ``calls`` limit their characters.
 
-    ``summary`` is the run's own, where more is known of it than its results: paths, clocks and prices.
+    ``summary`` may be given where it has more than the results: paths, timings and prices.
     """
     environment = _environment()
     episodes = Episodes(environment, page, transcripts, calls)
@@ -104,7 +103,7 @@ def run_page(
 def comparison_page(
     comparison: Comparison, page: Path, *, transcripts: int = MOST_TRANSCRIPTS, calls: int = MOST_CALLS
 ) -> bytes:
-    """The page of a comparison, with the transcripts of the tasks that only one run won beside each other."""
+    """The page of a comparison, with transcripts side by side for the tasks that only one run won."""
     environment = _environment()
     episodes = Episodes(environment, page, transcripts, calls)
     first, second = comparison.first, comparison.second
@@ -144,7 +143,7 @@ def _environment() -> Environment:
 
 
 def _safe(value: object) -> object:
-    """Every value that a template prints passes here, before it is escaped."""
+    """Applied to every value that a template prints, before escaping."""
     return value if isinstance(value, Markup) else printable(cut(str(value), LONGEST_TEXT))
 
 
@@ -168,7 +167,7 @@ def _frame(title: str) -> dict[str, object]:
             "form-action 'none'",
         )
     )
-    # Both are files of ours, and hold nothing that anybody else said.
+    # Both files ship with the package and need no escaping.
     return {"title": title, "policy": policy, "style": Markup(style), "script": Markup(script)}
 
 
@@ -177,7 +176,7 @@ def _digest(text: str) -> str:
 
 
 def _urgent(tasks: Sequence[SelectedTask], results: dict[str, Result]) -> list[SelectedTask]:
-    """The finished tasks, those first that a reader looks for first."""
+    """The finished tasks, those that a reader looks for first at the front."""
     order = ("error", "lost", "stopped", "won")
     finished = [task for task in tasks if task.id in results]
     return sorted(finished, key=lambda task: order.index(results[task.id].outcome))
