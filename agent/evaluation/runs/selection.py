@@ -98,8 +98,8 @@ def _of_endless(
         )
     if not 0 < number <= _MOST:
         raise ConfigurationError(
-            f"{number:,} tasks of the split {shown(split)} cannot be played at once, for each is made before the first is "
-            f"played; give 1 to {_MOST:,}, and draw others with --sample N --seed S."
+            f"{number:,} tasks of the split {shown(split)} are too many for one run; "
+            f"give 1 to {_MOST:,}, and draw others with --sample N --seed S."
         )
     wanted = find_types(types, tuple(world.task_types)) if types else ()
     every = world.tasks(split)

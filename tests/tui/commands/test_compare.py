@@ -37,7 +37,7 @@ def test_what_cannot_be_compared_is_an_exit_code_of_two(call: Run, folders: tupl
     run(tmp_path / "c", SECOND, max_turns=9)
     for arguments, why in (
         (("a", "c"), "max_turns: 50 and 9: one of them had longer"),
-        (("a", "a"), "one and the same run"),
+        (("a", "a"), "are the same run"),
         (("a", "nowhere"), "is no run's folder"),
         (("a",), "compare takes two runs, and was given 1"),
         (("a", "b", "c"), "compare them two by two"),

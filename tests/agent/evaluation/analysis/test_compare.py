@@ -79,7 +79,7 @@ def test_unlike_runs_are_refused_with_the_reason(tmp_path: Path, change: dict[st
 
 def test_a_run_is_not_compared_with_itself_nor_with_one_of_other_tasks(tmp_path: Path) -> None:
     first = run(tmp_path / "a", [Lived(1)])
-    with pytest.raises(ConfigurationError, match="one and the same run"):
+    with pytest.raises(ConfigurationError, match="are the same run"):
         compare(first, first)
     with pytest.raises(ConfigurationError, match="no task in common"):
         compare(first, run(tmp_path / "b", [Lived(2)]))

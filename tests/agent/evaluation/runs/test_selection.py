@@ -85,10 +85,10 @@ def test_of_a_split_without_end_the_first_are_taken_or_some_drawn() -> None:
 @pytest.mark.parametrize(
     ("limit", "sample", "reason"),
     [
-        (None, None, "no end; say how many to play with --limit N or --sample N"),
+        (None, None, "is endless; say how many tasks to play with --limit N or --sample N"),
         (0, None, "give 1 to"),
         (None, 10**12, "give 1 to"),
-        (1_000_000, None, "1,000,000 tasks .* each is made before the first is played; give 1 to 10,000"),
+        (1_000_000, None, "1,000,000 tasks .* are too many for one run; give 1 to 10,000"),
     ],
 )
 def test_a_split_without_end_is_not_gone_through(limit: int | None, sample: int | None, reason: str) -> None:

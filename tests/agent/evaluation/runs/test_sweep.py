@@ -80,7 +80,7 @@ def test_settings_of_an_agent_are_joined_and_flags_fill_what_is_left_open(tmp_pa
     """
     (tmp_path / "b.yaml").write_text("default: look\n")
     file = written(tmp_path, text.replace("scripted:b.yaml", f"scripted:{tmp_path / 'b.yaml'}"))
-    with pytest.raises(ConfigurationError, match=r"--model is given, and the arm 'a' of .*two.yaml says it"):
+    with pytest.raises(ConfigurationError, match=r"--model is given, and the arm 'a' of .*two.yaml sets it too"):
         planned(file, model="openai:x")
     with pytest.raises(ConfigurationError, match="--seed is given, and seeds of"):
         planned(file, seed=4)
@@ -100,7 +100,7 @@ def test_settings_of_an_agent_are_joined_and_flags_fill_what_is_left_open(tmp_pa
         ("arms: {a: {agnet: expert}}", "Did you mean 'agent'"),
         ("arms: {a: {workers: 3}}", "'workers', which is unknown"),
         ("arms: {a: {agent: }}", "agent has no value"),
-        ("arms: {a: {set: 3}}", "set is no table"),
+        ("arms: {a: {set: 3}}", "set is not a table"),
         ("arms: {a: {agent: expert}, A b: {agent: expert}, A-b: {agent: expert}}", "share its folder"),
         ("arms: {'': {agent: expert}}", "cannot name an arm"),
         ("arms: {a: {agent: expert}}\nseeds: 3", "no list of seeds"),
