@@ -93,7 +93,7 @@ def test_a_task_has_three_names(tmp_path: Path) -> None:
     assert reference_of(tasks[1]) == "seen:8"
     comparison = compare(run(tmp_path / "a", [Lived(1), Lived(2)]), run(tmp_path / "b", [Lived(1), Lived(2, None)]))
     assert comparison.pair("1").first.number == 1
-    with pytest.raises(ConfigurationError, match="no task of these runs"):
+    with pytest.raises(ConfigurationError, match="not a task of these runs"):
         comparison.pair("3")
     with pytest.raises(ConfigurationError, match="left out of the comparison: not finished in both"):
         comparison.pair("demo:2")
