@@ -1,8 +1,8 @@
-"""The loop: an env, an agent and an overseer become a stream of events.
+"""The episode loop: an agent plays in an env, an overseer may step in, and everything becomes an event.
 
-A failed episode is data, not a crash: whatever breaks ends it with an ``Ended`` event that names the boundary. Only
-cancellation passes through. While a person attends, they are asked what to do about a failed model, and they may rewind to the
-end of any turn of any branch, also after a branch has ended.
+A failed episode is data, not a crash: any failure ends it with an ``Ended`` event that names the boundary. Only cancellation
+passes through. A person who attends is asked what to do when a model fails, and may rewind to the end of any turn of any
+branch, also after a branch has ended.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ R = TypeVar("R")
 class EpisodeConfig:
     """How an episode is played; all of it is recorded.
 
-    ``max_turns``: an executed command and an unreadable reply spend one each. ``inline``: the env is quick enough to be
-    stepped in the event loop. The grants ``admissible``, ``type`` and ``diagnosis`` show the agent more than text; the
-    diagnosis itself is made by the env. ``rules`` are those that the agent may be shown. ``curiosity`` is the probability that
-    a turn plays a random admissible command instead of the agent's (epsilon-random).
+    ``max_turns``: each executed command and each unreadable reply takes one. ``inline``: the env is fast enough to step in the
+    event loop. The grants ``admissible``, ``type`` and ``diagnosis`` show the agent more than text; the env makes the
+    diagnosis. ``rules`` are those that the agent may be shown. ``curiosity`` is the probability that a turn plays a random
+    admissible command instead of the agent's (epsilon).
     """
 
     engine: str
@@ -67,16 +67,16 @@ class EpisodeConfig:
     curiosity: float | None = None
 
     def open(self, world: World, task: Task) -> Env:
-        """A new env over ``task``, with the diagnosis where that is granted. Raises ``GameError`` and ``Unsupported``."""
+        """A new env over ``task``, with the diagnosis if granted. Raises ``GameError`` and ``Unsupported``."""
         return world.open(task, diagnosis="diagnosis" in self.grants)
 
 
 async def run_episode(
     env: Env, agent: Agent, config: EpisodeConfig, listener: EventListener, overseer: Overseer | None = None
 ) -> events.Ended:
-    """Play one episode to its end and return how it, or its last branch, ended; ``listener`` gets every event.
+    """Play one episode to its end and return how its last branch ended; ``listener`` gets every event.
 
-    The caller closes ``env``; copies of it are closed here.
+    The caller closes ``env``; the loop closes its copies.
     """
     return await _Episode(env, agent, config, listener, overseer or Unattended()).run()
 
@@ -91,7 +91,7 @@ async def play(
     overseer: Overseer | None = None,
     rules: Sequence[str] = (),
 ) -> AsyncIterator[Event]:
-    """Play ``task`` with ``agent`` and yield each event as it happens; leaving the loop early ends the episode.
+    """Play ``task`` with ``agent`` and yield each event as it happens; leaving the iteration ends the episode.
 
     The agent is shown all of ``rules`` at once.
     """
@@ -123,7 +123,7 @@ async def play(
 
 
 class _RewindTo(Exception):
-    """The person goes back to the event ``to``."""
+    """The person rewinds to the event ``to``."""
 
     def __init__(self, to: int) -> None:
         super().__init__(to)
@@ -131,7 +131,7 @@ class _RewindTo(Exception):
 
 
 class _Episode:
-    """One running episode. ``turn_start`` is the event that ended the last turn, or ``Started``: where a rewind leads to."""
+    """One running episode. ``turn_start`` is the event that ended the last turn, or ``Started`` (a rewind goes there)."""
 
     def __init__(self, env: Env, agent: Agent, config: EpisodeConfig, listener: EventListener, overseer: Overseer) -> None:
         self.given_env = self.env = env
@@ -288,7 +288,7 @@ class _Episode:
     async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | TurnAnswer | None:
         """Ask the agent, and the overseer about its proposal, until a decision is accepted.
 
-        Otherwise returns what the person says instead, or None where they interrupted and are to be asked.
+        Otherwise returns the person's answer instead, or None if they interrupted and have to be asked.
         """
         state = self.state
         if self.selector is not None:
@@ -306,7 +306,7 @@ class _Episode:
             )
             asking = partial(self._ask, turn)
             answer = await (unless(self.overseer.interruption, asking) if self.overseer.attended else asking())
-            # Until a decision is accepted the agent's old memory stays; what was said meanwhile is a branch that was left.
+            # Until a decision is accepted the agent's old memory stays; its events meanwhile are an abandoned branch.
             if answer is None:
                 self.emitter.last = before
                 self.emitter.intervene("interrupt")
@@ -328,7 +328,7 @@ class _Episode:
                     before = self.emitter.last
                 case Stop() | Rewind():
                     return verdict
-                case Play() | SwitchModel():  # the answer to a rewind that leads nowhere
+                case Play() | SwitchModel():  # the person's answer after a rewind that leads nowhere
                     self.emitter.last = before
                     return verdict
 
@@ -360,7 +360,7 @@ class _Episode:
                 return verdict
 
     async def _checked(self, answer: R | Rewind) -> R | TurnAnswer:
-        """``answer``, or where it rewinds to an event without a checkpoint, what the person says when told so."""
+        """``answer``; if it rewinds to an event without a checkpoint, the person is asked again."""
         checked: R | TurnAnswer = answer
         while isinstance(checked, Rewind) and checked.to not in self.checkpoints:
             message = (
@@ -424,7 +424,7 @@ class _Episode:
             return call() if self.config.inline else await asyncio.to_thread(call)
 
     async def _random_command(self, number: int) -> str | None:
-        """The command that is played instead of the agent's in this turn, if any."""
+        """The random command that this turn plays instead of the agent's, if any."""
         chance, seed, task = self.config.curiosity, self.config.seed, self.env.task.id
         if not chance or not is_random_turn(chance, seed, task, number):
             return None
@@ -444,7 +444,7 @@ def is_random_turn(chance: float, seed: int, task: str, turn: int) -> bool:
 
 
 def random_command(possible: Sequence[str] | None, seed: int, task: str, turn: int) -> str | None:
-    """One of the ``possible`` commands; None where there are none. Raises ``Unsupported`` where the world cannot list them."""
+    """One of the ``possible`` commands; None if there are none. Raises ``Unsupported`` if the world cannot list them."""
     if possible is None:
         raise Unsupported("This world cannot list the commands that are possible, which curiosity needs; give --curiosity 0.")
     return Random(f"{task}/{turn}/{seed}").choice(sorted(possible)) if possible else None
@@ -452,7 +452,7 @@ def random_command(possible: Sequence[str] | None, seed: int, task: str, turn: i
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """A decision, the memory and the reported rules that go with it, and whose decision it is."""
+    """A decision with its memory and reported rules, and who made it."""
 
     decision: Decision
     memory: Memory
