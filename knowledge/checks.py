@@ -1,4 +1,4 @@
-"""Checks: what can be said about commands in a small language over belief, so that recorded play can confirm or refute it.
+"""Checks: statements about commands in a small language, which recorded play can confirm or refute.
 
 A check reads, for example::
 
@@ -6,20 +6,20 @@ A check reads, for example::
     heat {object} with {receptacle}; when holding {object} and {receptacle} is a microwave; then {object} is hot
     go to {receptacle}; when {receptacle} is a fridge; then says "You arrive at {receptacle}. ..."
 
-The first part is a pattern of commands; a word in braces is a variable that stands for a name such as "mug 1". The facts after
-``when`` speak of what is known before the command, those after ``then`` of what is known afterwards, and of the answer:
-``refused``, ``accepted``, and ``says``, where ``...`` is any text. ``when`` may be left out. A fact is one of::
+The first part is a pattern of commands; a word in braces is a variable for a name such as "mug 1". The facts after ``when``,
+which may be left out, are about what the player knows before the command. Those after ``then`` are about what it knows
+afterwards and about the answer: ``refused``, ``accepted`` and ``says "TEXT"``, where ``...`` is any text. A fact is one of::
 
     holding nothing | holding something | holding THING
-    at nothing | at THING                   the agent is at the location of this receptacle
+    at nothing | at THING                   the agent is where this receptacle is
     THING is in THING
     THING is open | closed | surface        (surface: cannot be opened)
     THING is hot | cool | clean | sliced | lit
-    THING is empty | here | known           (known: its name was told already)
+    THING is empty | here | known           (here: an object at the agent's location; known: its name has been seen)
     THING is a KIND or KIND ...             (receptacle and object are kinds too)
 
-with ``not`` before it for its contrary. A THING is a variable, a name ("fridge 1"), or ``a KIND or KIND`` for any of its kind.
-`knowledge.checks` reads this and `knowledge.judging` decides it; nothing in it is ever run as code.
+or ``not`` and a fact. Facts are joined by ``and``. A THING is a variable, a name ("fridge 1"), or ``a KIND or KIND`` for
+anything of these kinds. `knowledge.checks` parses the language and `knowledge.judging` decides it; nothing is run as code.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ ANYTHING = "..."
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a fact is about: a variable's or a thing's name in ``words``, or several kinds, any of which will do."""
+    """What a fact is about: ``words`` holds a variable's name, a thing's name, or kinds of which any will do."""
 
     shape: TermShape
     words: tuple[str, ...] = ()
@@ -73,9 +73,9 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing that can be true, false or not known.
+    """A statement that is true, false or unknown.
 
-    ``subject`` is what it is about and ``other`` the second thing it names; ``text`` is the state, or the pattern of an answer.
+    ``subject`` is what it is about, ``other`` a second thing that it names, ``text`` a state or the pattern of an answer.
     """
 
     relation: Relation
@@ -107,7 +107,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule in a form that recorded play can decide: a pattern of commands, what is known before, and what then happens."""
+    """What recorded play can decide: a pattern of commands, the facts before, and what then happens."""
 
     command: str
     before: tuple[Fact, ...]
@@ -119,7 +119,7 @@ class Check:
 
     @property
     def verb(self) -> str:
-        """The first word of its commands, by which checks are looked up."""
+        """The first word of the command pattern, by which checks are looked up."""
         return self.command.partition(" ")[0]
 
 
@@ -138,7 +138,7 @@ _EXAMPLE = "for example: take {object} from {receptacle}; when holding something
 
 
 def parse_check(text: str) -> Check:
-    """The check that ``text`` writes down. Raises ``KnowledgeError`` saying what cannot be read, and what could."""
+    """Parse a check. Raises ``KnowledgeError`` with what cannot be read and what would be."""
     if len(text) > LONGEST:
         raise KnowledgeError(f"a check has at most {LONGEST} characters, not {len(text)}.")
     if not text.replace("\n", " ").isprintable():
@@ -254,7 +254,7 @@ def _pattern(text: str, variables: tuple[str, ...]) -> str:
 
 
 def _split(text: str, mark: str) -> Iterator[str]:
-    """The parts of ``text`` between ``mark``, which does not count between quotation marks."""
+    """Split ``text`` at ``mark``, except within quotation marks."""
     text = text.replace("\n", " ")
     pieces = text.split('"')
     part = ""

@@ -1,7 +1,7 @@
-"""Which rules of a book an agent is shown: those that matter for its task and its situation, within a budget of tokens.
+"""Selects the rules of a book that matter for an agent's task and situation, within a budget of tokens.
 
-Everything is chosen by what the agent itself was told: the goal sentence, the task's type where that is granted, and what it
-observed. Prompts only grow, so a rule that was shown stays, and the budget is for a whole episode.
+The selection uses only what the agent itself knows: the goal sentence, the task's type if it is given, and what it observed.
+Prompts only grow: a rule that was shown stays, and the budget is for a whole episode.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from worlds.household.belief import Belief, kind
 from worlds.household.goals import APPLIANCES, Goal
 
 BYTES_PER_TOKEN = 4
-"""Bytes of UTF-8 that are counted as one token: near enough for English in any model's vocabulary."""
+"""Bytes of UTF-8 counted as one token: a rough estimate for English in any model's vocabulary."""
 
 RESERVED = 0.25
-"""The largest share of the budget that is reserved for rules about things that may still come up."""
+"""The largest share of the budget that is reserved for rules about things not seen yet."""
 
 _DASH = len("- \n")
 _WORDS = 3
@@ -28,22 +28,22 @@ _LONGEST_GOAL = 1_000
 
 
 def tokens(statement: str) -> int:
-    """About how many tokens a rule costs on a line of its own: a quarter of its bytes, rounded up."""
+    """Estimate the tokens of a rule on its own line: a quarter of its bytes, rounded up."""
     return -(-(len(statement.encode("utf-8", "replace")) + _DASH) // BYTES_PER_TOKEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a task is about, as far as its player was told: its type (None: unknown) and the kinds of thing it names."""
+    """What a task is about, as far as its player knows: its type (None: unknown) and the kinds of thing it names."""
 
     type: str | None = None
     kinds: frozenset[str] = frozenset()
 
 
 def topic_of(goal: str, granted: str | None = None, belief: Belief | None = None, household: Household | None = None) -> Topic:
-    """The topic of the sentence ``goal``; ``granted`` is the task's type where the player was told it.
+    """The topic of the sentence ``goal``; ``granted`` is the task's type if the player is given it.
 
-    ``household`` reads the world's own sentences, and guesses at others as far as ``belief`` says what stands in the house.
+    ``household`` reads the world's own sentences. Others are guessed, if ``belief`` lists the receptacles in the house.
     """
     read = household.read_goal(goal) if household else None
     if household and read is None and belief is not None:
@@ -54,10 +54,9 @@ def topic_of(goal: str, granted: str | None = None, belief: Belief | None = None
 
 @dataclass(frozen=True, slots=True)
 class RuleBudget:
-    """The ``rules`` that may be shown, in the order of their book, and the ``budget`` of tokens for an episode.
+    """The ``rules`` that may be shown, in book order, and the ``budget`` of tokens for an episode (None: show all).
 
-    ``budget`` None: all of them are shown. ``label`` names the book in records. Rules without an id come from no book: they are
-    always shown.
+    ``label`` names the book in records. Rules without an id come from no book and are always shown.
     """
 
     rules: tuple[Rule, ...]
@@ -72,11 +71,11 @@ class RuleBudget:
 
     @property
     def cost(self) -> int:
-        """About how many tokens all of the rules would be."""
+        """The estimated tokens of all rules."""
         return sum(tokens(rule.statement) for rule in self.rules)
 
     def about(self, topic: Topic) -> RuleSelector:
-        """What is selected in an episode about ``topic``."""
+        """The selector for an episode about ``topic``."""
         ranked = sorted((rank, place) for place, rule in enumerate(self.rules) if (rank := _rank(rule, topic)) is not None)
         waiting = ((place, _kinds(rule)) for place, rule in enumerate(self.rules) if _waits(rule, topic))
         return RuleSelector(self, tuple(place for _, place in ranked), tuple(waiting))
@@ -86,10 +85,10 @@ class RuleBudget:
 class RuleSelector:
     """Selects rules in one episode; call ``next`` at each of its turns.
 
-    Rules about the task's type or the things it names come first, then rules about all tasks; where the type is unknown,
-    rules about some type come last. A rule about other things waits until one of them is held or at hand, for which a part of
-    the budget is reserved. Where things lie matters only for what the task names. Rules that no longer fit are skipped.
-    ``first`` and ``waiting`` are places in the book.
+    Rules about the task's type or the things it names come first, then rules about all tasks. If the type is unknown, rules
+    about a type come last. A rule about other things waits until one of them is held or nearby; part of the budget is reserved
+    for this. Location rules are shown only for things that the task names. Rules that no longer fit the budget are skipped.
+    ``first`` and ``waiting`` are positions in the book.
     """
 
     offered: RuleBudget
@@ -97,7 +96,7 @@ class RuleSelector:
     waiting: tuple[tuple[int, frozenset[str]], ...]
 
     def next(self, belief: Belief | None = None, shown: Sequence[Rule] = ()) -> tuple[Rule, ...]:
-        """The rules to show now, in the order of the book, after those that were ``shown`` before."""
+        """The rules to show now, in book order, given those already ``shown``."""
         rules, budget = self.offered.rules, self.offered.budget
         limit = self.offered.cost if budget is None else budget
         reserved = min(int(limit * RESERVED), sum(tokens(rules[place].statement) for place, _ in self.waiting))
@@ -118,7 +117,7 @@ class RuleSelector:
 
 
 def _rank(rule: Rule, topic: Topic) -> int | None:
-    """How soon a rule is shown at the beginning: lowest first; None: not yet, or never."""
+    """The rank of a rule at the start of an episode, lowest first; None: not yet, or never."""
     if not rule.id:
         return -1
     if not _of_type(rule, topic) or not _of_things(rule, topic):
@@ -129,19 +128,19 @@ def _rank(rule: Rule, topic: Topic) -> int | None:
 
 
 def _waits(rule: Rule, topic: Topic) -> bool:
-    """Whether a rule is about something that the task does not name and that may still come up."""
+    """Whether a rule is about things that the task does not name but that may come up later."""
     return rule.kind != "location" and _of_type(rule, topic) and not _of_things(rule, topic)
 
 
 def _of_type(rule: Rule, topic: Topic) -> bool:
-    """Whether a rule may be about tasks of this type, which it names in full or by one word, such as ``heat``."""
+    """Whether a rule may apply to this task type; rules name types in full or by one word, such as ``heat``."""
     if not rule.types or topic.type is None:
         return True
     return not {topic.type, *topic.type.split("_")}.isdisjoint(rule.types)
 
 
 def _of_things(rule: Rule, topic: Topic) -> bool:
-    """Whether a rule is about a thing that the task names, or about nothing in particular."""
+    """Whether a rule is about a thing that the task names, or names no things."""
     return not rule.objects or not topic.kinds.isdisjoint(_kinds(rule))
 
 
@@ -154,7 +153,7 @@ def _joined(words: Iterable[str]) -> str:
 
 
 def _at_hand(belief: Belief) -> frozenset[str]:
-    """The kinds of thing that are held, stand where the agent is, or are seen in what stands there."""
+    """The kinds of what is held, what stands here, and what is seen in it."""
     here = belief.here()
     inside = (name for one in here if one.openness != "closed" for name in belief.inside(one))
     names = (belief.held or "", *(one.name for one in here), *belief.beside, *inside)
@@ -162,14 +161,14 @@ def _at_hand(belief: Belief) -> frozenset[str]:
 
 
 def _named(goal: str) -> frozenset[str]:
-    """Everything in a goal that may name a kind of thing, with and without a plural ending."""
+    """All words and phrases of a goal that may name a kind of thing, with and without a plural ending."""
     words = re.findall(r"[a-z]+", goal[:_LONGEST_GOAL].lower())
     runs = {_joined(words[at : at + size]) for at in range(len(words)) for size in range(1, _WORDS + 1)}
     return frozenset(form for run in runs for form in (run, run.removesuffix("s"), run.removesuffix("es")))
 
 
 def _needed(goal: Goal | None) -> frozenset[str]:
-    """The kinds of thing that a goal needs, including those that its sentence leaves out."""
+    """The kinds of thing that a goal needs, including those its sentence does not name."""
     if goal is None:
         return frozenset()
     appliance = APPLIANCES[goal.treatment] if goal.treatment else None

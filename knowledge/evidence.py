@@ -1,4 +1,4 @@
-"""What recorded play says about rules: each transition is asked once, support and contradictions are counted and named."""
+"""Evidence for rules from recorded play: counts and names the transitions that support or contradict each rule."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from knowledge.rules import USUAL, WITNESSES, Evidence, Rule, Standing, standing
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found for a rule. A rule without a check has no evidence of this kind, and is undecided."""
+    """The evidence found for a rule. A rule without a check gets none and is undecided."""
 
     rule: Rule
     evidence: Evidence
 
     @property
     def standing(self) -> Standing:
-        """What the evidence says."""
+        """The verdict of the evidence."""
         return standing(self.evidence, usual=self.rule.kind in USUAL)
 
 
@@ -37,14 +37,14 @@ class _Tally:
 
 @dataclass
 class _Form:
-    """The checks of one pattern of commands, which is matched once for all of them."""
+    """The checks that share a command pattern, which is matched once for all of them."""
 
     pattern: re.Pattern[str]
     tallies: list[_Tally]
 
 
 def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[Finding, ...]:
-    """What ``moments`` say about each of ``rules``, in their order; equal origins count once."""
+    """Evaluate each of ``rules``, in order, on ``moments``; equal origins count once."""
     tallies = {rule.id: _Tally(CompiledCheck(rule.check)) for rule in rules if rule.check}
     forms = _forms(tallies.values())
     view: BeliefView | None = None
@@ -72,7 +72,7 @@ def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[Finding, 
 
 
 def _forms(tallies: Iterable[_Tally]) -> dict[str, list[_Form]]:
-    """The tallies by verb, and by pattern of commands."""
+    """Group the tallies by verb and command pattern."""
     by_command: dict[str, _Form] = {}
     by_verb: dict[str, list[_Form]] = {}
     for tally in tallies:

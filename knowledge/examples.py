@@ -1,8 +1,7 @@
-"""In-context examples: tasks that were won, each with what was done, for prompts that show a model how it goes.
+"""In-context examples: won tasks with their commands and answers, for use in prompts.
 
-There is one store for all agents. What ships was played by the expert in made-up houses (``scripts/make_examples.py``);
-``from_world`` makes another from the ``train`` split where its games are. How examples are chosen for a task is
-``knowledge.selection``'s.
+All agents share one store. The shipped one was played by the expert in made-up houses (``scripts/make_examples.py``);
+``from_world`` makes one from a world's ``train`` split. ``knowledge.selection`` chooses examples for a task.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ MAX_STEPS = 200
 MAX_TEXT = 10_000
 TRAIN = "train"
 EACH = 10
-"""Examples of each task type that a store has unless more are asked for (OPEx, section 3, "Example Selector")."""
+"""Default number of examples of each task type in a store (OPEx, section 3, "Example Selector")."""
 
 Action = Literal["find", "pick", "go", "put", "open", "close", "heat", "cool", "clean", "use", "slice"]
 
 
 @dataclass(frozen=True, slots=True)
 class Subgoal:
-    """One thing that had to be done: an action with the kinds of object and of place that it was about."""
+    """An action with the kinds of object and place that it is about."""
 
     action: Action
     object: str | None = None
@@ -44,9 +43,10 @@ class Subgoal:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A task that was won, with what was executed. ``origin`` says where it comes from, and is told to nobody.
+    """A won task with its trajectory.
 
-    ``type`` is the world's own word, for choosing among examples; it is not shown unless that is granted.
+    ``origin`` says where it comes from and is never shown to a model. ``type`` is the world's name of the task type, used to
+    choose examples; it is shown only if the agent is given task types.
     """
 
     origin: str
@@ -59,18 +59,18 @@ class Example:
         return self.trajectory.goal
 
     def subgoals(self) -> tuple[Subgoal, ...]:
-        """What had to be done, without the looking about: what was taken, treated, used and put, each with the way there."""
+        """What was taken, treated, used and put, each with the way there; searching is left out."""
         return tuple(_subgoals(self.trajectory.transitions))
 
 
 def of_trajectory(trajectory: Trajectory, task_type: str, origin: str) -> Example:
-    """An example of a task that was won; commands that were refused are left out of it."""
+    """An example of a won task, without its refused commands."""
     taken = tuple(one for one in trajectory.transitions if one.observation.accepted)[:MAX_STEPS]
     return Example(origin, task_type, Trajectory(trajectory.goal, trajectory.opening, taken))
 
 
 def played(world: World, task: Task, *, most: int = 50) -> Example | None:
-    """What the world's expert does in ``task``; None where it does not win within ``most`` commands."""
+    """Let the world's expert play ``task``; None if it does not win within ``most`` commands."""
     env, expert = world.open(task), world.expert()
     try:
         opening = env.reset().observation
@@ -93,9 +93,9 @@ def played(world: World, task: Task, *, most: int = 50) -> Example | None:
 
 
 def from_world(world: World, *, each: int = EACH, seed: int = 0, split: str = TRAIN) -> tuple[Example, ...]:
-    """``each`` examples of every task type, drawn from ``split`` by ``seed`` and played by the world's expert.
+    """Make ``each`` examples of every task type, drawn from ``split`` by ``seed`` and played by the world's expert.
 
-    Raises ``KnowledgeError`` where the split is not there.
+    Raises ``KnowledgeError`` if the split is missing.
     """
     try:
         tasks = world.tasks(split)
@@ -123,13 +123,13 @@ def _first(most: int, examples: Iterable[Example | None]) -> Iterator[Example]:
 
 
 def type_of(goal: str, receptacles: Iterable[str], household: Household) -> str | None:
-    """The task type that a goal sentence itself states; None if it is unclear. ``receptacles`` are the kinds in the house."""
+    """The task type that a goal sentence states; None if unclear. ``receptacles`` are the kinds in the house."""
     kinds = sorted(set(receptacles))
     read = household.read_goal(goal) or household.guess_goal(goal, objects=household.counts().objects(), receptacles=kinds)
     return read.type if read else None
 
 
-# A store as a file: a JSON object a line.
+# A store is a file of JSON objects, one a line.
 
 
 def written(examples: Iterable[Example]) -> str:
@@ -213,7 +213,7 @@ def _text(fields: Mapping[str, object], key: str) -> str:
     value = fields.get(key)
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT:
         raise ValueError(f"{key!r} is {shown(value, 60)}, not a text of at most {MAX_TEXT} characters.")
-    # A lone surrogate is no character: a prompt that holds one cannot be sent.
+    # A prompt with a lone surrogate cannot be sent.
     return value.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -242,21 +242,21 @@ def _subgoals(transitions: Iterable[Transition]) -> Iterator[Subgoal]:
             case "slice":
                 yield Subgoal("slice", kind(rest.partition(" with ")[0]))
             case _:
-                pass  # looking about: where something is differs from house to house
+                pass  # searching: where things are differs from house to house
 
 
 def subtasks(example: Example, household: Household | None) -> tuple[str, ...]:
-    """The middle steps of ``example`` in PET's words (section 3.1, figure 2), an action and an object each.
+    """The sub-tasks of ``example`` in PET's words (section 3.1, figure 2), an action and an object each.
 
-    They are read off the goal, or off what was done where the goal is no wording of the world's own. Going places, searching
-    and opening are left out.
+    They come from the goal, or from the commands if the goal is not in the world's own wording. Going to places, searching and
+    opening are left out.
     """
     goal = household.read_goal(example.goal) if household else None
     return tuple(_words(example.subgoals())) if goal is None else subtasks_of_goal(goal)
 
 
 def subtasks_of_goal(goal: Goal) -> tuple[str, ...]:
-    """The sub-tasks of a structured goal; two objects are one round after the other (section 4.5)."""
+    """The sub-tasks of a structured goal; for two objects they are repeated (section 4.5)."""
     thing = goal.object
     round: list[Subgoal] = [Subgoal("pick", thing)]
     if goal.treatment:
@@ -269,7 +269,7 @@ def subtasks_of_goal(goal: Goal) -> tuple[str, ...]:
 
 
 def tasks_of(world: World, split: str) -> tuple[Example, ...]:
-    """The tasks of ``split`` as examples without a trajectory, each wording once. Raises ``TaskNotFound``."""
+    """The tasks of ``split`` as examples without trajectories, each goal sentence once. Raises ``TaskNotFound``."""
     first = {
         task.goal: task for task in reversed(world.tasks(split)) if world.household and world.household.read_goal(task.goal)
     }

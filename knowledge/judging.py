@@ -1,6 +1,6 @@
-"""Decides checks against moments in three values: a fact that the belief does not tell is neither true nor false.
+"""Decides checks on moments, in three values: a fact that the belief does not settle is unknown.
 
-A check is compiled into closures once and then asked of many moments; `BeliefView` keeps what several checks look up.
+A check is compiled into closures once and evaluated on many moments. `BeliefView` caches lookups that checks share.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from worlds.base import Observation
 from worlds.household.belief import Belief, Item, Receptacle, kind
 
 Truth = bool | None
-"""None: not known."""
+"""None: unknown."""
 
 Bindings = Mapping[str, str]
-"""What the variables of a command stand for."""
+"""The values of a command's variables."""
 
 _NAME = r"[A-Za-z][\w-]{0,59} [0-9]{1,6}"
 _VARIABLE = re.compile(r"\{([a-z_]+)\}")
 
 
 class BeliefView:
-    """A belief, with what checks ask of it looked up once."""
+    """A belief with cached lookups for checks."""
 
     def __init__(self, belief: Belief) -> None:
         self.belief = belief
@@ -69,13 +69,13 @@ class BeliefView:
         """Whether this object lies in a receptacle at the agent's location."""
         if self.belief.at is None:
             return False
-        # More may share the location than is known, and a thing may lie in two places.
+        # Unknown receptacles may share the location, and a thing may lie in two places.
         return True if any(self.holds(one, name.__eq__) for one in self.here) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """A moment, prepared for checks."""
+    """A moment prepared for checks."""
 
     before: BeliefView
     after: BeliefView
@@ -88,7 +88,7 @@ _OutcomeReader = Callable[[Occasion, Bindings], Truth]
 
 
 class CompiledCheck:
-    """A check, ready to be asked."""
+    """A check compiled for repeated evaluation."""
 
     def __init__(self, check: Check) -> None:
         self.check = check
@@ -96,7 +96,7 @@ class CompiledCheck:
         self._then = [_outcome(fact) for fact in check.then]
 
     def verdict(self, occasion: Occasion, names: Bindings) -> CheckVerdict:
-        """What ``occasion``, whose command has bound ``names``, says about the check; undecided where it did not come up."""
+        """Evaluate the check on ``occasion``, whose command bound ``names``; undecided if the facts before do not hold."""
         if any(fact(occasion.before, names) is not True for fact in self._before):
             return "undecided"
         verdict: CheckVerdict = "supports"
@@ -110,15 +110,15 @@ class CompiledCheck:
 
 
 def occasion(moment: Moment, before: BeliefView | None = None) -> Occasion:
-    """Prepare ``moment``; ``before`` is the view of its belief before, if there is one already."""
+    """Prepare ``moment``; ``before`` is reused if it is a view of the same belief."""
     first = before if before is not None and before.belief is moment.before else BeliefView(moment.before)
-    # A refusal mostly changes no belief: one view will do.
+    # A refused command rarely changes the belief: one view is enough.
     last = first if moment.after is moment.before else BeliefView(moment.after)
     return Occasion(first, last, moment.observation, moment.refused)
 
 
 def command_pattern(command: str) -> re.Pattern[str]:
-    """What matches the commands of a check and binds its variables."""
+    """A pattern that matches the commands of a check and binds its variables as groups."""
     parts: list[str] = []
     for word in command.split(" "):
         found = _VARIABLE.fullmatch(word)
@@ -128,7 +128,7 @@ def command_pattern(command: str) -> re.Pattern[str]:
 
 
 def judge(check: Check, moment: Moment) -> CheckVerdict:
-    """What one ``moment`` says about ``check``."""
+    """Decide ``check`` on one ``moment``."""
     found = command_pattern(check.command).fullmatch(moment.command.strip())
     return CompiledCheck(check).verdict(occasion(moment), found.groupdict()) if found else "undecided"
 
@@ -144,7 +144,7 @@ def _outcome(fact: Fact) -> _OutcomeReader:
 
 
 def compile_fact(fact: Fact) -> FactReader:
-    """What tells whether ``fact``, one about a belief, is true."""
+    """A function that decides ``fact``, which must be about a belief."""
     plain = _positive(fact)
     if not fact.negated:
         return plain
@@ -174,7 +174,7 @@ def _positive(fact: Fact) -> FactReader:
 
 
 def _fits(term: Term) -> Callable[[Bindings], Callable[[str], bool]]:
-    """For given names of the variables, whether a name is one that ``term`` means."""
+    """Given the variables' values, a test whether a name is one that ``term`` means."""
     word = term.words[0] if term.words else ""
     if term.shape == "variable":
         return lambda names: names[word].__eq__
@@ -209,14 +209,14 @@ def _of_kind(subject: Term, other: Term) -> FactReader:
             return True
         if name in view.receptacles:
             return "receptacle" in kinds
-        # The opening lists all the furniture, so that any other name is an object's, or nothing's.
+        # The opening lists all furniture: any other name is an object's, or does not exist.
         return "object" in kinds if name in view.items else None if kinds & {"object", "receptacle"} else False
 
     return _each(subject, is_a)
 
 
 def _each(term: Term, ask: Callable[[BeliefView, str], Truth]) -> FactReader:
-    """Ask of what ``term`` names, or of all things of its kinds, one of which will do."""
+    """Ask about the thing that ``term`` names, or whether any thing of its kinds qualifies."""
     if term.shape == "variable":
         word = term.words[0]
         return lambda view, names: ask(view, names[word])
@@ -234,7 +234,7 @@ def _things(term: Term, view: BeliefView, names: Bindings) -> Iterable[str]:
 
 
 def _any(truths: Iterable[Truth]) -> Truth:
-    """Whether one of them is true; not known where there are none, for more things may be there than were seen."""
+    """Whether one of them is true; unknown if there are none, because unseen things may exist."""
     found: Truth = None
     for truth in truths:
         if truth:
@@ -262,7 +262,7 @@ def _item(read: Callable[[Item], Truth]) -> Callable[[BeliefView, str], Truth]:
 
 
 def _cool(item: Item) -> Truth:
-    # What is both hot and cool is called hot.
+    # Something both hot and cool counts as hot.
     return None if item.heat in {None, "hot"} else item.heat == "cool"
 
 
@@ -287,7 +287,7 @@ _STATES: dict[str, Callable[[BeliefView, str], Truth]] = {
 
 
 def _said(pattern: str) -> Callable[[str, Bindings], bool]:
-    """Whether a text is the one of ``pattern``; in time linear in the text, whatever it holds."""
+    """A test whether a text matches ``pattern``; it takes linear time for any text."""
     pieces = pattern.split(ANYTHING)
 
     def said(text: str, names: Bindings) -> bool:

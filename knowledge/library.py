@@ -1,4 +1,4 @@
-"""Where rulebooks are: those that ship, which are read-only, the user's own, which come before them, and any file."""
+"""Finds rulebooks by name or file. The user's own come before the shipped ones, which are read-only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class RuleLibrary:
-    """Rulebooks by name: the user's in the folder ``own``, and those in ``shipped`` that the user has none of that name for."""
+    """Rulebooks by name: the user's in ``own``, then those in ``shipped`` with other names."""
 
     own: Path
     shipped: Path
@@ -31,9 +31,9 @@ class RuleLibrary:
         return tuple(sorted({path.stem for folder in (self.own, self.shipped) for path in _books(folder)}))
 
     def find(self, name: str) -> Path:
-        """The file of the rulebook that a person named: by its name here, or as a file.
+        """The file of the rulebook with this name, or the file itself.
 
-        Raises ``KnowledgeError`` for what can be neither.
+        Raises ``KnowledgeError`` for anything else.
         """
         if _NAME.fullmatch(name):
             found = next((path for path in self._places(name) if path.is_file()), None)
@@ -55,7 +55,7 @@ class RuleLibrary:
         return read_book(self.find(name))
 
     def editable(self, name: str) -> Rulebook:
-        """The same to be changed: of one that ships, a copy that will be the user's own once it is saved."""
+        """The rulebook for editing; a shipped one is copied to the user's folder when it is saved."""
         path = self.find(name)
         if path.parent != self.shipped:
             return read_book(path)
@@ -63,9 +63,9 @@ class RuleLibrary:
         return Rulebook(self.own / path.name, shipped.text, shipped.page)
 
     def writable(self, name: str, world: str = DEFAULT_WORLD) -> Rulebook:
-        """The book ``name`` to add rules about ``world`` to; an empty one, not saved yet, where there is none.
+        """The book ``name`` for adding rules about ``world``; an empty one, not saved yet, if there is none.
 
-        Raises ``KnowledgeError``, also where the book is about another world.
+        Raises ``KnowledgeError``, also if the book is about another world.
         """
         if not name or not name.isprintable():
             raise KnowledgeError(f"{shown(name)} is no name of a rulebook; give letters and digits, or a file.")
@@ -99,6 +99,6 @@ def library() -> RuleLibrary:
 def _books(folder: Path) -> list[Path]:
     try:
         found = [path for path in folder.iterdir() if path.suffix == SUFFIX and _NAME.fullmatch(path.stem)]
-    except OSError:  # not there: no books
+    except OSError:  # no such folder
         return []
     return found[:MOST_BOOKS]

@@ -1,4 +1,4 @@
-"""What counting alone can learn, without a model: where things lie, and what each command needs."""
+"""Learns rules by counting, without a model: where things lie, and what each command needs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from worlds.household.belief import Belief, Receptacle, kind
 from worlds.household.counts import Counts
 
 FEWEST = 10
-"""Objects of a kind that must have been counted for a rule about where they lie."""
+"""Least number of counted objects of a kind for a rule about where they lie."""
 
 PLACES = 3
-"""Places that such a rule names, at most."""
+"""Most places that such a rule names."""
 
 TYPES = {
     "heat": ("pick_heat_then_place_in_recep",),
@@ -27,25 +27,25 @@ TYPES = {
     "clean": ("pick_clean_then_place_in_recep",),
     "use": ("look_at_obj_in_light",),
 }
-"""The types of task that the commands with these verbs are for; the others are for all."""
+"""The task types that these verbs are for; other verbs are for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mined:
-    """What was counted, as figures; ``rules`` says it in words."""
+    """The counts; ``rules`` puts them in words."""
 
     locations: tuple[Location, ...] = ()
     preconditions: tuple[Precondition, ...] = ()
 
     def rules(self, name: str) -> tuple[Rule, ...]:
-        """All of it as candidates, found in what is called ``name``."""
+        """The counts as candidate rules; ``name`` is that of the run they come from."""
         origin = Origin("run", name)
         lying = (place_rule(each, origin) for each in self.locations if each.number >= FEWEST)
         return (*lying, *(need_rule(each, origin) for each in self.preconditions))
 
 
 def mine(moments: Iterable[Moment], least: int = 5) -> Mined:
-    """Count over ``moments``, each origin once; what a command needs is believed after ``least`` refusals."""
+    """Count over ``moments``, each origin once; a precondition needs at least ``least`` refusals."""
     sights, needs = Sights(), Needs(least)
     view: BeliefView | None = None
     for moment in distinct(moments):
@@ -57,18 +57,17 @@ def mine(moments: Iterable[Moment], least: int = 5) -> Mined:
 
 
 def mine_table(counts: Counts) -> Mined:
-    """The same over a table of counts, which knows of places alone."""
+    """Take locations from a table of counts, which has no commands."""
     return Mined(locations=tabled(counts))
 
 
 def place_rule(location: Location, origin: Origin) -> Rule:
-    """A location as a rule: its likeliest places, with the 95 % interval of each and the number of objects counted.
+    """A location as a rule: the likeliest places, each with its 95 % interval, and the number of objects counted.
 
-    What supports it are the objects that were seen in the places it names. Those elsewhere do not contradict it, for it says
-    how many they are.
+    Objects seen in these places support it. Objects elsewhere do not contradict it, because it states their share.
     """
     named = location.places[:PLACES]
-    # Beyond the first, a place that one cannot tell from nothing helps nobody.
+    # After the first, a place with a share near zero is of no use.
     named = (named[0], *(place for place in named[1:] if place.share >= 0.05))
     listed = ", ".join(f"{place.receptacle} {place.share * 100:.0f} % ({_percent(place.interval)})" for place in named)
     article = "An" if location.thing[0] in "aeiou" else "A"
@@ -84,7 +83,7 @@ def place_rule(location: Location, origin: Origin) -> Rule:
 
 
 def need_rule(need: Precondition, origin: Origin) -> Rule:
-    """A precondition as a rule, which can be checked. Its id comes from the fact, so that counting again finds it again."""
+    """A precondition as a rule with a check. Its id comes from the fact, so that counting again finds it again."""
     verb = need.command.partition(" ")[0]
     named = f"kind of {need.fact.subject}" if need.fact.relation == "kind" else str(need.fact)
     words = "-".join(re.findall("[a-z]+", named))
@@ -108,8 +107,9 @@ def _percent(interval: Interval) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlaceShare:
-    """One kind of receptacle for one kind of object: how many were ``seen`` there, the ``share`` of all such objects that is
-    thought to lie there, in [0, 1], and its 95 % interval.
+    """How many objects of a kind were ``seen`` in a kind of receptacle.
+
+    ``share`` is the estimated share of all such objects, in [0, 1], with its 95 % interval.
     """
 
     receptacle: str
@@ -131,17 +131,16 @@ class Location:
 class Sights:
     """Counts where objects lay when they were first seen.
 
-    An object counts once a house, where it was first seen, however often and in however many episodes it was seen again, and
-    wherever the player put it afterwards. Players look where they expect things, so what they saw is not how things lie.
-    That is why the receptacles that were looked into are counted too, once a house: the rate of objects per receptacle looked
-    into, times the receptacles of that kind that the houses have, is how many there are likely to be. That is right as long
-    as, among the receptacles of one kind, which ones a player looked into did not depend on what was in them.
+    An object counts once a house, where it was first seen; later sightings and moves are ignored. Players look where they
+    expect things, so raw sightings are biased. To correct this, receptacles looked into are counted too, once a house: the
+    number of objects per receptacle looked into, times the receptacles of that kind in the houses, estimates how many there
+    are. This holds if, among receptacles of one kind, the choice of where to look did not depend on what was inside.
     """
 
     _houses: dict[str, _House] = field(default_factory=dict[str, "_House"])
 
     def add(self, moment: Moment) -> None:
-        """Count what ``moment`` was the first to show of its house."""
+        """Count what ``moment`` shows of its house for the first time."""
         before, after = moment.before, moment.after
         house = self._houses.setdefault(moment.house, _House())
         for receptacle in after.receptacles:
@@ -179,7 +178,7 @@ class _House:
 
 
 def sights(moments: Iterable[Moment]) -> tuple[Location, ...]:
-    """Where the things in ``moments`` lay; see ``Sights`` for what is counted."""
+    """Where the things in ``moments`` lay, counted as in ``Sights``."""
     seen = Sights()
     for moment in moments:
         seen.add(moment)
@@ -187,7 +186,7 @@ def sights(moments: Iterable[Moment]) -> tuple[Location, ...]:
 
 
 def tabled(counts: Counts) -> tuple[Location, ...]:
-    """Where things lie by the table ``counts``, over all kinds of room: it has seen every receptacle of every game."""
+    """Where things lie by the table ``counts``, over all kinds of room; it covers every receptacle of every game."""
     found: dict[str, Counter[str]] = {}
     for room in counts.rooms.values():
         for thing, entry in room.objects.items():
@@ -201,7 +200,7 @@ def tabled(counts: Counts) -> tuple[Location, ...]:
 
 
 def _location(thing: str, seen: Counter[str], likely: dict[str, float]) -> Location:
-    """Shares of what is ``likely`` there. Their intervals are those of as many independent objects as were seen."""
+    """Turn the estimates in ``likely`` into shares, with intervals as for that many independent objects as were seen."""
     number, total = seen.total(), sum(likely.values())
     shares = {place: amount / total for place, amount in likely.items()}
     ranked = sorted(shares, key=lambda place: (-shares[place], place))
@@ -210,6 +209,6 @@ def _location(thing: str, seen: Counter[str], likely: dict[str, float]) -> Locat
 
 
 def _revealed(before: Belief, after: Belief) -> list[Receptacle]:
-    """The receptacles that were seen inside for the first time."""
+    """The receptacles whose contents were seen for the first time."""
     seen = {one.name for one in before.receptacles if one.contents is not None}
     return [one for one in after.receptacles if one.contents is not None and one.name not in seen]

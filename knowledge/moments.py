@@ -1,4 +1,4 @@
-"""Moments: executed commands, each with what was known before and after it, computed once for everything that looks at it."""
+"""Moments: executed commands, each with the belief before and after it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from worlds.household.belief import Belief
 class Moment:
     """One executed command: the belief before it, the answer, and the belief after it.
 
-    ``origin`` says where it is recorded and is opaque here; equal origins are one and the same transition. ``house`` is equal
-    for moments in the same house, as it was at the start. ``refused``: the world did not take the command.
+    ``origin`` says where it is recorded; equal origins are the same transition. Moments in the same house, as it was at the
+    start, have equal ``house``. ``refused``: the world did not accept the command.
     """
 
     origin: str
@@ -28,7 +28,7 @@ class Moment:
 
 
 def moments_of(trajectory: Trajectory, household: Household, origin: str, house: str | None = None) -> Iterator[Moment]:
-    """The moments of ``trajectory``, each called ``origin/N`` with N counted from 1."""
+    """The moments of ``trajectory``; their origins are ``origin/N``, with N from 1."""
     before = household.begin(trajectory.opening)
     for number, (command, answer) in enumerate(((one.command, one.observation) for one in trajectory.transitions), 1):
         after = household.update(before, command, answer)
@@ -37,7 +37,7 @@ def moments_of(trajectory: Trajectory, household: Household, origin: str, house:
 
 
 def distinct(moments: Iterable[Moment]) -> Iterator[Moment]:
-    """Each of ``moments`` once, however many branches of an episode or files share it."""
+    """Each moment once, even if several branches or files share it."""
     seen: set[str] = set()
     for moment in moments:
         if moment.origin not in seen:

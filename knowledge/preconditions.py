@@ -1,4 +1,4 @@
-"""What each command needs, found by counting: facts without which it was refused every time, and with which it was taken."""
+"""Finds by counting what each command needs: facts without which it was always refused, and with which it was accepted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORMS = (
     "clean {object} with {receptacle}",
     "slice {object} with {tool}",
 )
-"""The commands of the game that name something; the others are always taken."""
+"""The commands that name something; the others are always accepted."""
 
 MOST_KINDS = 12
 
@@ -37,8 +37,8 @@ _HANDS = Term("nothing")
 class Precondition:
     """A command is refused unless ``fact`` holds.
 
-    It was refused ``refused`` times while the fact was false, never taken, and taken ``taken`` times while it was true. The
-    interval is the 95 % one of how often it is refused where the fact is false.
+    While the fact was false, it was refused ``refused`` times and never accepted; while true, it was accepted ``taken`` times.
+    ``interval`` is the 95 % interval of the rate of refusals while the fact is false.
     """
 
     command: str
@@ -50,13 +50,13 @@ class Precondition:
 
     @property
     def check(self) -> Check:
-        """The same as a check."""
+        """The precondition as a check."""
         return Check(self.command, (replace(self.fact, negated=not self.fact.negated),), (Fact("refused"),))
 
 
 @dataclass
 class _Tried:
-    """What was seen of one fact of one form; ``without`` are the numbers of the refusals while it was false."""
+    """The counts of one fact for one form; ``without`` lists the refusals while it was false, by number."""
 
     fact: Fact
     read: FactReader
@@ -76,7 +76,7 @@ class _Form:
 
 
 class Needs:
-    """Counts what commands need. ``least`` refusals, and as many times taken, make a precondition."""
+    """Counts what commands need; a precondition takes ``least`` refusals and as many accepted commands."""
 
     def __init__(self, least: int = 5) -> None:
         self.least = least
@@ -88,7 +88,7 @@ class Needs:
             self._forms.setdefault(command.partition(" ")[0], []).append(_Form(command, variables, tried))
 
     def add(self, moment: Moment, occasion: Occasion) -> None:
-        """Count one moment; ``occasion`` is the same, prepared for checks."""
+        """Count one moment; ``occasion`` is the same moment prepared for checks."""
         command = moment.command.strip()
         for form in self._forms.get(command.partition(" ")[0], ()):
             found = self._patterns[form.command].fullmatch(command)
@@ -123,12 +123,12 @@ class Needs:
         needed = [tried for number, tried in enumerate(needed) if not _implied(number, needed)]
         for tried in needed:
             yield self._found(form, tried.fact, tried.without, tried.taken)
-        # A refusal says something about a kind only where nothing else was wrong.
+        # A refusal says something about a kind only if nothing else was wrong.
         unexplained = set(range(len(form.origins))).difference(*(tried.without for tried in needed))
         for variable in form.variables:
             kinds = form.taken.get(variable, Counter())
             without = [number for number in sorted(unexplained) if form.refused[number][variable] not in kinds]
-            # A kind that was taken once leaves it open whether another would have been.
+            # A kind that was accepted only once may not be the only one.
             if 0 < len(kinds) <= MOST_KINDS and min(kinds.values()) > 1 and len(without) >= self.least:
                 fact = Fact("kind", Term("variable", (variable,)), Term("kinds", tuple(sorted(kinds))))
                 yield self._found(form, fact, without, kinds.total())
@@ -141,7 +141,7 @@ class Needs:
 
 
 def _implied(number: int, needed: list[_Tried]) -> bool:
-    """Whether another fact accounts for every refusal that this one does."""
+    """Whether another fact explains every refusal that this one does."""
     mine = set(needed[number].without)
     for other, tried in enumerate(needed):
         theirs = set(tried.without)
@@ -151,7 +151,7 @@ def _implied(number: int, needed: list[_Tried]) -> bool:
 
 
 def _candidates(variables: tuple[str, ...]) -> Iterator[Fact]:
-    """The facts that a command with these variables may need, the more telling first."""
+    """The facts that a command with these variables may need, the most informative first."""
     for variable in variables:
         term = Term("variable", (variable,))
         yield Fact("holding", term)

@@ -1,7 +1,7 @@
-"""Reads a rulebook's YAML as rules: bounded, never evaluated, and refused by file, line and field.
+"""Reads a rulebook's YAML as rules. Sizes are limited, nothing is run, and errors name file, line and field.
 
-Only plain scalars, lists and mappings are taken; tags, anchors used twice and unknown fields are refused. What is read are
-nodes, not objects, because a node knows its line.
+Only plain scalars, lists and mappings are read; tags, aliases and unknown fields are refused. The reader works on YAML nodes,
+not on loaded objects, because a node has its line number.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LONGEST_ID = 64
 LONGEST_WORD = 300
 MOST_WORDS = 100
 LONGEST_WAS = MOST_WORDS * (LONGEST_WORD + 2)
-"""Characters of what a field said before: that of the longest is words between commas."""
+"""Most characters of a field's old value; the longest fields are lists of words."""
 MOST_EDITS = 1_000
 DEEPEST = 20
 
@@ -53,7 +53,7 @@ _JOINERS = {"\u200c", "\u200d"}
 
 
 class YamlNode(Protocol):
-    """As much of ruamel's nodes as is read here. ``value`` is a text, a list of nodes, or a list of pairs of them."""
+    """The part of ruamel's nodes used here. ``value`` is a text, a list of nodes, or a list of pairs of nodes."""
 
     id: str
     tag: object
@@ -64,7 +64,7 @@ class YamlNode(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The lines of an item, from that of its dash to before ``end``, counted from 0."""
+    """The lines of an item, counted from 0, from its dash to before ``end``."""
 
     start: int
     end: int
@@ -72,7 +72,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the items of a list of dashes stand: their lines, and the column of their dashes."""
+    """The lines of each item in a block list, and the column of the dashes."""
 
     spans: tuple[Span, ...] = ()
     column: int = 0
@@ -80,9 +80,9 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A rulebook's text as rules, and the ``world`` that they are about.
+    """The rules of a rulebook's text, and the ``world`` that they are about.
 
-    ``layout`` is None where the rules cannot be told apart by lines, as in brackets.
+    ``layout`` is None if rules are not on lines of their own, as in a list in brackets.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -128,7 +128,7 @@ def _compose(text: str, where: str) -> YamlNode | None:
 
 
 def _layout(text: str, root: YamlNode, items: Sequence[YamlNode]) -> Layout | None:
-    """Where the items stand; comments and empty lines before a dash belong to the item that follows. None if unclear."""
+    """The lines of the items; comments and empty lines before a dash belong to the next item. None if unclear."""
     lines = text.split("\n")
     column = cast("int", root.start_mark.column)
     starts: list[int] = []
@@ -150,7 +150,7 @@ def _dashed(lines: Sequence[str], line: int, column: int) -> bool:
 
 
 def _last(lines: Sequence[str], start: int, end: int, column: int) -> int:
-    """Where an item ends before ``end``: without empty lines and comments no further in than its dash."""
+    """The end of an item, at most ``end``, without empty lines and comments indented no deeper than its dash."""
     while end > start + 1:
         line = lines[end - 1]
         stripped = line.lstrip(" ")
@@ -170,12 +170,12 @@ class _Reader:
         self._rule = ""
 
     def error(self, node: YamlNode, reason: str, field: str = "") -> KnowledgeError:
-        """What is wrong at ``node``, with its line."""
+        """An error at ``node``, with its line."""
         place = ", ".join(part for part in (self._rule, field) if part)
         return KnowledgeError(f"{self.where}:{_line(node)}: {f'{place}: ' if place else ''}{reason}.")
 
     def refuse_odd(self, root: YamlNode) -> None:
-        """Refuse tags, aliases and depth, before anything walks over the nodes again."""
+        """Refuse tags, aliases and deep nesting before anything else walks the nodes."""
         seen: set[int] = set()
         waiting = deque([(root, 0)])
         while waiting:
@@ -193,7 +193,7 @@ class _Reader:
                 waiting += [(each, depth + 1) for pair in cast("list[tuple[YamlNode, YamlNode]]", node.value) for each in pair]
 
     def book(self, root: YamlNode) -> tuple[str, YamlNode | None]:
-        """The world that a book is about and its list of rules: the whole of it, or ``rules`` below ``world``."""
+        """The world of a book and its list of rules: the whole document, or its ``rules`` beside ``world``."""
         world, rules = DEFAULT_WORLD, root
         if root.id == "mapping":
             fields = self._fields(root, ("world", "rules"))
@@ -209,7 +209,7 @@ class _Reader:
         return world, rules
 
     def rule(self, number: int, item: YamlNode) -> Rule:
-        """The rule that the item ``number``, counted from 1, is."""
+        """Read ``item`` as a rule; ``number`` counts from 1."""
         self._rule = f"rule {number}"
         if item.id == "scalar":
             return Rule(f"rule-{number}", self._statement(item, "statement"))
@@ -220,7 +220,7 @@ class _Reader:
             raise self.error(item, "the rule has no statement", "statement")
         name = self._id(fields["id"]) if "id" in fields else f"rule-{number}"
         origin = self._get(fields, "origin", self._origin, Origin())
-        # What a model or a run has said is not believed before somebody accepts it.
+        # A rule from a model or a run is a candidate until it is accepted.
         default: RuleStatus = "accepted" if origin.source == "person" else "candidate"
         status: RuleStatus = self._choice(fields, "status", STATUSES, default)
         return Rule(
@@ -353,7 +353,7 @@ class _Reader:
     def _date(self, node: YamlNode, field: str) -> datetime.date:
         text = str(node.value) if node.id == "scalar" else ""
         try:
-            # More than this is a date to Python, and other things to other programs.
+            # Python accepts more forms of dates; other programs may not.
             return datetime.date.fromisoformat(text if _DATE.fullmatch(text) else "")
         except ValueError:
             raise self.error(node, f"{shown(text)} is no date such as 2026-01-31", field) from None

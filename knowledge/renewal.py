@@ -1,7 +1,7 @@
-"""Puts what was counted into a rulebook, and counts it anew there, without touching what a person wrote or decided.
+"""Puts counted rules into a rulebook and refreshes them there, without changing what a person wrote or decided.
 
-A counted rule is sealed: its origin ends in a digest of what it says. A rule whose words still fit their seal, and on which no
-person has decided, is counting's own and may be renewed; any other is left as it is, whoever changed it by whatever editor.
+A counted rule is sealed: its origin ends in a digest of its content. While the seal still fits and no person has judged the
+rule, it may be refreshed. Any other rule stays as it is.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _SEAL = re.compile(r"@[0-9a-f]{8}$", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """A book with counted rules in it, not yet saved, and their ids by what became of them.
+    """A book with counted rules added, not yet saved, and their ids by what happened to them.
 
-    ``left`` are in the book in other words or judged by a person; ``known`` have a check that another rule of the book has.
+    ``left``: edited or judged by a person. ``known``: another rule of the book has the same check.
     """
 
     book: Rulebook
@@ -33,9 +33,9 @@ class Renewal:
 
 
 def renew(book: Rulebook, counted: Iterable[Rule], *, accept: bool) -> Renewal:
-    """Put the candidates ``counted`` into ``book``; with ``accept``, what the data supports is accepted.
+    """Put the candidates ``counted`` into ``book``; with ``accept``, accept those that the data supports.
 
-    Without, a rule that was accepted so before stays accepted. Raises ``KnowledgeError`` for what a rulebook cannot hold.
+    Without it, rules accepted earlier stay accepted. Raises ``KnowledgeError`` for what a rulebook cannot hold.
     """
     present = {rule.id: rule for rule in book.rules}
     checks = {rule.check: rule.id for rule in reversed(book.rules) if rule.check}
@@ -62,12 +62,12 @@ def renew(book: Rulebook, counted: Iterable[Rule], *, accept: bool) -> Renewal:
 
 
 def sealed(rule: Rule) -> Rule:
-    """``rule`` with the digest of what it says in its origin."""
+    """``rule`` with a digest of its content in its origin."""
     return replace(rule, origin=Origin(rule.origin.source, f"{_SEAL.sub('', rule.origin.name)}@{_digest(rule)}"))
 
 
 def is_counted(rule: Rule) -> bool:
-    """Whether ``rule`` is as counting left it: in its words, and judged by nothing but evidence."""
+    """Whether ``rule`` is as counting wrote it, and judged by evidence alone."""
     decided = rule.status != "candidate" and rule.by != "evidence"
     touched = decided or any(edit.by != "evidence" for edit in rule.history)
     return rule.origin.source == "run" and not touched and sealed(rule) == rule

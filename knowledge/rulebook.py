@@ -1,4 +1,4 @@
-"""A rulebook: a YAML file of rules that people edit by hand and programs change beside them, without either losing anything."""
+"""A rulebook: a YAML file of rules that people and programs can both edit without losing each other's changes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _BOM = "\ufeff"
 
 @dataclass(frozen=True, slots=True)
 class Rulebook:
-    """A rulebook as it was read, or as it will be: a value, which ``save`` writes.
+    """A rulebook as a value, which ``save`` writes.
 
-    ``text`` is what the file says, ``read`` the digest of the file when it was read (None: there was no file).
+    ``text`` is the file's text; ``read`` is the digest of the file when it was read (None: there was no file).
     """
 
     path: Path
@@ -47,7 +47,7 @@ class Rulebook:
         return self.page.world
 
     def require_world(self, world: str, way_out: str = "Use --rules none, or a book for {world}.") -> Rulebook:
-        """This book. Raises ``KnowledgeError`` where its rules are about another world than ``world``."""
+        """Return this book. Raises ``KnowledgeError`` if its rules are about another world than ``world``."""
         if self.world != world:
             raise KnowledgeError(
                 f"The rulebook {self.path.stem} is for {self.world}; this is {world}. {way_out.format(world=world)}"
@@ -64,10 +64,9 @@ class Rulebook:
         return found
 
     def put(self, rules: Iterable[Rule], date: datetime.date | None = None) -> Rulebook:
-        """The book with ``rules`` in the places of those with their ids, and the others added at its end.
+        """The book with ``rules`` in place of those with the same ids, and the others added at its end.
 
-        What their histories gained gets the ``date`` on which a person did it. Raises ``KnowledgeError`` for what a rulebook
-        cannot hold.
+        New entries of their histories get the ``date``. Raises ``KnowledgeError`` for what a rulebook cannot hold.
         """
         places = {rule.id: place for place, rule in enumerate(self.rules)}
         changed: dict[int, Rule] = {}
@@ -88,7 +87,7 @@ class Rulebook:
         return replace(self, text=mark + text, page=page)
 
     def restored(self, earlier: Rulebook) -> Rulebook:
-        """What ``earlier`` said, to be saved over what this one has become: how a change is undone."""
+        """The content of ``earlier``, to be saved over this version: this undoes a change."""
         return replace(self, text=earlier.text, page=earlier.page)
 
 
@@ -99,7 +98,7 @@ def new_book(path: Path, world: str = DEFAULT_WORLD) -> Rulebook:
 
 
 def _dated(rule: Rule, known: int, date: datetime.date | None) -> Rule:
-    """``rule`` with the ``date`` on those entries of its history that come after the ``known`` ones and have none."""
+    """``rule`` with the ``date`` on entries of its history after the first ``known`` that have none."""
     if date is None:
         return rule
     new = tuple(replace(edit, date=edit.date or date) for edit in rule.history[known:])
@@ -107,12 +106,12 @@ def _dated(rule: Rule, known: int, date: datetime.date | None) -> Rule:
 
 
 def read_book(path: Path) -> Rulebook:
-    """The rulebook in the file ``path``. Raises ``KnowledgeError`` with file, line and field where it is none."""
+    """The rulebook in the file ``path``. Raises ``KnowledgeError`` with file, line and field if it is invalid."""
     return parse_book(path, read_rulebook(path))
 
 
 def parse_book(path: Path, content: bytes) -> Rulebook:
-    """The rulebook that ``content``, read from ``path``, is. Raises ``KnowledgeError``."""
+    """Parse ``content``, which was read from ``path``. Raises ``KnowledgeError``."""
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
@@ -135,22 +134,22 @@ def read_rulebook(path: Path) -> bytes:
 
 
 def load_rules(path: Path, content: bytes | None = None) -> tuple[Rule, ...]:
-    """The rules of ``path``; ``content`` is what was read from it already. Raises ``KnowledgeError``."""
+    """The rules of ``path``; ``content`` is its content if it was read already. Raises ``KnowledgeError``."""
     return parse_book(path, read_rulebook(path) if content is None else content).rules
 
 
 def save(book: Rulebook) -> Rulebook:
-    """Write ``book`` to its file, whole or not at all; returns it as it would now be read.
+    """Write ``book`` to its file atomically; returns the book as it would now be read.
 
-    A file that is not as it was when ``book`` was read is left alone. Commands of ours wait for each other; an editor does not,
-    so what it writes in the instant between the comparison and the replacement is replaced. Raises ``KnowledgeError`` naming
-    the way out, and then the file is as it was.
+    Raises ``KnowledgeError``, and leaves the file as it was, if the file has changed since ``book`` was read or cannot be
+    written. Commands of housequest wait for each other. An editor does not: what it writes between the comparison and the
+    replacement is lost.
     """
     content = book.text.encode()
     if len(content) > LARGEST_FILE:
         raise KnowledgeError(f"{book.path} would become too large: at most {LARGEST_FILE:,} bytes. Split it into two books.")
     try:
-        # A link stays a link: what it leads to is replaced.
+        # A link stays a link: its target is replaced.
         path = book.path.resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
         with saving(path):

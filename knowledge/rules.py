@@ -1,4 +1,4 @@
-"""A rule: one statement about the world, with where it came from, what speaks for it, and who has accepted it."""
+"""A rule: one statement about the world, with its origin, its evidence, and who accepted it."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ JUDGES: tuple[DecidedBy, ...] = get_args(DecidedBy)
 SOURCES: tuple[Source, ...] = get_args(Source)
 EDIT_KINDS: tuple[EditKind, ...] = get_args(EditKind)
 EDITED: tuple[RuleField, ...] = get_args(RuleField)
-"""Fields of a rule whose change is an entry of its history."""
+"""The fields whose changes a rule's history records."""
 
 USUAL: tuple[RuleKind, ...] = ("location", "strategy")
-"""Kinds of rule that say what is usual, so that a single exception does not refute them."""
+"""Kinds of rule about what is usual: a single exception does not refute them."""
 
 WITNESSES = 5
-"""How many transitions are named on either side; the others are only counted."""
+"""How many transitions are named for and against a rule; the others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who stated a rule first; ``name`` is the run's or the model's."""
+    """Who stated a rule first; ``name`` is the name of the run or the model."""
 
     source: Source = "person"
     name: str = ""
@@ -43,7 +43,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """How many transitions support and contradict a rule, and the first ``WITNESSES`` of either, each as run/task/step."""
+    """How many transitions support and contradict a rule, and the first ``WITNESSES`` of each, as run/task/step."""
 
     supports: int = 0
     contradicts: int = 0
@@ -58,10 +58,9 @@ class Evidence:
 class Edit:
     """What was done to a rule, and by whom.
 
-    ``was`` is what ``field`` said before it (nothing: it said nothing), the statement that was merged into it, the rule that it
-    became part of, or the one that it contradicts, which a person has yet to decide. Books of old do not name the field, which
-    was the statement or the check. ``date`` is the day; what a program did by itself has none, so that doing it again makes
-    the same book.
+    ``was`` is the old value of ``field``, the statement that was merged into the rule, the id of the rule that it was merged
+    into, or the id of a rule that it contradicts. Older books do not name the field, which was the statement or the check.
+    ``date`` is the day; edits by programs have none, so that repeating them makes the same book.
     """
 
     did: EditKind
@@ -75,8 +74,8 @@ class Edit:
 class Rule:
     """One statement about the world, in words for people and models.
 
-    ``types`` and ``objects`` are the task types and kinds of thing that it concerns; none named, it concerns all. ``by`` says
-    who gave it its status. ``check`` is the part of it that recorded play can decide.
+    ``types`` and ``objects`` are the task types and kinds of thing that it concerns; empty means all. ``by`` says who set its
+    status. ``check`` is the part that recorded play can decide.
     """
 
     id: str
@@ -93,21 +92,20 @@ class Rule:
 
     @property
     def standing(self) -> Standing:
-        """What the evidence says: a rule of what is usual must hold in more than half the cases, any other in all of them."""
+        """The verdict of the evidence; see ``standing``."""
         return standing(self.evidence, usual=self.kind in USUAL)
 
     def judged(self, status: RuleVerdict, by: DecidedBy = "person") -> Rule:
-        """The rule accepted or rejected; the same where it is so already."""
+        """The rule accepted or rejected; unchanged if it already is."""
         if (self.status, self.by) == (status, by):
             return self
         return replace(self, status=status, by=by, history=(*self.history, Edit(status, by)))
 
     def edited(self, wanted: Rule, by: DecidedBy = "person") -> Rule:
-        """The rule with the statement, kind, types, objects and check of ``wanted``; each that changes is noted in its history.
+        """The rule with the statement, kind, types, objects and check of ``wanted``; its history records each change.
 
-        What was counted for another check, or for other words where there is none, is dropped, while witnesses that a person
-        named stay. A verdict that no person gave on other words, another kind or another check is taken back, so that the rule
-        is a candidate again. The history keeps what both were.
+        If the check changes (or the statement, if there is no check), counted evidence is dropped. If evidence or a model had
+        judged the rule, changing its statement, kind or check makes it a candidate again. The history keeps the old values.
         """
         rule = replace(
             self,
@@ -127,19 +125,19 @@ class Rule:
         return replace(rule, history=(*self.history, *edits))
 
     def examined(self, evidence: Evidence) -> Rule:
-        """The rule with what was found for its check. Where that came up nowhere, what is known of it stays."""
+        """The rule with new evidence for its check; if there is none, the old evidence stays."""
         return replace(self, evidence=evidence) if evidence else self
 
     def disputed(self, other: Rule, by: DecidedBy = "filter") -> Rule:
-        """The rule with a note that it and ``other`` cannot both be true, which is left to a person."""
+        """The rule with a note that it contradicts ``other``, for a person to decide."""
         return replace(self, history=(*self.history, Edit("disputed", by, other.id)))
 
     def merged_into(self, other: Rule, by: DecidedBy = "person") -> Rule:
-        """The rule set aside because ``other`` says it too. It stays in its book, so that nothing is lost."""
+        """The rule rejected because ``other`` says the same. It stays in its book."""
         return replace(self, status="rejected", by=by, history=(*self.history, Edit("merged", by, other.id)))
 
     def including(self, others: Sequence[Rule], by: DecidedBy = "person") -> Rule:
-        """The rule that says what ``others`` say too, and so concerns what they concern."""
+        """The rule after merging ``others`` into it, with their types and objects."""
         together = (self, *others)
         return replace(
             self,
@@ -150,7 +148,7 @@ class Rule:
 
 
 def _said(rule: Rule) -> dict[RuleField, str]:
-    """What ``rule`` says in the fields that can be edited, as its history keeps it."""
+    """The editable fields of ``rule`` as its history records them."""
     evidence = rule.evidence
     return {
         "statement": rule.statement,
@@ -164,13 +162,15 @@ def _said(rule: Rule) -> dict[RuleField, str]:
 
 
 def _united(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """All the words, each once; none, which means everything, where one says nothing."""
+    """All words, each once; empty, which means everything, if one of the lists is empty."""
     return tuple(dict.fromkeys(word for each in words for word in each)) if all(words) else ()
 
 
 def standing(evidence: Evidence, *, usual: bool) -> Standing:
-    """What ``evidence`` says of a rule. One of what is ``usual`` is contradicted, or supported, once the 95 % interval of how
-    often it held lies on one side of a half.
+    """The verdict of ``evidence`` on a rule.
+
+    A rule about what is ``usual`` is decided once the 95 % interval of how often it held lies on one side of a half. Any other
+    rule is contradicted by a single exception.
     """
     from knowledge.statistics import wilson
 
@@ -183,5 +183,5 @@ def standing(evidence: Evidence, *, usual: bool) -> Standing:
 
 
 def accepted(rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """Those of ``rules`` that agents are told."""
+    """The accepted rules, which agents are shown."""
     return tuple(rule for rule in rules if rule.status == "accepted")

@@ -1,8 +1,8 @@
-"""Which examples are shown for a task: at random, by task type, some of each type, or the most similar ones.
+"""Selects examples for a task: at random, by task type, stratified by type, or by similarity.
 
 LLM-Planner draws a hundred stratified by task type and shows the nearest nine (sections 4.3 and 5.1); OPEx the nearest of ten
-of each type (section 3, "Example Selector"); LoTa-Bench compares random, task-specific and semantic choice (section 6.1). All
-of these are deterministic: the same task, store and seed give the same examples.
+of each type (section 3, "Example Selector"); LoTa-Bench compares random, task-specific and semantic choice (section 6.1). The
+same task, store and seed always give the same examples.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 
 
 class Choosable(Protocol):
-    """What can be chosen as an example: it has a goal in words, and a task type."""
+    """Anything with a goal sentence and a task type."""
 
     @property
     def goal(self) -> str: ...
@@ -42,13 +42,13 @@ def at_random(examples: Sequence[E], most: int, seed: str) -> tuple[E, ...]:
 
 
 def of_type(examples: Sequence[E], task_type: str | None, most: int, seed: str) -> tuple[E, ...]:
-    """``most`` examples of a task type, drawn by ``seed``; of all types where there are none of this one."""
+    """``most`` examples of a task type, drawn by ``seed``; of any type if there are none of this one."""
     alike = [example for example in examples if example.type == task_type]
     return at_random(alike or examples, most, seed)
 
 
 def stratified(examples: Sequence[E], most: int, seed: str) -> tuple[E, ...]:
-    """``most`` examples, as many of each task type as of any other or one more, drawn by ``seed``."""
+    """``most`` examples, the same number of each task type (or one more), drawn by ``seed``."""
     by_type: dict[str, list[E]] = {}
     for example in at_random(examples, len(examples), seed):
         by_type.setdefault(example.type, []).append(example)
@@ -62,11 +62,11 @@ def _in_turn(lists: Sequence[Sequence[E]]) -> Iterator[E]:
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
-    """Okapi BM25 over short texts; nothing is downloaded and nothing kept but the counts of words."""
+    """Okapi BM25 over short texts; it needs no model."""
 
     size: int
     weights: Mapping[str, Sequence[tuple[int, float]]]
-    """For each word the texts that have it, by place, with what it counts there."""
+    """For each word, the positions of the texts that have it and its weight in each."""
 
     @classmethod
     def over(cls, texts: Iterable[str]) -> Bm25:
@@ -93,12 +93,12 @@ class Bm25:
 
 
 def cosines(query: Vector, vectors: Iterable[Vector]) -> list[float]:
-    """The cosine similarity of ``query`` to each of ``vectors``; 0 where either is null or not finite."""
+    """The cosine similarity of ``query`` to each of ``vectors``; 0 if either is zero or not finite."""
     return [_cosine(query, vector) for vector in vectors]
 
 
 def best(examples: Sequence[E], scores: Sequence[float], most: int) -> tuple[E, ...]:
-    """The ``most`` examples of highest score, best first; equal ones in the store's order."""
+    """The ``most`` examples with the highest scores, best first; ties in the store's order."""
     ranked = nsmallest(most, range(len(examples)), key=lambda place: -scores[place])
     return tuple(examples[place] for place in ranked)
 

@@ -1,4 +1,4 @@
-"""What a number of successes says about the rate behind them."""
+"""Confidence intervals of rates."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ Z95 = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval: both ends in [0, 1] for a rate, in [-1, 1] for a difference of two, without bounds for a mean."""
+    """A confidence interval: within [0, 1] for a rate, [-1, 1] for a difference of rates, unbounded for a mean."""
 
     low: float
     high: float
 
 
 def wilson(successes: int, trials: int, z: float = Z95) -> Interval:
-    """The score interval of a binomial rate; it holds its level for few trials and for rates near 0 and 1.
+    """Wilson's score interval of a binomial rate; it is accurate for few trials and for rates near 0 and 1.
 
     Solves ``|p - successes/trials| = z * sqrt(p(1-p)/trials)`` for p. Source: E. B. Wilson, "Probable inference, the law of
     succession, and statistical inference", Journal of the American Statistical Association 22 (1927), 209-212. No trials
-    leave everything possible. Raises ``ValueError`` unless ``0 <= successes <= trials``.
+    give [0, 1]. Raises ``ValueError`` unless ``0 <= successes <= trials``.
     """
     if not 0 <= successes <= trials:
         raise ValueError(f"{successes} successes in {trials} trials cannot be.")
@@ -32,7 +32,7 @@ def wilson(successes: int, trials: int, z: float = Z95) -> Interval:
     centre = rate + square / (2 * trials)
     reach = z * math.sqrt(rate * (1 - rate) / trials + square / (4 * trials * trials))
     scale = 1 + square / trials
-    # At the ends the formula gives 0 and 1 exactly, which floating point misses by a little.
+    # At the ends the formula gives exactly 0 and 1, but floating point does not.
     low = 0.0 if successes == 0 else (centre - reach) / scale
     high = 1.0 if successes == trials else (centre + reach) / scale
     return Interval(low, high)

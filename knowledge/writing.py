@@ -1,7 +1,7 @@
-"""Changes the text of a rulebook where a rule changed, and nowhere else: comments, order and layout stay a person's own.
+"""Rewrites the text of a rulebook only where a rule changed: comments, order and layout elsewhere stay as they are.
 
-Only the lines of a changed rule are written anew, through ruamel's round trip, which keeps the comments within them. What comes
-out is read again, and refused unless it says exactly what was meant.
+Only the lines of a changed rule are rewritten, by ruamel's round trip, which keeps comments within them. The result is parsed
+again and refused unless it holds exactly the intended rules.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _FIELD = re.compile(r"[- ] +[a-z]+:")
 
 
 def rewrite(text: str, page: Page, changed: Mapping[int, Rule], added: Sequence[Rule], where: str) -> tuple[str, Page]:
-    """``text``, which reads as ``page``, with the rules at some positions ``changed`` and others ``added`` at its end.
+    """``text``, which parses as ``page``, with some rules ``changed``, by position, and others ``added`` at its end.
 
-    Raises ``KnowledgeError`` where that is not possible without harm to what else it says.
+    Raises ``KnowledgeError`` if that would change anything else.
     """
     wanted = (*(changed.get(position, rule) for position, rule in enumerate(page.rules)), *added)
     fault = ""
@@ -64,7 +64,7 @@ def _by_lines(text: str, layout: Layout | None, changed: Mapping[int, Rule], add
 
 
 def _item(text: str, rule: Rule) -> list[str]:
-    """The lines of one item that now says ``rule``."""
+    """The lines of one item after changing it to ``rule``."""
     items = _loaded(text)
     if not isinstance(items, list) or len(items) != 1:
         raise _Unclear("a rule cannot be told from the next")
@@ -75,9 +75,9 @@ def _item(text: str, rule: Rule) -> list[str]:
 
 
 def _with_comments(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """``after`` with the lines of comment that only ``before`` has, each above the field that it stood above, else at the end.
+    """``after`` with the comment lines that only ``before`` has, each above the same field, or at the end.
 
-    A field that goes takes along what ruamel keeps with it: the lines of comment down to the next one.
+    ruamel drops comments together with the field that they follow; this puts them back.
     """
     lines = list(after)
     there = Counter(map(str.strip, after))
@@ -95,7 +95,7 @@ def _with_comments(before: Sequence[str], after: Sequence[str]) -> list[str]:
 
 
 def _within_texts(text: str) -> set[int]:
-    """The lines that a text of several lines goes on in: what looks like a comment there is none."""
+    """The continuation lines of multi-line texts, where ``#`` does not start a comment."""
     found: set[int] = set()
     for event in _round_trip().parse(text):
         if getattr(event, "value", None) is not None:
@@ -105,7 +105,7 @@ def _within_texts(text: str) -> set[int]:
 
 
 def _as_a_whole(text: str, _: Layout | None, changed: Mapping[int, Rule], added: Sequence[Rule]) -> str:
-    """The whole text through the round trip: for lists in brackets, and whatever else cannot be taken line by line."""
+    """Round-trip the whole text: for lists in brackets and anything else that cannot be changed line by line."""
     root = _loaded(text)
     if isinstance(root, dict):
         root["rules"] = root.get("rules") or []
@@ -140,7 +140,7 @@ def _round_trip() -> Any:
 
 
 def _written_out(value: object) -> bool:
-    """Whether a value is written again where it is there twice, as the date of two edits is: aliases are not read."""
+    """Write repeated values, such as a date of two edits, in full: the reader refuses aliases."""
     del value
     return True
 
@@ -148,7 +148,7 @@ def _written_out(value: object) -> bool:
 def _dumped(items: Any) -> str:
     stream = io.StringIO()
     _round_trip().dump(items, stream)
-    # Where ruamel folds a line it may leave the space there, which says nothing.
+    # ruamel may leave a trailing space where it folds a line.
     return "\n".join(line.rstrip(" ") for line in stream.getvalue().split("\n"))
 
 
@@ -159,7 +159,7 @@ def _fresh(rule: Rule) -> Any:
 
 
 def _updated(item: Any, rule: Rule) -> Any:
-    """A loaded item that now says ``rule``. Fields that say so already are left as they were written."""
+    """A loaded item changed to ``rule``; fields with the same value stay as they were written."""
     from ruamel.yaml.comments import CommentedMap
 
     fields: Any = item if isinstance(item, CommentedMap) else CommentedMap()
@@ -168,7 +168,7 @@ def _updated(item: Any, rule: Rule) -> Any:
 
 
 def _put_all(fields: Any, values: Mapping[str, object], order: Sequence[str]) -> None:
-    """Make ``fields`` say ``values``, those of the names in ``order`` that have one."""
+    """Set ``fields`` to ``values``, in the ``order`` of names."""
     for place, name in enumerate(order):
         value = values.get(name)
         if value is None:
@@ -183,7 +183,7 @@ def _put_all(fields: Any, values: Mapping[str, object], order: Sequence[str]) ->
 
 
 def _put(fields: Any, name: str, value: object) -> None:
-    """Write a field anew, or as much of it as is new: comments within the rest of it stay."""
+    """Replace a field, or only the part that is new, so that comments within the rest stay."""
     present: Any = fields[name]
     plain = _plain(present)
     if plain == value:
@@ -206,7 +206,7 @@ def _named(value: object) -> dict[str, object]:
 
 
 def _plain(value: Any) -> object:
-    """A loaded value to compare with: texts with single spaces, as they are read."""
+    """A loaded value for comparison, with texts in single spaces as the reader returns them."""
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in cast("dict[Any, Any]", value).items()}
     if isinstance(value, list):
@@ -215,7 +215,7 @@ def _plain(value: Any) -> object:
 
 
 def _styled(value: object) -> Any:
-    """A value to be written: short lists and mappings in brackets; a history, and what is long, a line each."""
+    """A value ready to write: short lists and mappings in brackets, long ones and histories an entry a line."""
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
     if isinstance(value, dict):
@@ -230,7 +230,7 @@ def _styled(value: object) -> Any:
         (listed.fa.set_block_style if long else listed.fa.set_flow_style)()
         return listed
     if isinstance(value, str) and value.startswith(("?", "-", ":")):
-        # Left plain by ruamel where a word follows at once, which between brackets it cannot read again.
+        # ruamel leaves these unquoted, but cannot read them again between brackets.
         from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
         return SingleQuotedScalarString(value)
@@ -238,7 +238,7 @@ def _styled(value: object) -> Any:
 
 
 def _values(rule: Rule) -> dict[str, object]:
-    """What a rule says, field by field, without what goes without saying."""
+    """The fields of a rule, without defaults."""
     return {
         "id": rule.id,
         "statement": rule.statement,
