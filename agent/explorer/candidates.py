@@ -1,4 +1,4 @@
-"""What a model proposed as candidate rules, each with its steps; what cannot be one is dropped with a reason."""
+"""Turns a model's proposals into candidate rules with the steps they come from; invalid ones are dropped with a reason."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class CandidateRule:
-    """A rule that somebody proposed, and the ``steps`` that it was read from, as run/task/step."""
+    """A proposed rule, and the ``steps`` it was read from, as run/task/step."""
 
     rule: Rule
     steps: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class CandidateRule:
 
 @dataclass
 class Candidates:
-    """What was proposed, in order."""
+    """The proposals, in order."""
 
     candidates: list[CandidateRule] = field(default_factory=list[CandidateRule])
     dropped: list[DroppedRule] = field(default_factory=list[DroppedRule])
@@ -38,11 +38,11 @@ class Candidates:
 
     @property
     def number(self) -> int:
-        """How many rules were proposed and looked at."""
+        """How many proposed rules were read."""
         return len(self.candidates) + len(self.dropped)
 
     def add(self, chunk: Chunk, proposals: Proposals, origin: Origin) -> None:
-        """Take in what was proposed on reading ``chunk``."""
+        """Add the proposals for ``chunk``."""
         for proposal in proposals.rules:
             steps = tuple(chunk.steps[number - 1].origin for number in proposal.steps if 1 <= number <= len(chunk.steps))
             fault = _fault(proposal.statement, steps)
@@ -75,7 +75,7 @@ class Candidates:
             return None
         try:
             check = parse_check(proposal.check)
-            # As it will be written into the book, and read from it.
+            # The book stores the text of the check, which must parse to the same check.
             if parse_check(str(check)) == check:
                 return check
             why = "it cannot be written down so that it reads the same."
@@ -86,12 +86,12 @@ class Candidates:
 
 
 def named(steps: Sequence[str]) -> tuple[str, ...]:
-    """Those of ``steps`` that a rulebook can name as witnesses."""
+    """The ``steps`` that a rulebook can hold as witnesses."""
     return tuple(step for step in steps if len(step) <= LONGEST_ORIGIN and step.isprintable())[:WITNESSES]
 
 
 def _fault(statement: str, steps: Sequence[str]) -> str:
-    """Why ``statement`` cannot be a rule; empty where it can."""
+    """Why ``statement`` cannot be a rule; empty if it can."""
     if not any(character.isalpha() for character in statement):
         return "it is no statement in words"
     if len(statement) > LONGEST_STATEMENT:
@@ -102,7 +102,7 @@ def _fault(statement: str, steps: Sequence[str]) -> str:
 
 
 def _named(statement: str) -> str:
-    """An id for ``statement``, which is the same whatever else was proposed."""
+    """An id that depends on ``statement`` alone."""
     words = "-".join(_WORD.findall(statement.lower())[:6])[:50].rstrip("-") or "rule"
     return f"{words}-{sha256(statement.encode('utf-8', 'replace')).hexdigest()[:6]}"
 

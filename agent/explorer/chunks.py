@@ -1,4 +1,4 @@
-"""Trajectories as text for a model to read, in chunks of so many steps and tokens, each step with the origin it is found by."""
+"""Trajectories as text for a model, in chunks of limited size; each step keeps the origin that identifies it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from agent.roles.base import clean, load_prompt
 LONGEST_OPENING = 4_000
 LONGEST_OBSERVATION = 1_500
 CHARACTERS = 4
-"""Characters that are taken for a token: near enough for English in any model's vocabulary."""
+"""Characters counted as one token: a rough estimate for English in any model's vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedStep:
-    """An executed command with its answer; ``origin`` is run/task/step."""
+    """An executed command and its answer; ``origin`` is run/task/step."""
 
     origin: str
     command: str
@@ -28,9 +28,9 @@ class PlayedStep:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeSteps:
-    """An episode as it was lived through: action-observation sequences (OPEx, section 3) hold neither outcome nor task id.
+    """An episode as an action-observation sequence (OPEx, section 3), without outcome and task id.
 
-    ``curious`` of its steps were chance's.
+    ``curious`` counts the steps chosen at random.
     """
 
     opening: str
@@ -40,7 +40,7 @@ class EpisodeSteps:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What a model reads at once: ``text`` in which step N, counted from 1, is ``steps[N - 1]``."""
+    """One prompt's ``text``, in which step N, counted from 1, is ``steps[N - 1]``."""
 
     number: int
     text: str
@@ -49,14 +49,14 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
-    """How large a chunk is at most: ``steps``, and about so many ``tokens``. One step at least is in each."""
+    """The largest size of a chunk, in ``steps`` and approximate ``tokens``. A chunk has at least one step."""
 
     steps: int = 80
     tokens: int = 6_000
 
 
 def read_steps(run: Path) -> Iterator[EpisodeSteps]:
-    """The episodes of the run's folder, in the order of their tasks. Raises ``ConfigurationError`` for a damaged record."""
+    """Read the episodes of a run's folder, in task order. Raises ``ConfigurationError`` for a damaged record."""
     for record in episode_files([run]):
         opening, steps, curious = "", list[PlayedStep](), 0
         for event in read_episode(record.path):
@@ -73,7 +73,7 @@ def read_steps(run: Path) -> Iterator[EpisodeSteps]:
 
 
 def chunks(episodes: Iterable[EpisodeSteps], size: ChunkSize) -> Iterator[Chunk]:
-    """The steps of ``episodes`` in chunks no larger than ``size``; a house that is broken off begins the next one again."""
+    """Split the steps of ``episodes`` into chunks of at most ``size``; a house that goes on is introduced again."""
     packing = _Packing(size)
     for number, episode in enumerate(episodes, 1):
         begun = False
@@ -89,7 +89,7 @@ def chunks(episodes: Iterable[EpisodeSteps], size: ChunkSize) -> Iterator[Chunk]
 
 
 class _Packing:
-    """The chunk that is being packed."""
+    """The chunk being built."""
 
     def __init__(self, size: ChunkSize) -> None:
         self._size = size
@@ -106,7 +106,7 @@ class _Packing:
         return bool(self.steps) and (len(self.steps) >= self._size.steps or more > self._size.tokens * CHARACTERS)
 
     def open(self, house: int, opening: str, *, again: bool) -> None:
-        """Begin with a house."""
+        """Start a house."""
         self.house = house
         self._houses += 1
         told = ", which you have seen the beginning of" if again else ""
@@ -116,14 +116,14 @@ class _Packing:
         )
 
     def add(self, step: PlayedStep) -> None:
-        """Add a step of the present house."""
+        """Add a step of the current house."""
         self.steps.append(step)
         command, said = clean(step.command), clean(step.observation)[:LONGEST_OBSERVATION]
         number = str(len(self.steps))
         self._write(load_prompt("agent.explorer", "distiller").render("step", number=number, command=command, observation=said))
 
     def chunk(self) -> Chunk:
-        """What was packed; the next chunk begins."""
+        """Return the finished chunk and start the next."""
         self._number += 1
         packed = Chunk(self._number, "\n".join(self._parts), tuple(self.steps))
         self._parts, self._characters, self._houses, self.steps, self.house = [], 0, 0, [], None

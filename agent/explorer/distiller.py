@@ -1,4 +1,4 @@
-"""The distiller: sums up what was played as rules of the world (OPEx, section 3, "Prior Knowledge Integration")."""
+"""The distiller: a role that summarises play as rules of the world (OPEx, section 3, "Prior Knowledge Integration")."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SAME = {"statement": "rule", "object": "objects", "step": "steps", "text": "rul
 
 @dataclass(frozen=True, slots=True)
 class ProposedRule:
-    """A rule as a model put it. ``steps`` are numbers of the chunk that it read; ``check`` is as it wrote it, or empty."""
+    """A rule in the model's words. ``steps`` are step numbers of its chunk; ``check`` is the text of its check, or empty."""
 
     statement: str
     kind: str = ""
@@ -42,7 +42,7 @@ class ProposedRule:
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """What a reply proposes; ``beyond`` counts the rules past the most that are read."""
+    """The rules of a reply; ``beyond`` counts those over the limit, which are not read."""
 
     rules: tuple[ProposedRule, ...]
     beyond: int = 0
@@ -73,7 +73,7 @@ def _lenient(text: str) -> Proposals:
                 if label == "rule" or blocks:
                     _add(blocks, label, match["rest"])
             elif blocks and line.strip() and not line.strip().startswith("```") and (last := blocks[-1]):
-                # A long line that was broken goes on with whatever it belongs to.
+                # A line without a label continues the last field.
                 field = next(reversed(last))
                 last[field] = f"{last[field]} {line.strip()}"
     if not blocks and _NONE.match(text.strip()):
@@ -114,7 +114,7 @@ def _objects(text: str) -> tuple[str, ...]:
 
 
 def _steps(text: str) -> tuple[int, ...]:
-    """The numbers in ``text``; a range counts as its ends and what lies between, as far as that is not much."""
+    """The numbers in ``text``; ranges are expanded, up to ``MOST_STEPS`` numbers."""
     found: list[int] = []
     for match in _RANGE.finditer(text[:1_000]):
         low, high = int(match[1]), int(match[2])
@@ -125,7 +125,7 @@ def _steps(text: str) -> tuple[int, ...]:
 
 
 def _from_json(text: str) -> Iterable[dict[str, str]]:
-    """The rules of a reply in JSON: a list of them, or an object that holds one."""
+    """The rules of a JSON reply: a list of rules, or an object that holds one."""
     starts = [at for at in (text.find("["), text.find("{")) if at >= 0]
     end = max(text.rfind("]"), text.rfind("}"))
     if not starts or end < min(starts):

@@ -1,7 +1,7 @@
-"""An exploration from its beginning to its book: play, distil, filter, check, write (OPEx, section 3).
+"""Runs an exploration: play, distil, filter, check, and write a rulebook (OPEx, section 3).
 
-Everything that was paid for is on disk before it is used: episodes as in any run, and each call of learning with its prompt and
-reply. What follows from them is computed anew, so that going on after a kill repeats no call and comes to the same book.
+Episodes and learning calls, with prompts and replies, are on disk before they are used. Everything else is computed from them,
+so resuming after a kill repeats no call and makes the same book.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from worlds.errors import ConfigurationError, KnowledgeError
 
 @dataclass(frozen=True, slots=True)
 class ExploreTarget:
-    """Where what is found goes, who accepts it, and which runs are looked at for evidence besides its own.
+    """The book for the rules, who accepts them, and other runs to take evidence from.
 
-    None of that is part of what an exploration is.
+    These may change between two commands on the same exploration.
     """
 
     into: str
@@ -49,17 +49,17 @@ class ExploreTarget:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the runs besides."""
+        """The names of the other runs."""
         return tuple(slug(path.resolve().name) for path in self.besides)
 
     def is_that_of(self, report: Report) -> bool:
-        """Whether ``report`` is of this target."""
+        """Whether ``report`` is for this target."""
         return (report.into, report.accept, report.besides) == (self.into, self.accept, self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class ExploreCallbacks:
-    """Who is told how learning goes on: ``watcher`` of every chunk that was read, ``say`` of what a person should know."""
+    """Callbacks for progress: ``watcher`` after every chunk, ``say`` with messages for a person."""
 
     watcher: Watcher | None = None
     say: Callable[[str], None] | None = None
@@ -73,19 +73,18 @@ async def explore(
     budget: BudgetTracker,
     callbacks: ExploreCallbacks | None = None,
 ) -> Report:
-    """Play, learn, and write the book; or do what is left of that in ``folder``.
+    """Play, learn and write the book, or resume this in ``folder``.
 
-    Raises what ``run_batch`` raises, ``ConfigurationError`` where the folder holds another exploration, and ``KnowledgeError``
-    where the book cannot be read or saved.
+    Raises what ``run_batch`` raises, ``ConfigurationError`` if the folder holds another exploration, and ``KnowledgeError`` if
+    the book cannot be read or saved.
     """
     if target.accept == "filter" and exploration.model is None:
         way_out = "name one with --distiller, or give --accept evidence"
         raise ConfigurationError(f"--accept filter: there is no model that could filter; {way_out}.")
     for run in target.besides:
         refuse_evaluation_split(RunFolder(run).manifest().configuration.split, "--evidence")
-    library().writable(
-        target.into, exploration.run.config.world
-    )  # a book that cannot be read is refused before anything is played
+    # Refuse an unreadable book before playing.
+    library().writable(target.into, exploration.run.config.world)
     place = ExplorationFolder(folder)
     place.begin(exploration)
     before = place.report()
@@ -100,7 +99,7 @@ async def explore(
 
 
 class _Learning:
-    """Learning from a run that was played."""
+    """Learns from a finished run."""
 
     def __init__(
         self,
@@ -122,7 +121,7 @@ class _Learning:
         self._episodes = list(read_steps(place.path))
 
     async def report(self, summary: Summary) -> Report:
-        """Learn, write the book, and say what came of it."""
+        """Learn, write the book and report."""
         played = PlayTotals(
             episodes=summary.overall.finished,
             won=summary.overall.won,
@@ -150,7 +149,7 @@ class _Learning:
             await model.aclose()
 
     async def _counted(self, played: PlayTotals) -> Report:
-        """Without a model: what counting alone can learn."""
+        """Learn by counting, without a model."""
         origin = Origin("run", self._name)
         mined = mine(recorded_moments([self._place.path])).rules(self._name)
         proposed = [CandidateRule(rule, rule.evidence.witnesses) for rule in mined]
@@ -191,7 +190,7 @@ class _Learning:
         )
 
     async def _gathered(self, parts: Sequence[Chunk], asker: LearningModel, origin: Origin) -> Candidates:
-        """What the distiller proposes on reading each chunk."""
+        """The distiller's proposals for all chunks."""
         prompt = load_prompt("agent.explorer", "distiller")
         world = self._exploration.run.setup.world
         system = prompt.render("system", manual=world.manual, most=str(MOST_RULES))
@@ -221,7 +220,7 @@ class _Learning:
             )
 
     def _moments(self) -> Iterator[Moment]:
-        """All recorded commands that rules are checked against."""
+        """The recorded commands that rules are checked against."""
         return recorded_moments([self._place.path, *self._target.besides], self._left_out, world=self._world)
 
     def _left_out(self, error: ConfigurationError) -> None:
@@ -232,7 +231,7 @@ class _Learning:
         return rules_from_elsewhere(library().writable(self._target.into, self._world), origin)
 
     def _written(self, kept: Sequence[KeptRule], origin: Origin) -> tuple[FoundRule, ...]:
-        """Write what is kept, and say how it then stands in the book."""
+        """Write the kept rules, and return them as they are in the book."""
         rules = [judged(each, self._target.accept) for each in kept]
         book = write(self._target.into, rules, origin, self._world)
         stands = {rule.id: rule for rule in book.rules}
@@ -248,14 +247,14 @@ def _note(kept: KeptRule, rule: Rule) -> str:
 
 
 ATTEMPTS = 3
-"""How often a book is read again that somebody else saved in the same instant."""
+"""How often saving is tried when somebody else saves the same book."""
 
 
 def judged(kept: KeptRule, accept: Acceptance) -> Rule:
-    """The rule with the status that it is given: what is disputed stays a candidate whoever accepts.
+    """The rule with its status; a disputed rule always stays a candidate.
 
-    A person's are candidates. The model's filter accepts what is left (OPEx-L). Evidence accepts what it supports, and rejects
-    what it contradicts.
+    ``person``: all are candidates. ``filter``: all that the model's filter kept are accepted (OPEx-L). ``evidence``: supported
+    rules are accepted, contradicted ones rejected.
     """
     rule = kept.rule
     if kept.disputes or accept == "person":
@@ -272,15 +271,15 @@ def judged(kept: KeptRule, accept: Acceptance) -> Rule:
 
 
 def rules_from_elsewhere(book: Rulebook, origin: Origin) -> tuple[Rule, ...]:
-    """The rules of ``book`` that do not come from the exploration ``origin``."""
+    """The rules of ``book`` with another origin than ``origin``."""
     return tuple(rule for rule in book.rules if rule.origin != origin)
 
 
 def write(into: str, rules: Sequence[Rule], origin: Origin, world: str) -> Rulebook:
-    """Add ``rules``, which come from ``origin``, to the book ``into``, and return it as it then is.
+    """Add ``rules``, which come from ``origin``, to the book ``into``, and return the saved book.
 
-    Those that this exploration wrote before are judged anew where they are still candidates as they were written, and are
-    otherwise left. Raises ``KnowledgeError`` where the book cannot be saved.
+    Rules that this exploration wrote before are judged again if they are still unchanged candidates, and otherwise left alone.
+    Raises ``KnowledgeError`` if the book cannot be saved.
     """
     for attempt in range(1, ATTEMPTS + 1):
         book = library().writable(into, world)
@@ -298,7 +297,7 @@ def write(into: str, rules: Sequence[Rule], origin: Origin, world: str) -> Ruleb
 
 
 def _again(present: Rule, rule: Rule, origin: Origin) -> Rule:
-    """A rule that the book has already, on finding it once more."""
+    """The rule to keep when the book already has it as ``present``."""
     as_written = replace(rule, status=present.status, by=present.by, evidence=present.evidence, history=present.history)
     untouched = present.origin == origin and present.status == "candidate" and present == as_written
     return rule if untouched else present

@@ -1,9 +1,8 @@
-"""The filter of an exploration, which is to "eliminate contradictory and duplicated world knowledge" (OPEx, section 3).
+"""Filters candidate rules, to "eliminate contradictory and duplicated world knowledge" (OPEx, section 3).
 
-Duplicates are merged. Contradictions are resolved by evidence first, by the model second, and else left to a person.
-
-What is in the book already is never changed here: a candidate that says the same is dropped, and one that contradicts it has to
-have the evidence, or is left to a person.
+Duplicates are merged. Contradictions are resolved by evidence, then by the model, and otherwise left to a person. Rules already
+in the book never change: a candidate that says the same is dropped, and so is one that contradicts a rule with better evidence.
+Any other contradiction is left to a person.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ _WEIGHT: dict[Standing, int] = {"contradicted": 0, "undecided": 1, "supported": 
 
 
 class RuleJudge(Protocol):
-    """Who is asked where words and evidence do not tell."""
+    """Compares rules where words and evidence do not decide."""
 
     async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[PairLabel]:
-        """How the rules of each pair are alike."""
+        """How the two rules of each pair relate."""
         ...
 
     async def decide(self, one: CandidateRule, other: CandidateRule) -> ArbiterVerdict:
-        """Which of two candidates that exclude each other is right."""
+        """Which of two contradicting candidates is right."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class KeptRule:
-    """A candidate that stays; ``disputes`` names the rules that it excludes, where a person has to decide."""
+    """A candidate that stays; ``disputes`` holds the ids of rules that it contradicts, for a person to decide."""
 
     rule: Rule
     disputes: tuple[str, ...] = ()
@@ -46,7 +45,7 @@ class KeptRule:
 
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """What is left of the candidates, in their order, and what was dropped."""
+    """The candidates that stay, in order, and the dropped ones."""
 
     kept: tuple[KeptRule, ...]
     dropped: tuple[DroppedRule, ...]
@@ -55,9 +54,9 @@ class FilterResult:
 async def filter_rules(
     proposed: Sequence[CandidateRule], book: Sequence[Rule], moments: Iterable[Moment], judges: RuleJudge | None
 ) -> FilterResult:
-    """Filter what was ``proposed`` for a book that has the rules ``book``, with ``moments`` as evidence.
+    """Filter the ``proposed`` rules for a book with the rules ``book``, with ``moments`` as evidence.
 
-    Without ``judges`` nothing but equal words is taken for the same.
+    Without ``judges``, only rules with equal words count as duplicates.
     """
     sieve = _Sieve(book)
     sieve.take(proposed)
@@ -69,7 +68,7 @@ async def filter_rules(
 
 
 class _Sieve:
-    """The rules of the book, then the candidates; places count through both."""
+    """The rules of the book followed by the candidates; positions count through both."""
 
     def __init__(self, book: Sequence[Rule]) -> None:
         self._book = list(book)
@@ -81,7 +80,7 @@ class _Sieve:
         self._disputed: list[tuple[int, int]] = []
 
     def take(self, proposed: Sequence[CandidateRule]) -> None:
-        """Take candidates in; those whose words, or whose id, are there already are dropped."""
+        """Add candidates; drop those whose words or id are there already."""
         ids = {rule.id: place for place, rule in enumerate(self._book)}
         words = {normalized(rule.statement): place for place, rule in reversed(list(enumerate(self._book)))}
         for candidate in proposed:
@@ -94,14 +93,14 @@ class _Sieve:
                 self._merge(candidate, place, "in the same words")
 
     def weigh(self, moments: Iterable[Moment]) -> None:
-        """Find the evidence for and against what can be checked; what cannot is left with the steps it was read from."""
+        """Find evidence for the rules with a check; the others keep the steps they were read from."""
         findings = examine([each.rule for each in self._all], moments)
         for place, finding in enumerate(findings):
             candidate = self._all[place]
             self._all[place] = replace(candidate, rule=candidate.rule.examined(finding.evidence))
 
     async def compare(self, judges: RuleJudge) -> None:
-        """Merge what says the same, and find out what excludes each other."""
+        """Merge rules that say the same, and find contradictions."""
         rules = [each.rule for each in self._all]
         pairs = list(similar_pairs(rules, len(self._book)))
         plain = [(one, other) for one, other in pairs if exclude(rules[one].check, rules[other].check)]
@@ -122,7 +121,7 @@ class _Sieve:
             group = sorted(groups[place])
             if place != group[0] or len(group) == 1:
                 continue
-            # One of the book's own stays what it is; among candidates, the one with the best evidence speaks for all.
+            # A rule of the book wins; among candidates, the one with the best evidence.
             best = group[0] if group[0] < len(self._book) else min(group, key=lambda each: (-self._weight(each), each))
             for other in group:
                 if other != best and other >= len(self._book):
@@ -131,7 +130,7 @@ class _Sieve:
                     self._merge(self._all[other], best, "in other words, the model says")
 
     def _merge(self, candidate: CandidateRule, place: int, how: str) -> None:
-        """Drop ``candidate`` for the rule at ``place``, which says it too."""
+        """Drop ``candidate``, which says the same as the rule at ``place``."""
         present = self._all[place]
         rule = present.rule
         if place < len(self._book):
@@ -144,7 +143,7 @@ class _Sieve:
         self._all[place] = joined
 
     async def reconcile(self, judges: RuleJudge) -> None:
-        """Resolve contradictions: by evidence, then by the model, and else leave them to a person."""
+        """Resolve contradictions by evidence, then by the model; otherwise leave them to a person."""
         done: set[tuple[int, int]] = set()
         for pair in self._contrary:
             one, other = sorted(self._stands_for.get(place, place) for place in pair)
@@ -191,12 +190,12 @@ class _Sieve:
         return _WEIGHT[self._all[place].rule.standing]
 
     def sifted(self) -> FilterResult:
-        """What is left."""
+        """The result."""
         places = (place for place in range(len(self._book), len(self._all)) if place not in self._gone)
         return FilterResult(tuple(self._kept(place) for place in places), tuple(self._dropped))
 
     def _kept(self, place: int) -> KeptRule:
-        """The candidate at ``place``, with a note of each rule that it excludes and that stays too."""
+        """The candidate at ``place``, with a note of each rule it contradicts that stays too."""
         rule = self._all[place].rule
         evidence = replace(rule.evidence, witnesses=named(rule.evidence.witnesses), against=named(rule.evidence.against))
         rule = replace(rule, evidence=evidence)
@@ -207,22 +206,22 @@ class _Sieve:
 
 
 NEAR = 65.0
-"""The likeness, of at most 100, from which on two statements are worth comparing."""
+"""The least similarity, up to 100, of two statements worth comparing."""
 
 NEIGHBOURS = 5
-"""How many of the rules before it a rule is compared with, at most: the most similar ones."""
+"""A rule is compared with at most this many earlier rules, the most similar ones."""
 
 _WORD = re.compile(r"\w+")
 _ARTICLES = {"a", "an", "the"}
 
 
 def normalized(statement: str) -> str:
-    """The words of a statement without case, marks and articles: where these are equal, it says the same."""
+    """The words of a statement without case, punctuation and articles; equal results count as the same statement."""
     return " ".join(word for word in _WORD.findall(statement.casefold()) if word not in _ARTICLES)
 
 
 def similar_pairs(rules: Sequence[Rule], old: int) -> Iterator[tuple[int, int]]:
-    """The pairs of ``rules`` that may say the same or exclude each other, by place; the first ``old`` are known to differ.
+    """Pairs of positions in ``rules`` that may be duplicates or contradictions; the first ``old`` are known to differ.
 
     Similarity is RapidFuzz's ``token_set_ratio`` over normal words.
     """
@@ -245,12 +244,12 @@ def similar_pairs(rules: Sequence[Rule], old: int) -> Iterator[tuple[int, int]]:
 
 
 def exclude(one: Check | None, other: Check | None) -> bool:
-    """Whether two checks say contrary things of the same occasion."""
+    """Whether two checks state opposite facts for the same commands and facts before."""
     if one is None or other is None or _occasion(one) != _occasion(other):
         return False
     return any(replace(fact, negated=not fact.negated) in other.then for fact in one.then)
 
 
 def _occasion(check: Check) -> str:
-    """When a check comes up: its commands, and what is known before."""
+    """When a check applies: its command pattern and the facts before."""
     return " and ".join([check.command, *sorted(map(str, check.before))])

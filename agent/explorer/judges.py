@@ -1,4 +1,4 @@
-"""The model's filter: asked which of the rules that look alike say the same, which exclude each other, and which is right."""
+"""Asks a model which similar rules say the same, which contradict each other, and which of those is right."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from worlds.errors import ModelError
 T = TypeVar("T")
 
 TOGETHER = 20
-"""Pairs that are judged in one call."""
+"""Pairs judged in one call."""
 
 SHOWN_STEPS = 3
 LONGEST_STEP = 400
@@ -34,8 +34,10 @@ RulesToCompare = tuple[Rule, Rule]
 
 @dataclass
 class LearningModel:
-    """Asks ``model`` in its roles, through the ledger; what cannot be had is ``lost``. ``name`` is the model's,
-    placeless; ``longest`` the tokens that a reply may have."""
+    """Asks ``model`` in the roles of learning, through the ledger; failed calls are kept in ``lost``.
+
+    ``name`` is the model's name without its address, ``longest`` the most tokens of a reply.
+    """
 
     model: Model
     name: str
@@ -47,7 +49,7 @@ class LearningModel:
     lost: list[FailedCall] = field(default_factory=list[FailedCall])
 
     async def ask(self, role: Role[T], system: str, text: str, what: str) -> T | FailedCall:
-        """What the model says to ``text``; or, where it fails or cannot be read even when asked again, that it is lost."""
+        """The parsed reply to ``text``; a ``FailedCall`` if the model fails or its reply stays unreadable."""
         remembered = LedgerModel(self.model, self.name, role.name, self.ledger)
         sampling = Sampling(max_tokens=self.longest, seed=self.seed)
         try:
@@ -58,8 +60,10 @@ class LearningModel:
 
 
 class ModelJudge:
-    """A model as the judge of pairs, and as the arbiter of disputes; ``steps`` are those of the run by their origin.
-    ``say`` is told what is about to be asked."""
+    """A model that compares pairs of rules and settles contradictions.
+
+    ``steps`` are the run's steps by origin; ``say`` gets a message before the calls.
+    """
 
     def __init__(self, asker: LearningModel, steps: Mapping[str, PlayedStep], say: Callable[[str], None] | None = None) -> None:
         self._asker = asker
@@ -67,7 +71,7 @@ class ModelJudge:
         self._say = say
 
     async def compare(self, pairs: Sequence[RulesToCompare]) -> list[PairLabel]:
-        """How the rules of each pair are alike; a pair of which nothing could be learned counts as different."""
+        """How the two rules of each pair relate; a pair without an answer counts as different."""
         if pairs and self._say is not None:
             self._say(f"Comparing {len(pairs):,} pairs of rules that look alike.")
         parts = [pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER)]
@@ -92,7 +96,7 @@ class ModelJudge:
         return await self._asker.ask(JUDGE, prompt.render("system"), text, f"judgement {number}")
 
     async def decide(self, one: CandidateRule, other: CandidateRule) -> ArbiterVerdict:
-        """Which of two candidates that exclude each other is right."""
+        """Which of two contradicting candidates is right."""
         prompt = load_prompt("agent.explorer", "judge")
         text = prompt.render(
             "dispute",
@@ -122,7 +126,7 @@ def _found(evidence: Evidence) -> str:
 
 
 def _unheard(body: AgentEvent, timing: Timing | None = None) -> None:
-    """The ledger keeps what was said; nobody else listens."""
+    """Drop events: the ledger records the calls."""
     del body, timing
 
 
@@ -144,7 +148,7 @@ _PERHAPS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The word for each pair that the reply speaks of, by the pair's number from 1."""
+    """The label of each pair in a reply, by the pair's number from 1."""
 
     pairs: Mapping[int, PairLabel]
 
@@ -192,9 +196,9 @@ ARBITER: Role[ArbiterVerdict] = Role("arbiter", _decided, _perhaps)
 async def run_jobs(
     jobs: Sequence[Callable[[], Awaitable[T]]], workers: int, budget: BudgetTracker, told: Callable[[int], None] | None = None
 ) -> list[T]:
-    """What ``jobs`` come to, in their order, ``workers`` of them at once; ``told`` hears how many are done.
+    """Run ``jobs``, at most ``workers`` at once, and return their results in order; ``told`` gets the number done so far.
 
-    Calls that were sent are waited for when the budget is empty, since they are paid for. Raises then why it is.
+    If the budget runs out, waits for calls already sent, which are paid for, and raises the reason.
     """
     results: dict[int, T] = {}
     waiting = iter(enumerate(jobs))

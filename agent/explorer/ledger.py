@@ -1,4 +1,4 @@
-"""The calls that learning made, on disk with prompts and replies: an answered call is never made again."""
+"""Keeps the calls of learning on disk with prompts and replies, so that an answered call is never repeated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST = 1 << 30
 
 
 class LedgerCall(BaseModel):
-    """One answered call. ``key`` is the digest of the model's name, the messages and how it was asked."""
+    """One answered call. ``key`` is a digest of the model's name, the messages and the sampling settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,15 +35,15 @@ class LedgerCall(BaseModel):
 
     @property
     def completion(self) -> Completion:
-        """The answer, as the model gave it."""
+        """The model's answer."""
         return Completion(self.reply, self.finish, Usage(self.prompt_tokens, self.completion_tokens))
 
 
 class Ledger:
-    """The calls in the file ``path``, one JSON line each, and those that are added to it.
+    """The calls in the file ``path``, one JSON line each.
 
-    Each is written as soon as it is answered, so that a process that is killed loses the calls in flight and no other. Raises
-    ``ConfigurationError`` naming the line of a damaged one.
+    Each is written as soon as it is answered, so a killed process loses only calls in flight. Raises ``ConfigurationError``
+    with the line of a damaged call.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,24 +58,24 @@ class Ledger:
         return len(self._calls)
 
     def find(self, key: str) -> LedgerCall | None:
-        """The call of this key, if it was answered before."""
+        """The answered call with this key, or None."""
         return self._calls.get(key)
 
     def add(self, call: LedgerCall) -> None:
-        """Keep an answered call."""
+        """Append an answered call."""
         with self._path.open("ab") as file:
             file.write(f"{call.model_dump_json(exclude_none=True)}\n".encode())
         self._calls[call.key] = call
 
     def used(self, prices: Prices | None = None) -> Spending:
-        """What all its calls have used."""
+        """The total use of all calls."""
         calls = self._calls.values()
         tokens = Tokens(sum(call.prompt_tokens or 0 for call in calls), sum(call.completion_tokens or 0 for call in calls))
         return Spending(len(calls), tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
 
 
 class LedgerModel(ModelWrapper):
-    """``model``, asked as ``role``, whose answers are kept in ``ledger`` and taken from it. ``name`` has no host in it."""
+    """``model`` in ``role`` with its answers cached in ``ledger``. ``name`` is the model's name without its address."""
 
     def __init__(self, model: Model, name: str, role: str, ledger: Ledger) -> None:
         super().__init__(model)

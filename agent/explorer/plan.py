@@ -1,4 +1,4 @@
-"""What an exploration is: a run that is played, and how rules are learned from it. Frozen once it has begun."""
+"""The specification of an exploration: a run, and how rules are learned from it. It is frozen once it begins."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ LARGEST = 256 << 20
 NO_MODEL = "none"
 
 _KEPT = ("valid", "test")
-"""How the names of those splits begin that agents are evaluated on."""
+"""Prefixes of the names of evaluation splits."""
 
 
 class LearningConfig(BaseModel):
-    """How rules are learned from the run (``explore.json``). ``distiller`` None: by counting alone."""
+    """How rules are learned from the run (``explore.json``). ``distiller`` None: by counting."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,10 +42,10 @@ class LearningConfig(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ExploreOptions:
-    """What was asked for beyond a run's configuration.
+    """The options of an exploration beyond a run's configuration.
 
-    ``episodes`` are drawn from the split. ``distiller`` is a model's name, ``none`` for counting, or None for the model that
-    plays. ``reply_tokens`` is the longest reply in learning.
+    ``episodes`` is how many tasks are drawn from the split. ``distiller`` is a model's name, ``none`` for counting, or None for
+    the model that plays. ``reply_tokens`` is the longest reply in learning.
     """
 
     episodes: int = 50
@@ -57,7 +57,7 @@ class ExploreOptions:
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """An exploration that can begin. ``model`` is the distiller with its address; ``prices`` are those of its tokens."""
+    """An exploration ready to begin. ``model`` is the distiller with its address, ``prices`` its prices per token."""
 
     run: RunSpec
     learning: LearningConfig
@@ -71,16 +71,16 @@ class Exploration:
 
     @property
     def default_folder(self) -> Path:
-        """Where it goes unless told otherwise: the same exploration always names the same folder."""
+        """The default folder; the same exploration always gets the same one."""
         run = self.run.default_folder
         digest = sha256(f"{run}\n{self.learning.model_dump_json()}".encode()).hexdigest()[:8]
         return run.with_name(f"explore-{run.name.rpartition('-')[0]}-{digest}")
 
 
 def plan_exploration(configuration: Configuration, wish: ExploreOptions) -> Exploration:
-    """Make every choice that is left open. Raises ``ConfigurationError`` and ``KnowledgeError``."""
+    """Fill in every default. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     if not 0 <= wish.curiosity <= 1:
-        raise ConfigurationError(f"--curiosity: {wish.curiosity:g} is no probability; give 0 to 1.")
+        raise ConfigurationError(f"--curiosity: {wish.curiosity:g} is not a probability; give 0 to 1.")
     numbers = {
         "episodes": wish.episodes,
         "chunk-steps": wish.size.steps,
@@ -89,7 +89,7 @@ def plan_exploration(configuration: Configuration, wish: ExploreOptions) -> Expl
     }
     for name, number in numbers.items():
         if not 1 <= number <= 1_000_000:
-            raise ConfigurationError(f"--{name}: {number} cannot be; give 1 to 1000000.")
+            raise ConfigurationError(f"--{name}: {number} is out of range; give 1 to 1000000.")
     settings = configuration.settings
     split = settings.split or world_of(settings).training_split
     refuse_evaluation_split(split, "--split")
@@ -119,7 +119,7 @@ def _is_builtin(model: str) -> bool:
 
 
 def is_evaluation_split(split: str) -> bool:
-    """Whether agents are evaluated on this split, so that nothing may be learned from it."""
+    """Whether agents are evaluated on this split; nothing may be learned from it."""
     return split.startswith(_KEPT)
 
 
@@ -127,13 +127,13 @@ def refuse_evaluation_split(split: str, flag: str) -> None:
     """Raise ``ConfigurationError`` for a split that agents are evaluated on."""
     if is_evaluation_split(split):
         raise ConfigurationError(
-            f"{flag}: {shown(split)} is for evaluation, and rules that were learned from it would spoil its figures; use train "
-            "or generated."
+            f"{flag}: {shown(split)} is for evaluation; rules learned from it would make its results meaningless. Use train or "
+            "generated."
         )
 
 
 class ExplorationFolder:
-    """A run's folder with what learning adds to it: how it learns, the calls it made, and its report."""
+    """A run's folder with the files of learning: its configuration, its calls and its report."""
 
     def __init__(self, path: Path) -> None:
         self.run = RunFolder(path)
@@ -143,19 +143,19 @@ class ExplorationFolder:
         self.report_file = path / "report.json"
 
     def report(self) -> Report | None:
-        """What it came to, once it has ended. Raises ``ConfigurationError`` for a damaged one."""
+        """The report, None before the end. Raises ``ConfigurationError`` if it is damaged."""
         if not self.report_file.exists():
             return None
         return parsed(Report, read_bytes(self.report_file, LARGEST), str(self.report_file))
 
     def conclude(self, report: Report) -> None:
-        """Keep what it came to."""
+        """Write the report."""
         atomic_write(self.report_file, f"{report.model_dump_json(indent=2)}\n".encode())
 
     def begin(self, exploration: Exploration) -> None:
-        """Freeze ``exploration``, or find the same one there already.
+        """Write the configuration, or compare it with the one already there.
 
-        Raises ``ConfigurationError`` with the difference where another one has begun here.
+        Raises ``ConfigurationError`` with the differences if another exploration has begun here.
         """
         with self.run.locked():
             self.run.begin(exploration.run.manifest)
@@ -169,5 +169,5 @@ class ExplorationFolder:
             listed = "\n".join(changes)
             raise ConfigurationError(
                 f"{self.path} holds an exploration of another configuration:\n{listed}\n"
-                "Give the same command as before to go on with it, or give --out a new folder."
+                "To resume it, give the same command as before; or give --out a new folder."
             )

@@ -1,4 +1,4 @@
-"""What an exploration came to: what it found, what it dropped and why, and what could not be read. Kept in its folder."""
+"""The report of an exploration: rules found, rules dropped and why, and what could not be read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Frozen(BaseModel):
 
 
 class DroppedRule(_Frozen):
-    """A proposed rule that is not in the book, and ``why``. ``steps`` are those that it was read from, as run/task/step."""
+    """A proposed rule that is not in the book, and ``why``. ``steps`` are those it was read from, as run/task/step."""
 
     statement: str
     cause: DropCause
@@ -29,7 +29,7 @@ class DroppedRule(_Frozen):
 
 
 class BadCheck(_Frozen):
-    """A check that could not be read; its rule stayed without one."""
+    """A check that could not be parsed; its rule is kept without it."""
 
     statement: str
     check: str
@@ -37,7 +37,7 @@ class BadCheck(_Frozen):
 
 
 class FoundRule(_Frozen):
-    """A rule that is in the book, as it was decided on. ``note`` says what a person should look at."""
+    """A rule in the book with its verdict. ``note`` says what a person should look at."""
 
     id: str
     statement: str
@@ -51,7 +51,7 @@ class FoundRule(_Frozen):
 
     @classmethod
     def of(cls, rule: Rule, note: str) -> FoundRule:
-        """``rule`` as it is told."""
+        """The entry for ``rule``."""
         return cls(
             id=rule.id,
             statement=rule.statement,
@@ -66,7 +66,7 @@ class FoundRule(_Frozen):
 
 
 class FailedCall(_Frozen):
-    """A piece of the work that came to nothing. ``again``: the same command tries it once more."""
+    """A call that failed. ``again``: the same command will retry it."""
 
     what: str
     why: str
@@ -74,7 +74,7 @@ class FailedCall(_Frozen):
 
 
 class PlayTotals(_Frozen):
-    """What was lived through; ``curious`` of the ``steps`` were chance's."""
+    """Totals of the episodes; ``curious`` counts the steps chosen at random."""
 
     episodes: int
     won: int
@@ -84,10 +84,10 @@ class PlayTotals(_Frozen):
 
 
 class Report(_Frozen):
-    """All of it. ``distiller`` None: nothing was asked, and rules were counted instead.
+    """The whole report. ``distiller`` None: rules were counted, without a model.
 
-    ``besides`` names the other runs that were looked at for evidence. ``proposed`` rules came in; each is found or dropped.
-    ``calls`` and ``tokens`` are those of learning alone.
+    ``besides`` names the other runs used for evidence. Each of the ``proposed`` rules is found or dropped. ``calls`` and
+    ``tokens`` are those of learning alone.
     """
 
     schema_version: int = SCHEMA
@@ -106,5 +106,5 @@ class Report(_Frozen):
     tokens: int = 0
 
     def left(self, *, retry_errors: bool) -> bool:
-        """Whether something would be tried again."""
+        """Whether the same command would retry something."""
         return any(each.again for each in self.lost) or (retry_errors and self.played.errors > 0)
