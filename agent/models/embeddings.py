@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from agent.models.openai.keys import Endpoint, KeyRing, load_keys
-from agent.models.openai.provider import read_name
+from agent.models.openai.name import read_name
 from agent.models.openai.wire import NotACompletion, encodable, printable
 from worlds.errors import ConfigurationError, ModelError, shown
 

@@ -17,7 +17,7 @@ from agent.agents.registry import make_agent
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Completion, Message, Model, Request
 from agent.models.llama.model import LlamaModel
-from agent.models.llama.provider import installed, read_name
+from agent.models.llama.options import installed, read_name
 from tests.agent.models.llama.tiny import write_tiny
 from tests.backends.policy import Solver
 from worlds.registry import make_world

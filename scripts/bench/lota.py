@@ -21,8 +21,8 @@ from agent.agents.registry import make_agent
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Capabilities, Completion, Model, Request
 from agent.models.llama.gguf import read_header
+from agent.models.llama.options import installed, read_name
 from agent.models.llama.protocol import Answer, Call, Load, Runtime
-from agent.models.llama.provider import installed, read_name
 from tests.agent.models.llama.tiny import write_tiny
 from tests.backends.lota import Lister
 from worlds.registry import make_world

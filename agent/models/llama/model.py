@@ -12,8 +12,8 @@ from pydantic import TypeAdapter
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, Timing, Usage
 from agent.models.llama.gguf import Header, read_header
+from agent.models.llama.options import CONTEXT, LlamaOptions, chosen_runtime
 from agent.models.llama.protocol import Answer, Call, Load, Ready
-from agent.models.llama.provider import CONTEXT, LlamaOptions, chosen_runtime
 from agent.models.openai.wire import encodable, printable
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 from worlds.workers import Refused, Worker, WorkerError

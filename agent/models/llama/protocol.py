@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agent.models.base import TokenChoice
-from agent.models.llama.provider import LlamaOptions
+from agent.models.llama.options import LlamaOptions
 
 
 @dataclass(frozen=True, slots=True)

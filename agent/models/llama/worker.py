@@ -11,8 +11,8 @@ import threading
 from dataclasses import asdict
 from typing import Any
 
+from agent.models.llama.options import LlamaOptions
 from agent.models.llama.protocol import Call, Load, Runtime
-from agent.models.llama.provider import LlamaOptions
 from worlds.workers import Handler, serve
 
 MOST_THREADS = 512

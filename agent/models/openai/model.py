@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from agent.models.openai.keys import PLACEHOLDER, load_keys
+from agent.models.openai.name import EndpointName
 from agent.models.openai.probes import (
     PROBE_TOKENS,
     QUESTION,
@@ -25,7 +26,6 @@ from agent.models.openai.probes import (
     score_gain,
     scoring_parameters,
 )
-from agent.models.openai.provider import EndpointName
 from agent.models.openai.rate_limiter import RateLimiter, Verdict
 from agent.models.openai.wire import (
     Dialect,

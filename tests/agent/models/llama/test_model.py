@@ -21,8 +21,8 @@ from agent.evaluation.runs.spec import make_run_spec
 from agent.models.base import Message, Request
 from agent.models.checking import check_model
 from agent.models.llama.model import STARTS, LlamaModel
+from agent.models.llama.options import installed, read_name
 from agent.models.llama.protocol import Call, Load
-from agent.models.llama.provider import installed, read_name
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 
