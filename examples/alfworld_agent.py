@@ -1,4 +1,4 @@
-"""A random agent written for alfworld. Whose game it plays, only the first import says; alfworld's own would be
+"""A random agent written for alfworld. Only the first import decides whose game it plays; for alfworld's own, write
 
 from alfworld.agents.environment import get_environment
 """

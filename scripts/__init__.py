@@ -1,1 +1,1 @@
-"""Programs for those who work on housequest: recording, counting, measuring. Not part of the installed package."""
+"""Programs for developers of housequest: recording, counting, measuring. Not part of the installed package."""

@@ -1,6 +1,6 @@
-"""The expert as it would play if its mind kept wandering: between its own commands it tries others, most of which are refused.
+"""An expert that makes mistakes: between its own commands it tries others, most of which are refused.
 
-An expert is never refused, so nothing that it does shows what a command needs. This one sees the text and nothing else.
+The expert is never refused, so its play does not show what a command needs. The clumsy one sees only the text, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from worlds.household.belief import Belief
 
 @dataclass(frozen=True, slots=True)
 class ClumsyMemory:
-    """What the expert remembers, what was told so far, and the opening, which makes the chances of an episode its own."""
+    """The expert's memory, the belief so far, and the opening, which seeds the randomness of an episode."""
 
     policy: Any
     belief: Belief
@@ -26,7 +26,7 @@ class ClumsyMemory:
 
 
 class Clumsy:
-    """Hands a turn to ``policy``, or with the probability ``slips`` does something else. Calls a step: 0."""
+    """Follows ``policy``, or with the probability ``slips`` tries something else. It makes no model calls."""
 
     name = "clumsy"
 
@@ -53,7 +53,7 @@ class Clumsy:
 
 
 def _attempt(belief: Belief, chance: random.Random) -> str:
-    """A command in a form of the game, or nearly, about what is here or anywhere."""
+    """A valid or nearly valid command about things here or elsewhere."""
     places = [one.name for one in belief.receptacles] or ["desk 1"]
     things = [one.name for one in belief.items] or ["mug 1"]
     here = belief.here()
@@ -84,5 +84,5 @@ def _attempt(belief: Belief, chance: random.Random) -> str:
 
 
 def _one_of(chance: random.Random, likely: Sequence[str], others: Sequence[str]) -> str:
-    """One of those that are ``likely``, more often than not, else one of the ``others``."""
+    """Mostly one of ``likely``, else one of ``others``."""
     return chance.choice(likely if likely and chance.random() < 0.6 else others)

@@ -1,10 +1,9 @@
-"""Count what lies where at the start of the ``train`` games, what is asked for there and what can be done with what, and write
-the table that ships as worlds/alfworld/counts.json.
+"""Count the ``train`` games and write the table that ships: where things lie, what tasks ask for, and what things can do.
 
     python scripts/count_locations.py [--data FOLDER] [--out FILE]
 
-FOLDER holds json_2.1.1 ($ALFWORLD_DATA by default). No other split is read: what is fitted here must say nothing of the
-games that players are judged on.
+FOLDER holds json_2.1.1 ($ALFWORLD_DATA by default). No other split is read: the table must hold nothing of the games
+used for evaluation.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class Room:
         self._add_more(game, things, places)
 
     def _add_more(self, game: Game, things: list[str], places: list[str]) -> None:
-        """What made-up houses want to know besides."""
+        """Count what only made-up houses need."""
         for here in game.receptacles_at:
             if len(here) > 1:
                 self.together["+".join(sorted(places[number] for number in here))] += 1
@@ -133,7 +132,7 @@ def _kinds(games: Iterable[Counter[str]]) -> list[str]:
 
 
 def _histogram(numbers: Iterable[int]) -> dict[str, int]:
-    """How many games have 0, 1, 2, ...; numbers that none has are left out."""
+    """How many games have 0, 1, 2, ...; empty entries are left out."""
     return {str(number): games for number, games in sorted(Counter(numbers).items())}
 
 
@@ -145,7 +144,7 @@ def _by_first(pairs: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
 
 
 class Kinds:
-    """What holds for a kind of thing in every room."""
+    """Counts of a kind of thing over all rooms."""
 
     def __init__(self) -> None:
         self.objects: Counter[str] = Counter()
@@ -153,7 +152,7 @@ class Kinds:
         self.accepts: dict[str, set[str]] = defaultdict(set)
 
     def add(self, game: Game) -> None:
-        """Count one game. What an object can is a predicate of the domain's that mostly holds for its kind."""
+        """Count one game. An object's abilities are the domain's predicates that mostly hold for its kind."""
         flags = {
             "cleanable": game.cleanable,
             "coolable": game.coolable,
@@ -202,7 +201,7 @@ def count(paths: Iterable[Path]) -> dict[str, object]:
 
 
 def dump(value: object, indent: str = "") -> str:
-    """JSON with a line for each entry; tables and lists of plain numbers and words on one line, or a few if they are long."""
+    """JSON with a line for each entry; plain tables and lists on one line, or a few if long."""
     table = cast("dict[str, object]", value) if isinstance(value, dict) else {}
     inner = f"{indent} "
     if not any(isinstance(entry, dict | list) for entry in table.values()):

@@ -1,4 +1,4 @@
-"""Scores choices about LLM-Planner's prompt on the examples that it shows: how many, how they are chosen, how plans are worded.
+"""Scores variants of LLM-Planner's prompt on its own examples: how many, how they are chosen, how plans are worded.
 
     python -m scripts.leave_one_out --model openai:NAME@http://127.0.0.1:8000/v1
     python -m scripts.leave_one_out --model llama:FILE.gguf --examples train --goals human:seed=0 --shots 1,3,5,9
@@ -46,7 +46,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One example, planned for without itself; ``tokens`` of its prompts, None where the model did not count them."""
+    """The result of one example; ``tokens`` of its prompts, None if the model did not count them."""
 
     type: str
     right: bool
@@ -56,7 +56,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What an arm came to, example by example."""
+    """The results of an arm, example by example."""
 
     arm: Arm
     verdicts: tuple[Verdict, ...]
@@ -68,7 +68,7 @@ class Score:
 
     @property
     def unreadable(self) -> int:
-        """Replies that could not be read, even asked for again."""
+        """Replies that could not be parsed, even after a retry."""
         return sum(not verdict.readable for verdict in self.verdicts)
 
     @property
@@ -83,7 +83,7 @@ class Score:
 
     @property
     def tokens(self) -> float | None:
-        """Prompt tokens of an example in the mean; None where the model did not count them."""
+        """Mean prompt tokens of an example; None if the model did not count them."""
         counted = [verdict.tokens for verdict in self.verdicts if verdict.tokens is not None]
         return sum(counted) / len(counted) if counted else None
 
@@ -103,9 +103,9 @@ async def score_arms(
     *,
     workers: int = 4,
 ) -> tuple[Score, ...]:
-    """Score ``arms`` over ``examples``; ``chooser`` makes what chooses among them, ``workers`` bounds the calls in flight.
+    """Score ``arms`` over ``examples``; ``chooser`` makes the selector of an arm; at most ``workers`` calls run at once.
 
-    Raises ``ModelError`` when the model fails.
+    Raises ``ModelError`` if the model fails.
     """
     gate = asyncio.Semaphore(workers)
 
@@ -120,7 +120,7 @@ async def score_arms(
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(judged(arm, chosen_by, example)) for example in examples]
         except ExceptionGroup as errors:
-            # What failed first has cancelled the others.
+            # The first failure cancelled the others.
             raise errors.exceptions[0] from None
         scores.append(Score(arm, tuple(task.result() for task in tasks)))
     return tuple(scores)
@@ -192,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--examples", default=MADE_UP, help="made-up, train, a file or a run's folder (default %(default)s)")
     parser.add_argument("--goals", default="template", help="whose sentences the examples of train have (default %(default)s)")
     parser.add_argument("--pool", type=int, default=100, help="examples, stratified by task type (default %(default)s)")
-    parser.add_argument("--limit", type=int, help="plan for so many of them only")
+    parser.add_argument("--limit", type=int, help="plan for only this many of them")
     parser.add_argument("--shots", default="1,3,5,9", help="examples in a prompt (default %(default)s)")
     parser.add_argument("--choose", default="bm25,random", help=f"of {', '.join(get_args(Strategy))} (default %(default)s)")
     parser.add_argument("--wording", default="pairs", help=f"of {', '.join(get_args(Wording))} (default %(default)s)")

@@ -2,14 +2,14 @@
 
     python -m scripts.make_books [--runs FOLDER] [--check]
 
-It needs the published games (``ALFWORLD_DATA``) and takes some minutes. Two runs are played into FOLDER (runs by default), or
-gone on with there: ``books-expert``, and ``books-clumsy``, which tries much that is refused. The rules of
-knowledge/library/human.yaml are written by hand. The evidence of those with a check is written anew, and the command fails
-where the data contradicts one. The others have witnesses that a person named, and it fails where the runs do not have one.
+It needs the published games (``ALFWORLD_DATA``) and takes some minutes. Two runs are played or resumed in FOLDER (runs by
+default): ``books-expert``, and ``books-clumsy``, which tries many refused commands. The rules of knowledge/library/human.yaml
+are written by hand. The evidence of those with a check is updated, and the command fails if the data contradicts one. The
+others have witnesses named by a person, and it fails if the runs lack one.
 knowledge/library/learned.yaml is written whole: what commands need, counted in the two runs, and where things lie, by the
-table counted over ``train`` (worlds/alfworld/counts.json), as far as tasks ask for them. Equal games make equal books, so the
-witnesses of either are found in the runs that this makes again. With ``--check`` nothing is written, and it fails where a book
-would change. No split but ``train`` is read.
+table counted over ``train`` (worlds/alfworld/counts.json), for things that tasks ask for. Equal games make equal books, so the
+witnesses can be found in runs that this script makes again. With ``--check`` nothing is written, and it fails if a book would
+change. No split but ``train`` is read.
 """
 
 from __future__ import annotations
@@ -54,12 +54,10 @@ HEADER = f"""\
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the books, and say what became of them."""
+    """Make the books and print what changed."""
     parser = argparse.ArgumentParser(prog="python -m scripts.make_books", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "--runs", type=Path, default=Path("runs"), metavar="FOLDER", help="where the runs are, or will be [runs]"
-    )
-    parser.add_argument("--check", action="store_true", help="write nothing, and fail where a book would change")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), metavar="FOLDER", help="folder of the runs [runs]")
+    parser.add_argument("--check", action="store_true", help="write nothing, and fail if a book would change")
     given = parser.parse_args(arguments)
     try:
         runs = asyncio.run(played(given.runs))
@@ -84,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def played(folder: Path) -> tuple[Path, ...]:
-    """The two runs, played as far as they are not yet."""
+    """The two runs; plays what is missing."""
     expert, clumsy = folder / "books-expert", folder / "books-clumsy"
     spec = make_run_spec(configure({"agent": "expert", "split": SPLIT}))
     await run_batch(spec, expert)
@@ -93,7 +91,7 @@ async def played(folder: Path) -> tuple[Path, ...]:
 
 
 async def _stumble(spec: RunSpec, folder: Path) -> None:
-    """Play ``plan`` with the clumsy expert, which is no agent that a run could name otherwise."""
+    """Play ``plan`` with the clumsy expert, which is not a registered agent."""
     run, agent = RunFolder(folder), Clumsy(spec.setup.world.expert())
     configuration = spec.config.model_copy(update={"agent": agent.name})
     run.begin(spec.manifest.model_copy(update={"configuration": configuration}))
@@ -109,20 +107,20 @@ async def _stumble(spec: RunSpec, folder: Path) -> None:
 
 
 def human(runs: Sequence[Path]) -> Rulebook:
-    """The rules that were written by hand, with what the runs say of them."""
+    """The handwritten rules with their evidence from the runs."""
     book = read_book(library().shipped / f"human{SUFFIX}")
     findings = examine(book.rules, recorded_moments(runs))
     return book.put(replace(each.rule, evidence=each.evidence) for each in findings if each.rule.check)
 
 
 def unseen(book: Rulebook, runs: Sequence[Path]) -> list[MissingWitness]:
-    """The witnesses that a person named for rules without a check, as far as the runs do not have them."""
+    """The witnesses named by a person, for rules without a check, that the runs lack."""
     named = [witness for rule in book.rules if not rule.check for witness in rule.evidence.witnesses]
     return [each for each in find_witnesses(named, runs) if isinstance(each, MissingWitness)]
 
 
 def learned(runs: Sequence[Path]) -> Rulebook:
-    """What counting finds: the needs of commands, then the places of things, the most useful first."""
+    """The counted rules: what commands need, then where things lie, the most useful first."""
     table = load_counts()
     needs = tuple(need for need in mine(recorded_moments(runs)).preconditions if _is_useful(need))
     rules = Mined(preconditions=needs).rules("books-expert books-clumsy")
@@ -137,7 +135,7 @@ def learned(runs: Sequence[Path]) -> Rulebook:
 
 
 def _is_useful(need: Precondition) -> bool:
-    """Whether a task may ever ask for the command, and the fact is more than that one has heard of the thing."""
+    """Whether a task may need the command, and the fact is more than that the thing is known."""
     return need.command.partition(" ")[0] not in {"close", "slice"} and need.fact.text != "known"
 
 

@@ -1,9 +1,9 @@
-"""Makes a store of in-context examples: the world's expert wins tasks, and what it did is written down.
+"""Makes a store of in-context examples from tasks won by the world's expert.
 
     python -m scripts.make_examples                          # the store that ships, from made-up houses
     python -m scripts.make_examples --split train FILE       # another, from the published games; not to be shared
 
-Nothing is told apart but by seed: the same seed gives the same file.
+The same seed gives the same file.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from worlds.registry import make_world
 STORE = Path(__file__).resolve().parent.parent / "knowledge" / SHIPPED
 TYPES = 6
 LONGEST = 14
-"""Commands of an example from a made-up house: a long search teaches nothing that a short one does not."""
+"""Most commands of an example from a made-up house: a long search teaches no more than a short one."""
 
 
 def made_up(each: int, first: int) -> tuple[Example, ...]:
-    """``each`` examples of every task type, from the houses of ``first`` and the seeds after it."""
+    """``each`` examples of every task type, from houses with the seeds from ``first`` on."""
     world = make_world("alfworld")
     found: list[Example] = []
     sentences: set[str] = set()

@@ -1,4 +1,4 @@
-"""How much memory a process has held."""
+"""Peak memory of this process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def peak() -> int:
-    """KiB that this process has held at most. ``getrusage`` would count what held the memory before it: who started it."""
+    """Peak memory in KiB. ``getrusage`` would include the parent process before exec."""
     status = Path("/proc/self/status")
     if not status.exists():
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

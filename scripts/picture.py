@@ -1,6 +1,6 @@
-"""The picture of the screen in the README: a game in the midst of its steps, drawn anew by `python -m scripts.picture [FILE]`.
+"""Draws the picture of the screen in the README, a game in progress: `python -m scripts.picture [FILE]`.
 
-The game is a made-up house, the agent `reasoner-actor`, and its model a script: the same picture comes of it everywhere.
+The game is a made-up house with the agent `reasoner-actor` and a scripted model, so the picture is the same everywhere.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _RULES = [
 def main(target: Path) -> None:
     """Draw the picture into ``target``."""
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["HOUSEQUEST_HOME"] = folder  # whoever draws it keeps their own records and settings out of it
+        os.environ["HOUSEQUEST_HOME"] = folder  # without the records and settings of whoever draws it
         target.write_text(asyncio.run(_drawn(Path(folder))), "utf-8")
 
 
@@ -73,7 +73,7 @@ async def _drawn(folder: Path) -> str:
 
 
 def plain(svg: str) -> str:
-    """``svg`` without the fonts that it would have fetched: a picture asks no other host for anything."""
+    """``svg`` without web fonts, so that showing it needs no network."""
     kept = re.sub(r"\n\s*@font-face \{.*?\n    \}", "", svg, flags=re.DOTALL)
     return kept.replace("Fira Code, monospace", _FONTS)
 

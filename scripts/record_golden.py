@@ -1,7 +1,7 @@
-"""Records what the real alfworld says, for the native engine to be compared with, character for character.
+"""Records the output of the real alfworld, with which the native engine is compared character for character.
 
-Recording needs the compiled reference, ``pip install "housequest[alfworld]"`` (some minutes of compiling), comparing only what
-was recorded.
+Recording needs the compiled reference, ``pip install "housequest[alfworld]"`` (some minutes of compiling); comparing needs only
+the records.
 
     python -m scripts.record_golden houses          # the small houses in tests/worlds/alfworld/golden/houses
     python -m scripts.record_golden games DIR       # published train games under DIR/json_2.1.1
@@ -48,7 +48,7 @@ USEFUL = ("knife", "microwave", "fridge", "sinkbasin")
 
 
 Recorded = Iterator[tuple[Path, str]]
-"""Files of transcripts, each with what was recorded for it."""
+"""Files of transcripts, each with its records."""
 
 
 class Recorder:
@@ -147,7 +147,7 @@ def record_games(recorder: Recorder, data: Path, seed: int, steps: int, each: in
 
 
 def stored(path: Path) -> str:
-    """The transcripts in a file, or nothing where there is none yet."""
+    """The transcripts in a file; empty if there is none yet."""
     if not path.exists():
         return ""
     content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Walks through made-up houses: random commands, many of them wrong in one way or another, so that rules come up and fail."""
+"""Random walks through made-up houses, with many invalid commands, so that rules both hold and fail."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _commands(env: NativeEnv, chance: random.Random, steps: int) -> Iterator[str
     for _ in range(steps):
         admissible = env.admissible_commands()
         near = [command for command in admissible if not command.startswith("go to ")]
-        # What is treated, sliced and lit is rarer than what is looked at, and says more.
+        # Treating, slicing and lighting are rarer than looking, and tell more.
         rare = [
             command for command in near if command.split(" ")[0] in {"heat", "cool", "clean", "slice", "use", "take", "move"}
         ]
@@ -39,7 +39,7 @@ def _commands(env: NativeEnv, chance: random.Random, steps: int) -> Iterator[str
 
 
 def _any(env: NativeEnv, chance: random.Random) -> str:
-    """A command in a form of the game, or nearly, about things that are here or anywhere."""
+    """A valid or nearly valid command about things here or elsewhere."""
     game, hidden = env.game, env.hidden()
     here = [name for place in hidden.here for name in hidden.contents[place]]
     things = [hidden.held or "", *here, chance.choice(game.objects or ("mug 1",))]

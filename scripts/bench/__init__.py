@@ -1,1 +1,1 @@
-"""The figures of `make bench`: each module measures one thing and returns lines to print. Nothing here is a test."""
+"""The benchmarks of `make bench`: each module measures one thing and returns lines to print. There are no tests here."""

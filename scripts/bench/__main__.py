@@ -1,4 +1,4 @@
-"""`make bench`: every figure the project states, measured here and now. `make bench ARGS=engine` measures one."""
+"""`make bench` measures every figure that the project states; `make bench ARGS=engine` measures one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A run of many episodes at once against a local endpoint that answers each call after a given time.
 
-The endpoint and the run have a process each (`scripts.bench.endpoint`, `scripts.bench.batch_run`). With equal calls, equal
-episodes and as many workers as fit, the endpoint alone sets a bound: rounds of episodes x turns x the time of a call. A step's
-processor time is the run's divided by its calls; the SDK's share is that of the same calls sent without us, ours is the rest.
+The endpoint (`scripts.bench.endpoint`) and the run (`scripts.bench.batch_run`) are separate processes. With equal calls and
+episodes, the endpoint alone sets a lower bound: rounds of episodes x turns x the time of a call. A step's processor time is the
+run's divided by its calls. The SDK's share is measured by sending the same calls with the SDK alone; the rest is ours.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CROWDS = (16, 32, 64, 128, 256)
 
 @dataclass(frozen=True, slots=True)
 class _Took:
-    """What a process of `scripts.bench.batch_run` printed: seconds, and KiB of memory before and at most."""
+    """The output of `scripts.bench.batch_run`: seconds, and KiB of memory before and at the peak."""
 
     calls: int
     wall: float
@@ -34,7 +34,7 @@ class _Took:
 
 
 def run(data: Path | None) -> list[str]:
-    """The time of a run against its bound, the rate at which a process saturates, and what a step costs. Lines to print."""
+    """A run's time against its bound, the rate at which a process saturates, and the cost of a step. Lines to print."""
     del data
     if sys.platform == "win32":
         return ["not measured: this needs the resource module"]
@@ -99,7 +99,7 @@ def _play(endpoint: _Endpoint, workers: int, episodes: int, turns: int, what: st
 
 @dataclass(slots=True)
 class _Endpoint:
-    """A running endpoint; once it has ended, the calls that it answered and the processor time that they took it."""
+    """A running endpoint; after its end, the calls it answered and their processor time."""
 
     port: int
     calls: int = 0
@@ -108,7 +108,7 @@ class _Endpoint:
 
 @contextmanager
 def _endpoint(seconds: float) -> Generator[_Endpoint]:
-    """An endpoint in a process of its own, which answers after ``seconds``."""
+    """An endpoint in its own process, which answers after ``seconds``."""
     command = [sys.executable, "-m", "scripts.bench.endpoint", str(seconds)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None

@@ -1,7 +1,7 @@
-"""One run against a local endpoint, in a process of its own.
+"""One run against a local endpoint, in its own process.
 
 ``python -m scripts.bench.batch_run PORT WORKERS EPISODES TURNS WHAT``: ``run`` is a run of the agent react on made-up houses,
-``sdk`` as many calls of the same lengths through the same client and nothing else. Prints what that took as a line of JSON.
+``sdk`` as many calls of the same lengths through the same client and nothing else. Prints the measurements as a line of JSON.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scripts.memory import peak as peak_memory
 
 def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
     began = time.perf_counter()
-    # What a run imports on its first call: part of what it takes, and apart from the processor time of its calls.
+    # A run imports this on its first call; imported here, it does not count as processor time of the calls.
     import_module("agent.models.openai.connection")
 
     imported = time.perf_counter() - began
@@ -50,7 +50,7 @@ def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
 
 
 class _Listening(Model):
-    """A model that says the endpoint's reply, and keeps what it is asked."""
+    """A model that gives the endpoint's reply and keeps its prompts."""
 
     name = "bench"
 
@@ -63,7 +63,7 @@ class _Listening(Model):
 
 
 async def _conversations(spec: RunSpec) -> list[list[dict[str, str]]]:
-    """What the agent sends in one episode."""
+    """The prompts of one episode."""
     model = _Listening()
     task = spec.setup.world.task(spec.manifest.tasks[0].id)
     agent = make_agent("react", world=spec.setup.world, model=model)
@@ -72,7 +72,7 @@ async def _conversations(spec: RunSpec) -> list[list[dict[str, str]]]:
 
 
 def _unheard(event: object) -> None:
-    """Nobody looks at this episode's events."""
+    """Drop events."""
 
 
 async def _calls_alone(port: int, workers: int, episodes: int, conversations: Sequence[list[dict[str, str]]]) -> int:

@@ -1,6 +1,6 @@
-"""The model that ships: seconds a game and milliseconds a call at 1 and at 8 workers, and how soon its first command comes.
+"""The builtin model: seconds a game and milliseconds a call with 1 and 8 workers, and the time to its first command.
 
-How well it plays is measured by the part ``card``.
+The benchmark ``card`` measures how well it plays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PLAY = "from tui.cli import main; import sys; sys.argv = ['housequest', 'play',
 
 
 def run(data: Path | None) -> list[str]:
-    """A line for each number of workers, and one for the start. Lines to print."""
+    """A line for each number of workers, and one for the start."""
     split = "valid_seen" if data is not None else "generated"
     lines = [_played(split, workers) for workers in (1, 8)]
     waits = [_first_command() for _ in range(RUNS)]
@@ -36,7 +36,7 @@ def run(data: Path | None) -> list[str]:
 
 
 def _played(split: str, workers: int) -> str:
-    # Drawn from all seeds there are: the first few thousand houses were trained on.
+    # Drawn from all seeds: the model was trained on the first few thousand houses.
     chosen = {"limit": GAMES} if split == "valid_seen" else {"sample": GAMES, "seed": 1}
     plan = make_run_spec(configure({"agent": "reasoner-actor", "model": "builtin", "split": split, **chosen}))
     with TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""How well the model that ships plays: every figure of its card (docs/builtin.md), by type beside the expert; some minutes."""
+"""The builtin model's results: every figure of its card (docs/builtin.md), by type beside the expert. Takes some minutes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RULE_GAMES = 40
 
 
 def run(data: Path | None) -> Iterator[str]:
-    """The figures of each set, those of published games where there are some. Lines to print."""
+    """The figures of each set; published games are included if present. Lines to print."""
     model = load_builtin()
     for name in SETS if data is not None else _WITHOUT_GAMES:
         for figures in evaluate(model, (name,), data=data, limit=RULE_GAMES if name == "rules" else None):

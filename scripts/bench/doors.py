@@ -1,8 +1,8 @@
 """The drop-in against alfworld's own AlfredTWEnv: the same script and random agent on each, in one process each.
 
-The script is `scripts.bench.doors_agent`, told which module to import. Both play the same games in the same order with the same
-commands; that they were told the same is checked. An episode is a reset, which loads the next game, and steps to the end or
-the limit, each after the admissible commands. Setting up is apart: it lists all games of train.
+The script is `scripts.bench.doors_agent`, told which module to import. Both play the same games in the same order with the
+same commands, and their texts are compared. An episode is a reset, which loads the next game, and steps to the end or the
+limit, each after the admissible commands. Setting up, which lists all games of train, is timed separately.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OURS, THEIRS = "worlds.alfworld.dropin", "alfworld.agents.environment"
 
 @dataclass(frozen=True, slots=True)
 class _Played:
-    """Seconds to set up and of each episode; all that was told, as a digest."""
+    """Seconds to set up and of each episode; a digest of all texts."""
 
     setup: float
     episodes: list[float]
@@ -65,4 +65,4 @@ def _played(module: str, data: Path) -> _Played:
     ]
     environment = {**os.environ, "ALFWORLD_DATA": str(data)}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
-    return _Played(**json.loads(done.stdout.splitlines()[-1]))  # alfworld prints what it does before
+    return _Played(**json.loads(done.stdout.splitlines()[-1]))  # alfworld prints other lines before

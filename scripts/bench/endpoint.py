@@ -1,7 +1,7 @@
-"""An OpenAI-compatible endpoint that does next to nothing: ``python -m scripts.bench.endpoint SECONDS``.
+"""A minimal OpenAI-compatible endpoint: ``python -m scripts.bench.endpoint SECONDS``.
 
-It answers each call after that time with the same reply, prints the port that it listens on, and when its input ends the calls
-that it answered and the seconds of processor time that they took.
+It answers each call after that time with the same reply. It prints its port, and when its input ends, the number of answered
+calls and their seconds of processor time.
 """
 
 from __future__ import annotations

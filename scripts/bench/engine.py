@@ -1,7 +1,7 @@
-"""What the native engine costs: time to load, reset, step and copy, and memory of a game and of an episode.
+"""The cost of the native engine: time to load, reset, step and copy, and memory of a game and of an episode.
 
-A step is timed together with the admissible commands after it, which is what an agent pays. *Cold* is a state that the env
-enters for the first time; *hot* is a refused command or one that changes nothing, where the list is there already.
+A step is timed together with the admissible commands after it, as an agent uses it. *Cold* is a state that the env enters for
+the first time; *hot* is a refused command or one that changes nothing, for which the list is cached.
 """
 
 from __future__ import annotations

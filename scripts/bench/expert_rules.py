@@ -1,10 +1,10 @@
 """The expert with mined location rules, in uniform random order and in order of name: steps and success.
 
 It plays valid_seen, made-up houses, and those of another household (``examples/habits.yaml``), of which the tasks about things
-that lie elsewhere there are also told apart. Rules are mined from ``train``, by the table that ships, and from other houses of
-that household, played in random order. A place comes the sooner, the larger its share in the words of the rule, divided by how
-many such places the house has; a rule sends nobody to where the task puts the thing. Whatever rules leave open is in random
-order, drawn anew for each task and each of ``SEEDS``. A lost game counts ``LIMIT`` steps.
+that lie elsewhere there are also reported separately. Rules are mined from ``train``, by the table that ships, and from other
+houses of that household, played in random order. Places are sorted by their share in the rule divided by the number of such
+places in the house; rules never send the expert to where the task puts the thing. Everything else is in random order, drawn
+for each task and each of ``SEEDS``. A lost game counts ``LIMIT`` steps.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SEEDS = (0, 1, 2)
 LIMIT = 50
 
 _PLACE = re.compile(r"([a-z]+) ([0-9]+) % \(")
-"""A place and its share in percent, as a location rule says them."""
+"""A place and its share in percent in a location rule."""
 
 Shares = Mapping[str, Mapping[str, int]]
 """By thing and place."""
@@ -75,7 +75,7 @@ RANDOM = _Arm("uniform random order", shares={})
 
 @dataclass(frozen=True, slots=True)
 class _Played:
-    """What came of a case, over all seeds."""
+    """The results of a case over all seeds."""
 
     won: float
     steps: float
@@ -102,7 +102,7 @@ def _habits() -> object:
 
 
 def _table(title: str, cases: Sequence[_Case], arms: Iterable[_Arm], about: frozenset[str] = frozenset()) -> Iterator[str]:
-    """A row an arm, beside random order; the tasks about those things once more, where any are named."""
+    """A row for each arm, compared with random order; again for the tasks about the named things, if any."""
     yield f"{f'{title}, {len(cases)} tasks':<38}{'success':>9}{'steps':>8}{'minus random':>14}{'95 % interval':>17}"
     chance = [_over_seeds(RANDOM, case) for case in cases]
     for arm in (RANDOM, *arms):
@@ -159,7 +159,7 @@ def _order(memory: HouseholdExpertMemory, shares: Shares, chance: random.Random)
 
 
 def _shares(rules: Iterable[Rule]) -> Shares:
-    """What location rules say, read off their statements."""
+    """The shares in location rules, parsed from their statements."""
     found = {rule.objects[0]: _PLACE.findall(rule.statement) for rule in rules if rule.kind == "location"}
     assert all(found.values()), "a location rule names places with their shares"
     return {thing: {place: int(share) for place, share in places} for thing, places in found.items()}

@@ -1,7 +1,7 @@
 """Made-up houses: whether all can be solved, how the expert plays them, and how they compare with the games of train.
 
 The houses are those of the seeds 0 to 999, none filtered out. Objects are those that lie in some receptacle: published rooms
-have windows and the like besides, which nobody meets. The steps of the shortest path are the planner's.
+have windows and the like too, which no player sees. The shortest paths come from the planner.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LIMIT = 50
 
 @dataclass
 class Figures:
-    """What was met in games: by task type, and by room one entry a game."""
+    """Counts over games: by task type, and by room with one entry a game."""
 
     types: Counter[str] = field(default_factory=Counter[str])
     rooms: Counter[str] = field(default_factory=Counter[str])
@@ -88,7 +88,7 @@ def _played(houses: Sequence[House]) -> list[str]:
 
 
 def _play(expert: HouseholdExpert, house: House) -> tuple[int, str]:
-    """The steps taken, and why the game was lost or nothing."""
+    """The number of steps, and why the game was lost, if it was."""
     game = house.game
     env = NativeEnv(Task(game.origin, "alfworld", "generated", house.seed, house.goal.type, house.sentence), game)
     step, thought = env.reset(), ""
@@ -107,7 +107,7 @@ def _play(expert: HouseholdExpert, house: House) -> tuple[int, str]:
 
 
 def _of_train(data: Path) -> Figures | None:
-    """Every game of train; the kind of room is told by its furniture."""
+    """Every game of train; the kind of room is read from its furniture."""
     paths = sorted((data / LAYOUT / "train").glob(f"*/*/{GAME_FILE}"))
     counts, figures = load_counts(), Figures()
     for path in paths:

@@ -1,8 +1,8 @@
-"""GGUF models on this machine: what prefix reuse saves over an episode, and 16 workers against 1.
+"""GGUF models on this machine: the savings of prefix reuse over an episode, and 16 workers against 1.
 
-The model is a tiny one of random weights whose tokens are bytes, or the one that ``HOUSEQUEST_GGUF`` names, and what it says
-is passed over: one thread decodes, and each episode goes by the policy of the tests, whose conversations are put to the model
-as they grow. A run with workers has a slot for each.
+The model is a tiny one of random weights whose tokens are bytes, or the one that ``HOUSEQUEST_GGUF`` names, and its
+replies are ignored: each episode follows the policy of the tests, whose growing conversations are sent to the model. One thread
+decodes. A run with workers has a slot for each.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from worlds.registry import make_world
 HOUSES = ("example:1", "example:2", "example:3")
 CONVERSATIONS = 32
 REPLY = 24
-"""Tokens that are decoded at each call, which is about what a command with its thought takes."""
+"""Tokens decoded at each call, about as many as a thought and a command."""
 
 
 class _Listening(Model):
-    """A model that plays by the policy, and keeps every conversation."""
+    """A model that follows the policy and keeps every conversation."""
 
     name = "bench"
 
@@ -43,7 +43,7 @@ class _Listening(Model):
 
 
 def run(data: Path | None) -> list[str]:
-    """A line for each runtime and way. Lines to print."""
+    """A line for each runtime and method."""
     del data
     if not installed():
         return ["not measured: no runtime is installed (housequest[xllamacpp] or housequest[llama])"]

@@ -1,7 +1,7 @@
 """LoTa-Bench's planner and SayCan on a GGUF model: tokens evaluated and seconds of a step, with and without a prefix cache.
 
 The prompts are those of an episode that a policy plays, with six examples, one of each task type, in the form of the paper's
-listing 1. Every way is given the same ones. The model is a tiny one of random weights whose tokens are bytes, or the one that
+listing 1, the same for every method. The model is a tiny one of random weights whose tokens are bytes, or the one that
 ``HOUSEQUEST_GGUF`` names; one thread decodes. Seconds are medians.
 """
 
@@ -29,7 +29,7 @@ from worlds.registry import make_world
 
 HOUSE = "example:1"
 STEPS = 3
-"""Of the episode. Without a cache SayCan evaluates the whole prompt for every skill, and so is given the first alone."""
+"""Of the episode. Without a cache, SayCan gets only the first: it evaluates the whole prompt for every skill."""
 
 WORST = "saycan, no prefix cache"
 
@@ -41,7 +41,7 @@ Prompt = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class _Listing(Model):
-    """A model that says what the policy says, and keeps the prompts and the texts that it was held to."""
+    """A model that follows the policy and keeps the prompts and the texts that constrained it."""
 
     prompts: list[Prompt] = field(default_factory=list[Prompt])
     texts: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class _Listing(Model):
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What selecting one skill took, and which it was; ``scores`` where all were scored."""
+    """The cost of selecting one skill, and the skill; ``scores`` if all were scored."""
 
     tokens: int
     seconds: float
@@ -67,7 +67,7 @@ class _Step:
 
 
 def run(data: Path | None) -> list[str]:
-    """A line for each way of selecting a skill. Lines to print."""
+    """A line for each method of selecting a skill."""
     del data
     if "llama-cpp-python" not in installed():
         return ['not measured: this needs llama-cpp-python (pip install "housequest[llama]")']
@@ -97,7 +97,7 @@ def _lines(prompts: Sequence[Prompt], texts: Sequence[str], folder: Path) -> Ite
     }
     taken: dict[str, list[_Step]] = {}
     for name, (way, given) in ways.items():
-        # What the first step reads of the prompt is not what any later one does: each way meets a cache that another filled.
+        # Each method starts from a cache that another one filled, so its first step differs from the later ones.
         cached.answer(Call((("user", "?"),), max_tokens=1), threading.Event())
         taken[name] = [way(prompt) for prompt in given]
     worst = taken[WORST]

@@ -1,9 +1,9 @@
-"""What an episode costs with each agent: calls and prompt tokens on the same games, with one policy behind a local endpoint.
+"""The cost of an episode with each agent: calls and prompt tokens on the same games, with one policy behind a local endpoint.
 
-The policy reads each agent's prompts, answers in its format and knows what the task takes: the figures are those of an agent
-whose model plans well, and say nothing of how well a model does. They are given again with a first plan that is wrong, so that
-it is made anew; `lota` and `saycan`, which list skills and do not plan again by default, have a first skill that fails, and
-``replanning=on``. The endpoint tells how likely a prompt's tokens are, so that `saycan` can score. Tokens are those of
+The policy reads each agent's prompts, answers in its format and knows how to solve the task: the figures are costs with a model
+that plans well, and say nothing about a model's quality. A second set has a wrong first plan, so that the agent plans again;
+for `lota` and `saycan`, which do not plan again by default, the first skill fails and ``replanning=on`` is set. The endpoint
+returns log probabilities of a prompt's tokens, so that `saycan` can score. Tokens are those of
 Mistral's Tekken where mistral-common is installed, else words.
 """
 
@@ -34,7 +34,7 @@ LISTING = frozenset({"lota", "saycan"})
 
 @dataclass(frozen=True, slots=True)
 class _Episode:
-    """What one episode came to; ``error`` is what broke in it."""
+    """The result of one episode; ``error`` is what went wrong in it."""
 
     won: bool
     error: str | None
@@ -93,7 +93,7 @@ async def _row(agent: str, world: World, tasks: Sequence[Task], server: Server, 
 def _figures(episodes: Sequence[_Episode]) -> str:
     lost = sum(not each.won for each in episodes)
     if lost:
-        # An episode that the policy loses breaks off early or late: its cost is not that of a task done.
+        # A lost episode ends early or late: its cost is not that of a solved task.
         return f"{f'lost {lost} of {len(episodes)}':>34}"
     calls, tokens, steps = (mean(getattr(each, part) for each in episodes) for part in ("calls", "tokens", "steps"))
     return f"{calls:>9.1f}{tokens:>15,.0f}{steps:>10.1f}"
@@ -115,4 +115,4 @@ def _size(request: Recorded, count: Callable[[str], int]) -> int:
 
 
 def _unheard(event: object) -> None:
-    """Nobody looks at the events."""
+    """Drop events."""

@@ -1,8 +1,8 @@
-"""What the chat templates of react and reasoner-actor send over valid_seen: prefixes kept, tokens fresh and in all.
+"""The prompts of react and reasoner-actor over valid_seen: prefixes kept, new tokens and all tokens.
 
-A policy that knows the agents' formats plays in this process, behind the contract of a model; nothing is called. A call's fresh
-tokens are those of the messages that its prompt has beyond what it shares with the same role's prompt before it: what a prefix
-cache cannot serve. The tokenizer is Mistral's Tekken, whose vocabulary comes with its package; other models count otherwise.
+A policy that knows the agents' formats plays in this process as a model; no endpoint is called. A call's new tokens are those
+of the messages after the prefix that its prompt shares with the same role's previous prompt: what a prefix cache cannot serve.
+The tokenizer is Mistral's Tekken, whose vocabulary comes with its package; other models count otherwise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AGENTS = {"react": 1, "reasoner-actor": 2}
 
 VOCABULARY = "tekken_240911.json"
 HOUSES = 100
-"""Made-up ones, where the published games are not here."""
+"""Made-up games, used if the published ones are missing."""
 
 Conversation = tuple[tuple[str, str], ...]
 Count = Callable[[str], int]
@@ -38,7 +38,7 @@ Count = Callable[[str], int]
 
 @dataclass(slots=True)
 class _Heard(Model):
-    """A model that plays by a policy, and keeps every prompt of the episode at hand, role by role (by their system message)."""
+    """A model that follows a policy and keeps the current episode's prompts by role (by system message)."""
 
     name: str = "bench"
     prompts: dict[str, list[Conversation]] = field(default_factory=dict[str, list[Conversation]])
@@ -97,7 +97,7 @@ async def _play(agent: str, split: str, limit: int | None, count: Count) -> list
         task = spec.setup.world.task(selected.id)
         player = make_agent(agent, world=spec.setup.world, model=model)
         ended = await run_episode(spec.setup.world.open(task), player, spec.setup.episode, _unheard)
-        # A role whose system message changed would pass for another, whose first prompt needs no prefix.
+        # If a role's system message changed, it would count as another role, whose first prompt has no prefix.
         assert len(model.prompts) == AGENTS[agent], f"{agent} has other roles than are told apart here"
         found.append(_measured(ended.outcome == "won", model.prompts, count))
     return found
@@ -118,14 +118,14 @@ def _measured(won: bool, prompts: dict[str, list[Conversation]], count: Count) -
 
 
 def _shared(one: Conversation, other: Conversation) -> int:
-    """How many messages both begin with."""
+    """The length of the common prefix, in messages."""
     return next(
         (at for at, (ours, theirs) in enumerate(zip(one, other, strict=False)) if ours != theirs), min(len(one), len(other))
     )
 
 
 def counter() -> tuple[Count, str] | None:
-    """Counts the tokens of a text, with the name of the vocabulary; None where there is no tokenizer."""
+    """A function that counts tokens, and the name of its vocabulary; None if there is no tokenizer."""
     try:
         package: Any = import_module("mistral_common")
         tekken: Any = import_module("mistral_common.tokens.tokenizers.tekken")
@@ -141,4 +141,4 @@ def counter() -> tuple[Count, str] | None:
 
 
 def _unheard(event: object) -> None:
-    """Nobody looks at the events."""
+    """Drop events."""

@@ -2,10 +2,10 @@
 
 The reference is timed as it is installed, without what `scripts.parity.quick` saves, and loads as its own ``load`` does: the
 file read, its grammar parsed, its PDDL translated. A step includes the admissible commands after it, which the reference makes
-with each. Each engine plays a game's whole walk by itself, as it does in use: first the reference, then the native engine, the
-same commands from a game just loaded, so that no state has been met before. Step about with the reference, which goes through
-much memory, a native step would find nothing of its own in the processor's caches and take some four times as long. Figures
-are medians over games, of each game's median step.
+with each. Each engine plays a game's whole walk by itself, as in real use: first the reference, then the native engine with the
+same commands from a freshly loaded game, so that no state is cached. If they took turns, the reference, which uses much memory,
+would evict the native engine from the processor's caches and make its steps some four times slower. Figures are medians over
+games of each game's median step.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _measure(path: Path, game: Reference, native: _Seconds, reference: _Seconds)
 
 
 def _walk(game: Reference) -> tuple[list[str], list[float]]:
-    """Random commands that the reference has played, and the seconds of each."""
+    """Play random commands on the reference; returns them and the seconds of each."""
     rng = random.Random(1)
     told = game.reset()
     walk: list[str] = []

@@ -1,6 +1,6 @@
-"""Rules: whether known ones are told apart by recorded play, and how long the check of a hundred takes.
+"""Rules: whether recorded play separates true from false ones, and how long checking a hundred takes.
 
-The play are random walks through made-up houses. Known rules are 40 true and 40 false ones, written by hand.
+The play is random walks through made-up houses. Known rules are 40 true and 40 false ones, written by hand.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def run(data: Path | None) -> list[str]:
     walks = [walk(seed, STEPS) for seed in range(HOUSES)]
     commands = sum(len(each.transitions) for each in walks)
 
-    # The known ones, and some of them again under other names.
+    # The known rules, some of them repeated under other ids.
     again = [replace(rule, id=f"again-{rule.id}") for rule in known[: RULES - len(known)]]
     hundred = [*known, *again]
     began = time.perf_counter()
@@ -65,7 +65,7 @@ def _named(before: str, names: list[str]) -> str:
 
 
 def _record(trajectory: Trajectory, path: Path) -> None:
-    """A record of ``trajectory``, as an episode would have left it."""
+    """A record of ``trajectory``, as of an episode."""
     start = Started(
         world="alfworld", engine="native", task=f"generated/{path.stem}", split="generated", number=0, type="",
         goal=trajectory.goal, wording="template", agent="walk", max_turns=STEPS, seed=0, opening=trajectory.opening.text,

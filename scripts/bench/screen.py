@@ -1,8 +1,8 @@
-"""How soon the screen is there, and how soon it answers a key, on a terminal of its own (a pty) as a person has it.
+"""The screen's time to first paint and to answer a key, on its own pseudo-terminal (pty).
 
-A key's time is from when its bytes are written to the terminal until what it changes has been read back from there: the typed
-letters for a key that types, a line's worth of drawing and more for one that scrolls or goes to another region. Within that
-time only the turns of the game draw as much, which are seconds apart.
+A key's time is from writing its bytes to the terminal until its effect has been read back: the typed letters for a key that
+types, at least a line of drawing for one that scrolls or moves to another region. Only the turns of the game also draw that
+much, and they are seconds apart.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ RUNS = 7
 SIZE = (120, 40)
 ROUNDS = 8
 PAUSE = 0.12
-"""Seconds between keys: quick hands."""
+"""Seconds between keys, as of a fast typist."""
 CALL = 5.0
 """Seconds that each model call takes once the game is warm."""
 TURNS = 200
 DRAWN = 400
-"""Bytes that scrolling, or another region, draws at least."""
+"""Least bytes drawn by scrolling or moving to another region."""
 _ROOT = Path(__file__).parents[2]
 _APP = "scripts.bench.screen_app"
 _WAY = ("diningtable 1", "fridge 1", "microwave 1", "sinkbasin 1", "countertop 1")
@@ -103,7 +103,7 @@ def _round(terminal: Terminal) -> Iterator[float]:
         terminal.press(key)
         yield terminal.until(text, size)
         terminal.rest(PAUSE)
-    # Not measured: a terminal program waits whether a lone escape is the beginning of a sequence.
+    # Not measured: a terminal program waits in case an escape begins a sequence.
     terminal.press(b"\x1b")
     terminal.rest(0.5)
 
@@ -127,7 +127,7 @@ def _scrub(place: Path) -> list[str]:
 
 
 async def _recorded(place: Path) -> Path:
-    """An episode of so many turns, with a thought for each."""
+    """An episode of this many turns, each with a thought."""
     from agent.agents.registry import make_agent
     from agent.episodes.loop import EpisodeConfig, run_episode
     from agent.episodes.record import EpisodeRecorder
@@ -170,7 +170,7 @@ def _slow_model() -> Generator[tuple[str, list[float]]]:
             self.send_response(200)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(body)))
-            with suppress(OSError):  # the program is done before its model
+            with suppress(OSError):  # the program ends before its model
                 self.end_headers()
                 self.wfile.write(body)
 

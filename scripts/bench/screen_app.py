@@ -12,14 +12,14 @@ from worlds.wrappers import Wrapper
 
 HOUSE = "generated:690"
 WARM = 12
-"""Turns that are quick, so that there is something to scroll through."""
+"""Fast turns at the start, so that there is text to scroll."""
 STEP = 3.0
 """Seconds that each later step takes."""
 READY = "ready"
 
 
 class _SlowEnv(Wrapper):
-    """Takes its time over a step."""
+    """An env with slow steps."""
 
     steps = 0
 
@@ -58,14 +58,14 @@ def bare() -> None:
 
 
 def home() -> None:
-    """What a person starts: the whole command, with its configuration."""
+    """The whole command, with its configuration."""
     from tui.cli import main
 
     main(["play"])
 
 
 def slow(model: str) -> None:
-    """A game that is watched, of a slow model in a slow world."""
+    """Watch a game of a slow model in a slow world."""
     from agent.config import Settings
     from tui.app import HousequestApp
     from tui.play.game import GameConfig

@@ -1,4 +1,4 @@
-"""A program on a terminal of its own (a pty), and what it draws there, by the clock."""
+"""Runs a program on its own pseudo-terminal (pty) and times what it draws."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Self
 
 PATIENCE = 60.0
-"""Seconds after which a program is given up."""
+"""Seconds to wait for a program before giving up."""
 
 _CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[PX^_\]].*?(?:\x07|\x1b\\)|[@-Z\\-_=>78])", re.DOTALL)
 
@@ -70,7 +70,7 @@ class Terminal:
         return perf_counter() - self._began
 
     def press(self, keys: bytes) -> None:
-        """Press ``keys``; what was drawn before is forgotten."""
+        """Press ``keys`` and forget what was drawn before."""
         while self._read(0):
             pass
         self._bytes.clear()
@@ -78,7 +78,7 @@ class Terminal:
         os.write(self._own, keys)
 
     def rest(self, seconds: float) -> None:
-        """Let the program go on, drawing what it likes."""
+        """Let the program run on."""
         end = perf_counter() + seconds
         while (left := end - perf_counter()) > 0:
             self._read(left)
@@ -88,7 +88,7 @@ class Terminal:
             return False
         try:
             more = os.read(self._own, 1 << 16)
-        except OSError:  # Linux says so when the other side has gone
+        except OSError:  # on Linux, the other side has closed
             raise TimeoutError(f"the program ended: {self.drawn[-2_000:]}") from None
         self._bytes += more
         return bool(more)

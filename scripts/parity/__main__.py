@@ -1,13 +1,13 @@
-"""Compare the native engine with the real alfworld, and say what was compared.
+"""Compare the native engine with the real alfworld, and report what was compared.
 
-    make parity                                 # a sitting of at most 30 minutes; the same command goes on from there
+    make parity                                 # at most 30 minutes; the same command resumes
     python -m scripts.parity --minutes 0        # until all is done
     python -m scripts.parity --report           # the totals so far
     python -m scripts.parity --slice            # a fixed part in at most 8 minutes, for CI
     python -m scripts.parity --try train:17 'go to desk 1' 'look'      # both engines, command by command
 
-Needs the reference, ``pip install "housequest[alfworld]"``, and the published games. Exits with 1 where there is a difference
-or the reference broke off, with 2 where nothing can be compared (a slice that cannot be says so, and exits with 0).
+Needs the reference, ``pip install "housequest[alfworld]"``, and the published games. Exits with 1 if there is a difference
+or the reference failed, with 2 if nothing can be compared (a slice then says so and exits with 0).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from worlds.paths import cache_folder
 SITTING = 30.0
 SLICE = 8.0
 SPOKEN = 60.0
-"""Seconds between two lines of progress."""
+"""Seconds between progress lines."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,10 +63,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--workers", type=int, default=min(2, os.cpu_count() or 1), help="references at once (default %(default)s)"
     )
-    parser.add_argument("--plain", action="store_true", help="the reference just as it is installed, three times as slow")
+    parser.add_argument("--plain", action="store_true", help="the unmodified reference, three times slower")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--report", action="store_true", help="compare nothing; print the totals so far")
-    what.add_argument("--slice", action="store_true", help="a fixed part, kept nowhere")
+    what.add_argument("--slice", action="store_true", help="a fixed part; results are not kept")
     what.add_argument("--try", dest="attempt", nargs="+", metavar="TASK COMMAND", help="play these commands on both")
     return parser
 
@@ -124,7 +124,7 @@ def _play(
     these: Editions,
     keep: Callable[[Record], None],
 ) -> list[str]:
-    """Play ``items`` within the time given; what broke off."""
+    """Play ``items`` within the time limit; returns what failed."""
     minutes = usual if given.minutes is None else given.minutes
     began = spoken = time.monotonic()
     finished = 0

@@ -1,4 +1,4 @@
-"""Two envs over one task, side by side; and of commands that show a difference, the fewest that still do."""
+"""Compares two envs on one task, and shrinks the commands that show a difference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from worlds.base import Env, Step
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two envs first part: after how many commands, in what, and what each said. A list is shown by what only one has."""
+    """The first difference: after how many commands, in what, and what each said. Lists show what only one has."""
 
     after: int
     field: str
@@ -20,7 +20,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What one comparison saw. ``verbs`` counts what was accepted, by first word; ``won`` is the outcome in the end."""
+    """The result of a comparison. ``verbs`` counts accepted commands by first word; ``won`` is the final outcome."""
 
     steps: int
     refused: int
@@ -30,7 +30,7 @@ class Played:
 
 
 def compare(native: Env, reference: Env, commands: Sequence[str]) -> Played:
-    """Play ``commands`` on both from the start, as far as they agree."""
+    """Play ``commands`` on both from the start, until they differ."""
     steps, verbs = 0, dict[str, int]()
     step, other = native.reset(), reference.reset()
     difference = _differing(0, step, other, native, reference)
@@ -60,7 +60,7 @@ def _differing(after: int, step: Step, other: Step, native: Env, reference: Env)
 
 
 def shrink(commands: Sequence[str], differs: Callable[[Sequence[str]], bool]) -> list[str]:
-    """The commands without those that the difference does not need: halves, quarters, and so on to single ones."""
+    """Remove commands that the difference does not need, in halves, quarters and so on down to single ones."""
     kept = list(commands)
     size = max(1, len(kept) // 2)
     while kept:

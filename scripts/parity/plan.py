@@ -1,4 +1,4 @@
-"""What is compared: which games, and which commands in each. All of it is fixed by the seed, so that totals mean something."""
+"""What is compared: which games, and which commands in each. All of it is fixed by the seed, so totals are comparable."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def full(world: AlfworldWorld) -> list[Item]:
 
 
 def slice_of_games(world: AlfworldWorld) -> list[Item]:
-    """Of each task type two walkthroughs and one walk of each kind; a part of `full`."""
+    """Two walkthroughs and one walk of each kind for every task type; a part of `full`."""
     items = full(world)
     types = {task.id: task.type for split in SPLITS for task in world.tasks(split)}
     found: list[Item] = []
@@ -76,7 +76,7 @@ def slice_of_houses(world: AlfworldWorld) -> list[Item]:
 
 
 def commands_of(item: Item, game: Game) -> list[str]:
-    """The commands to be played, made with the native engine alone, so that they do not depend on the reference."""
+    """The commands to play, generated with the native engine alone."""
     if item.kind == WALKTHROUGH:
         return list(game.walkthrough or ())
     name = Path(item.task).name if item.task.endswith(".json") else item.task
@@ -113,7 +113,7 @@ def _walk(kind: str, game: Game, rng: random.Random) -> Iterator[str]:
 
 
 def _admissible(listed: Sequence[str], rng: random.Random) -> str:
-    """A verb first, so that the many places to go to do not drown the rest; knives and appliances are favoured."""
+    """Choose the verb first, because most commands are `go to`; prefer knives and appliances."""
     by_verb: dict[str, list[str]] = {}
     for command in listed:
         by_verb.setdefault(command.split()[0], []).append(command)
@@ -123,7 +123,7 @@ def _admissible(listed: Sequence[str], rng: random.Random) -> str:
 
 
 def _invalid(listed: Sequence[str], game: Game, rng: random.Random) -> str:
-    """A command that is likely refused: a near miss, or verbs and names put together at random."""
+    """A command that is probably refused: nearly valid, or a random verb and names."""
     thing, other = (rng.choice(game.objects or ("mug 1",)) for _ in range(2))
     place = rng.choice(game.receptacles or ("desk 1",))
     near = rng.choice(listed)
@@ -148,7 +148,7 @@ def _invalid(listed: Sequence[str], game: Game, rng: random.Random) -> str:
 
 
 def _older(listed: Sequence[str], game: Game, rng: random.Random) -> str:
-    """Objects are picked up, and put down in the words of the older grammar as often as in those of this one."""
+    """Pick objects up, and put them down in the older grammar half of the time."""
     moves = [command for command in listed if command.startswith("move ")]
     if moves:
         move = rng.choice(moves)

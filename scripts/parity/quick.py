@@ -1,17 +1,17 @@
-"""The reference worker for long sweeps: the same game, without doing over again what gives the same result.
+"""The reference worker for long sweeps, which caches repeated work.
 
     python -m scripts.parity.quick
 
-Three things are saved, none of which the compared text, commands or outcome come from anew:
+It saves three things, none of which change the compared text, commands or outcome:
 
 - textworld parses each template and each query with TatSu whenever it is used. A parse depends on the text alone, so it is kept
   (and copied where the parsed symbols are written to).
 - Loading and then starting a game translates its PDDL twice. A translation depends on domain and problem alone, so the last
   one is kept.
-- Each time a second translation, pruned, is made for the planner that gives a policy, which nobody asks for here. It is
-  given the first one.
+- Each time a second, pruned translation is made for the planner that gives a policy, which is not used here. The planner gets
+  the first one.
 
-`python -m scripts.parity --plain` does without all three.
+`python -m scripts.parity --plain` turns all three off.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from worlds.alfworld.reference.worker import serve
 
 
 def quick() -> Reference:
-    """The reference, its packages changed in this process."""
+    """The reference, with its packages patched in this process."""
     reference = Reference()
     _keep_parses()
     _keep_translation()

@@ -1,4 +1,4 @@
-"""What a sweep found, as lines to print."""
+"""A sweep's results as lines to print."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def totals(records: Sequence[Record], these: Editions) -> list[str]:
 
 
 def difference(record: Record) -> list[str]:
-    """How to see one difference for oneself, and what each engine says."""
+    """How to reproduce one difference, and what each engine says."""
     found = record.played.difference
     if found is None:
         return []
@@ -51,6 +51,6 @@ def difference(record: Record) -> list[str]:
 
 
 def left_out(left: Collection[Item]) -> list[str]:
-    """What of the plan was not compared, by kind."""
+    """The parts of the plan that were not compared, by kind."""
     counts = Counter(item.kind for item in left)
     return [f"not compared: {count:,} of kind {kind}" for kind, count in counts.items()]

@@ -1,4 +1,4 @@
-"""Playing the items of a plan on both engines, several at a time, and keeping what was seen, a line of JSON each."""
+"""Plays the items of a plan on both engines, several at once, and keeps each result as a line of JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUICK = "scripts.parity.quick"
 
 @dataclass(frozen=True, slots=True)
 class Editions:
-    """What was compared with what: a digest of the native engine's code, the reference's versions, and its worker's module."""
+    """The versions compared: a digest of the native engine's code, the reference's versions, and its worker's module."""
 
     native: str
     reference: str
@@ -38,7 +38,7 @@ class Editions:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One finished comparison; ``script`` are the commands that show its difference, if there is one."""
+    """One finished comparison; ``script`` holds the commands that show its difference, if any."""
 
     kind: str
     task: str
@@ -57,7 +57,7 @@ class Record:
 
 
 def read_record(line: str) -> Record | None:
-    """The record that ``line`` holds; None for one that was cut off."""
+    """The record in ``line``; None if it was cut off."""
     try:
         data: Any = json.loads(line)
     except ValueError:
@@ -84,7 +84,7 @@ class Results:
         return [record for record in map(read_record, lines) if record is not None]
 
     def open(self) -> IO[str]:
-        """The file, to add records to. Raises ``ConfigurationError`` where it cannot be, or another sweep has it."""
+        """Open the file to add records. Raises ``ConfigurationError`` if it cannot be opened or another sweep has it."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             file = self.path.open("a+", encoding="ascii")
@@ -104,7 +104,7 @@ class Results:
 
 
 def editions(*, plain: bool) -> Editions:
-    """Those of this process. Comments and the layout of the native engine's code do not count."""
+    """The versions in this process. Comments and layout of the native engine's code do not count."""
     folder = Path(worlds.alfworld.__file__).parent / "engine"
     code = "".join(ast.dump(ast.parse((folder / name).read_text("utf-8"))) for name in ("pddl.py", "game.py", "native.py"))
     return Editions(hashlib.sha256(code.encode()).hexdigest()[:12], versions(), WORKER if plain else QUICK)
@@ -112,9 +112,9 @@ def editions(*, plain: bool) -> Editions:
 
 @dataclass
 class Sweep:
-    """Plays items on ``threads`` workers at once until there are none left, ``deadline`` passes or `stop` is set.
+    """Plays items on ``threads`` workers until none are left, ``deadline`` passes or `stop` is set.
 
-    Whatever breaks off the reference is tried again once, then put in ``broken``, with its reason: it is not done.
+    An item on which the reference fails is retried once, then put in ``broken`` with its reason; it does not count as done.
     """
 
     world: AlfworldWorld
@@ -127,7 +127,7 @@ class Sweep:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, items: Iterable[Item]) -> None:
-        """Raises what goes wrong in a thread, such as a fault of the native engine, once the others are done with theirs."""
+        """Run to the end; raises an error of a thread, such as one of the native engine, once the others have finished."""
         left = iter(items)
         workers = Workers(self.editions.worker, kept=self.threads)
         try:
@@ -168,7 +168,7 @@ class Sweep:
 
 
 def play(world: AlfworldWorld, item: Item, workers: Workers, these: Editions) -> Record:
-    """Compare the engines on one item; a difference is shrunk. Raises ``WorldError`` when the reference breaks off."""
+    """Compare the engines on one item; a difference is shrunk. Raises ``WorldError`` if the reference fails."""
     began = time.monotonic()
     native, reference = both(world, item.task, workers)
     try:
