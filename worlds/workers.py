@@ -1,4 +1,4 @@
-"""Work in processes of their own, asked and answered in lines of JSON: if one crashes, whoever asked gets an error.
+"""Worker processes that answer requests in lines of JSON. If one crashes, its callers get an error.
 
 `Worker` is the side that asks. It starts a fresh interpreter on a module that calls `serve`, the other side. The first line to
 the process says what to work with; the first line back is ``{"ready": ...}``. Then each request has a number and is answered
@@ -284,8 +284,7 @@ def _end_on_a_fault(done: Future[None]) -> None:
 
 
 def _end_on(error: BaseException | None) -> NoReturn:
-    """End the process with ``error`` as its last words. A fault in one of its threads alone would leave somebody waiting for
-    ever; the end of the process is told to all who wait."""
+    """End the process with ``error`` on stderr: if only one of its threads ended, its caller would wait for ever."""
     traceback.print_exception(error)
     sys.stderr.flush()
     os._exit(1)

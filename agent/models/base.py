@@ -82,7 +82,7 @@ class Scores:
 
     @classmethod
     def joined(cls, parts: Sequence[Scores]) -> Scores:
-        """Those of several calls as one."""
+        """The scores of several calls as one."""
         cached = [part.timing.cached for part in parts]
         return cls(
             tuple(logprob for part in parts for logprob in part.logprobs),
@@ -93,7 +93,7 @@ class Scores:
 
 
 def _total(counts: Iterable[int | None]) -> int | None:
-    """The sum; None where a part is not known."""
+    """The sum; None if a part is unknown."""
     known = list(counts)
     return None if None in known else sum(count for count in known if count is not None)
 
@@ -135,7 +135,7 @@ class Request:
     bias: Bias | None = None
 
     def check(self, model: str, capabilities: Capabilities) -> None:
-        """Raise ``Unsupported`` where this asks ``model`` for what its ``capabilities`` deny."""
+        """Raise ``Unsupported`` if this needs a capability that ``model`` does not have."""
         denied = {
             "log-probabilities": self.top_logprobs > 0 and not capabilities.log_probabilities,
             "a choice among given texts": self.choices is not None and not capabilities.choices,
@@ -158,10 +158,10 @@ class Model(Protocol):
     """The model as a person named it, without any secret."""
 
     brief: bool = False
-    """Whether it is no chat model, but reads the short prompts of ``agent.roles.brief``, and no others."""
+    """Whether it reads only the short prompts of ``agent.roles.brief``, and is no chat model."""
 
     async def capabilities(self) -> Capabilities:
-        """What this model can do; found out once."""
+        """What this model can do; determined once."""
         return Capabilities()
 
     async def complete(self, request: Request) -> Completion:
@@ -182,7 +182,7 @@ class Model(Protocol):
 
 
 class ModelWrapper(Model):
-    """``model`` with something changed: a subclass overrides what it changes, and the rest is passed on."""
+    """Passes every call on to ``model``; a subclass overrides what it changes."""
 
     def __init__(self, model: Model) -> None:
         self.model = model

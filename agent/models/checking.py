@@ -1,4 +1,4 @@
-"""Whether a model keeps its contract (`agent.models.base`), and what it can do; both found out by real calls."""
+"""Checks by real calls whether a model keeps its contract (`agent.models.base`), and what it can do."""
 
 from __future__ import annotations
 

@@ -34,9 +34,9 @@ _MOST_TOKENS = 512
 
 
 class BuiltinModel(Model):
-    """Replies to the prompts of `agent.roles.brief`, on which it was trained, and to no others.
+    """Replies only to the prompts of `agent.roles.brief`, on which it was trained.
 
-    A conversation that ends with an assistant's message has that message continued.
+    If a conversation ends with an assistant's message, the reply continues it.
     """
 
     brief = True
@@ -160,7 +160,7 @@ class _Kept:
 
 
 class _Reader:
-    """Reads prompts, and keeps the caches of the latest few."""
+    """Reads prompts and keeps the caches of the last few."""
 
     def __init__(self, file: BuiltinFile) -> None:
         self._network = file.network

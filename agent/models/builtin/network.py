@@ -1,7 +1,7 @@
-"""The built-in model's forward pass in NumPy: one sequence, keys and values kept, so that each token costs only itself.
+"""The built-in model's forward pass in NumPy, for one sequence, with cached keys and values.
 
-The network is a llama (RMSNorm, rotary positions, SwiGLU, tied embeddings) of about a million weights. At this size a call of
-NumPy costs as much as what it computes, so what can be one product is one: query, key and value; gate and up.
+The network is a llama (RMSNorm, rotary positions, SwiGLU, tied embeddings) of about a million weights. At this size the
+overhead of NumPy counts, so query, key and value are one product, and so are gate and up.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The tokenizer of the built-in model: words, objects with their numbers, and letters for everything else.
 
-A name such as ``mug 2`` is one token, because a model that must put it together from two confuses them. Text is read in small
-letters; a word that is not known is spelt. What is written is canonical: one space between words, none before a full stop.
+A name such as ``mug 2`` is one token, because a small model confuses names made of two. Text is lowercased, and unknown words
+are spelt. Decoded text is canonical: one space between words, none before a full stop.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Vocabulary:
         return word in self._ids
 
     def id(self, token: str) -> int:
-        """The number of a token that is there."""
+        """The number of a known token."""
         return self._ids[token]
 
     def encode(self, text: str) -> list[int]:

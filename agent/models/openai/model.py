@@ -159,7 +159,7 @@ class OpenAIModel(Model):
         return await self._request(self._with_room(request), more)
 
     def _with_room(self, request: Request) -> Request:
-        """The request with the tokens that a model needs that thinks before it replies."""
+        """The request with enough tokens for a reasoning model."""
         return replace(request, max_tokens=max(request.max_tokens, self._least_tokens))
 
     async def _request(self, request: Request, more: Mapping[str, Any]) -> Completion:

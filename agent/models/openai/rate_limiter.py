@@ -57,7 +57,7 @@ class RateLimiter:
         return self._round
 
     async def enter(self) -> Permit:
-        """Wait to be let in; every ``enter`` that returns is followed by one ``leave``. Raises what it was dismissed with."""
+        """Wait to be admitted; follow it by one ``leave``. Raises what the limiter was closed with."""
         if self._closed is not None:
             raise self._closed
         if self._waiting or self._held() or not self._room():
@@ -91,7 +91,7 @@ class RateLimiter:
         self._admit()
 
     async def rest(self, seconds: float) -> None:
-        """Stay outside for so long. Raises what it is dismissed with, as soon as it is."""
+        """Wait ``seconds`` between attempts. Raises what the limiter is closed with, at once."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._closing.wait()
@@ -99,7 +99,7 @@ class RateLimiter:
             raise self._closed
 
     def close(self, why: BaseException) -> None:
-        """Admit no call any more: ``enter`` and ``rest`` raise ``why``, also for calls that wait now."""
+        """Admit no more calls: ``enter`` and ``rest`` raise ``why``, also for those that are waiting."""
         self._closed = why
         self._closing.set()
         for turn in self._waiting:

@@ -1,1 +1,1 @@
-"""The original game in processes of its own: its packages, their worker, and an env over it."""
+"""The original game in worker processes: its packages, the worker, a pool of them, and an env."""

@@ -1,4 +1,4 @@
-"""The reference engine: the same env over the real alfworld + textworld, each game in a process of its own.
+"""The reference engine: the same env over the real alfworld + textworld, each game in its own process.
 
 It costs a second or two to start a game and a tenth of a second a step; the native engine says the same (``docs/parity.md``).
 """
