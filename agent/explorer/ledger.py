@@ -13,7 +13,7 @@ from agent.episodes.events import Message as Said
 from agent.episodes.record import cut_off_end
 from agent.evaluation.runs.budget import Spending
 from agent.evaluation.runs.cost import Tokens, cost
-from agent.evaluation.runs.folder import parsed, read_bytes
+from agent.evaluation.runs.folder import parsed_lines
 from agent.models.base import Completion, Model, ModelWrapper, Request, Usage
 from agent.roles.base import clean
 
@@ -49,10 +49,7 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self._path = path
         cut_off_end(path)
-        content = read_bytes(path, LARGEST) if path.exists() else b""
-        lines = enumerate(content.split(b"\n")[:-1], start=1)
-        calls = (parsed(LedgerCall, line, f"{path}:{number}") for number, line in lines)
-        self._calls = {call.key: call for call in calls}
+        self._calls = {call.key: call for call in parsed_lines(LedgerCall, path, LARGEST)}
 
     def __len__(self) -> int:
         return len(self._calls)

@@ -7,15 +7,14 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from agent.config import Scalar, Settings
-from agent.evaluation.runs.selection import find_types
-from agent.evaluation.runs.spec import slug
+from agent.config import Prices, Scalar, Settings
+from agent.evaluation.runs.selection import check_one_limit, find_types
+from agent.evaluation.runs.spec import installed_version, slug
 from agent.models.registry import file_digest, portable_name
 from agent.plans.planners import ExampleChoice, Pool, drawn, worked
 from agent.roles.base import template_hashes
@@ -100,12 +99,14 @@ class PlanTask:
 
 @dataclass(frozen=True, slots=True)
 class PlanRun:
-    """A run that can begin."""
+    """A run that can begin. ``timeout`` limits one attempt at a model call, in seconds; ``prices`` are the model's."""
 
     manifest: PlanManifest
     tasks: tuple[PlanTask, ...]
     pool: Pool
     model: str | None
+    timeout: float = 60.0
+    prices: Prices | None = None
 
     @property
     def config(self) -> PlanConfig:
@@ -149,7 +150,7 @@ def make_run(settings: Settings, data: Path | None = None) -> PlanRun:
         script_sha256=file_digest(model) if model else None,
     )
     manifest = PlanManifest(
-        housequest=metadata.version("housequest") if _installed() else "0",
+        housequest=installed_version("housequest") or "0",
         configuration=config,
         data=_digest((*every, *(source if split != TRAIN else ()))),
         prompts=template_hashes("agent.plans") | {"again": template_hashes("agent.roles")["again"]} if model else {},
@@ -157,7 +158,8 @@ def make_run(settings: Settings, data: Path | None = None) -> PlanRun:
         tasks=tuple(task.id for task in chosen),
         versions={"python": platform.python_version()},
     )
-    return PlanRun(manifest, tuple(chosen), Pool(examples), model)
+    prices = settings.prices_of(model) if model else None
+    return PlanRun(manifest, tuple(chosen), Pool(examples), model, settings.timeout, prices)
 
 
 def _settings(agent: str, given: dict[str, Scalar]) -> PlannerSettings:
@@ -176,8 +178,7 @@ def _settings(agent: str, given: dict[str, Scalar]) -> PlannerSettings:
 
 
 def _selected(tasks: Sequence[PlanTask], settings: Settings, seed: int) -> list[PlanTask]:
-    if settings.limit is not None and settings.sample is not None:
-        raise ConfigurationError("--limit and --sample cannot be given together: take the first ones or drawn ones.")
+    check_one_limit(settings.limit, settings.sample)
     wanted = find_types(settings.type, sorted(TASK_TYPES))
     chosen = [task for task in tasks if not wanted or task.demonstration.type in wanted]
     if settings.limit is not None:
@@ -188,13 +189,6 @@ def _selected(tasks: Sequence[PlanTask], settings: Settings, seed: int) -> list[
     if not chosen:
         raise ConfigurationError("No instruction is left of the split; ask for fewer types.")
     return chosen
-
-
-def _installed() -> bool:
-    try:
-        return bool(metadata.version("housequest"))
-    except metadata.PackageNotFoundError:
-        return False
 
 
 def _digest(demonstrations: Iterable[Demonstration]) -> str:

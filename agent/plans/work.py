@@ -13,15 +13,22 @@ failed ones are tried once more.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from agent.config import Prices
-from agent.evaluation.runs.batch import RunProgress
+from agent.evaluation.runs.batch import RunOptions, RunProgress, run_workers
 from agent.evaluation.runs.budget import BudgetTracker, RunHalted
-from agent.evaluation.runs.folder import LARGEST_INDEX, LARGEST_MANIFEST, RunFolder, differences, parsed, read_bytes
+from agent.evaluation.runs.folder import (
+    EVAL_REWRITES,
+    LARGEST_MANIFEST,
+    RunFolder,
+    begin_run,
+    differences,
+    parsed,
+    parsed_lines,
+    read_bytes,
+)
 from agent.evaluation.runs.metered import MeteredModel
 from agent.explorer.ledger import Ledger, LedgerModel
 from agent.models.base import Model
@@ -30,7 +37,7 @@ from agent.plans.planners import InContextPlanner, NearestPlanner, Planner, Plan
 from agent.plans.run import WORLD, Frozen, PlanManifest, PlanRun, PlanTask
 from agent.roles.base import Sampling
 from worlds.alfred.scoring import Level, level, score
-from worlds.errors import ConfigurationError, ModelError
+from worlds.errors import ModelError
 from worlds.paths import atomic_write
 
 PlanOutcome = Literal["planned", "unreadable", "error"]
@@ -57,16 +64,6 @@ class PlanResult(Frozen):
     completion_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRunOptions:
-    """How this session plays a run: instructions in flight, a model call's time limit in seconds, prices and watcher."""
-
-    workers: int = 1
-    time_limit: float = 60.0
-    prices: Prices | None = None
-    watcher: Callable[[RunProgress], None] | None = None
-
-
 def begun(folder: Path) -> bool:
     """Whether ``folder`` holds a run of this family."""
     file = folder / "run.json"
@@ -84,28 +81,26 @@ def read_manifest(folder: Path) -> PlanManifest:
 def read_rows(folder: Path) -> list[PlanResult]:
     """The results in ``folder`` so far. Raises ``ConfigurationError`` naming a damaged line."""
     file = folder / "results.jsonl"
-    lines = read_bytes(file, LARGEST_INDEX).split(b"\n")[:-1] if file.exists() else []
-    way_out = " Delete the file: `housequest eval` makes it anew."
-    return [parsed(PlanResult, line, f"{file}:{number}", way_out) for number, line in enumerate(lines, start=1)]
+    return list(parsed_lines(PlanResult, file, way_out=EVAL_REWRITES))
 
 
 async def carry_out(
-    run: PlanRun, folder: Path, options: PlanRunOptions | None = None, tracker: BudgetTracker | None = None
+    run: PlanRun, folder: Path, options: RunOptions | None = None, tracker: BudgetTracker | None = None
 ) -> list[PlanResult]:
     """Plan and score every instruction of ``run``; returns the results in task order.
 
     If it is cancelled or stopped, answered calls and results so far are kept. Raises ``Stopped`` where the budget or the model
     ended the run early, and ``ConfigurationError`` where the folder holds another run.
     """
-    options, tracker = options or PlanRunOptions(), tracker or BudgetTracker()
+    options, tracker = options or RunOptions(), tracker or BudgetTracker()
     with RunFolder(folder).locked():
-        _begin(run.manifest, folder)
-        model = make_model(run.model, timeout=options.time_limit) if run.model else None
+        begin_run(folder, run.manifest, lambda: differences(read_manifest(folder), run.manifest))
+        model = options.model or (make_model(run.model, timeout=run.timeout) if run.model else None)
         rows: dict[str, PlanResult] = {}
         try:
-            await _Work(run, _planner(run, folder, model, tracker, options), options, tracker, rows).done()
+            await _Work(run, _planner(run, folder, model, tracker), options, tracker, rows).done()
         finally:
-            if model is not None:
+            if model is not None and options.model is None:
                 await model.aclose()
             ordered = [rows[task.id] for task in run.tasks if task.id in rows]
             atomic_write(folder / "results.jsonl", b"".join(_line(row) for row in ordered))
@@ -114,26 +109,13 @@ async def carry_out(
     return ordered
 
 
-def _begin(manifest: PlanManifest, folder: Path) -> None:
-    if not (folder / "run.json").exists():
-        atomic_write(folder / "run.json", f"{manifest.model_dump_json(indent=2)}\n".encode())
-        return
-    changes = differences(read_manifest(folder), manifest)
-    if changes:
-        listed = "\n".join(f"  {change}" for change in changes)
-        raise ConfigurationError(
-            f"{folder} holds a run of another configuration:\n{listed}\n"
-            "Run the same command as before to go on with it, or give --out a new folder."
-        )
-
-
-def _planner(run: PlanRun, folder: Path, model: Model | None, tracker: BudgetTracker, options: PlanRunOptions) -> Planner:
+def _planner(run: PlanRun, folder: Path, model: Model | None, tracker: BudgetTracker) -> Planner:
     own = run.config.settings
     if model is None:
         return NearestPlanner(run.pool, own.steps)
     ledger = Ledger(folder / "calls.jsonl")
-    tracker.add(ledger.used(options.prices))
-    metered = MeteredModel(model, tracker, options.prices)
+    tracker.add(ledger.used(run.prices))
+    metered = MeteredModel(model, tracker, run.prices)
     remembered = LedgerModel(metered, run.config.model or "", "alfred_plan", ledger)
     sampling = Sampling(own.max_tokens, own.temperature, run.config.seed)
     return InContextPlanner(remembered, run.pool, own.steps, own.shots, own.choose, sampling)
@@ -143,7 +125,7 @@ class _Work:
     """Works through the instructions of a run, several at once."""
 
     def __init__(
-        self, run: PlanRun, planner: Planner, options: PlanRunOptions, tracker: BudgetTracker, rows: dict[str, PlanResult]
+        self, run: PlanRun, planner: Planner, options: RunOptions, tracker: BudgetTracker, rows: dict[str, PlanResult]
     ) -> None:
         self._planner = planner
         self._options = options
@@ -154,14 +136,7 @@ class _Work:
 
     async def done(self) -> None:
         """Work until no instruction is left or nothing more may begin."""
-        workers = [asyncio.create_task(self._work()) for _ in range(self._options.workers)]
-        ring = asyncio.create_task(self._tracker.ring())
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for task in [*workers, ring]:
-                task.cancel()
-            await asyncio.gather(*workers, ring, return_exceptions=True)
+        await run_workers([self._work() for _ in range(self._options.workers)], self._tracker.ring())
 
     async def _work(self) -> None:
         while not self._tracker.over() and (task := next(self._waiting, None)) is not None:

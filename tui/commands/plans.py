@@ -17,9 +17,10 @@ _FOR_GAMES = ("engine", "goals", "habits", "world_option", "rules", "grant", "ma
 
 def evaluate_plans(configuration: Configuration, folder: Path | None, limits: Budget, *, dry_run: bool, as_json: bool) -> None:
     """Ask a planner for its plans, score them and print the figures. Interrupted, the same command goes on."""
+    from agent.evaluation.runs.batch import RunOptions
     from agent.evaluation.runs.budget import BudgetTracker
     from agent.plans.run import make_run
-    from agent.plans.work import PlanRunOptions, carry_out
+    from agent.plans.work import carry_out
     from tui import terminal
     from tui.commands import running
     from tui.commands.output import finish
@@ -40,8 +41,7 @@ def evaluate_plans(configuration: Configuration, folder: Path | None, limits: Bu
         return
     terminal.note(f"{len(run.tasks)} of {run.manifest.of} instructions ({run.config.split}), into {place}")
     line = running.ProgressLine()
-    chosen = PlanRunOptions(settings.workers, settings.timeout, prices, line)
-    work = carry_out(run, place, chosen, BudgetTracker(limits))
+    work = carry_out(run, place, RunOptions(settings.workers, watcher=line), BudgetTracker(limits))
     rows = running.carry_out(work, line, lambda: f"{line.done} of {len(run.tasks)} finished")
     _show(run.manifest, rows, as_json)
     if any(row.outcome == "error" for row in rows):

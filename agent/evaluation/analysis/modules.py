@@ -18,6 +18,7 @@ from agent.base import Grants, Turn
 from agent.episodes.events import Body, Event, Judged, Planned, Progressed, Started, Stepped, branch
 from agent.episodes.record import read_episode
 from agent.evaluation.render.table import Column, Report, Section, Table, percent, wrapped
+from agent.evaluation.runs.batch import run_workers
 from agent.evaluation.runs.folder import RunFolder
 from agent.models.base import Timing
 from knowledge.examples import played
@@ -319,13 +320,7 @@ async def watch_all(pet: Pet, episodes: Sequence[FinishedEpisode], workers: int,
         watcher(done, len(episodes))
         return seen
 
-    tasks = [asyncio.create_task(one(episode)) for episode in episodes]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    return await run_workers(one(episode) for episode in episodes)
 
 
 def _recorded(events: Sequence[Event]) -> FinishedEpisode | None:

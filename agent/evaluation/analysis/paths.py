@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 from agent.config import changed_options
-from agent.evaluation.runs.folder import LARGEST_INDEX, RunFolder, parsed, read_bytes
+from agent.evaluation.runs.folder import RunFolder, parsed_lines
 from agent.evaluation.runs.result import Number, SelectedTask
 from agent.evaluation.runs.spec import Manifest
 from worlds.base import Task, World
-from worlds.errors import ConfigurationError, HousequestError, Unsupported
+from worlds.errors import HousequestError, Unsupported
 from worlds.paths import atomic_write
 from worlds.registry import make_world
 
@@ -38,15 +38,8 @@ def read_paths(run: RunFolder) -> dict[str, PathLengths]:
 
     Raises ``ConfigurationError`` naming a damaged line and the way out.
     """
-    content = read_bytes(run.paths_file, LARGEST_INDEX) if run.paths_file.exists() else b""
-    found: dict[str, PathLengths] = {}
-    for number, line in enumerate(content.split(b"\n")[:-1], start=1):
-        try:
-            path = parsed(PathLine, line, f"{run.paths_file}:{number}")
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{error} Delete the file; a report makes it anew.") from None
-        found[path.task] = PathLengths(path.expert, path.shortest)
-    return found
+    lines = parsed_lines(PathLine, run.paths_file, way_out=" Delete the file; a report makes it anew.")
+    return {line.task: PathLengths(line.expert, line.shortest) for line in lines}
 
 
 def paths_of(

@@ -6,10 +6,10 @@ import asyncio
 import errno
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from agent.base import RequiresCapabilities
 from agent.episodes.events import CallTiming, Event
@@ -27,6 +27,8 @@ from agent.setup import Setup
 from worlds.base import Step, Task
 from worlds.errors import ConfigurationError
 from worlds.wrappers import Wrapper
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,17 @@ async def run_batch(
             await model.aclose()
 
 
+async def run_workers(workers: Iterable[Coroutine[None, None, T]], *others: Coroutine[None, None, None]) -> list[T]:
+    """Run ``workers`` to their end, ``others`` meanwhile; the first error ends them all."""
+    working, besides = [asyncio.create_task(each) for each in workers], [asyncio.create_task(each) for each in others]
+    try:
+        return await asyncio.gather(*working)
+    finally:
+        for task in (*working, *besides):
+            task.cancel()
+        await asyncio.gather(*working, *besides, return_exceptions=True)
+
+
 def _finished(run: RunFolder, tasks: tuple[SelectedTask, ...]) -> list[Result]:
     """The results of all finished episodes, also those missing from the index."""
     results = run.results(tasks)
@@ -144,14 +157,8 @@ class _Batch:
         for file in (self._run.timing_file, self._run.walls_file):
             cut_off_end(file)
         with self._run.timing_file.open("a", encoding="utf-8", newline="\n") as clock:
-            workers = [asyncio.create_task(self._work(clock)) for _ in range(self._options.workers)]
-            others = [asyncio.create_task(self._beat()), asyncio.create_task(self._tracker.ring())]
-            try:
-                await asyncio.gather(*workers)
-            finally:
-                for task in [*workers, *others]:
-                    task.cancel()
-                await asyncio.gather(*workers, *others, return_exceptions=True)
+            workers = [self._work(clock) for _ in range(self._options.workers)]
+            await run_workers(workers, self._beat(), self._tracker.ring())
         self._run.rewrite(sorted(self._results, key=lambda result: result.number))
 
     async def _work(self, clock: TextIO) -> None:

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -31,6 +31,7 @@ T = TypeVar("T", bound=BaseModel)
 
 LARGEST_MANIFEST = 64 << 20
 LARGEST_INDEX = 256 << 20
+EVAL_REWRITES = " Delete the file: `housequest eval` makes it anew."
 
 
 class _Edition(BaseModel):
@@ -65,18 +66,10 @@ class RunFolder:
 
         Raises ``ConfigurationError`` listing the differences where the folder holds another run.
         """
-        if not self.manifest_file.exists():
-            atomic_write(self.manifest_file, f"{manifest.model_dump_json(indent=2)}\n".encode())
-            return
         # A template that cannot reach the model may change.
         templates = manifest.unused_templates
-        changes = differences(self.manifest().without_prompts(templates), manifest.without_prompts(templates))
-        if changes:
-            listed = "\n".join(f"  {change}" for change in changes)
-            raise ConfigurationError(
-                f"{self.path} holds a run of another configuration:\n{listed}\n"
-                "Run the same command as before to go on with it, or give --out a new folder."
-            )
+        now = manifest.without_prompts(templates)
+        begin_run(self.path, manifest, lambda: differences(self.manifest().without_prompts(templates), now))
 
     def manifest(self) -> Manifest:
         """The manifest of this run. Raises ``ConfigurationError`` where it is missing or damaged."""
@@ -97,11 +90,9 @@ class RunFolder:
 
         A truncated last line is ignored. Raises ``ConfigurationError`` naming a damaged line.
         """
-        content = read_bytes(self.index_file, LARGEST_INDEX) if self.index_file.exists() else b""
         selected = {task.id: task for task in tasks}
         found: dict[str, Result] = {}
-        for number, line in enumerate(content.split(b"\n")[:-1], start=1):
-            result = parsed(Result, line, f"{self.index_file}:{number}", " Delete the file: `housequest eval` makes it anew.")
+        for number, result in enumerate(parsed_lines(Result, self.index_file, way_out=EVAL_REWRITES), start=1):
             if result.task not in selected:
                 raise ConfigurationError(f"{self.index_file}:{number}: {shown(result.task)} is no task of this run.")
             if self.episode(selected[result.task]).exists():
@@ -174,6 +165,22 @@ def episode_name(task: SelectedTask) -> str:
     return f"{task.number:04d}-{slug(task.id)}"
 
 
+def begin_run(path: Path, manifest: BaseModel, changed: Callable[[], list[str]]) -> None:
+    """Write ``manifest`` to the folder ``path``, or check that nothing has ``changed`` since.
+
+    Raises ``ConfigurationError`` listing the differences.
+    """
+    file = path / "run.json"
+    if not file.exists():
+        atomic_write(file, f"{manifest.model_dump_json(indent=2)}\n".encode())
+    elif changes := changed():
+        listed = "\n".join(f"  {change}" for change in changes)
+        raise ConfigurationError(
+            f"{path} holds a run of another configuration:\n{listed}\n"
+            "Run the same command as before to go on with it, or give --out a new folder."
+        )
+
+
 def differences(before: BaseModel, now: BaseModel) -> list[str]:
     """The differences between two manifests, a line each, without versions that should not matter."""
     old, new = (_flat(manifest.model_dump(mode="json", exclude={"versions"})) for manifest in (before, now))
@@ -222,6 +229,15 @@ def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:
         raise ConfigurationError(f"{where} is damaged: {_fault(error)}.{way_out}") from None
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{where} is damaged: {shown(str(error))}.{way_out}") from None
+
+
+def parsed_lines(kind: type[T], file: Path, largest: int = LARGEST_INDEX, way_out: str = "") -> Iterator[T]:
+    """Parse each line of ``file`` as a ``kind``, without a truncated last line; none where there is no file.
+
+    Raises ``ConfigurationError`` with the line's number, the fault and the ``way_out``.
+    """
+    lines = read_bytes(file, largest).split(b"\n")[:-1] if file.exists() else []
+    return (parsed(kind, line, f"{file}:{number}", way_out) for number, line in enumerate(lines, start=1))
 
 
 def _fault(error: ValidationError) -> str:

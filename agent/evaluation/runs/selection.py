@@ -60,6 +60,12 @@ def find_types(wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(set(found)))
 
 
+def check_one_limit(limit: int | None, sample: int | None) -> None:
+    """Raise ``ConfigurationError`` where both are given."""
+    if limit is not None and sample is not None:
+        raise ConfigurationError("--limit and --sample cannot be given together: take the first ones or drawn ones.")
+
+
 def select(
     world: World, split: str, types: Sequence[str] = (), limit: int | None = None, sample: int | None = None, seed: int = 0
 ) -> Selection:
@@ -68,8 +74,7 @@ def select(
     Raises ``ConfigurationError`` where no task is left, where both limit and sample are given, and where neither is given for
     an endless split.
     """
-    if limit is not None and sample is not None:
-        raise ConfigurationError("--limit and --sample cannot be given together: take the first ones or drawn ones.")
+    check_one_limit(limit, sample)
     every = world.tasks(split)
     if len(every) > MANY:
         tasks = _of_endless(world, split, types, limit, sample, seed)
