@@ -407,8 +407,16 @@ def pairs(texts: Sequence[str], where: str) -> dict[str, str]:
 
 def _flags(flags: Mapping[str, object]) -> _Source:
     given = {key: value for key, value in flags.items() if value is not None and value not in ([], ())}
+    for key in given:
+        _known_key(key, "The command line", allowed=tuple(Settings.model_fields))
     spelled = {key: f"--{key.replace('_', '-')}" for key in Settings.model_fields}
-    read = {key: pairs(cast("Sequence[str]", given[key]), spelled[key]) for key in _PAIRS if key in given}
+    # A program may give a table, or one text where a list is meant.
+    read: dict[str, object] = {
+        key: pairs(cast("Sequence[str]", value), spelled[key])
+        for key in _PAIRS
+        if (value := given.get(key)) is not None and not isinstance(value, Mapping)
+    }
+    read |= {key: (given[key],) for key in ("type", "grant") if isinstance(given.get(key), str)}
     return _Source("the command line", {**given, **read}, spelled=spelled)
 
 

@@ -139,6 +139,10 @@ def set_up(
     ``world`` and ``agent`` are made from ``settings`` unless given; ``rules`` replace the configured rulebook, ``curiosity`` is
     the probability of a random turn. Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
+    from worlds.registry import world_class
+
+    if world is None:
+        world_class(settings.world)  # An unknown world is refused before its agent's model is looked for.
     from agent.agents.registry import DEFAULT_AGENT, model_for, resolve_settings, takes_rules
 
     agent = agent or settings.agent or DEFAULT_AGENT

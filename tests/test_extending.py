@@ -112,6 +112,29 @@ asyncio.run(main())
 """
 
 
+TEACH = """
+from knowledge.library import library
+from tui.desk.draft import Draft
+from tui.desk.teaching import save_taught_rule
+assert save_taught_rule(Draft(statement="Press three first.", book="buttons"), "", "counter") is None
+assert library().open("buttons").world == "counter"
+refused = save_taught_rule(Draft(statement="Open it first.", book="buttons"), "", "alfworld")
+assert refused is not None and "counter" in str(refused)
+"""
+
+EVALUATE = """
+from housequest import ConfigurationError, evaluate, report
+run = evaluate(world="counter", agent="shuffle", grant="admissible", set={"patience": 5}, world_option={"tasks": 2}, out="py")
+assert report(run)["episodes"] == 2
+try:
+    evaluate(modl="x")
+except ConfigurationError as error:
+    assert "model" in str(error)
+else:
+    raise AssertionError
+"""
+
+
 def test_the_packages_are_as_short_as_promised(tmp_path: Path) -> None:
     write_packages(tmp_path)
     for package in PACKAGES:
@@ -172,3 +195,34 @@ def test_wheels_in_an_environment_of_their_own(tmp_path: Path) -> None:
     run = runner(python, tmp_path / "play")
     run("-c", CHECKS)
     played_by_name(run, HOUSEQUEST)
+
+
+def test_a_rule_that_a_game_teaches_goes_into_a_book_of_its_world(run: Command) -> None:
+    run("-c", TEACH)
+
+
+def test_a_broken_package_is_named_and_stops_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("class NoWorld: pass\nraise_me = 1\n")
+    (tmp_path / "hostile.py").write_text("raise OSError('no server')\n")
+    metadata = tmp_path / "broken-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    groups = ("worlds", "agents", "models")
+    lines = [f"[housequest.{group}]\nodd = broken:raise_me\nhostile = hostile:Missing\n" for group in groups]
+    (metadata / "entry_points.txt").write_text("".join(lines))
+    other = tmp_path / "rival-1.0.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: rival\nVersion: 1.0\n")
+    (other / "entry_points.txt").write_text("[housequest.worlds]\nodd = rival:World\n")
+    (tmp_path / "play").mkdir()
+    run = runner(sys.executable, tmp_path / "play", PYTHONPATH=os.pathsep.join((str(ROOT), str(tmp_path))))
+    assert "Won in" in run(*HOUSEQUEST, "play", "--world", "scripted", "--agent", "expert", "--plain")
+    assert "no server" in run(*HOUSEQUEST, "eval", "--world", "hostile", rc=2)
+    assert "rival" in run(*HOUSEQUEST, "eval", "--world", "odd", rc=2)
+    assert "broken" in run(*HOUSEQUEST, "plugins", rc=1)
+    assert "ModelProvider" in run(*HOUSEQUEST, "eval", "--world", "scripted", "--agent", "react", "--model", "odd:x", rc=2)
+    assert "openai:NAME" in run(*HOUSEQUEST, "eval", "--world", "scripted", "--agent", "react", "--model", "opnai:x", rc=2)
+
+
+def test_evaluate_takes_settings_as_a_program_has_them(run: Command) -> None:
+    run("-c", EVALUATE)

@@ -44,8 +44,7 @@ def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda e
     wrapper as well. A demand that raises is not met; nothing is raised.
     """
     report: dict[str, str] = {}
-    chosen = split or (world.default_split if world.default_split in world.splits() else world.example_split)
-    check = _Check(world, chosen, wrap)
+    check = _Check(world, split, wrap)
     for what, demand in _DEMANDS.items():
         try:
             report[what] = next(demand(check), "")
@@ -57,10 +56,15 @@ def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda e
 class _Check:
     """The world that is checked, with one task of each type of ``split``."""
 
-    def __init__(self, world: World, split: str, wrap: Wrap) -> None:
+    def __init__(self, world: World, split: str | None, wrap: Wrap) -> None:
         self.world = world
-        self.split = split
+        self._chosen = split
         self._wrap = wrap
+
+    @property
+    def split(self) -> str:
+        world = self.world
+        return self._chosen or (world.default_split if world.default_split in world.splits() else world.example_split)
 
     @property
     def tasks(self) -> list[Task]:

@@ -22,16 +22,11 @@ _SHIPPED = "housequest"
 def plugins(group: Group) -> Mapping[str, EntryPoint]:
     """The entry points of ``group`` by name, those that ship first, the others in alphabetical order.
 
-    Nothing is imported. Raises ``ConfigurationError`` when two packages declare the same name.
+    Nothing is imported. Raises ``ConfigurationError`` if housequest is not installed.
     """
     found: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group=group), key=lambda point: (_package(point) != _SHIPPED, point.name)):
-        other = found.setdefault(point.name, point)
-        if other.value != point.value:
-            raise ConfigurationError(
-                f"Two installed packages declare {point.name!r} in {group}: {_package(other)} and {_package(point)}. "
-                "Uninstall one of them."
-            )
+        found.setdefault(point.name, point)
     if not found:
         raise ConfigurationError(f"Nothing is declared in {group}: housequest is not installed. Run `pip install -e .` here.")
     return MappingProxyType(found)
@@ -40,7 +35,7 @@ def plugins(group: Group) -> Mapping[str, EntryPoint]:
 def load_plugin(group: Group, name: str, what: str) -> Any:
     """Import and return what ``name`` stands for; ``what`` says in errors what it is ("world", "agent").
 
-    Raises ``ConfigurationError`` for an unknown name and for a package that cannot be imported.
+    Raises ``ConfigurationError`` for an unknown name, one that two packages declare, and a package that cannot be imported.
     """
     known = plugins(group)
     if name not in known:
@@ -48,6 +43,12 @@ def load_plugin(group: Group, name: str, what: str) -> Any:
             f"There is no {what} named {shown(name)}; known: {', '.join(known)}.{nearest(name, tuple(known))}"
         )
     point = known[name]
+    for other in entry_points(group=group, name=name):
+        if other.value != point.value:
+            raise ConfigurationError(
+                f"Two installed packages declare the {what} {name!r}: {_package(point)} and {_package(other)}. "
+                "Uninstall one of them."
+            )
     try:
         return point.load()
     except Exception as error:

@@ -91,7 +91,12 @@ def plan_exploration(configuration: Configuration, wish: ExploreOptions) -> Expl
         if not 1 <= number <= 1_000_000:
             raise ConfigurationError(f"--{name}: {number} is out of range; give 1 to 1000000.")
     settings = configuration.settings
-    split = settings.split or world_of(settings).training_split
+    world = world_of(settings)
+    if world.household is None:
+        raise ConfigurationError(
+            f"Rules are learned from what a world's texts tell, and nothing reads those of {world.name!r}."
+        )
+    split = settings.split or world.training_split
     refuse_evaluation_split(split, "--split")
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": wish.episodes})
     run = make_run_spec(replace(configuration, settings=settings), curiosity=wish.curiosity or None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import cast
 
 from agent.models.base import Model
 from agent.models.openai.keys import KeyRing
@@ -39,14 +38,27 @@ def providers() -> dict[str, ModelProvider]:
 
 
 def provider(kind: str) -> ModelProvider:
-    """The provider of ``kind``. Raises ``ConfigurationError`` where none is installed, or it cannot be imported."""
-    return cast("type[ModelProvider]", load_plugin("housequest.models", kind, "kind of model"))()
+    """The provider of ``kind``. Raises ``ConfigurationError`` if none is installed, or it cannot be used."""
+    found = load_plugin("housequest.models", kind, "kind of model")
+    if not (isinstance(found, type) and issubclass(found, ModelProvider)):
+        raise ConfigurationError(
+            f"The entry point of the model kind {shown(kind)} is no subclass of ModelProvider; uninstall it."
+        )
+    return found()
 
 
 def model_forms() -> str:
     """How models are named, in words."""
-    *most, last = [form for each in providers().values() for form in each.forms]
+    *most, last = [form for kind in plugins("housequest.models") for form in _forms(kind)]
     return f"{', '.join(most)} or {last}" if most else last
+
+
+def _forms(kind: str) -> tuple[str, ...]:
+    """How models of ``kind`` are named; a provider that cannot be used still has its name."""
+    try:
+        return provider(kind).forms
+    except ConfigurationError:
+        return (f"{kind}:...",)
 
 
 def parse_model(name: str) -> ModelName:

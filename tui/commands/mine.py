@@ -77,7 +77,8 @@ class _Tally:
 
     def rules(self, paths: list[Path] | None, *, counts: bool, least: int) -> tuple[Rule, ...]:
         """All that was found, as candidates; where both know about a kind of thing, the table wins over what was played."""
-        found = [*(self._by_table() if counts else ()), *(self._by_play(paths, least) if paths or not counts else ())]
+        played = self._by_play(paths, least) if paths or not counts else ()
+        found = [*(self._by_table() if counts else ()), *played]
         first: dict[str, Rule] = {}
         for rule in found:
             first.setdefault(rule.id, rule)

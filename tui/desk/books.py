@@ -9,6 +9,7 @@ from pathlib import Path
 from knowledge.library import library
 from knowledge.rulebook import Rulebook
 from worlds.errors import KnowledgeError
+from worlds.registry import DEFAULT_WORLD
 
 FIRST = "mine"
 """What a person's first book is called unless they say otherwise."""
@@ -53,21 +54,23 @@ def _book(name: str) -> BookSummary:
     return BookSummary(name, path, shipped, found["accepted"], found["candidate"], found["rejected"], world=book.world)
 
 
-def open_book(name: str, *, new: bool = True) -> OpenBook:
-    """The book with this name or file, to be changed; where there is none, an empty one if ``new``.
+def open_book(name: str, *, new: bool = True, world: str | None = None) -> OpenBook:
+    """The book with this name or file, to be changed; if there is none and ``new``, an empty one.
 
-    Raises ``KnowledgeError``.
+    With a ``world``, a book about another one is refused, and a new one is about it. Raises ``KnowledgeError``.
     """
     books = library()
-    book = books.writable(name) if new else books.editable(name)
+    book = books.writable(name, world) if world else books.writable(name) if new else books.editable(name)
     return OpenBook(book, shipped=name in books.names() and books.is_shipped(books.find(name)))
 
 
-def latest_book() -> str:
-    """The name of the user's book that changed last; ``FIRST`` if they have none."""
-    books = library()
-    own = [path for name in books.names() if not books.is_shipped(path := books.find(name))]
-    return max(own, key=_changed).stem if own else FIRST
+def latest_book(world: str = DEFAULT_WORLD) -> str:
+    """The name of the user's book about ``world`` that changed last; a new name if they have none."""
+    every = list_books()
+    own = [book.path for book in every if not book.shipped and book.world == world]
+    if own:
+        return max(own, key=_changed).stem
+    return FIRST if FIRST not in {book.name for book in every} else world
 
 
 def _changed(path: Path) -> float:

@@ -20,6 +20,7 @@ from tui.desk.rule_text import shortened
 from tui.episode.state import EpisodeMoment
 from tui.runs.data import recorded_play
 from worlds.errors import HousequestError
+from worlds.registry import DEFAULT_WORLD
 
 SHOWN = 150
 """Characters of an answer that the dialog shows."""
@@ -31,7 +32,8 @@ _NAME = re.compile(r"([A-Za-z][\w-]*) ([0-9]+)", re.ASCII)
 class TaughtStep:
     """The step that a rule is made from: a command, its answer, and its ``event`` in the ``record`` (None: not recorded).
 
-    ``receptacles`` are the names of furniture in the command; a check needs to tell them from objects.
+    ``receptacles`` are the names of furniture in the command; a check needs to tell them from objects. The rule is about
+    ``world``.
     """
 
     command: str
@@ -40,6 +42,7 @@ class TaughtStep:
     event: int
     record: Path | None
     receptacles: frozenset[str] = frozenset()
+    world: str = DEFAULT_WORLD
 
     @property
     def objects(self) -> tuple[str, ...]:
@@ -73,7 +76,8 @@ def taught_step(moment: EpisodeMoment, record: Path | None) -> TaughtStep | None
         if entry.command is not None:
             there = moment.belief.receptacles if moment.belief else ()
             names = frozenset(receptacle.name for receptacle in there)
-            return TaughtStep(entry.command, entry.observation, entry.accepted, entry.id, record, names)
+            world = moment.started.world if moment.started else DEFAULT_WORLD
+            return TaughtStep(entry.command, entry.observation, entry.accepted, entry.id, record, names, world)
     return None
 
 
@@ -83,16 +87,16 @@ async def dialog_for(lesson: TaughtStep, runs: Path) -> RuleDialog:
     Raises ``HousequestError`` and ``OSError`` where the record or the books cannot be read.
     """
     witness = await in_thread(partial(witness_origin, lesson, runs))
-    names = [book.name for book in await in_thread(list_books)]
-    draft = Draft(objects=", ".join(lesson.objects), book=await in_thread(latest_book))
+    names = [book.name for book in await in_thread(list_books) if book.world == lesson.world]
+    draft = Draft(objects=", ".join(lesson.objects), book=await in_thread(partial(latest_book, lesson.world)))
 
     async def submit(draft: Draft, since: Draft) -> DraftFault | None:
         del since
-        return await in_thread(partial(save_taught_rule, draft, witness))
+        return await in_thread(partial(save_taught_rule, draft, witness, lesson.world))
 
     seen = f"witness {witness}" if witness else "No record of this game is kept, so the rule has no witness."
     about = f"> {lesson.command}\n{shortened(' '.join(lesson.observation.split()), SHOWN)}\n{seen}"
-    return RuleDialog("Teach a rule", draft, submit, about=about, books=names, check_like=lesson.check)
+    return RuleDialog("Teach a rule", draft, submit, about=about, books=names, check_like=lesson.check, world=lesson.world)
 
 
 def witness_origin(lesson: TaughtStep, runs: Path) -> str:
@@ -108,12 +112,12 @@ def witness_origin(lesson: TaughtStep, runs: Path) -> str:
     return f"{found[0].run}/{found[0].task}/{lesson.event}"
 
 
-def save_taught_rule(draft: Draft, witness: str) -> DraftFault | None:
-    """Save ``draft`` in its book as a candidate; return what went wrong, if anything."""
+def save_taught_rule(draft: Draft, witness: str, world: str = DEFAULT_WORLD) -> DraftFault | None:
+    """Save ``draft``, a rule about ``world``, in its book as a candidate; return what went wrong, if anything."""
     if not draft.book:
         return DraftFault("book", "Name a book: one of yours, a new name, or a file.")
     try:
-        book = open_book(draft.book).book
+        book = open_book(draft.book, world=world).book
     except HousequestError as error:
         return DraftFault("book", str(error))
     rule = draft.new({rule.id for rule in book.rules})

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
-from worlds.errors import HousequestError
-
 if TYPE_CHECKING:
     from agent.config import Settings
     from tui.home.recent import RecordedGame
@@ -122,17 +120,19 @@ class Catalogue:
             GameSource("played", count=count_records(unfinished=False)),
         )
         found = [place for place in played if place.count]
+        faults: list[str] = []
         for name in world_names():
             try:
                 world = self.world(self.settings(name))
                 splits = world.splits()
-            except HousequestError as error:
-                self.fault = f"The world {name} is left out: {error}"
+            except Exception as error:  # noqa: BLE001 (another package's code: home shows the other worlds all the same)
+                faults.append(f"The world {name} is left out: {error or type(error).__name__}")
                 continue
             found += [GameSource("made-up", name, split) for split in world.endless_splits]
             # Splits that need no download come first.
             found += [GameSource("split", name, split) for split in (reversed(splits) if world.published_splits else splits)]
             found += [GameSource("missing", name, split) for split in world.published_splits if split not in splits]
+        self.fault = " ".join(faults)
         return found
 
     def games(self, place: GameSource) -> GameIndex:

@@ -99,8 +99,10 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
 
     from agent.config import Settings
 
+    own = {} if started.world == settings.world else {"habits": None, "world_option": {}}
     values = {
         **settings.model_dump(),
+        **own,
         "world": started.world,
         "engine": "textworld" if started.engine.startswith("textworld") else "native",
         "goals": started.wording,
