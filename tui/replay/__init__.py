@@ -1,0 +1,1 @@
+"""A recorded episode: `recording` reads it, `timeline` moves through it, `screen` shows it."""
