@@ -202,10 +202,7 @@ class _Explainer:
             return wrong
         if self.belief.held == name:
             return f"You hold the {name}; what is switched on stands somewhere."
-        holders = self.belief.holders(name)
-        if holders and not any(self.belief.is_here(one.name) for one in holders):
-            return self._elsewhere(holders[0].name)
-        return f"The {name} cannot be switched on here."
+        return self._too_far(name) or f"The {name} cannot be switched on here."
 
     def _treat(self, command: _Command, verb: Treatment) -> str:
         wrong = self._no_receptacle(command.receptacle) or self._unheld(command.object)
@@ -221,10 +218,7 @@ class _Explainer:
         wrong = self._unheld(command.tool) or self._no_object(command.object)
         if wrong:
             return wrong
-        holders = self.belief.holders(command.object)
-        if holders and not any(self.belief.is_here(one.name) for one in holders):
-            return self._elsewhere(holders[0].name)
-        return f"The {command.object} cannot be sliced here."
+        return self._too_far(command.object) or f"The {command.object} cannot be sliced here."
 
     # Shared by commands.
 
@@ -253,6 +247,11 @@ class _Explainer:
         return (
             f"You are {f'at the {self.belief.at}' if self.belief.at else 'in the middle of the room'}; go to the {name} first."
         )
+
+    def _too_far(self, name: str) -> str | None:
+        holders = self.belief.holders(name)
+        near = not holders or any(self.belief.is_here(one.name) for one in holders)
+        return None if near else self._elsewhere(holders[0].name)
 
     def _unreachable(self, name: str) -> str | None:
         if wrong := self._away(name):
