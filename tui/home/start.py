@@ -99,7 +99,7 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
 
     from agent.config import Settings
 
-    own = {} if started.world == settings.world else {"habits": None, "world_option": {}}
+    own: dict[str, object] = {} if started.world == settings.world else {"habits": None, "world_option": {}}
     values = {
         **settings.model_dump(),
         **own,
