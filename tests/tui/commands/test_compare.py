@@ -41,7 +41,7 @@ def test_what_cannot_be_compared_is_an_exit_code_of_two(call: Run, folders: tupl
         (("a", "nowhere"), "is no run's folder"),
         (("a",), "compare takes two runs, and was given 1"),
         (("a", "b", "c"), "compare them two by two"),
-        (("a", "b", "--show", "9"), "no task of these runs"),
+        (("a", "b", "--show", "9"), "is not a task of these runs"),
         (("a", "b", "--show", "4"), "left out of the comparison: not finished in both"),
         (("a", "b", "--html", "run.json"), "give a file that ends in .html"),
     ):

@@ -113,7 +113,7 @@ def test_other_habits_are_another_run(call: Run, tmp_path: Path) -> None:
     assert "configuration.habits: 'habits.yaml' is now None" in counted.stderr
     elsewhere = call("eval", "--agent", "expert", "--split", "example", "--habits", "habits.yaml", "--out", "other")
     assert elsewhere.returncode == 2
-    assert "habits: 'habits.yaml' says where things lie in made-up houses" in elsewhere.stderr
+    assert "habits: 'habits.yaml' applies to made-up houses only" in elsewhere.stderr
     assert not (tmp_path / "other").exists()
 
 

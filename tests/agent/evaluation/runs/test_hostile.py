@@ -20,6 +20,7 @@ from agent.evaluation.runs.batch import RunOptions, run_batch
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
 from agent.models.openai.keys import KeyRing
 from agent.models.registry import make_model
+from agent.roles.messages import opening_text
 from tests.backends import prompts
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, serve
@@ -107,10 +108,11 @@ class Hostile:
 
 
 def houses() -> dict[tuple[str, str], str]:
-    """The trouble of each house, by what its player is told first."""
+    """The trouble of each house, by its opening and goal as they stand in prompts."""
     world = make_world("alfworld")
     tasks = islice(world.tasks("generated"), TASKS)
-    return {(world.open(task).reset().observation.text, task.goal): trouble_of(task.number) for task in tasks}
+    openings = ((task, opening_text(world.open(task).reset().observation, task.goal)) for task in tasks)
+    return {(opening, task.goal): trouble_of(task.number) for task, opening in openings}
 
 
 @pytest.fixture(scope="module")
