@@ -19,17 +19,23 @@ _SHIPPED = "housequest"
 
 
 @cache
+def _declared(group: Group) -> Mapping[str, tuple[EntryPoint, ...]]:
+    """Every declaration of each name; read once, because it takes a look into each installed package."""
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for point in sorted(entry_points(group=group), key=lambda point: (_package(point) != _SHIPPED, point.name)):
+        found[point.name] = (*found.get(point.name, ()), point)
+    return found
+
+
+@cache
 def plugins(group: Group) -> Mapping[str, EntryPoint]:
     """The entry points of ``group`` by name, those that ship first, the others in alphabetical order.
 
     Nothing is imported. Raises ``ConfigurationError`` if housequest is not installed.
     """
-    found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=group), key=lambda point: (_package(point) != _SHIPPED, point.name)):
-        found.setdefault(point.name, point)
-    if not found:
+    if not (declared := _declared(group)):
         raise ConfigurationError(f"Nothing is declared in {group}: housequest is not installed. Run `pip install -e .` here.")
-    return MappingProxyType(found)
+    return MappingProxyType({name: points[0] for name, points in declared.items()})
 
 
 def load_plugin(group: Group, name: str, what: str) -> Any:
@@ -42,8 +48,8 @@ def load_plugin(group: Group, name: str, what: str) -> Any:
         raise ConfigurationError(
             f"There is no {what} named {shown(name)}; known: {', '.join(known)}.{nearest(name, tuple(known))}"
         )
-    point = known[name]
-    for other in entry_points(group=group, name=name):
+    point, *others = _declared(group)[name]
+    for other in others:
         if other.value != point.value:
             raise ConfigurationError(
                 f"Two installed packages declare the {what} {name!r}: {_package(point)} and {_package(other)}. "
