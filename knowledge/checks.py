@@ -36,19 +36,7 @@ Relation = Literal["holding", "at", "in", "state", "kind", "refused", "says"]
 ThingState = Literal["open", "closed", "surface", "hot", "cool", "clean", "sliced", "lit", "empty", "here", "known"]
 CheckVerdict = Literal["supports", "contradicts", "undecided"]
 
-STATES: tuple[ThingState, ...] = (
-    "open",
-    "closed",
-    "surface",
-    "hot",
-    "cool",
-    "clean",
-    "sliced",
-    "lit",
-    "empty",
-    "here",
-    "known",
-)
+STATES: tuple[ThingState, ...] = get_args(ThingState)
 ANYTHING = "..."
 
 
@@ -116,11 +104,6 @@ class Check:
     def __str__(self) -> str:
         when = f"; when {' and '.join(map(str, self.before))}" if self.before else ""
         return f"{self.command}{when}; then {' and '.join(map(str, self.then))}"
-
-    @property
-    def verb(self) -> str:
-        """The first word of the command pattern, by which checks are looked up."""
-        return self.command.partition(" ")[0]
 
 
 LONGEST = 600

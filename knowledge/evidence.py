@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from knowledge.judging import BeliefView, CompiledCheck, command_pattern, occasion
-from knowledge.moments import Moment, distinct
-from knowledge.rules import USUAL, WITNESSES, Evidence, Rule, Standing, standing
+from knowledge.checks import Check
+from knowledge.judging import command_pattern, occasions, verdict
+from knowledge.moments import Moment
+from knowledge.rules import WITNESSES, Evidence, Rule, Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,12 @@ class Finding:
     @property
     def standing(self) -> Standing:
         """The verdict of the evidence."""
-        return standing(self.evidence, usual=self.rule.kind in USUAL)
+        return replace(self.rule, evidence=self.evidence).standing
 
 
 @dataclass
 class _Tally:
-    check: CompiledCheck
+    check: Check
     supports: list[str] = field(default_factory=list[str])
     contradicts: list[str] = field(default_factory=list[str])
 
@@ -35,50 +35,27 @@ class _Tally:
         return Evidence(len(self.supports), len(self.contradicts), *named)
 
 
-@dataclass
-class _Form:
-    """The checks that share a command pattern, which is matched once for all of them."""
-
-    pattern: re.Pattern[str]
-    tallies: list[_Tally]
-
-
 def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[Finding, ...]:
     """Evaluate each of ``rules``, in order, on ``moments``; equal origins count once."""
-    tallies = {rule.id: _Tally(CompiledCheck(rule.check)) for rule in rules if rule.check}
-    forms = _forms(tallies.values())
-    view: BeliefView | None = None
-    for moment in distinct(moments):
-        command = moment.command.strip()
-        asked = [
-            (form, found.groupdict())
-            for form in forms.get(command.partition(" ")[0], ())
-            if (found := form.pattern.fullmatch(command))
-        ]
-        if not asked:
-            continue
-        now = occasion(moment, view)
-        view = now.after
-        for form, names in asked:
-            for tally in form.tallies:
-                match tally.check.verdict(now, names):
+    tallies = {rule.id: _Tally(rule.check) for rule in rules if rule.check}
+    # By verb, then by command pattern, which is matched once for all checks that share it.
+    forms: dict[str, dict[str, list[_Tally]]] = {}
+    for tally in tallies.values():
+        command = tally.check.command
+        forms.setdefault(command.partition(" ")[0], {}).setdefault(command, []).append(tally)
+    for now in occasions(moments):
+        command = now.moment.command.strip()
+        for form, alike in forms.get(command.partition(" ")[0], {}).items():
+            found = command_pattern(form).fullmatch(command)
+            if found is None:
+                continue
+            names = found.groupdict()
+            for tally in alike:
+                match verdict(tally.check, now, names):
                     case "supports":
-                        tally.supports.append(moment.origin)
+                        tally.supports.append(now.moment.origin)
                     case "contradicts":
-                        tally.contradicts.append(moment.origin)
+                        tally.contradicts.append(now.moment.origin)
                     case "undecided":
                         pass
     return tuple(Finding(rule, tallies[rule.id].evidence() if rule.id in tallies else Evidence()) for rule in rules)
-
-
-def _forms(tallies: Iterable[_Tally]) -> dict[str, list[_Form]]:
-    """Group the tallies by verb and command pattern."""
-    by_command: dict[str, _Form] = {}
-    by_verb: dict[str, list[_Form]] = {}
-    for tally in tallies:
-        check = tally.check.check
-        if check.command not in by_command:
-            form = by_command[check.command] = _Form(command_pattern(check.command), [])
-            by_verb.setdefault(check.verb, []).append(form)
-        by_command[check.command].tallies.append(tally)
-    return by_verb

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from worlds.base import Observation, Task, Trajectory, Transition, World
 from worlds.errors import KnowledgeError, TaskNotFound, shown
@@ -59,8 +60,11 @@ class Example:
         return self.trajectory.goal
 
     def subgoals(self) -> tuple[Subgoal, ...]:
-        """What was taken, treated, used and put, each with the way there; searching is left out."""
-        return tuple(_subgoals(self.trajectory.transitions))
+        """What was taken, treated, used and put, each with the way there.
+
+        Searching is left out: where things are differs from house to house.
+        """
+        return tuple(each for one in self.trajectory.transitions for each in _subgoals(one.command))
 
 
 def of_trajectory(trajectory: Trajectory, task_type: str, origin: str) -> Example:
@@ -107,19 +111,11 @@ def from_world(world: World, *, each: int = EACH, seed: int = 0, split: str = TR
     found: list[Example] = []
     for name, members in sorted(by_type.items()):
         drawn = random.Random(f"{seed} {name}").sample(members, len(members))
-        found.extend(_first(each, (played(world, task) for task in drawn)))
+        won = (example for task in drawn if (example := played(world, task)) is not None)
+        found.extend(islice(won, each))
     if not found:
         raise KnowledgeError(f"No task of the split {split!r} could be made into an example; check it with `housequest data`.")
     return tuple(found)
-
-
-def _first(most: int, examples: Iterable[Example | None]) -> Iterator[Example]:
-    for example in examples:
-        if example is not None:
-            yield example
-            most -= 1
-        if most <= 0:
-            return
 
 
 def type_of(goal: str, receptacles: Iterable[str], household: Household) -> str | None:
@@ -134,12 +130,27 @@ def type_of(goal: str, receptacles: Iterable[str], household: Household) -> str 
 
 def written(examples: Iterable[Example]) -> str:
     """The text of a store."""
-    return "".join(json.dumps(_fields(example), ensure_ascii=True) + "\n" for example in examples)
+    return "".join(
+        json.dumps(
+            {
+                "origin": example.origin,
+                "type": example.type,
+                "goal": example.goal,
+                "opening": example.trajectory.opening.text,
+                "steps": [[one.command, one.observation.text] for one in example.trajectory.transitions],
+            }
+        )
+        + "\n"
+        for example in examples
+    )
 
 
+@cache
 def shipped() -> tuple[Example, ...]:
     """The examples that ship, from made-up houses."""
-    return _shipped()
+    from importlib.resources import files
+
+    return parse_examples(files("knowledge").joinpath(SHIPPED).read_bytes(), SHIPPED)
 
 
 def load_examples(path: Path) -> tuple[Example, ...]:
@@ -171,46 +182,24 @@ def parse_examples(content: bytes, origin: str) -> tuple[Example, ...]:
     return tuple(found)
 
 
-@cache
-def _shipped() -> tuple[Example, ...]:
-    from importlib.resources import files
-
-    return parse_examples(files("knowledge").joinpath(SHIPPED).read_bytes(), SHIPPED)
-
-
-def _fields(example: Example) -> dict[str, object]:
-    steps = [[one.command, one.observation.text] for one in example.trajectory.transitions]
-    return {
-        "origin": example.origin,
-        "type": example.type,
-        "goal": example.goal,
-        "opening": example.trajectory.opening.text,
-        "steps": steps,
-    }
-
-
 def _example(value: object) -> Example:
     if not isinstance(value, dict):
         raise ValueError("the line is no JSON object.")
-    fields = cast("dict[str, Any]", value)
-    steps: object = fields.get("steps")
+    fields = cast("dict[str, object]", value)
+    steps = fields.get("steps")
     if not isinstance(steps, list) or not 0 < len(cast("list[object]", steps)) <= MAX_STEPS:
         raise ValueError(f"'steps' is no list of 1 to {MAX_STEPS} commands with their answers.")
-    transitions = tuple(_transition(step) for step in cast("list[object]", steps))
-    opening = Observation(_text(fields, "opening"))
-    return Example(_text(fields, "origin"), _text(fields, "type"), Trajectory(_text(fields, "goal"), opening, transitions))
+    transitions: list[Transition] = []
+    for step in cast("list[object]", steps):
+        pair = cast("list[object]", step) if isinstance(step, list) else []
+        if len(pair) != 2:
+            raise ValueError("a step is no command with its answer.")
+        transitions.append(Transition(_text("command", pair[0]), Observation(_text("answer", pair[1]))))
+    opening, origin, task_type, goal = (_text(key, fields.get(key)) for key in ("opening", "origin", "type", "goal"))
+    return Example(origin, task_type, Trajectory(goal, Observation(opening), tuple(transitions)))
 
 
-def _transition(value: object) -> Transition:
-    pair = cast("Sequence[object]", value) if isinstance(value, list) else ()
-    if len(pair) != 2:
-        raise ValueError("a step is no command with its answer.")
-    words = {"command": pair[0], "answer": pair[1]}
-    return Transition(_text(words, "command"), Observation(_text(words, "answer")))
-
-
-def _text(fields: Mapping[str, object], key: str) -> str:
-    value = fields.get(key)
+def _text(key: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT:
         raise ValueError(f"{key!r} is {shown(value, 60)}, not a text of at most {MAX_TEXT} characters.")
     # A prompt with a lone surrogate cannot be sent.
@@ -220,29 +209,28 @@ def _text(fields: Mapping[str, object], key: str) -> str:
 # From commands to subgoals.
 
 
-def _subgoals(transitions: Iterable[Transition]) -> Iterator[Subgoal]:
-    for transition in transitions:
-        verb, _, rest = transition.command.strip().partition(" ")
-        match verb:
-            case "take":
-                thing, _, place = rest.partition(" from ")
-                yield Subgoal("find", kind(thing))
-                yield Subgoal("pick", kind(thing), kind(place))
-            case "move":
-                thing, _, place = rest.partition(" to ")
-                yield Subgoal("go", place=kind(place))
-                yield Subgoal("put", kind(thing), kind(place))
-            case "heat" | "cool" | "clean" as treatment:
-                thing, _, place = rest.partition(" with ")
-                yield Subgoal("go", place=kind(place))
-                yield Subgoal(treatment, kind(thing), kind(place))
-            case "use":
-                yield Subgoal("find", kind(rest))
-                yield Subgoal("use", kind(rest))
-            case "slice":
-                yield Subgoal("slice", kind(rest.partition(" with ")[0]))
-            case _:
-                pass  # searching: where things are differs from house to house
+def _subgoals(command: str) -> Iterator[Subgoal]:
+    verb, _, rest = command.strip().partition(" ")
+    match verb:
+        case "take":
+            thing, _, place = rest.partition(" from ")
+            yield Subgoal("find", kind(thing))
+            yield Subgoal("pick", kind(thing), kind(place))
+        case "move":
+            thing, _, place = rest.partition(" to ")
+            yield Subgoal("go", place=kind(place))
+            yield Subgoal("put", kind(thing), kind(place))
+        case "heat" | "cool" | "clean" as treatment:
+            thing, _, place = rest.partition(" with ")
+            yield Subgoal("go", place=kind(place))
+            yield Subgoal(treatment, kind(thing), kind(place))
+        case "use":
+            yield Subgoal("find", kind(rest))
+            yield Subgoal("use", kind(rest))
+        case "slice":
+            yield Subgoal("slice", kind(rest.partition(" with ")[0]))
+        case _:
+            pass
 
 
 def subtasks(example: Example, household: Household | None) -> tuple[str, ...]:
@@ -258,14 +246,10 @@ def subtasks(example: Example, household: Household | None) -> tuple[str, ...]:
 def subtasks_of_goal(goal: Goal) -> tuple[str, ...]:
     """The sub-tasks of a structured goal; for two objects they are repeated (section 4.5)."""
     thing = goal.object
-    round: list[Subgoal] = [Subgoal("pick", thing)]
-    if goal.treatment:
-        round.append(Subgoal(goal.treatment, thing))
-    if goal.receptacle:
-        round.append(Subgoal("put", thing, goal.receptacle))
-    if goal.lamp:
-        round.append(Subgoal("use", goal.lamp))
-    return tuple(_words(round * goal.count))
+    treat = [Subgoal(goal.treatment, thing)] if goal.treatment else []
+    put = [Subgoal("put", thing, goal.receptacle)] if goal.receptacle else []
+    use = [Subgoal("use", goal.lamp)] if goal.lamp else []
+    return tuple(_words([Subgoal("pick", thing), *treat, *put, *use] * goal.count))
 
 
 def tasks_of(world: World, split: str) -> tuple[Example, ...]:
@@ -282,7 +266,7 @@ def _words(subgoals: Iterable[Subgoal]) -> Iterator[str]:
     for subgoal in subgoals:
         match subgoal.action:
             case "pick":
-                yield f"take {_article(subgoal.object or '')} {subgoal.object}"
+                yield f"take {'an' if (subgoal.object or '')[:1] in 'aeiou' else 'a'} {subgoal.object}"
             case "put":
                 yield f"put the {subgoal.object} in or on the {subgoal.place}"
             case "use":
@@ -291,7 +275,3 @@ def _words(subgoals: Iterable[Subgoal]) -> Iterator[str]:
                 yield f"{action} the {subgoal.object}"
             case "find" | "go" | "open" | "close":
                 pass
-
-
-def _article(name: str) -> str:
-    return "an" if name[:1] in "aeiou" else "a"

@@ -1,18 +1,17 @@
 """Decides checks on moments, in three values: a fact that the belief does not settle is unknown.
 
-A check is compiled into closures once and evaluated on many moments. `BeliefView` caches lookups that checks share.
+`BeliefView` caches lookups that checks share.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 
 from knowledge.checks import ANYTHING, Check, CheckVerdict, Fact, Term
 from knowledge.moments import Moment
-from worlds.base import Observation
 from worlds.household.belief import Belief, Item, Receptacle, kind
 
 Truth = bool | None
@@ -72,51 +71,70 @@ class BeliefView:
         # Unknown receptacles may share the location, and a thing may lie in two places.
         return True if any(self.holds(one, name.__eq__) for one in self.here) else None
 
+    def is_a(self, name: str, kinds: Sequence[str]) -> Truth:
+        """Whether the thing of this name is of one of ``kinds``."""
+        if kind(name) in kinds:
+            return True
+        if name in self.receptacles:
+            return "receptacle" in kinds
+        # The opening lists all furniture: any other name is an object's, or does not exist.
+        if name in self.items:
+            return "object" in kinds
+        return None if {"object", "receptacle"}.intersection(kinds) else False
+
+    def is_in_state(self, name: str, state: str) -> Truth:
+        """Whether the thing of this name is in this state, one of ``STATES``."""
+        match state:
+            case "empty":
+                return _contrary(self.holds(name, lambda _: True))
+            case "here":
+                return self.present(name)
+            case "known":
+                return name in self.items or name in self.receptacles
+            case "open" | "closed" | "surface":
+                openness = self.receptacles[name].openness if name in self.receptacles else None
+                return None if openness is None else openness == state
+            case _:
+                return _is(self.items[name], state) if name in self.items else None
+
+
+def _is(item: Item, state: str) -> Truth:
+    match state:
+        case "clean":
+            return item.clean
+        case "sliced":
+            return item.sliced
+        case "lit":
+            return item.lit
+        case _:
+            # Something both hot and cool counts as hot, so it may be cool.
+            return None if item.heat is None or (item.heat, state) == ("hot", "cool") else item.heat == state
+
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
     """A moment prepared for checks."""
 
+    moment: Moment
     before: BeliefView
     after: BeliefView
-    answer: Observation
-    refused: bool
 
 
-FactReader = Callable[[BeliefView, Bindings], Truth]
-_OutcomeReader = Callable[[Occasion, Bindings], Truth]
+def occasions(moments: Iterable[Moment]) -> Iterator[Occasion]:
+    """The ``moments`` prepared for checks, each once, even if several branches or files share it."""
+    seen: set[str] = set()
+    view: BeliefView | None = None
+    for moment in moments:
+        if moment.origin in seen:
+            continue
+        seen.add(moment.origin)
+        before = view if view is not None and view.belief is moment.before else BeliefView(moment.before)
+        # A refused command rarely changes the belief: one view is enough.
+        view = before if moment.after is moment.before else BeliefView(moment.after)
+        yield Occasion(moment, before, view)
 
 
-class CompiledCheck:
-    """A check compiled for repeated evaluation."""
-
-    def __init__(self, check: Check) -> None:
-        self.check = check
-        self._before = [compile_fact(fact) for fact in check.before]
-        self._then = [_outcome(fact) for fact in check.then]
-
-    def verdict(self, occasion: Occasion, names: Bindings) -> CheckVerdict:
-        """Evaluate the check on ``occasion``, whose command bound ``names``; undecided if the facts before do not hold."""
-        if any(fact(occasion.before, names) is not True for fact in self._before):
-            return "undecided"
-        verdict: CheckVerdict = "supports"
-        for outcome in self._then:
-            truth = outcome(occasion, names)
-            if truth is False:
-                return "contradicts"
-            if truth is None:
-                verdict = "undecided"
-        return verdict
-
-
-def occasion(moment: Moment, before: BeliefView | None = None) -> Occasion:
-    """Prepare ``moment``; ``before`` is reused if it is a view of the same belief."""
-    first = before if before is not None and before.belief is moment.before else BeliefView(moment.before)
-    # A refused command rarely changes the belief: one view is enough.
-    last = first if moment.after is moment.before else BeliefView(moment.after)
-    return Occasion(first, last, moment.observation, moment.refused)
-
-
+@lru_cache(4096)
 def command_pattern(command: str) -> re.Pattern[str]:
     """A pattern that matches the commands of a check and binds its variables as groups."""
     parts: list[str] = []
@@ -127,102 +145,60 @@ def command_pattern(command: str) -> re.Pattern[str]:
     return re.compile(" ".join(parts), re.ASCII)
 
 
-def judge(check: Check, moment: Moment) -> CheckVerdict:
-    """Decide ``check`` on one ``moment``."""
-    found = command_pattern(check.command).fullmatch(moment.command.strip())
-    return CompiledCheck(check).verdict(occasion(moment), found.groupdict()) if found else "undecided"
+def verdict(check: Check, now: Occasion, names: Bindings) -> CheckVerdict:
+    """Decide ``check`` on an occasion whose command bound ``names``; undecided if the facts before do not hold."""
+    if any(truth(fact, now.before, names) is not True for fact in check.before):
+        return "undecided"
+    outcomes = [_outcome(fact, now, names) for fact in check.then]
+    return "contradicts" if False in outcomes else "undecided" if None in outcomes else "supports"
 
 
-def _outcome(fact: Fact) -> _OutcomeReader:
+def _outcome(fact: Fact, now: Occasion, names: Bindings) -> Truth:
     if fact.relation == "refused":
-        return lambda occasion, _: occasion.refused is not fact.negated
+        return now.moment.refused is not fact.negated
     if fact.relation == "says":
-        said = _said(fact.text)
-        return lambda occasion, names: said(occasion.answer.text, names) is not fact.negated
-    read = compile_fact(fact)
-    return lambda occasion, names: read(occasion.after, names)
+        return _says(fact.text, now.moment.observation.text.strip(), names) is not fact.negated
+    return truth(fact, now.after, names)
 
 
-def compile_fact(fact: Fact) -> FactReader:
-    """A function that decides ``fact``, which must be about a belief."""
-    plain = _positive(fact)
-    if not fact.negated:
-        return plain
-
-    def contrary(view: BeliefView, names: Bindings) -> Truth:
-        truth = plain(view, names)
-        return None if truth is None else not truth
-
-    return contrary
+def truth(fact: Fact, view: BeliefView, names: Bindings) -> Truth:
+    """Whether ``fact``, which must be about a belief, holds."""
+    return _contrary(_positive(fact, view, names)) if fact.negated else _positive(fact, view, names)
 
 
-def _positive(fact: Fact) -> FactReader:
-    subject = fact.subject or Term("nothing")
+def _contrary(found: Truth) -> Truth:
+    return None if found is None else not found
+
+
+def _positive(fact: Fact, view: BeliefView, names: Bindings) -> Truth:
+    subject, other = fact.subject or Term("nothing"), fact.other or Term("nothing")
     match fact.relation:
+        case "holding" if subject.shape == "nothing":
+            return view.belief.held is None
         case "holding":
-            return _holding(subject)
+            return view.belief.held is not None and _means(subject, names, view.belief.held)
         case "at" if subject.shape == "nothing":
-            return lambda view, _: view.belief.at is None
+            return view.belief.at is None
         case "at":
-            return _each(subject, BeliefView.at)
+            return _any(view.at(name) for name in _things(subject, view, names))
         case "in":
-            return _inside(subject, fact.other or Term("nothing"))
+            fits = partial(_means, subject, names)
+            return _any(view.holds(name, fits) for name in _things(other, view, names))
         case "kind":
-            return _of_kind(subject, fact.other or Term("kinds"))
+            return _any(view.is_a(name, other.words) for name in _things(subject, view, names))
         case _:
-            return _each(subject, _STATES[fact.text])
+            return _any(view.is_in_state(name, fact.text) for name in _things(subject, view, names))
 
 
-def _fits(term: Term) -> Callable[[Bindings], Callable[[str], bool]]:
-    """Given the variables' values, a test whether a name is one that ``term`` means."""
-    word = term.words[0] if term.words else ""
-    if term.shape == "variable":
-        return lambda names: names[word].__eq__
-    if term.shape == "name":
-        return lambda _: word.__eq__
-    kinds = frozenset(term.words)
-    return lambda _: lambda name: kind(name) in kinds
-
-
-def _holding(term: Term) -> FactReader:
-    if term.shape == "nothing":
-        return lambda view, _: view.belief.held is None
-    fits = _fits(term)
-    return lambda view, names: view.belief.held is not None and fits(names)(view.belief.held)
-
-
-def _inside(subject: Term, other: Term) -> FactReader:
-    fits = _fits(subject)
-
-    def inside(view: BeliefView, names: Bindings) -> Truth:
-        wanted = fits(names)
-        return _any(view.holds(name, wanted) for name in _things(other, view, names))
-
-    return inside
-
-
-def _of_kind(subject: Term, other: Term) -> FactReader:
-    kinds = frozenset(other.words)
-
-    def is_a(view: BeliefView, name: str) -> Truth:
-        if kind(name) in kinds:
-            return True
-        if name in view.receptacles:
-            return "receptacle" in kinds
-        # The opening lists all furniture: any other name is an object's, or does not exist.
-        return "object" in kinds if name in view.items else None if kinds & {"object", "receptacle"} else False
-
-    return _each(subject, is_a)
-
-
-def _each(term: Term, ask: Callable[[BeliefView, str], Truth]) -> FactReader:
-    """Ask about the thing that ``term`` names, or whether any thing of its kinds qualifies."""
-    if term.shape == "variable":
-        word = term.words[0]
-        return lambda view, names: ask(view, names[word])
-    if term.shape == "name":
-        return lambda view, _: ask(view, term.words[0])
-    return lambda view, names: _any(ask(view, name) for name in _things(term, view, names))
+def _means(term: Term, names: Bindings, name: str) -> bool:
+    """Whether ``term`` means the thing of this ``name``."""
+    match term.shape:
+        case "variable":
+            return name == names[term.words[0]]
+        case "name":
+            return name == term.words[0]
+        case _:
+            return kind(name) in term.words
 
 
 def _things(term: Term, view: BeliefView, names: Bindings) -> Iterable[str]:
@@ -235,75 +211,22 @@ def _things(term: Term, view: BeliefView, names: Bindings) -> Iterable[str]:
 
 def _any(truths: Iterable[Truth]) -> Truth:
     """Whether one of them is true; unknown if there are none, because unseen things may exist."""
-    found: Truth = None
-    for truth in truths:
-        if truth:
-            return True
-        if truth is None:
-            return None if not any(truths) else True
-        found = False
-    return found
+    found = set(truths)
+    return True if True in found else False if found == {False} else None
 
 
-def _openness(wanted: str) -> Callable[[BeliefView, str], Truth]:
-    def read(view: BeliefView, name: str) -> Truth:
-        one = view.receptacles.get(name)
-        return None if one is None or one.openness is None else one.openness == wanted
-
-    return read
-
-
-def _item(read: Callable[[Item], Truth]) -> Callable[[BeliefView, str], Truth]:
-    def of(view: BeliefView, name: str) -> Truth:
-        one = view.items.get(name)
-        return None if one is None else read(one)
-
-    return of
-
-
-def _cool(item: Item) -> Truth:
-    # Something both hot and cool counts as hot.
-    return None if item.heat in {None, "hot"} else item.heat == "cool"
-
-
-def _empty(view: BeliefView, name: str) -> Truth:
-    held = view.holds(name, lambda _: True)
-    return None if held is None else not held
-
-
-_STATES: dict[str, Callable[[BeliefView, str], Truth]] = {
-    "open": _openness("open"),
-    "closed": _openness("closed"),
-    "surface": _openness("surface"),
-    "hot": _item(lambda item: None if item.heat is None else item.heat == "hot"),
-    "cool": _item(_cool),
-    "clean": _item(lambda item: item.clean),
-    "sliced": _item(lambda item: item.sliced),
-    "lit": _item(lambda item: item.lit),
-    "empty": _empty,
-    "here": BeliefView.present,
-    "known": lambda view, name: name in view.items or name in view.receptacles,
-}
-
-
-def _said(pattern: str) -> Callable[[str, Bindings], bool]:
-    """A test whether a text matches ``pattern``; it takes linear time for any text."""
-    pieces = pattern.split(ANYTHING)
-
-    def said(text: str, names: Bindings) -> bool:
-        text = text.strip()
-        first, *others = (_VARIABLE.sub(lambda found: names[found[1]], piece) for piece in pieces)
-        if not others:
-            return text == first
-        *middle, last = others
-        if not text.startswith(first):
+def _says(pattern: str, text: str, names: Bindings) -> bool:
+    """Whether ``text`` matches ``pattern``, in linear time."""
+    first, *others = (_VARIABLE.sub(lambda found: names[found[1]], piece) for piece in pattern.split(ANYTHING))
+    if not others:
+        return text == first
+    *middle, last = others
+    if not text.startswith(first):
+        return False
+    place = len(first)
+    for piece in middle:
+        found = text.find(piece, place)
+        if found < 0:
             return False
-        place = len(first)
-        for piece in middle:
-            found = text.find(piece, place)
-            if found < 0:
-                return False
-            place = found + len(piece)
-        return text.endswith(last) and len(text) - len(last) >= place
-
-    return said
+        place = found + len(piece)
+    return text.endswith(last) and len(text) - len(last) >= place

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from knowledge.judging import BeliefView, occasion
-from knowledge.moments import Moment, distinct
-from knowledge.preconditions import Needs, Precondition
+from knowledge.judging import occasions
+from knowledge.moments import Moment
+from knowledge.preconditions import FORMS, CommandCounts, Precondition
 from knowledge.rules import Evidence, Origin, Rule
 from knowledge.statistics import Interval, wilson
-from worlds.household.belief import Belief, Receptacle, kind
+from worlds.household.belief import kind
 from worlds.household.counts import Counts
 
 FEWEST = 10
@@ -46,19 +46,24 @@ class Mined:
 
 def mine(moments: Iterable[Moment], least: int = 5) -> Mined:
     """Count over ``moments``, each origin once; a precondition needs at least ``least`` refusals."""
-    sights, needs = Sights(), Needs(least)
-    view: BeliefView | None = None
-    for moment in distinct(moments):
-        now = occasion(moment, view)
-        view = now.after
-        sights.add(moment)
-        needs.add(moment, now)
-    return Mined(sights.locations(), needs.preconditions())
+    houses: dict[str, _House] = {}
+    forms = [CommandCounts(command) for command in FORMS]
+    for now in occasions(moments):
+        houses.setdefault(now.moment.house, _House()).add(now.moment)
+        for form in forms:
+            form.add(now)
+    return Mined(_sighted(houses.values()), tuple(found for form in forms for found in form.preconditions(least)))
 
 
 def mine_table(counts: Counts) -> Mined:
-    """Take locations from a table of counts, which has no commands."""
-    return Mined(locations=tabled(counts))
+    """Take locations from a table of counts, over all kinds of room; it has every receptacle of every game but no commands."""
+    found: dict[str, Counter[str]] = {}
+    for room in counts.rooms.values():
+        for thing, entry in room.objects.items():
+            for place, placement in entry.places.items():
+                found.setdefault(thing, Counter())[place] += placement.instances
+    listed = ((thing, seen) for thing, seen in sorted(found.items()) if seen.total())
+    return Mined(tuple(_location(thing, seen, {place: float(seen[place]) for place in seen}) for thing, seen in listed))
 
 
 def place_rule(location: Location, origin: Origin) -> Rule:
@@ -69,7 +74,10 @@ def place_rule(location: Location, origin: Origin) -> Rule:
     named = location.places[:PLACES]
     # After the first, a place with a share near zero is of no use.
     named = (named[0], *(place for place in named[1:] if place.share >= 0.05))
-    listed = ", ".join(f"{place.receptacle} {place.share * 100:.0f} % ({_percent(place.interval)})" for place in named)
+    listed = ", ".join(
+        f"{place.receptacle} {place.share * 100:.0f} % ({place.interval.low * 100:.0f}-{place.interval.high * 100:.0f})"
+        for place in named
+    )
     article = "An" if location.thing[0] in "aeiou" else "A"
     return Rule(
         id=f"where-{location.thing}",
@@ -87,8 +95,8 @@ def need_rule(need: Precondition, origin: Origin) -> Rule:
     verb = need.command.partition(" ")[0]
     named = f"kind of {need.fact.subject}" if need.fact.relation == "kind" else str(need.fact)
     words = "-".join(re.findall("[a-z]+", named))
-    low = f"{need.interval.low * 100:.3g}"
-    counted = f"refused {need.refused:,} of {need.refused:,} times otherwise ({low}-100 %)"
+    low = wilson(need.refused, need.refused).low
+    counted = f"refused {need.refused:,} of {need.refused:,} times otherwise ({low * 100:.3g}-100 %)"
     return Rule(
         id=f"{verb}-needs-{words}",
         statement=f"`{need.command}` works only if {need.fact}: {counted}, taken {need.taken:,} times with it.",
@@ -99,10 +107,6 @@ def need_rule(need: Precondition, origin: Origin) -> Rule:
         check=need.check,
         evidence=Evidence(need.refused, 0, need.witnesses),
     )
-
-
-def _percent(interval: Interval) -> str:
-    return f"{interval.low * 100:.0f}-{interval.high * 100:.0f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,74 +132,51 @@ class Location:
 
 
 @dataclass
-class Sights:
-    """Counts where objects lay when they were first seen.
+class _House:
+    """The receptacles in a house by name, with their kinds; those looked into; and the kind of place where an object lay.
 
-    An object counts once a house, where it was first seen; later sightings and moves are ignored. Players look where they
-    expect things, so raw sightings are biased. To correct this, receptacles looked into are counted too, once a house: the
-    number of objects per receptacle looked into, times the receptacles of that kind in the houses, estimates how many there
-    are. This holds if, among receptacles of one kind, the choice of where to look did not depend on what was inside.
+    An object counts once a house, where it was first seen; later sightings and moves are ignored.
     """
 
-    _houses: dict[str, _House] = field(default_factory=dict[str, "_House"])
-
-    def add(self, moment: Moment) -> None:
-        """Count what ``moment`` shows of its house for the first time."""
-        before, after = moment.before, moment.after
-        house = self._houses.setdefault(moment.house, _House())
-        for receptacle in after.receptacles:
-            house.standing[receptacle.name] = receptacle.kind
-        if before.receptacles is after.receptacles:
-            return
-        known = {item.name for item in before.items}
-        for receptacle in _revealed(before, after):
-            house.looked.add(receptacle.name)
-            for name in receptacle.contents or ():
-                if name not in known:
-                    house.found.setdefault(name, receptacle.kind)
-
-    def locations(self) -> tuple[Location, ...]:
-        """Where each kind of object lies, by name."""
-        standing: Counter[str] = Counter()
-        looked: Counter[str] = Counter()
-        found: dict[str, Counter[str]] = {}
-        for house in self._houses.values():
-            standing.update(house.standing.values())
-            looked.update(house.standing[name] for name in house.looked)
-            for name, receptacle in house.found.items():
-                found.setdefault(kind(name), Counter())[receptacle] += 1
-        return tuple(
-            _location(thing, seen, {place: seen[place] * standing[place] / looked[place] for place in seen})
-            for thing, seen in sorted(found.items())
-        )
-
-
-@dataclass
-class _House:
     standing: dict[str, str] = field(default_factory=dict[str, str])
     looked: set[str] = field(default_factory=set[str])
     found: dict[str, str] = field(default_factory=dict[str, str])
 
+    def add(self, moment: Moment) -> None:
+        before, after = moment.before, moment.after
+        for receptacle in after.receptacles:
+            self.standing[receptacle.name] = receptacle.kind
+        if before.receptacles is after.receptacles:
+            return
+        known = {item.name for item in before.items}
+        seen = {one.name for one in before.receptacles if one.contents is not None}
+        for receptacle in after.receptacles:
+            if receptacle.contents is not None and receptacle.name not in seen:
+                self.looked.add(receptacle.name)
+                for name in receptacle.contents:
+                    if name not in known:
+                        self.found.setdefault(name, receptacle.kind)
 
-def sights(moments: Iterable[Moment]) -> tuple[Location, ...]:
-    """Where the things in ``moments`` lay, counted as in ``Sights``."""
-    seen = Sights()
-    for moment in moments:
-        seen.add(moment)
-    return seen.locations()
 
+def _sighted(houses: Iterable[_House]) -> tuple[Location, ...]:
+    """Where each kind of object lies, by name.
 
-def tabled(counts: Counts) -> tuple[Location, ...]:
-    """Where things lie by the table ``counts``, over all kinds of room; it covers every receptacle of every game."""
+    Players look where they expect things, so raw sightings are biased. To correct this, receptacles looked into are counted
+    too, once a house: the number of objects per receptacle looked into, times the receptacles of that kind in the houses,
+    estimates how many there are. This holds if, among receptacles of one kind, the choice of where to look did not depend on
+    what was inside.
+    """
+    standing: Counter[str] = Counter()
+    looked: Counter[str] = Counter()
     found: dict[str, Counter[str]] = {}
-    for room in counts.rooms.values():
-        for thing, entry in room.objects.items():
-            for place, placement in entry.places.items():
-                found.setdefault(thing, Counter())[place] += placement.instances
+    for house in houses:
+        standing.update(house.standing.values())
+        looked.update(house.standing[name] for name in house.looked)
+        for name, receptacle in house.found.items():
+            found.setdefault(kind(name), Counter())[receptacle] += 1
     return tuple(
-        _location(thing, seen, {place: float(number) for place, number in seen.items()})
+        _location(thing, seen, {place: seen[place] * standing[place] / looked[place] for place in seen})
         for thing, seen in sorted(found.items())
-        if seen.total()
     )
 
 
@@ -206,9 +187,3 @@ def _location(thing: str, seen: Counter[str], likely: dict[str, float]) -> Locat
     ranked = sorted(shares, key=lambda place: (-shares[place], place))
     places = (PlaceShare(each, seen[each], shares[each], wilson(round(shares[each] * number), number)) for each in ranked)
     return Location(thing, number, tuple(places))
-
-
-def _revealed(before: Belief, after: Belief) -> list[Receptacle]:
-    """The receptacles whose contents were seen for the first time."""
-    seen = {one.name for one in before.receptacles if one.contents is not None}
-    return [one for one in after.receptacles if one.contents is not None and one.name not in seen]

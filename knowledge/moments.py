@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from worlds.base import Observation, Trajectory
@@ -34,12 +34,3 @@ def moments_of(trajectory: Trajectory, household: Household, origin: str, house:
         after = household.update(before, command, answer)
         yield Moment(f"{origin}/{number}", house or origin, before, command, answer, after, household.refused(answer))
         before = after
-
-
-def distinct(moments: Iterable[Moment]) -> Iterator[Moment]:
-    """Each moment once, even if several branches or files share it."""
-    seen: set[str] = set()
-    for moment in moments:
-        if moment.origin not in seen:
-            seen.add(moment.origin)
-            yield moment

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from knowledge.checks import Check, Fact, Term
-from knowledge.judging import FactReader, Occasion, command_pattern, compile_fact
-from knowledge.moments import Moment
+from knowledge.judging import Occasion, command_pattern, truth
 from knowledge.rules import WITNESSES
-from knowledge.statistics import Interval, wilson
 from worlds.household.belief import kind
 
 FORMS = (
@@ -30,22 +28,18 @@ FORMS = (
 
 MOST_KINDS = 12
 
-_HANDS = Term("nothing")
-
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
     """A command is refused unless ``fact`` holds.
 
     While the fact was false, it was refused ``refused`` times and never accepted; while true, it was accepted ``taken`` times.
-    ``interval`` is the 95 % interval of the rate of refusals while the fact is false.
     """
 
     command: str
     fact: Fact
     refused: int
     taken: int
-    interval: Interval
     witnesses: tuple[str, ...]
 
     @property
@@ -56,88 +50,65 @@ class Precondition:
 
 @dataclass
 class _Tried:
-    """The counts of one fact for one form; ``without`` lists the refusals while it was false, by number."""
+    """The counts of one fact for one form of command; ``without`` lists the refusals while it was false, by number."""
 
     fact: Fact
-    read: FactReader
     taken: int = 0
     spoilt: bool = False
     without: list[int] = field(default_factory=list[int])
 
 
-@dataclass
-class _Form:
-    command: str
-    variables: tuple[str, ...]
-    tried: list[_Tried]
-    origins: list[str] = field(default_factory=list[str])
-    refused: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    taken: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+class CommandCounts:
+    """Counts what one form of command needs: its refusals, by origin and by the kinds that it named, and the kinds accepted."""
 
+    def __init__(self, command: str) -> None:
+        self.command = command
+        self.pattern = command_pattern(command)
+        self.tried = [_Tried(fact) for fact in _candidates(tuple(self.pattern.groupindex))]
+        self.origins: list[str] = []
+        self.refused: list[dict[str, str]] = []
+        self.taken = {variable: Counter[str]() for variable in self.pattern.groupindex}
 
-class Needs:
-    """Counts what commands need; a precondition takes ``least`` refusals and as many accepted commands."""
-
-    def __init__(self, least: int = 5) -> None:
-        self.least = least
-        self._forms: dict[str, list[_Form]] = {}
-        self._patterns = {command: command_pattern(command) for command in FORMS}
-        for command, pattern in self._patterns.items():
-            variables = tuple(pattern.groupindex)
-            tried = [_Tried(fact, compile_fact(fact)) for fact in _candidates(variables)]
-            self._forms.setdefault(command.partition(" ")[0], []).append(_Form(command, variables, tried))
-
-    def add(self, moment: Moment, occasion: Occasion) -> None:
-        """Count one moment; ``occasion`` is the same moment prepared for checks."""
-        command = moment.command.strip()
-        for form in self._forms.get(command.partition(" ")[0], ()):
-            found = self._patterns[form.command].fullmatch(command)
-            if found is None:
+    def add(self, now: Occasion) -> None:
+        """Count one moment, if its command has this form."""
+        found = self.pattern.fullmatch(now.moment.command.strip())
+        if found is None:
+            return
+        names, number, refused = found.groupdict(), len(self.origins), now.moment.refused
+        if refused:
+            self.origins.append(now.moment.origin)
+            self.refused.append({variable: kind(name) for variable, name in names.items()})
+        else:
+            for variable, name in names.items():
+                self.taken[variable][kind(name)] += 1
+        for tried in self.tried:
+            holds = truth(tried.fact, now.before, names)
+            if holds is None:
                 continue
-            names: dict[str, str] = found.groupdict()
-            number = len(form.origins)
-            if occasion.refused:
-                form.origins.append(moment.origin)
-                form.refused.append({variable: kind(name) for variable, name in names.items()})
-            else:
-                for variable, name in names.items():
-                    form.taken.setdefault(variable, Counter())[kind(name)] += 1
-            for tried in form.tried:
-                truth = tried.read(occasion.before, names)
-                if truth is None:
-                    continue
-                if not occasion.refused:
-                    tried.taken += truth
-                    tried.spoilt |= not truth
-                elif not truth:
-                    tried.without.append(number)
+            if not refused:
+                tried.taken += holds
+                tried.spoilt |= not holds
+            elif not holds:
+                tried.without.append(number)
 
-    def preconditions(self) -> tuple[Precondition, ...]:
-        """The preconditions of each command, in the order of ``FORMS``."""
-        return tuple(found for forms in self._forms.values() for form in forms for found in self._of(form))
-
-    def _of(self, form: _Form) -> Iterator[Precondition]:
-        needed = [
-            tried for tried in form.tried if not tried.spoilt and tried.taken >= self.least and len(tried.without) >= self.least
-        ]
+    def preconditions(self, least: int) -> Iterator[Precondition]:
+        """What the command needs, by ``least`` refusals and as many accepted commands."""
+        needed = [each for each in self.tried if not each.spoilt and min(each.taken, len(each.without)) >= least]
         needed = [tried for number, tried in enumerate(needed) if not _implied(number, needed)]
         for tried in needed:
-            yield self._found(form, tried.fact, tried.without, tried.taken)
+            yield self._found(tried.fact, tried.without, tried.taken)
         # A refusal says something about a kind only if nothing else was wrong.
-        unexplained = set(range(len(form.origins))).difference(*(tried.without for tried in needed))
-        for variable in form.variables:
-            kinds = form.taken.get(variable, Counter())
-            without = [number for number in sorted(unexplained) if form.refused[number][variable] not in kinds]
+        unexplained = set(range(len(self.origins))).difference(*(tried.without for tried in needed))
+        for variable, kinds in self.taken.items():
+            without = [number for number in sorted(unexplained) if self.refused[number][variable] not in kinds]
             # A kind that was accepted only once may not be the only one.
-            if 0 < len(kinds) <= MOST_KINDS and min(kinds.values()) > 1 and len(without) >= self.least:
+            if 0 < len(kinds) <= MOST_KINDS and min(kinds.values()) > 1 and len(without) >= least:
                 fact = Fact("kind", Term("variable", (variable,)), Term("kinds", tuple(sorted(kinds))))
-                yield self._found(form, fact, without, kinds.total())
+                yield self._found(fact, without, kinds.total())
 
-    @staticmethod
-    def _found(form: _Form, fact: Fact, without: list[int], taken: int) -> Precondition:
-        refused = len(without)
-        witnesses = tuple(form.origins[number] for number in without[:WITNESSES])
-        return Precondition(form.command, fact, refused, taken, wilson(refused, refused), witnesses)
+    def _found(self, fact: Fact, without: list[int], taken: int) -> Precondition:
+        witnesses = tuple(self.origins[number] for number in without[:WITNESSES])
+        return Precondition(self.command, fact, len(without), taken, witnesses)
 
 
 def _implied(number: int, needed: list[_Tried]) -> bool:
@@ -152,23 +123,19 @@ def _implied(number: int, needed: list[_Tried]) -> bool:
 
 def _candidates(variables: tuple[str, ...]) -> Iterator[Fact]:
     """The facts that a command with these variables may need, the most informative first."""
-    for variable in variables:
-        term = Term("variable", (variable,))
+    terms = {variable: Term("variable", (variable,)) for variable in variables}
+    for variable, term in terms.items():
         yield Fact("holding", term)
         if variable != "tool":
             yield Fact("holding", term, negated=True)
-    yield Fact("holding", _HANDS)
-    yield Fact("holding", _HANDS, negated=True)
-    for variable in variables:
-        term = Term("variable", (variable,))
+    yield from (Fact("holding", Term("nothing"), negated=negated) for negated in (False, True))
+    for variable, term in terms.items():
         if variable in {"receptacle", "thing"}:
-            yield Fact("at", term)
-            yield Fact("at", term, negated=True)
+            yield from (Fact("at", term, negated=negated) for negated in (False, True))
             for state in ("open", "closed", "surface"):
-                yield Fact("state", term, text=state)
-                yield Fact("state", term, text=state, negated=True)
+                yield from (Fact("state", term, text=state, negated=negated) for negated in (False, True))
         if variable != "receptacle":
             yield Fact("state", term, text="here")
         yield Fact("state", term, text="known")
-    if {"object", "receptacle"} <= set(variables):
-        yield Fact("in", Term("variable", ("object",)), Term("variable", ("receptacle",)))
+    if {"object", "receptacle"} <= terms.keys():
+        yield Fact("in", terms["object"], terms["receptacle"])

@@ -9,30 +9,15 @@ from __future__ import annotations
 import datetime
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, cast
+from functools import partial
+from typing import Any, Protocol, cast
 
 from knowledge.checks import Check, parse_check
-from knowledge.rules import (
-    EDIT_KINDS,
-    EDITED,
-    JUDGES,
-    KINDS,
-    SOURCES,
-    STATUSES,
-    WITNESSES,
-    Edit,
-    EditKind,
-    Evidence,
-    Origin,
-    Rule,
-    RuleStatus,
-)
+from knowledge.rules import EDIT_KINDS, EDITED, JUDGES, KINDS, SOURCES, STATUSES, WITNESSES, Edit, Evidence, Origin, Rule
 from worlds.errors import KnowledgeError, nearest, shown
 from worlds.registry import DEFAULT_WORLD
-
-_T = TypeVar("_T")
 
 LONGEST_STATEMENT = 2_000
 LONGEST_ID = 64
@@ -43,9 +28,8 @@ LONGEST_WAS = MOST_WORDS * (LONGEST_WORD + 2)
 MOST_EDITS = 1_000
 DEEPEST = 20
 
-FIELDS = ("id", "statement", "kind", "types", "objects", "status", "by", "origin", "check", "evidence", "history")
-
 _PLAIN = "tag:yaml.org,2002:"
+_NULL = f"{_PLAIN}null"
 _TAKEN = {f"{_PLAIN}{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value", "map", "seq")}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _WORLD = re.compile(r"[\w.-]+")
@@ -62,53 +46,59 @@ class YamlNode(Protocol):
     flow_style: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The lines of an item, counted from 0, from its dash to before ``end``."""
-
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The lines of each item in a block list, and the column of the dashes."""
-
-    spans: tuple[Span, ...] = ()
-    column: int = 0
+_Reader = Callable[[YamlNode], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """The rules of a rulebook's text, and the ``world`` that they are about.
 
-    ``layout`` is None if rules are not on lines of their own, as in a list in brackets.
+    ``lines`` are those of each rule in a block list, counted from 0, and ``column`` is that of the dashes. ``lines`` is None
+    if rules are not on lines of their own, as in a list in brackets.
     """
 
     rules: tuple[Rule, ...] = ()
-    layout: Layout | None = Layout()
     world: str = DEFAULT_WORLD
+    lines: tuple[range, ...] | None = ()
+    column: int = 0
+
+
+class _Wrong(Exception):
+    """What is wrong with a node. ``fields`` leads to it from its rule."""
+
+    def __init__(self, node: YamlNode, reason: str, *fields: str) -> None:
+        super().__init__(reason)
+        self.node = node
+        self.fields = fields
 
 
 def read_page(text: str, where: str) -> Page:
     """The rules in ``text``; ``where`` names the file in errors. Raises ``KnowledgeError``."""
     root = _compose(text, where)
-    if root is None or root.tag == f"{_PLAIN}null":
+    if root is None or root.tag == _NULL:
         return Page()
-    reader = _Reader(where)
-    reader.refuse_odd(root)
-    world, listed = reader.book(root)
-    if listed is None:
-        return Page(world=world)
-    items = cast("list[YamlNode]", listed.value)
-    rules = tuple(reader.rule(number, item) for number, item in enumerate(items, 1))
-    lines: dict[str, int] = {}
-    for rule, item in zip(rules, items, strict=True):
-        if rule.id in lines:
-            way_out = f"line {lines[rule.id]} has it too; give one of them another id"
-            raise reader.error(item, f"there are two rules with the id {shown(rule.id)}: {way_out}", "id")
-        lines[rule.id] = _line(item)
-    return Page(rules, None if listed.flow_style else _layout(text, listed, items), world)
+    rule = ""
+    try:
+        _refuse_odd(root)
+        world, listed = _book(root)
+        if listed is None:
+            return Page(world=world)
+        items = cast("list[YamlNode]", listed.value)
+        rules: dict[str, Rule] = {}
+        starts: dict[str, int] = {}
+        for number, item in enumerate(items, 1):
+            rule = f"rule {number}"
+            read = _rule(item, number)
+            if read.id in rules:
+                way_out = f"line {starts[read.id]} has it too; give one of them another id"
+                raise _Wrong(item, f"there are two rules with the id {shown(read.id)}: {way_out}", "id")
+            rules[read.id], starts[read.id] = read, _line(item)
+    except _Wrong as wrong:
+        place = ", ".join(part for part in (rule, ".".join(wrong.fields)) if part)
+        raise KnowledgeError(f"{where}:{_line(wrong.node)}: {f'{place}: ' if place else ''}{wrong}.") from None
+    column = cast("int", listed.start_mark.column)
+    lines = None if listed.flow_style else _lines(text.split("\n"), column, items)
+    return Page(tuple(rules.values()), world, lines, column)
 
 
 def _compose(text: str, where: str) -> YamlNode | None:
@@ -127,26 +117,47 @@ def _compose(text: str, where: str) -> YamlNode | None:
         raise KnowledgeError(f"{where}: this is not valid YAML: {reason}.") from None
 
 
-def _layout(text: str, root: YamlNode, items: Sequence[YamlNode]) -> Layout | None:
+def _refuse_odd(root: YamlNode) -> None:
+    """Refuse tags, aliases and deep nesting before anything else walks the nodes."""
+    seen: set[int] = set()
+    waiting = deque([(root, 0)])
+    while waiting:
+        node, depth = waiting.popleft()
+        if id(node) in seen:
+            raise _Wrong(node, "YAML anchors and aliases are not read; write each rule out")
+        seen.add(id(node))
+        if str(node.tag) not in _TAKEN:
+            raise _Wrong(node, f"the tag {shown(str(node.tag))} is not read; leave it out")
+        if depth > DEEPEST:
+            raise _Wrong(node, "this is nested too deep for a rule")
+        if node.id == "sequence":
+            waiting += [(each, depth + 1) for each in cast("list[YamlNode]", node.value)]
+        elif node.id == "mapping":
+            waiting += [(each, depth + 1) for pair in cast("list[tuple[YamlNode, YamlNode]]", node.value) for each in pair]
+
+
+def _book(root: YamlNode) -> tuple[str, YamlNode | None]:
+    """The world of a book and its list of rules: the whole document, or its ``rules`` beside ``world``."""
+    world, rules = DEFAULT_WORLD, root
+    if root.id == "mapping":
+        fields = _fields(root, {"world": _world, "rules": lambda node: node})
+        world, rules = fields.get("world", DEFAULT_WORLD), fields.get("rules")
+        if rules is None:
+            return world, None
+    if rules.id != "sequence":
+        raise _Wrong(rules, "a rulebook must be a list of rules: each a statement, or a mapping with a statement")
+    return world, rules
+
+
+def _lines(lines: Sequence[str], column: int, items: Sequence[YamlNode]) -> tuple[range, ...] | None:
     """The lines of the items; comments and empty lines before a dash belong to the next item. None if unclear."""
-    lines = text.split("\n")
-    column = cast("int", root.start_mark.column)
-    starts: list[int] = []
-    for item in items:
-        line = cast("int", item.start_mark.line)
-        # A value may begin some lines below its dash.
-        while line > (starts[-1] if starts else -1) and not _dashed(lines, line, column):
-            line -= 1
-        if line < 0 or (starts and line <= starts[-1]) or not _dashed(lines, line, column):
-            return None
-        starts.append(line)
+    dashed = {at for at, line in enumerate(lines) if not line[:column].strip() and line[column : column + 1] == "-"}
+    # A value may begin some lines below its dash.
+    starts = [next((line for line in range(_line(item) - 1, -1, -1) if line in dashed), -1) for item in items]
+    if len({-1, *starts}) <= len(starts):
+        return None
     ends = [*starts[1:], len(lines)]
-    spans = (Span(start, _last(lines, start, end, column)) for start, end in zip(starts, ends, strict=True))
-    return Layout(tuple(spans), column)
-
-
-def _dashed(lines: Sequence[str], line: int, column: int) -> bool:
-    return line < len(lines) and not lines[line][:column].strip() and lines[line][column : column + 1] == "-"
+    return tuple(range(start, _last(lines, start, end, column)) for start, end in zip(starts, ends, strict=True))
 
 
 def _last(lines: Sequence[str], start: int, end: int, column: int) -> int:
@@ -164,196 +175,165 @@ def _line(node: YamlNode) -> int:
     return cast("int", node.start_mark.line) + 1
 
 
-class _Reader:
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self._rule = ""
+def _rule(item: YamlNode, number: int) -> Rule:
+    if item.id == "sequence":
+        raise _Wrong(item, "a rule is a statement, or a mapping with a statement")
+    fields = _fields(item, _RULE) if item.id == "mapping" else {"statement": _read("statement", _statement, item)}
+    if "statement" not in fields:
+        raise _Wrong(item, "the rule has no statement", "statement")
+    origin: Origin = fields.get("origin", Origin())
+    # A rule from a model or a run is a candidate until it is accepted.
+    fields.setdefault("id", f"rule-{number}")
+    fields.setdefault("status", "accepted" if origin.source == "person" else "candidate")
+    return Rule(**fields)
 
-    def error(self, node: YamlNode, reason: str, field: str = "") -> KnowledgeError:
-        """An error at ``node``, with its line."""
-        place = ", ".join(part for part in (self._rule, field) if part)
-        return KnowledgeError(f"{self.where}:{_line(node)}: {f'{place}: ' if place else ''}{reason}.")
 
-    def refuse_odd(self, root: YamlNode) -> None:
-        """Refuse tags, aliases and deep nesting before anything else walks the nodes."""
-        seen: set[int] = set()
-        waiting = deque([(root, 0)])
-        while waiting:
-            node, depth = waiting.popleft()
-            if id(node) in seen:
-                raise self.error(node, "YAML anchors and aliases are not read; write each rule out")
-            seen.add(id(node))
-            if str(node.tag) not in _TAKEN:
-                raise self.error(node, f"the tag {shown(str(node.tag))} is not read; leave it out")
-            if depth > DEEPEST:
-                raise self.error(node, "this is nested too deep for a rule")
-            if node.id == "sequence":
-                waiting += [(each, depth + 1) for each in cast("list[YamlNode]", node.value)]
-            elif node.id == "mapping":
-                waiting += [(each, depth + 1) for pair in cast("list[tuple[YamlNode, YamlNode]]", node.value) for each in pair]
+def _fields(item: YamlNode, readers: Mapping[str, _Reader]) -> dict[str, Any]:
+    """The values of a mapping's fields; a field that is null counts as left out."""
+    if item.id != "mapping":
+        raise _Wrong(item, f"this must be a mapping of {', '.join(readers)}")
+    seen: set[str] = set()
+    found: dict[str, Any] = {}
+    for key, node in cast("list[tuple[YamlNode, YamlNode]]", item.value):
+        name = str(key.value) if key.id == "scalar" else ""
+        if name not in readers:
+            known = tuple(readers)
+            raise _Wrong(key, f"unknown field {shown(name or 'a list')}.{nearest(name, known)} Known: {', '.join(known)}")
+        if name in seen:
+            raise _Wrong(key, "this field is there twice", name)
+        seen.add(name)
+        if node.tag != _NULL:
+            found[name] = _read(name, readers[name], node)
+    return found
 
-    def book(self, root: YamlNode) -> tuple[str, YamlNode | None]:
-        """The world of a book and its list of rules: the whole document, or its ``rules`` beside ``world``."""
-        world, rules = DEFAULT_WORLD, root
-        if root.id == "mapping":
-            fields = self._fields(root, ("world", "rules"))
-            if "world" in fields:
-                world = self._text(fields["world"], "world", LONGEST_ID)
-                if not _WORLD.fullmatch(world):
-                    raise self.error(fields["world"], "a world's name is a word of letters, digits, '-', '_' and '.'", "world")
-            if "rules" not in fields or fields["rules"].tag == f"{_PLAIN}null":
-                return world, None
-            rules = fields["rules"]
-        if rules.id != "sequence":
-            raise self.error(rules, "a rulebook must be a list of rules: each a statement, or a mapping with a statement")
-        return world, rules
 
-    def rule(self, number: int, item: YamlNode) -> Rule:
-        """Read ``item`` as a rule; ``number`` counts from 1."""
-        self._rule = f"rule {number}"
-        if item.id == "scalar":
-            return Rule(f"rule-{number}", self._statement(item, "statement"))
-        if item.id == "sequence":
-            raise self.error(item, "a rule is a statement, or a mapping with a statement")
-        fields = self._fields(item, FIELDS)
-        if "statement" not in fields:
-            raise self.error(item, "the rule has no statement", "statement")
-        name = self._id(fields["id"]) if "id" in fields else f"rule-{number}"
-        origin = self._get(fields, "origin", self._origin, Origin())
-        # A rule from a model or a run is a candidate until it is accepted.
-        default: RuleStatus = "accepted" if origin.source == "person" else "candidate"
-        status: RuleStatus = self._choice(fields, "status", STATUSES, default)
-        return Rule(
-            id=name,
-            statement=self._statement(fields["statement"], "statement"),
-            kind=self._choice(fields, "kind", KINDS, None),
-            types=self._get(fields, "types", self._words, ()),
-            objects=self._get(fields, "objects", self._words, ()),
-            status=status,
-            by=self._choice(fields, "by", JUDGES, "person"),
-            origin=origin,
-            check=self._get(fields, "check", self._check, None),
-            evidence=self._get(fields, "evidence", self._evidence, Evidence()),
-            history=self._get(fields, "history", self._history, ()),
-        )
+def _read(name: str, reader: _Reader, node: YamlNode) -> Any:
+    try:
+        return reader(node)
+    except _Wrong as wrong:
+        raise _Wrong(wrong.node, str(wrong), name, *wrong.fields) from None
 
-    def _get(self, fields: dict[str, YamlNode], name: str, read: Callable[[YamlNode, str], _T], default: _T) -> _T:
-        node = fields.get(name)
-        return default if node is None or node.tag == f"{_PLAIN}null" else read(node, name)
 
-    def _fields(self, item: YamlNode, known: Sequence[str], field: str = "") -> dict[str, YamlNode]:
-        if item.id != "mapping":
-            raise self.error(item, f"this must be a mapping of {', '.join(known)}", field)
-        found: dict[str, YamlNode] = {}
-        for key, value in cast("list[tuple[YamlNode, YamlNode]]", item.value):
-            name = str(key.value) if key.id == "scalar" else ""
-            if name not in known:
-                named = shown(name if name else "a list")
-                raise self.error(key, f"unknown field {named}.{nearest(name, tuple(known))} Known: {', '.join(known)}", field)
-            if name in found:
-                raise self.error(key, "this field is there twice", f"{field}.{name}" if field else name)
-            found[name] = value
-        return found
+def _list(node: YamlNode, most: int, of: str) -> list[YamlNode]:
+    if node.id != "sequence":
+        raise _Wrong(node, f"this must be a list{of}")
+    nodes = cast("list[YamlNode]", node.value)
+    if len(nodes) > most:
+        raise _Wrong(node, f"this has at most {most} entries")
+    return nodes
 
-    def _text(self, node: YamlNode, field: str, longest: int) -> str:
-        if node.id != "scalar" or node.tag not in {f"{_PLAIN}str", f"{_PLAIN}int"}:
-            way_out = "; put it in quotes if that is what you mean" if node.id == "scalar" else ""
-            raise self.error(node, f"this must be a text{way_out}", field)
-        text = " ".join(str(node.value).split())
-        if len(text) > longest:
-            raise self.error(node, f"this has at most {longest} characters, not {len(text)}", field)
-        if not all(character.isprintable() or character in _JOINERS for character in text):
-            raise self.error(node, "this holds characters that cannot be printed", field)
+
+def _text(node: YamlNode, longest: int = LONGEST_WORD) -> str:
+    if node.id != "scalar" or node.tag not in {f"{_PLAIN}str", f"{_PLAIN}int"}:
+        way_out = "; put it in quotes if that is what you mean" if node.id == "scalar" else ""
+        raise _Wrong(node, f"this must be a text{way_out}")
+    text = " ".join(str(node.value).split())
+    if len(text) > longest:
+        raise _Wrong(node, f"this has at most {longest} characters, not {len(text)}")
+    if not all(character.isprintable() or character in _JOINERS for character in text):
+        raise _Wrong(node, "this holds characters that cannot be printed")
+    return text
+
+
+def _statement(node: YamlNode) -> str:
+    # A lone number is no statement about a world.
+    if node.tag == f"{_PLAIN}int":
+        raise _Wrong(node, "this must be a statement in words")
+    text = _text(node, LONGEST_STATEMENT)
+    if not text:
+        raise _Wrong(node, "the rule has no statement")
+    return text
+
+
+def _id(node: YamlNode) -> str:
+    text = _text(node, LONGEST_ID)
+    if not text or not all(character.isalnum() or character in "-_." for character in text):
+        raise _Wrong(node, "an id is a word of letters, digits, '-', '_' and '.'")
+    return text
+
+
+def _world(node: YamlNode) -> str:
+    text = _text(node, LONGEST_ID)
+    if not _WORLD.fullmatch(text):
+        raise _Wrong(node, "a world's name is a word of letters, digits, '-', '_' and '.'")
+    return text
+
+
+def _choice(known: tuple[str, ...]) -> _Reader:
+    def read(node: YamlNode) -> str:
+        text = _text(node)
+        if text not in known:
+            raise _Wrong(node, f"{shown(text)} is none of {', '.join(known)}.{nearest(text, known)}".rstrip(".?"))
         return text
 
-    def _statement(self, node: YamlNode, field: str) -> str:
-        # A lone number is no statement about a world.
-        if node.id == "scalar" and node.tag == f"{_PLAIN}int":
-            raise self.error(node, "this must be a statement in words", field)
-        text = self._text(node, field, LONGEST_STATEMENT)
-        if not text:
-            raise self.error(node, "the rule has no statement", field)
-        return text
+    return read
 
-    def _id(self, node: YamlNode) -> str:
-        text = self._text(node, "id", LONGEST_ID)
-        if not text or not all(character.isalnum() or character in "-_." for character in text):
-            raise self.error(node, "an id is a word of letters, digits, '-', '_' and '.'", "id")
-        return text
 
-    def _choice(self, fields: dict[str, YamlNode], name: str, known: tuple[_T, ...], default: _T) -> _T:
-        node = fields.get(name)
-        if node is None or node.tag == f"{_PLAIN}null":
-            return default
-        text = self._text(node, name, LONGEST_WORD)
-        found = next((each for each in known if each == text), None)
-        if found is None:
-            names = tuple(str(each) for each in known)
-            raise self.error(node, f"{shown(text)} is none of {', '.join(names)}.{nearest(text, names)}".rstrip(".?"), name)
-        return found
+def _words(node: YamlNode) -> tuple[str, ...]:
+    return tuple(map(_text, _list(node, MOST_WORDS, ", such as [mug, cup]")))
 
-    def _words(self, node: YamlNode, field: str) -> tuple[str, ...]:
-        if node.id != "sequence":
-            raise self.error(node, "this must be a list, such as [mug, cup]", field)
-        nodes = cast("list[YamlNode]", node.value)
-        if len(nodes) > MOST_WORDS:
-            raise self.error(node, f"this has at most {MOST_WORDS} entries", field)
-        return tuple(self._text(each, field, LONGEST_WORD) for each in nodes)
 
-    def _count(self, node: YamlNode, field: str) -> int:
-        text = self._text(node, field, 12)
-        if not (text.isascii() and text.isdecimal()):
-            raise self.error(node, f"{shown(text)} is not a count", field)
-        return int(text)
+def _witnesses(node: YamlNode) -> tuple[str, ...]:
+    return _words(node)[:WITNESSES]
 
-    def _origin(self, node: YamlNode, field: str) -> Origin:
-        fields = self._fields(node, ("source", "name"), field)
-        return Origin(
-            self._choice(fields, "source", SOURCES, "person"),
-            self._get(fields, "name", lambda each, name: self._text(each, f"{field}.{name}", LONGEST_WORD), ""),
-        )
 
-    def _check(self, node: YamlNode, field: str) -> Check:
-        text = self._text(node, field, LONGEST_STATEMENT)
-        try:
-            return parse_check(text)
-        except KnowledgeError as error:
-            raise self.error(node, str(error).rstrip("."), field) from None
+def _count(node: YamlNode) -> int:
+    text = _text(node, 12)
+    if not (text.isascii() and text.isdecimal()):
+        raise _Wrong(node, f"{shown(text)} is not a count")
+    return int(text)
 
-    def _evidence(self, node: YamlNode, field: str) -> Evidence:
-        fields = self._fields(node, ("supports", "contradicts", "witnesses", "against"), field)
-        return Evidence(
-            self._get(fields, "supports", self._count, 0),
-            self._get(fields, "contradicts", self._count, 0),
-            self._get(fields, "witnesses", self._words, ())[:WITNESSES],
-            self._get(fields, "against", self._words, ())[:WITNESSES],
-        )
 
-    def _history(self, node: YamlNode, field: str) -> tuple[Edit, ...]:
-        if node.id != "sequence":
-            raise self.error(node, "this must be a list of what was done", field)
-        nodes = cast("list[YamlNode]", node.value)
-        if len(nodes) > MOST_EDITS:
-            raise self.error(node, f"this has at most {MOST_EDITS} entries", field)
-        return tuple(self._edit(each, field) for each in nodes)
+def _check(node: YamlNode) -> Check:
+    text = _text(node, LONGEST_STATEMENT)
+    try:
+        return parse_check(text)
+    except KnowledgeError as error:
+        raise _Wrong(node, str(error).rstrip(".")) from None
 
-    def _edit(self, node: YamlNode, field: str) -> Edit:
-        fields = self._fields(node, ("did", "field", "by", "was", "date"), field)
-        did: EditKind | None = self._choice(fields, "did", EDIT_KINDS, None)
-        if did is None:
-            raise self.error(node, "this does not say what was done", f"{field}.did")
-        return Edit(
-            did,
-            self._choice(fields, "by", JUDGES, "person"),
-            self._get(fields, "was", lambda each, name: self._text(each, f"{field}.{name}", LONGEST_WAS), ""),
-            self._choice(fields, "field", EDITED, None),
-            self._get(fields, "date", lambda each, name: self._date(each, f"{field}.{name}"), None),
-        )
 
-    def _date(self, node: YamlNode, field: str) -> datetime.date:
-        text = str(node.value) if node.id == "scalar" else ""
-        try:
-            # Python accepts more forms of dates; other programs may not.
-            return datetime.date.fromisoformat(text if _DATE.fullmatch(text) else "")
-        except ValueError:
-            raise self.error(node, f"{shown(text)} is no date such as 2026-01-31", field) from None
+def _date(node: YamlNode) -> datetime.date:
+    text = str(node.value) if node.id == "scalar" else ""
+    try:
+        # Python accepts more forms of dates; other programs may not.
+        return datetime.date.fromisoformat(text if _DATE.fullmatch(text) else "")
+    except ValueError:
+        raise _Wrong(node, f"{shown(text)} is no date such as 2026-01-31") from None
+
+
+def _edit(node: YamlNode) -> Edit:
+    fields = _fields(node, _EDIT)
+    if "did" not in fields:
+        raise _Wrong(node, "this does not say what was done", "did")
+    return Edit(**fields)
+
+
+_ORIGIN: dict[str, _Reader] = {"source": _choice(SOURCES), "name": _text}
+_EVIDENCE: dict[str, _Reader] = {"supports": _count, "contradicts": _count, "witnesses": _witnesses, "against": _witnesses}
+_EDIT: dict[str, _Reader] = {
+    "did": _choice(EDIT_KINDS),
+    "field": _choice(EDITED),
+    "by": _choice(JUDGES),
+    "was": partial(_text, longest=LONGEST_WAS),
+    "date": _date,
+}
+_RULE: dict[str, _Reader] = {
+    "id": _id,
+    "statement": _statement,
+    "kind": _choice(KINDS),
+    "types": _words,
+    "objects": _words,
+    "status": _choice(STATUSES),
+    "by": _choice(JUDGES),
+    "origin": lambda node: Origin(**_fields(node, _ORIGIN)),
+    "check": _check,
+    "evidence": lambda node: Evidence(**_fields(node, _EVIDENCE)),
+    "history": lambda node: tuple(map(_edit, _list(node, MOST_EDITS, " of what was done"))),
+}
+FIELDS: dict[type, tuple[str, ...]] = {
+    Rule: tuple(_RULE),
+    Origin: tuple(_ORIGIN),
+    Evidence: tuple(_EVIDENCE),
+    Edit: tuple(_EDIT),
+}
+"""The fields of each record in the order in which they are written."""

@@ -133,11 +133,6 @@ def read_rulebook(path: Path) -> bytes:
     return content
 
 
-def load_rules(path: Path, content: bytes | None = None) -> tuple[Rule, ...]:
-    """The rules of ``path``; ``content`` is its content if it was read already. Raises ``KnowledgeError``."""
-    return parse_book(path, read_rulebook(path) if content is None else content).rules
-
-
 def save(book: Rulebook) -> Rulebook:
     """Write ``book`` to its file atomically; returns the book as it would now be read.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from knowledge.checks import Check
+from knowledge.statistics import wilson
 
 RuleKind = Literal["mechanic", "affordance", "location", "strategy"]
 RuleStatus = Literal["candidate", "accepted", "rejected"]
@@ -88,12 +89,22 @@ class Rule:
     origin: Origin = Origin()
     check: Check | None = None
     evidence: Evidence = Evidence()
-    history: tuple[Edit, ...] = field(default=())
+    history: tuple[Edit, ...] = ()
 
     @property
     def standing(self) -> Standing:
-        """The verdict of the evidence; see ``standing``."""
-        return standing(self.evidence, usual=self.kind in USUAL)
+        """The verdict of the evidence.
+
+        A rule about what is usual is decided once the 95 % interval of how often it held lies on one side of a half. Any other
+        rule is contradicted by a single exception.
+        """
+        supports, contradicts = self.evidence.supports, self.evidence.contradicts
+        if not self.evidence:
+            return "undecided"
+        if self.kind not in USUAL:
+            return "contradicted" if contradicts else "supported"
+        ends = wilson(supports, supports + contradicts)
+        return "supported" if ends.low > 0.5 else "contradicted" if ends.high < 0.5 else "undecided"
 
     def judged(self, status: RuleVerdict, by: DecidedBy = "person") -> Rule:
         """The rule accepted or rejected; unchanged if it already is."""
@@ -108,12 +119,7 @@ class Rule:
         judged the rule, changing its statement, kind or check makes it a candidate again. The history keeps the old values.
         """
         rule = replace(
-            self,
-            statement=wanted.statement,
-            kind=wanted.kind,
-            types=wanted.types,
-            objects=wanted.objects,
-            check=wanted.check,
+            wanted, id=self.id, status=self.status, by=self.by, origin=self.origin, evidence=self.evidence, history=self.history
         )
         if self.evidence and (rule.check or rule.statement) != (self.check or self.statement):
             rule = replace(rule, evidence=Evidence())
@@ -164,22 +170,6 @@ def _said(rule: Rule) -> dict[RuleField, str]:
 def _united(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """All words, each once; empty, which means everything, if one of the lists is empty."""
     return tuple(dict.fromkeys(word for each in words for word in each)) if all(words) else ()
-
-
-def standing(evidence: Evidence, *, usual: bool) -> Standing:
-    """The verdict of ``evidence`` on a rule.
-
-    A rule about what is ``usual`` is decided once the 95 % interval of how often it held lies on one side of a half. Any other
-    rule is contradicted by a single exception.
-    """
-    from knowledge.statistics import wilson
-
-    if not evidence:
-        return "undecided"
-    if not usual:
-        return "contradicted" if evidence.contradicts else "supported"
-    ends = wilson(evidence.supports, evidence.supports + evidence.contradicts)
-    return "supported" if ends.low > 0.5 else "contradicted" if ends.high < 0.5 else "undecided"
 
 
 def accepted(rules: Sequence[Rule]) -> tuple[Rule, ...]:

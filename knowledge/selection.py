@@ -11,9 +11,10 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
+from itertools import zip_longest
 from typing import Protocol, TypeVar
 
 
@@ -52,12 +53,8 @@ def stratified(examples: Sequence[E], most: int, seed: str) -> tuple[E, ...]:
     by_type: dict[str, list[E]] = {}
     for example in at_random(examples, len(examples), seed):
         by_type.setdefault(example.type, []).append(example)
-    return tuple(_in_turn([by_type[name] for name in sorted(by_type)]))[:most]
-
-
-def _in_turn(lists: Sequence[Sequence[E]]) -> Iterator[E]:
-    for place in range(max(map(len, lists), default=0)):
-        yield from (members[place] for members in lists if place < len(members))
+    in_turn = zip_longest(*(by_type[name] for name in sorted(by_type)))
+    return tuple(example for each in in_turn for example in each if example is not None)[:most]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,13 @@ class Bm25:
 
 def cosines(query: Vector, vectors: Iterable[Vector]) -> list[float]:
     """The cosine similarity of ``query`` to each of ``vectors``; 0 if either is zero or not finite."""
-    return [_cosine(query, vector) for vector in vectors]
+
+    def cosine(vector: Vector) -> float:
+        sizes = math.hypot(*query) * math.hypot(*vector)
+        finite = math.isfinite(sizes) and sizes
+        return math.fsum(a * b for a, b in zip(query, vector, strict=True)) / sizes if finite else 0.0
+
+    return [cosine(vector) for vector in vectors]
 
 
 def best(examples: Sequence[E], scores: Sequence[float], most: int) -> tuple[E, ...]:
@@ -110,9 +113,3 @@ def nearest(examples: Sequence[E], goal: str, most: int) -> tuple[E, ...]:
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
-
-
-def _cosine(one: Vector, other: Vector) -> float:
-    sizes = math.hypot(*one) * math.hypot(*other)
-    product = math.fsum(a * b for a, b in zip(one, other, strict=True)) if math.isfinite(sizes) and sizes else 0.0
-    return product / sizes if product else 0.0

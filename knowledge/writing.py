@@ -11,13 +11,18 @@ import io
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, cast
 
-from knowledge.reading import FIELDS, Layout, Page, read_page
+from knowledge.checks import Check
+from knowledge.reading import FIELDS, Page, read_page
 from knowledge.rules import Edit, Evidence, Origin, Rule
 from worlds.errors import KnowledgeError
 
 WIDTH = 110
+
+_ALWAYS = {"status", "source", "supports", "contradicts"}
+"""Fields that are written even if they have their default."""
 
 _FIELD = re.compile(r"[- ] +[a-z]+:")
 
@@ -31,9 +36,9 @@ def rewrite(text: str, page: Page, changed: Mapping[int, Rule], added: Sequence[
     fault = ""
     for attempt in (_by_lines, _as_a_whole):
         try:
-            result = attempt(text, page.layout, changed, added)
+            result = attempt(text, page, changed, added)
             read = read_page(result, where)
-        except (KnowledgeError, _Unclear) as error:
+        except KnowledgeError as error:
             fault = str(error)
             continue
         if (read.rules, read.world) == (wanted, page.world):
@@ -42,23 +47,19 @@ def rewrite(text: str, page: Page, changed: Mapping[int, Rule], added: Sequence[
     raise KnowledgeError(f"{where} was not changed: {fault.rstrip('.')}. Change it by hand.")
 
 
-class _Unclear(Exception):
-    """The text cannot be changed in this way."""
-
-
-def _by_lines(text: str, layout: Layout | None, changed: Mapping[int, Rule], added: Sequence[Rule]) -> str:
-    if layout is None:
-        raise _Unclear("its rules are not on lines of their own")
+def _by_lines(text: str, page: Page, changed: Mapping[int, Rule], added: Sequence[Rule]) -> str:
+    if page.lines is None:
+        raise KnowledgeError("its rules are not on lines of their own")
     end = "\r\n" if "\r\n" in text else "\n"
     lines = text.split("\n")
     for position in sorted(changed, reverse=True):
-        span = layout.spans[position]
-        before = [line.removesuffix("\r")[layout.column :] for line in lines[span.start : span.end]]
+        place = slice(page.lines[position].start, page.lines[position].stop)
+        before = [line.removesuffix("\r")[page.column :] for line in lines[place]]
         after = _item("\n".join(before) + "\n", changed[position])
-        lines[span.start : span.end] = [f"{' ' * layout.column}{line}{end[:-1]}" for line in after]
+        lines[place] = [f"{' ' * page.column}{line}{end[:-1]}" for line in after]
     result = "\n".join(lines)
     for rule in added:
-        block = "".join(f"{' ' * layout.column}{line}{end}" for line in _dumped([_fresh(rule)]).splitlines())
+        block = "".join(f"{' ' * page.column}{line}{end}" for line in _dumped([_updated(None, rule)]).splitlines())
         result += f"{'' if not result or result.endswith(chr(10)) else end}{block}"
     return result
 
@@ -67,7 +68,7 @@ def _item(text: str, rule: Rule) -> list[str]:
     """The lines of one item after changing it to ``rule``."""
     items = _loaded(text)
     if not isinstance(items, list) or len(items) != 1:
-        raise _Unclear("a rule cannot be told from the next")
+        raise KnowledgeError("a rule cannot be told from the next")
     items[0] = _updated(items[0], rule)
     within = _within_texts(text)
     before = [line for number, line in enumerate(text.split("\n")) if number not in within]
@@ -104,7 +105,7 @@ def _within_texts(text: str) -> set[int]:
     return found
 
 
-def _as_a_whole(text: str, _: Layout | None, changed: Mapping[int, Rule], added: Sequence[Rule]) -> str:
+def _as_a_whole(text: str, _: Page, changed: Mapping[int, Rule], added: Sequence[Rule]) -> str:
     """Round-trip the whole text: for lists in brackets and anything else that cannot be changed line by line."""
     root = _loaded(text)
     if isinstance(root, dict):
@@ -112,7 +113,7 @@ def _as_a_whole(text: str, _: Layout | None, changed: Mapping[int, Rule], added:
     items: list[Any] = root["rules"] if isinstance(root, dict) else root
     for position, rule in changed.items():
         items[position] = _updated(items[position], rule)
-    items.extend(_fresh(rule) for rule in added)
+    items.extend(_updated(None, rule) for rule in added)
     return _dumped(cast("Any", root))
 
 
@@ -122,9 +123,9 @@ def _loaded(text: str) -> list[Any] | dict[str, Any]:
     try:
         loaded = _round_trip().load(text)
     except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
-        raise _Unclear(" ".join(str(error).split())[:200]) from None
+        raise KnowledgeError(" ".join(str(error).split())[:200]) from None
     if loaded is not None and not isinstance(loaded, list | dict):
-        raise _Unclear("it is no list")
+        raise KnowledgeError("it is no list")
     return cast("list[Any] | dict[str, Any]", loaded) if loaded is not None else []
 
 
@@ -139,9 +140,8 @@ def _round_trip() -> Any:
     return yaml
 
 
-def _written_out(value: object) -> bool:
+def _written_out(_: object) -> bool:
     """Write repeated values, such as a date of two edits, in full: the reader refuses aliases."""
-    del value
     return True
 
 
@@ -152,19 +152,13 @@ def _dumped(items: Any) -> str:
     return "\n".join(line.rstrip(" ") for line in stream.getvalue().split("\n"))
 
 
-def _fresh(rule: Rule) -> Any:
-    from ruamel.yaml.comments import CommentedMap
-
-    return _updated(CommentedMap(), rule)
-
-
-def _updated(item: Any, rule: Rule) -> Any:
+def _updated(item: object, rule: Rule) -> Any:
     """A loaded item changed to ``rule``; fields with the same value stay as they were written."""
     from ruamel.yaml.comments import CommentedMap
 
-    fields: Any = item if isinstance(item, CommentedMap) else CommentedMap()
-    _put_all(fields, _values(rule), FIELDS)
-    return fields
+    mapping: Any = item if isinstance(item, CommentedMap) else CommentedMap()
+    _put_all(mapping, _record(rule), FIELDS[Rule])
+    return mapping
 
 
 def _put_all(fields: Any, values: Mapping[str, object], order: Sequence[str]) -> None:
@@ -237,44 +231,20 @@ def _styled(value: object) -> Any:
     return value
 
 
-def _values(rule: Rule) -> dict[str, object]:
-    """The fields of a rule, without defaults."""
-    return {
-        "id": rule.id,
-        "statement": rule.statement,
-        "kind": rule.kind,
-        "types": list(rule.types) or None,
-        "objects": list(rule.objects) or None,
-        "status": rule.status,
-        "by": None if rule.by == "person" else rule.by,
-        "origin": _origin(rule.origin),
-        "check": str(rule.check) if rule.check else None,
-        "evidence": _evidence(rule.evidence),
-        "history": [_edit(edit) for edit in rule.history] or None,
-    }
+def _record(value: Rule | Origin | Evidence | Edit) -> dict[str, object]:
+    """The fields of ``value`` as they are written, without those that have their default."""
+    defaults = {one.name: one.default for one in fields(value) if one.name not in _ALWAYS}
+    values = {name: getattr(value, name) for name in FIELDS[type(value)]}
+    return {name: _written(each) for name, each in values.items() if name not in defaults or each != defaults[name]}
 
 
-def _origin(origin: Origin) -> dict[str, object] | None:
-    if origin == Origin():
-        return None
-    values: dict[str, object] = {"source": origin.source}
-    return values | ({"name": origin.name} if origin.name else {})
-
-
-def _evidence(evidence: Evidence) -> dict[str, object] | None:
-    if evidence == Evidence():
-        return None
-    counts: dict[str, object] = {"supports": evidence.supports, "contradicts": evidence.contradicts}
-    named = {"witnesses": list(evidence.witnesses), "against": list(evidence.against)}
-    return counts | {key: value for key, value in named.items() if value}
-
-
-def _edit(edit: Edit) -> dict[str, object]:
-    said = {
-        "field": edit.field,
-        "by": None if edit.by == "person" else edit.by,
-        "was": edit.was or None,
-        "date": edit.date,
-    }
-    values: dict[str, object] = {"did": edit.did}
-    return values | {key: value for key, value in said.items() if value is not None}
+def _written(value: object) -> object:
+    match value:
+        case Origin() | Evidence() | Edit():
+            return _record(value)
+        case tuple():
+            return [_written(each) for each in cast("tuple[object, ...]", value)]
+        case Check():
+            return str(value)
+        case _:
+            return value

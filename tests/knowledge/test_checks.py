@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.checks import LONGEST, CheckVerdict, parse_check
-from knowledge.judging import judge
+from knowledge.checks import LONGEST, Check, CheckVerdict, parse_check
+from knowledge.evidence import examine
 from knowledge.moments import Moment
+from knowledge.rules import Rule
 from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation
@@ -32,6 +33,11 @@ def after(*lived: tuple[str, str]) -> Moment:
         belief = update(belief, one, Observation(answer, answer != REFUSAL))
     answer = Observation(text, text != REFUSAL)
     return Moment("o", "h", belief, command, answer, update(belief, command, answer), HOUSEHOLD.refused(answer))
+
+
+def judge(check: Check, moment: Moment) -> CheckVerdict:
+    evidence = examine([Rule("a", "b", check=check)], [moment])[0].evidence
+    return "supports" if evidence.supports else "contradicts" if evidence.contradicts else "undecided"
 
 
 FAR = after(DESK, CABINET, ("take pen 1 from desk 1", REFUSAL))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from knowledge.evidence import examine
-from knowledge.mining import mine, mine_table, sights
+from knowledge.mining import Location, mine, mine_table
 from knowledge.moments import Moment, moments_of
 from scripts.walks import walk
 from worlds.alfworld.data.counts import load_counts
@@ -61,6 +63,10 @@ def house(seen: str) -> Trajectory:
         ("examine desk 1", "On the desk 1, you see a pen 2, and a pen 1."),
     ]
     return Trajectory("", opening, tuple(Transition(command, Observation(text)) for command, text in answers))
+
+
+def sights(moments: Iterable[Moment]) -> tuple[Location, ...]:
+    return mine(moments).locations
 
 
 def test_what_was_looked_into_is_weighed_against_what_there_is() -> None:

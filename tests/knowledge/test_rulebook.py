@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge.checks import parse_check
-from knowledge.rulebook import LARGEST_FILE, Rulebook, load_rules, parse_book, read_book
+from knowledge.rulebook import LARGEST_FILE, Rulebook, parse_book, read_book
 from knowledge.rules import EDIT_KINDS, EDITED, JUDGES, KINDS, SOURCES, STATUSES, Edit, Evidence, Origin, Rule
 from worlds.errors import KnowledgeError
 
@@ -75,7 +75,7 @@ def parsed(text: str) -> Rulebook:
 
 def test_statements_and_whole_rules_are_read(tmp_path: Path) -> None:
     rules = (Rule("rule-1", "mugs lie in cabinets"), HEAT, Rule("cold", "a fridge: cools"))
-    assert load_rules(book(tmp_path, FULL)) == rules
+    assert read_book(book(tmp_path, FULL)).rules == rules
 
 
 def test_a_list_written_by_hand_is_accepted_by_a_person() -> None:
@@ -171,7 +171,7 @@ def test_any_bytes_are_rules_or_a_knowledge_error(content: bytes) -> None:
         path = Path(folder) / "book.yaml"
         path.write_bytes(content)
         try:
-            rules = load_rules(path)
+            rules = read_book(path).rules
         except KnowledgeError as error:
             assert "book.yaml" in str(error)
         else:

@@ -16,7 +16,7 @@ from agent.evaluation.runs.budget import BudgetTracker
 from agent.explorer.explore import ExploreTarget, explore
 from agent.explorer.plan import ExploreOptions, plan_exploration
 from agent.explorer.report import Report
-from knowledge.rulebook import load_rules
+from knowledge.rulebook import read_book
 from tests.backends.server import Server, saying, serve
 from tests.backends.teacher import GOOD, LESSON, Teacher, rule
 from tui.commands.explore import report_lines
@@ -75,7 +75,7 @@ def test_hostile_replies(name: str, tmp_path: Path, server: Server) -> None:
     assert not (tmp_path / "pwned").exists()
     assert report.proposed == len(report.found) + len(report.dropped)
     if (tmp_path / "book.yaml").exists():
-        assert {each.id for each in load_rules(tmp_path / "book.yaml")} == {each.id for each in report.found}
+        assert {each.id for each in read_book(tmp_path / "book.yaml").rules} == {each.id for each in report.found}
     if name in {"a bomb", "python", "json", "empty"}:
         assert GOOD in {each.statement for each in report.found}, "it was asked again"
 
@@ -90,7 +90,7 @@ def test_any_statements_become_a_book_that_can_be_read(tmp_path: Path, server: S
         book.unlink(missing_ok=True)
         teacher.lessons = ["\n\n".join(rule(each, steps="1, 2", objects=each) for each in statements) or "Rules: none"]
         report = learn(tmp_path, server, book)
-        written = load_rules(book) if book.exists() else ()
+        written = read_book(book).rules if book.exists() else ()
         assert [each.statement for each in written] == [each.statement for each in report.found]
 
     holds()
