@@ -6,19 +6,36 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, Protocol
+from typing import Literal
 
 from agent.episodes import events
 from agent.models.base import Message, Model, Timing
-from agent.plans.role import ALFRED_PLAN
-from agent.roles.base import Sampling, ask, load_prompt
+from agent.roles.base import ReplyError, Role, Sampling, ask, load_prompt
 from knowledge.selection import Bm25, at_random, best, stratified
 from worlds.alfred.model import able, receptacles_of
-from worlds.alfred.plans import Plan, plan_text
+from worlds.alfred.plans import Plan, PlanError, plan_text, read_loosely, read_plan
 from worlds.alfred.tasks import Demonstration, Instruction
 from worlds.alfworld.data.counts import load_counts
 
 ExampleChoice = Literal["bm25", "random"]
+
+
+def _strict(text: str) -> Plan:
+    try:
+        return read_plan(text)
+    except PlanError as error:
+        raise ReplyError(str(error)) from error
+
+
+def _lenient(text: str) -> Plan:
+    try:
+        return read_loosely(text)
+    except PlanError as error:
+        raise ReplyError(f"{error} Write one step a line, as in 'PutObject apple fridge'.") from error
+
+
+ALFRED_PLAN: Role[Plan] = Role("alfred_plan", _strict, _lenient, stop=("\nTask:",))
+"""Writes a whole ALFRED plan for an instruction (LLM-Planner, section 4.2, static setting)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +50,7 @@ class WorkedExample:
 
 
 def worked(demonstrations: Iterable[Demonstration], *, stepwise: bool) -> tuple[WorkedExample, ...]:
-    """Every annotation of ``demonstrations`` as an example, indexed by the goal alone or (``stepwise``) with the step
-    instructions.
-    """
+    """Every annotation as an example, indexed by the goal alone or (``stepwise``) with the step instructions."""
     return tuple(
         WorkedExample(one.id, one.type, instruction.text(stepwise=stepwise), instruction, one.plan)
         for one in demonstrations
@@ -78,14 +93,6 @@ class PlanProposal:
     completion_tokens: int = 0
 
 
-class Planner(Protocol):
-    """Writes whole plans; safe to call concurrently."""
-
-    async def plan(self, instruction: Instruction, *, without: str) -> PlanProposal:
-        """Plan for ``instruction`` without using examples of the demonstration ``without``. Raises ``ModelError``."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class NearestPlanner:
     """Copies the plan of the most similar example by BM25. It calls no model: the baseline that a model has to beat."""
@@ -94,6 +101,7 @@ class NearestPlanner:
     stepwise: bool
 
     async def plan(self, instruction: Instruction, *, without: str) -> PlanProposal:
+        """Plan for ``instruction`` without examples of the demonstration ``without``."""
         found = self.pool.nearest(instruction.text(stepwise=self.stepwise), 1, without=without)
         return PlanProposal(found[0].plan) if found else PlanProposal(None, "There is no example to copy.")
 
@@ -114,6 +122,7 @@ class InContextPlanner:
     sampling: Sampling
 
     async def plan(self, instruction: Instruction, *, without: str) -> PlanProposal:
+        """Plan for ``instruction`` without examples of the demonstration ``without``. Raises ``ModelError``."""
         called: list[events.ModelCall] = []
 
         def listen(body: object, timing: Timing | None = None) -> None:
@@ -123,13 +132,8 @@ class InContextPlanner:
 
         system = Message("system", _system())
         answer = await ask(ALFRED_PLAN, self.model, (system,), self._question(instruction, without), listen, self.sampling)
-        return PlanProposal(
-            answer.value,
-            answer.reason,
-            len(called),
-            sum(call.prompt_tokens or 0 for call in called),
-            sum(call.completion_tokens or 0 for call in called),
-        )
+        read, written = sum(call.prompt_tokens or 0 for call in called), sum(call.completion_tokens or 0 for call in called)
+        return PlanProposal(answer.value, answer.reason, len(called), read, written)
 
     def _question(self, instruction: Instruction, without: str) -> str:
         text = instruction.text(stepwise=self.stepwise)
@@ -147,6 +151,9 @@ class InContextPlanner:
         if not self.stepwise:
             return prompt.render("task", goal=instruction.goal)
         return prompt.render("instructions", goal=instruction.goal, steps=" ".join(instruction.steps))
+
+
+Planner = NearestPlanner | InContextPlanner
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import fmean
 
 from agent.evaluation.analysis.statistics import Interval, wilson
@@ -46,36 +46,27 @@ class PlanFigures:
     @classmethod
     def of(cls, rows: Sequence[PlanResult]) -> PlanFigures:
         """The figures of ``rows``."""
-        total = len(rows)
-        return cls(
-            total=total,
-            exact=Share(sum(row.exact for row in rows), total),
-            reaches=Share(sum(row.reaches for row in rows), total),
-            wherever=Share(sum(row.wherever for row in rows), total),
-            conditions=fmean(row.met / row.conditions for row in rows) if rows else None,
-        )
+        counts = (sum(row.exact for row in rows), sum(row.reaches for row in rows), sum(row.wherever for row in rows))
+        exact, reaches, wherever = (Share(count, len(rows)) for count in counts)
+        conditions = fmean(row.met / row.conditions for row in rows) if rows else None
+        return cls(len(rows), exact, reaches, wherever, conditions)
 
 
 def groups(rows: Sequence[PlanResult]) -> Iterator[tuple[str, PlanFigures]]:
     """The rows of a table: each task type, each plan length, then all."""
-    for kind in TASK_TYPES:
-        if chosen := [row for row in rows if row.type == kind]:
-            yield kind, PlanFigures.of(chosen)
-    for name in LEVELS:
-        if chosen := [row for row in rows if row.level == name]:
+    for name in (*TASK_TYPES, *LEVELS):
+        if chosen := [row for row in rows if name in (row.type, row.level)]:
             yield name, PlanFigures.of(chosen)
     yield "all", PlanFigures.of(rows)
 
 
 def failures(rows: Sequence[PlanResult]) -> dict[str, int]:
     """Why plans missed their goal, most frequent first: no plan, the refusal's cause, or the conditions left unmet."""
-    return dict(Counter(_failure(row) for row in rows if not row.reaches).most_common())
-
-
-def _failure(row: PlanResult) -> str:
-    if row.outcome != "planned":
-        return "model failed" if row.outcome == "error" else "unreadable reply"
-    return f"refused: {row.cause}" if row.cause else "conditions left unmet"
+    kinds = {"error": "model failed", "unreadable": "unreadable reply"}
+    unmet = "conditions left unmet"
+    missed = (row for row in rows if not row.reaches)
+    causes = (kinds.get(row.outcome) or (f"refused: {row.cause}" if row.cause else unmet) for row in missed)
+    return dict(Counter(causes).most_common())
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +86,7 @@ class PlansReport(Report):
             "selected": len(manifest.tasks),
             "agent": config.agent,
             "model": config.model,
-            "settings": config.settings.model_dump(),
+            "settings": asdict(config.settings),
             **_figures(every["all"]),
             "unfinished": len(manifest.tasks) - len(rows),
             "errors": sum(row.outcome == "error" for row in rows),
@@ -103,10 +94,7 @@ class PlansReport(Report):
             "by_length": {name: _figures(figures) for name, figures in every.items() if name in LEVELS},
             "failures": failures(rows),
             "calls": sum(row.calls for row in rows),
-            "tokens": {
-                "prompt": sum(row.prompt_tokens for row in rows),
-                "completion": sum(row.completion_tokens for row in rows),
-            },
+            "tokens": dict(zip(("prompt", "completion"), _tokens(rows), strict=True)),
         }
 
     def sections(self) -> Iterator[Section]:
@@ -130,17 +118,15 @@ _MEASURES = (
 )
 
 
+def _tokens(rows: Sequence[PlanResult]) -> tuple[int, int]:
+    """The prompt and the completion tokens of all calls."""
+    return sum(row.prompt_tokens for row in rows), sum(row.completion_tokens for row in rows)
+
+
 def _figures(figures: PlanFigures) -> dict[str, object]:
-    shares = {"exact": figures.exact, "goal_reaching": figures.reaches, "wherever": figures.wherever}
-    return {
-        "instructions": figures.total,
-        **{name: _share(share) for name, share in shares.items()},
-        "goal_conditions": figures.conditions,
-    }
-
-
-def _share(share: Share) -> dict[str, object]:
-    return {"count": share.count, "share": share.value, "interval": ends(share.interval)}
+    named = {"exact": figures.exact, "goal_reaching": figures.reaches, "wherever": figures.wherever}
+    shares = {name: {"count": each.count, "share": each.value, "interval": ends(each.interval)} for name, each in named.items()}
+    return {"instructions": figures.total, **shares, "goal_conditions": figures.conditions}
 
 
 def _heading(manifest: PlanManifest) -> Iterator[str]:
@@ -167,17 +153,14 @@ def _intervals(figures: PlanFigures) -> Section:
 
 
 def _why(rows: Sequence[PlanResult]) -> Iterator[str]:
-    found = failures(rows)
-    if found:
+    if found := failures(rows):
         yield f"Why plans did not reach their goal ({sum(found.values())}):"
         yield from (f"  {name:<34}{count:>6}" for name, count in found.items())
 
 
 def _sentences(manifest: PlanManifest, rows: Sequence[PlanResult]) -> Iterator[str]:
-    left = len(manifest.tasks) - len(rows)
-    if left:
+    if left := len(manifest.tasks) - len(rows):
         yield from wrapped(f"Not finished: {left} of {len(manifest.tasks)} instructions, which are not in the figures.")
-    calls = sum(row.calls for row in rows)
-    if calls:
-        read, written = sum(row.prompt_tokens for row in rows), sum(row.completion_tokens for row in rows)
+    if calls := sum(row.calls for row in rows):
+        read, written = _tokens(rows)
         yield from wrapped(f"{calls:,} calls of the model, {read:,} tokens read, {written:,} written.")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import platform
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict
 
-from agent.config import Prices, Scalar, Settings
+from agent.config import Prices, Settings
 from agent.evaluation.runs.selection import check_one_limit, find_types
 from agent.evaluation.runs.spec import installed_version, slug
 from agent.models.registry import file_digest, portable_name
@@ -22,6 +22,7 @@ from worlds.alfred import PLANS
 from worlds.alfred.scoring import TASK_TYPES
 from worlds.alfred.tasks import Demonstration, Instruction, read_split
 from worlds.errors import ConfigurationError, nearest, shown
+from worlds.options import option, read_options
 
 WORLD = PLANS
 AGENTS = ("nearest", "in-context")
@@ -35,24 +36,20 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class PlannerSettings(Frozen):
+@dataclass(frozen=True)
+class PlannerSettings:
     """The settings of both planners.
 
-    ``pool`` examples are drawn from ``train`` (``all``: all of it); ``steps`` adds the step-by-step instructions; ``shots`` of
+    ``pool`` examples are drawn from ``train`` (None: all of it); ``steps`` adds the step-by-step instructions; ``shots`` of
     the pool are shown, chosen by ``choose``. The last four apply to the model only.
     """
 
-    pool: int | None = Field(default=100, ge=1, le=1_000_000)
-    steps: bool = False
-    shots: int = Field(default=9, ge=0, le=50)
-    choose: ExampleChoice = "bm25"
-    max_tokens: int = Field(default=512, ge=1, le=100_000)
-    temperature: float = Field(default=0.0, ge=0, le=10, allow_inf_nan=False)
-
-    @field_validator("pool", mode="before")
-    @classmethod
-    def _all(cls, value: object) -> object:
-        return None if value == "all" else value
+    pool: int | None = option(100, least=1)
+    steps: bool = option(False)
+    shots: int = option(9, most=50)
+    choose: ExampleChoice = option("bm25")
+    max_tokens: int = option(512, least=1, most=100_000)
+    temperature: float = option(0.0, most=10)
 
 
 class PlanConfig(Frozen):
@@ -131,16 +128,23 @@ def make_run(settings: Settings, data: Path | None = None) -> PlanRun:
     model = settings.model if agent == "in-context" else None
     if agent == "in-context" and model is None:
         raise ConfigurationError("The planner 'in-context' needs a language model; name one with --model.")
-    own, seed = _settings(agent, settings.set), settings.seed or 0
-    split = settings.split or "valid_seen"
+    given = {key: None if (key, value) == ("pool", "all") else value for key, value in settings.set.items()}
+    own = read_options(PlannerSettings, given, owner=f"The planner {agent!r}", word="setting")
+    split, seed = settings.split or "valid_seen", settings.seed or 0
     every = read_split(split, data)
     source = every if split == TRAIN else read_split(TRAIN, data)
     tasks = [PlanTask(one, instruction) for one in every for instruction in one.instructions]
-    chosen = _selected(tasks, settings, seed)
+    check_one_limit(settings.limit, settings.sample)
+    types = find_types(settings.type, sorted(TASK_TYPES))
+    chosen = [task for task in tasks if not types or task.demonstration.type in types][: settings.limit]
+    if settings.sample is not None and settings.sample < len(chosen):
+        chosen = [chosen[place] for place in sorted(random.Random(seed).sample(range(len(chosen)), settings.sample))]
+    if not chosen:
+        raise ConfigurationError("No instruction is left of the split; ask for fewer types.")
     examples = drawn(worked(source, stepwise=own.steps), own.pool, seed)
     config = PlanConfig(
         split=split,
-        types=find_types(settings.type, sorted(TASK_TYPES)),
+        types=types,
         limit=settings.limit,
         sample=settings.sample,
         seed=seed,
@@ -160,35 +164,6 @@ def make_run(settings: Settings, data: Path | None = None) -> PlanRun:
     )
     prices = settings.prices_of(model) if model else None
     return PlanRun(manifest, tuple(chosen), Pool(examples), model, settings.timeout, prices)
-
-
-def _settings(agent: str, given: dict[str, Scalar]) -> PlannerSettings:
-    try:
-        return PlannerSettings.model_validate(given)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        key = str(first["loc"][0])
-        known = tuple(PlannerSettings.model_fields)
-        if first["type"] == "extra_forbidden":
-            listed = ", ".join(known)
-            raise ConfigurationError(
-                f"The planner {agent!r} has no setting {shown(key)}; known: {listed}.{nearest(key, known)}"
-            ) from None
-        raise ConfigurationError(f"--set {key}: {shown(first['input'])} cannot be used: {first['msg'][:200]}.") from None
-
-
-def _selected(tasks: Sequence[PlanTask], settings: Settings, seed: int) -> list[PlanTask]:
-    check_one_limit(settings.limit, settings.sample)
-    wanted = find_types(settings.type, sorted(TASK_TYPES))
-    chosen = [task for task in tasks if not wanted or task.demonstration.type in wanted]
-    if settings.limit is not None:
-        chosen = chosen[: settings.limit]
-    elif settings.sample is not None and settings.sample < len(chosen):
-        places = sorted(random.Random(seed).sample(range(len(chosen)), settings.sample))
-        chosen = [chosen[place] for place in places]
-    if not chosen:
-        raise ConfigurationError("No instruction is left of the split; ask for fewer types.")
-    return chosen
 
 
 def _digest(demonstrations: Iterable[Demonstration]) -> str:

@@ -13,7 +13,6 @@ failed ones are tried once more.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -73,15 +72,13 @@ def begun(folder: Path) -> bool:
 def read_manifest(folder: Path) -> PlanManifest:
     """The manifest of the run in ``folder``. Raises ``ConfigurationError``."""
     file = folder / "run.json"
-    return parsed(
-        PlanManifest, read_bytes(file, LARGEST_MANIFEST, f"{folder} is no run's folder; it has no run.json."), str(file)
-    )
+    content = read_bytes(file, LARGEST_MANIFEST, f"{folder} is no run's folder; it has no run.json.")
+    return parsed(PlanManifest, content, str(file))
 
 
 def read_rows(folder: Path) -> list[PlanResult]:
     """The results in ``folder`` so far. Raises ``ConfigurationError`` naming a damaged line."""
-    file = folder / "results.jsonl"
-    return list(parsed_lines(PlanResult, file, way_out=EVAL_REWRITES))
+    return list(parsed_lines(PlanResult, folder / "results.jsonl", way_out=EVAL_REWRITES))
 
 
 async def carry_out(
@@ -97,13 +94,29 @@ async def carry_out(
         begin_run(folder, run.manifest, lambda: differences(read_manifest(folder), run.manifest))
         model = options.model or (make_model(run.model, timeout=run.timeout) if run.model else None)
         rows: dict[str, PlanResult] = {}
+        waiting = iter(run.tasks)
+
+        async def work() -> None:
+            while not tracker.over() and (task := next(waiting, None)) is not None:
+                try:
+                    rows[task.id] = await _result(planner, task)
+                except RunHalted:
+                    return
+                if options.watcher is not None:
+                    errors, cost = sum(row.outcome == "error" for row in rows.values()), tracker.used.money
+                    options.watcher(RunProgress(len(rows), len(run.tasks), won=None, errors=errors, resumed=0, cost=cost))
+                # A planner without a model never awaits: without this, no other task would run until the end.
+                await asyncio.sleep(0)
+
         try:
-            await _Work(run, _planner(run, folder, model, tracker), options, tracker, rows).done()
+            planner = _planner(run, folder, model, tracker)
+            await run_workers([work() for _ in range(options.workers)], tracker.ring())
         finally:
             if model is not None and options.model is None:
                 await model.aclose()
             ordered = [rows[task.id] for task in run.tasks if task.id in rows]
-            atomic_write(folder / "results.jsonl", b"".join(_line(row) for row in ordered))
+            lines = "".join(f"{row.model_dump_json(exclude_defaults=True)}\n" for row in ordered)
+            atomic_write(folder / "results.jsonl", lines.encode())
     if len(ordered) < len(run.tasks):
         raise tracker.ended()
     return ordered
@@ -121,51 +134,14 @@ def _planner(run: PlanRun, folder: Path, model: Model | None, tracker: BudgetTra
     return InContextPlanner(remembered, run.pool, own.steps, own.shots, own.choose, sampling)
 
 
-class _Work:
-    """Works through the instructions of a run, several at once."""
-
-    def __init__(
-        self, run: PlanRun, planner: Planner, options: RunOptions, tracker: BudgetTracker, rows: dict[str, PlanResult]
-    ) -> None:
-        self._planner = planner
-        self._options = options
-        self._tracker = tracker
-        self._rows = rows
-        self._total = len(run.tasks)
-        self._waiting: Iterator[PlanTask] = iter(run.tasks)
-
-    async def done(self) -> None:
-        """Work until no instruction is left or nothing more may begin."""
-        await run_workers([self._work() for _ in range(self._options.workers)], self._tracker.ring())
-
-    async def _work(self) -> None:
-        while not self._tracker.over() and (task := next(self._waiting, None)) is not None:
-            try:
-                self._rows[task.id] = await self._row(task)
-            except RunHalted:
-                return
-            self._report_progress()
-            # A planner without a model never awaits: without this, no other task would run until the end.
-            await asyncio.sleep(0)
-
-    async def _row(self, task: PlanTask) -> PlanResult:
-        try:
-            proposal = await self._planner.plan(task.instruction, without=task.demonstration.id)
-        except ModelError as error:
-            return _row(task, PlanProposal(None, error.recorded), "error")
-        return _row(task, proposal, "unreadable" if proposal.plan is None else "planned")
-
-    def _report_progress(self) -> None:
-        if self._options.watcher is not None:
-            errors = sum(row.outcome == "error" for row in self._rows.values())
-            used = self._tracker.used.money
-            self._options.watcher(
-                RunProgress(done=len(self._rows), total=self._total, won=None, errors=errors, resumed=0, cost=used)
-            )
-
-
-def _row(task: PlanTask, proposal: PlanProposal, outcome: PlanOutcome) -> PlanResult:
+async def _result(planner: Planner, task: PlanTask) -> PlanResult:
     one = task.demonstration
+    outcome: PlanOutcome = "error"
+    try:
+        proposal = await planner.plan(task.instruction, without=one.id)
+        outcome = "unreadable" if proposal.plan is None else "planned"
+    except ModelError as error:
+        proposal = PlanProposal(None, error.recorded)
     # Without a plan the house stays as it is, which can meet a condition already.
     worth = score(proposal.plan or (), one)
     refusal = worth.refusal
@@ -187,7 +163,3 @@ def _row(task: PlanTask, proposal: PlanProposal, outcome: PlanOutcome) -> PlanRe
         prompt_tokens=proposal.prompt_tokens,
         completion_tokens=proposal.completion_tokens,
     )
-
-
-def _line(row: PlanResult) -> bytes:
-    return f"{row.model_dump_json(exclude_defaults=True)}\n".encode()

@@ -8,13 +8,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from tui import terminal
 from tui.commands import options
+from tui.commands.output import print_text, write_page
 from tui.text import TextLayout, TextStyle, cut, printable
+from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from agent.evaluation.analysis.compare import Comparison
     from agent.evaluation.analysis.transcript import Transcript, TranscriptNote, TranscriptTurn
 
 WIDEST = 200
@@ -30,29 +30,31 @@ _BLANK: StyledLine = (None, "")
 
 
 def compare(
-    runs: Annotated[
-        list[Path],
-        options.path("FIRST SECOND", "The folders of two runs on the same tasks."),
-    ],
+    runs: Annotated[list[Path], options.path("FIRST SECOND", "The folders of two runs on the same tasks.")],
     as_json: options.JsonOption = False,
     html: Annotated[Path | None, options.page("Also write a page with the tasks that only one of them won.")] = None,
-    show: Annotated[str | None, typer.Option("--show", metavar="TASK", help="Show how both played one task.")] = None,
+    show: Annotated[str | None, options.value("--show", "TASK", "Show how both played one task.")] = None,
 ) -> None:
     """Compare two runs task by task: who won what, and whether the difference is more than chance."""
     from agent.config import configure
     from agent.evaluation.analysis.compare import compare as paired
-    from agent.evaluation.analysis.compare import read_for_comparison
+    from agent.evaluation.analysis.compare import find_task, read_for_comparison
     from agent.evaluation.render.comparison import ComparisonReport
     from agent.evaluation.runs.folder import RunFolder
-    from tui.commands.output import print_text, write_page
-    from worlds.errors import ConfigurationError
 
     if len(runs) != 2:
         raise ConfigurationError(f"compare takes two runs, and was given {len(runs)}; compare them two by two.")
     prices = configure().settings.prices_of
     comparison = paired(*(read_for_comparison(RunFolder(run), prices) for run in runs))
     if show is not None:
-        _show(comparison, show)
+        from agent.evaluation.analysis.transcript import read_transcript
+
+        task = comparison.pair(show).first.task
+        sides = (comparison.first, comparison.second)
+        episodes = (side.folder.episode(found) for side in sides if (found := find_task(side.manifest.tasks, task)) is not None)
+        first, second = map(read_transcript, episodes)
+        names = (f"first, {comparison.first.name}", f"second, {comparison.second.name}")
+        terminal.show(side_by_side(first, second, names, terminal.look(WIDEST)))
     else:
         print_text(ComparisonReport(comparison).render(as_json=as_json))
     if html is not None:
@@ -61,68 +63,33 @@ def compare(
         write_page(html, comparison_page(comparison, html))
 
 
-def _show(comparison: Comparison, reference: str) -> None:
-    from agent.evaluation.analysis.compare import find_task
-    from agent.evaluation.analysis.transcript import read_transcript
-    from tui import terminal
-
-    pair = comparison.pair(reference)
-    first, second = (
-        read_transcript(run.folder.episode(task))
-        for run in (comparison.first, comparison.second)
-        if (task := find_task(run.manifest.tasks, pair.first.task)) is not None
-    )
-    names = (f"first, {comparison.first.name}", f"second, {comparison.second.name}")
-    terminal.show(side_by_side(first, second, names, terminal.look(WIDEST)))
-
-
 def side_by_side(first: Transcript, second: Transcript, names: tuple[str, str], look: TextLayout) -> Iterator[str]:
     """Two episodes of one task, called by ``names``, turn by turn; where ``look`` is narrow, one below the other."""
     from agent.evaluation.analysis.transcript import aligned
 
     start = first.started or second.started
     if start is not None:
-        lines = [
-            *_fitted(start.goal.strip(), look, "", "", "goal"),
-            _BLANK,
-            *_fitted(start.opening.strip(), look, "", "", None),
-        ]
-        yield from (_painted(line, look) for line in [*lines, _BLANK])
-    columns = _Columns(look) if look.width >= NARROW else _Stack(look, names)
-    yield from columns.row([("goal", printable(names[0]))], [("goal", printable(names[1]))])
-    for one, other in aligned(first, second):
-        yield from columns.row(_turn(one, columns.look), _turn(other, columns.look))
-    yield from columns.row(_end(first, columns.look), _end(second, columns.look))
-
-
-class _Columns:
-    """Two columns of equal width."""
-
-    def __init__(self, look: TextLayout) -> None:
-        self.look = TextLayout((look.width - len(_BETWEEN)) // 2, look.colour)
-
-    def row(self, left: list[StyledLine], right: list[StyledLine]) -> Iterator[str]:
-        for one, other in zip_longest(left, right, fillvalue=_BLANK):
-            fill = " " * max(0, self.look.width - cells(one[1]))
-            yield f"{_painted(one, self.look)}{fill}{_BETWEEN}{_painted(other, self.look)}".rstrip()
-        yield f"{' ' * self.look.width}{_BETWEEN}".rstrip()
-
-
-class _Stack:
-    """One below the other, each with its name."""
-
-    def __init__(self, look: TextLayout, names: tuple[str, str]) -> None:
-        self.look = look
-        self._names = [printable(name) for name in names]
-
-    def row(self, left: list[StyledLine], right: list[StyledLine]) -> Iterator[str]:
-        named = [(name, lines) for name, lines in zip(self._names, (left, right), strict=True) if lines != [("goal", name)]]
-        for name, lines in named:
-            if lines:
-                yield self.look.paint("dim", f"-- {name}")
-                yield from (_painted(line, self.look) for line in lines)
-        if named:
+        goal = _fitted(start.goal.strip(), look, "", "", "goal")
+        opening = _fitted(start.opening.strip(), look, "", "", None)
+        yield from (_painted(line, look) for line in [*goal, _BLANK, *opening, _BLANK])
+    wide = look.width >= NARROW
+    column = TextLayout((look.width - len(_BETWEEN)) // 2, look.colour) if wide else look
+    heads = [printable(name) for name in names]
+    rows: list[tuple[list[StyledLine], ...]] = [tuple([("goal", head)] for head in heads)] if wide else []
+    rows += [(_turn(one, column), _turn(other, column)) for one, other in aligned(first, second)]
+    rows += [(_end(first, column), _end(second, column))]
+    if not wide:
+        for row in rows:
+            for head, lines in zip(heads, row, strict=True):
+                if lines:
+                    yield from (look.paint("dim", f"-- {head}"), *(_painted(line, look) for line in lines))
             yield ""
+        return
+    for row in rows:
+        for one, other in zip_longest(*row, fillvalue=_BLANK):
+            fill = " " * max(0, column.width - cells(one[1]))
+            yield f"{_painted(one, column)}{fill}{_BETWEEN}{_painted(other, column)}".rstrip()
+        yield f"{' ' * column.width}{_BETWEEN}".rstrip()
 
 
 def _painted(line: StyledLine, look: TextLayout) -> str:
@@ -148,7 +115,7 @@ def _end(transcript: Transcript, look: TextLayout) -> list[StyledLine]:
     won = transcript.ended is not None and transcript.ended.outcome == "won"
     lines = [line for aside in transcript.after if isinstance(aside, TranscriptNote) for line in _aside(aside, look)]
     outcome = transcript.outcome
-    return lines + _fitted(f"{outcome[:1].upper()}{outcome[1:]}.", look, "", "", "good" if won else "bad")
+    return [*lines, *_fitted(f"{outcome[:1].upper()}{outcome[1:]}.", look, "", "", "good" if won else "bad")]
 
 
 def _aside(aside: TranscriptNote, look: TextLayout) -> list[StyledLine]:

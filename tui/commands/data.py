@@ -13,16 +13,17 @@ import typer
 from tui import terminal
 from tui.commands import options
 from tui.commands.output import finish, print_lines
+from worlds.errors import ConfigurationError, WorldError
+from worlds.paths import alfworld_data, cache_folder, given_path
 
 if TYPE_CHECKING:
-    from worlds.alfworld.data.archives import Imported
     from worlds.alfworld.data.download import Progress
     from worlds.alfworld.data.index import SplitReport
 
 data_app = typer.Typer(help="Where the games are; check, download, import or export them.", no_args_is_help=True)
 
 ToOption = Annotated[
-    Path | None, typer.Option("--to", metavar="DIR", help="The folder to hold json_2.1.1 [$ALFWORLD_DATA, ~/.cache/alfworld].")
+    Path | None, options.value("--to", "DIR", "The folder to hold json_2.1.1 [$ALFWORLD_DATA, ~/.cache/alfworld].")
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
 
@@ -30,8 +31,6 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Replace files that a
 @data_app.command("path")
 def path() -> None:
     """Print the folder of the games."""
-    from worlds.paths import alfworld_data
-
     print_lines([str(alfworld_data())])
 
 
@@ -42,7 +41,6 @@ def check(
     """Read every game: how many there are, what is left out, what is wrong. Exits with 1 if something is wrong."""
     from worlds.alfworld.data.index import check_data
     from worlds.alfworld.data.tasks import GET_DATA, LAYOUT
-    from worlds.paths import alfworld_data
 
     data = alfworld_data() if folder is None else folder
     reports = check_data(data)
@@ -57,19 +55,15 @@ def check(
 def download(
     to: ToOption = None,
     source: Annotated[
-        str | None, typer.Option("--source", metavar="URL", help="Where else the official archives lie, under their own names.")
+        str | None, options.value("--source", "URL", "Where else the official archives lie, under their own names.")
     ] = None,
     url: Annotated[
-        list[str] | None,
-        typer.Option("--url", metavar="URL", help="Fetch this archive instead of the official ones; repeatable."),
+        list[str] | None, options.value("--url", "URL", "Fetch this archive instead of the official ones; repeatable.")
     ] = None,
     force: ForceOption = False,
 ) -> None:
     """Fetch ALFWorld's official archives (about 110 MB, 2 GB unpacked), check every game in them, and import them."""
-    from worlds.alfworld.data.archives import import_games
     from worlds.alfworld.data.download import download, official
-    from worlds.errors import ConfigurationError, WorldError
-    from worlds.paths import alfworld_data, cache_folder
 
     if source and url:
         raise ConfigurationError("--source and --url both say where to fetch from; give one of them.")
@@ -79,13 +73,11 @@ def download(
         meter = _Meter()
         archive = download(address, cache_folder() / "downloads", report=meter.download)
         try:
-            done = import_games(archive, data, force=force, report=meter.files)
+            refused |= _imported(archive, data, force, meter)
         except WorldError as error:
             raise WorldError(f"What {meter.name} sent is no use: {error}") from error
         finally:
             archive.unlink(missing_ok=True)
-            meter.close()
-        refused |= _tell(done, data)
     terminal.note("Check them with `housequest data check`.")
     finish(1 if refused else 0)
 
@@ -97,16 +89,7 @@ def import_(
     force: ForceOption = False,
 ) -> None:
     """Import games from an archive or a folder that you have."""
-    from worlds.alfworld.data.archives import import_games
-    from worlds.paths import alfworld_data
-
-    data = alfworld_data() if to is None else to
-    meter = _Meter()
-    try:
-        done = import_games(source, data, force=force, report=meter.files)
-    finally:
-        meter.close()
-    finish(1 if _tell(done, data) else 0)
+    finish(1 if _imported(source, alfworld_data() if to is None else to, force, _Meter()) else 0)
 
 
 @data_app.command("export")
@@ -115,7 +98,7 @@ def export(
     flags: options.Flags,
     task: Annotated[str, typer.Argument(metavar="TASK", help="generated:SEED, split:number, an id or a path.")],
     out: Annotated[
-        Path, typer.Option("--out", metavar="FILE|DIR", help="A file that ends in .tw-pddl, or the folder to hold it.")
+        Path, options.value("--out", "FILE|DIR", "A file that ends in .tw-pddl, or the folder to hold it.")
     ] = Path(),
     force: ForceOption = False,
 ) -> None:
@@ -124,27 +107,27 @@ def export(
     from worlds.alfworld.houses.export import export_task, write
     from worlds.alfworld.houses.habits import read_habits
     from worlds.alfworld.world import AlfworldWorld
-    from worlds.paths import given_path
 
     habits = None if flags["habits"] is None else str(flags["habits"])
     world = AlfworldWorld(habits=None if habits is None else read_habits(given_path(habits)))
     check_habits(habits, world.task(task).split, world)
     exported = export_task(world, task)
-    path = write(exported, out, force=force)
-    print_lines([str(path)])
+    print_lines([str(write(exported, out, force=force))])
     terminal.note(f"It is won in {len(exported.walkthrough)} commands at best.")
 
 
-def _tell(done: Imported, data: Path) -> bool:
-    """Print what an import did; return whether it refused something."""
+def _imported(source: Path, data: Path, force: bool, meter: _Meter) -> bool:
+    """Import games and print what was done; return whether something was refused."""
+    from worlds.alfworld.data.archives import import_games
     from worlds.alfworld.data.tasks import in_order
-    from worlds.paths import alfworld_data
 
+    try:
+        done = import_games(source, data, force=force, report=meter.files)
+    finally:
+        meter.close()
     for split in in_order(done.games | done.trajectories | done.kept):
-        counts = (
-            f"{done.games[split]:,} games and {done.trajectories[split]:,} annotations written, {done.kept[split]:,} files kept"
-        )
-        print_lines([f"{split}: {counts}"])
+        written = f"{done.games[split]:,} games and {done.trajectories[split]:,} annotations written"
+        print_lines([f"{split}: {written}, {done.kept[split]:,} files kept"])
     for line in _grouped((reason, name) for name, reason in done.refused):
         terminal.note(f"refused: {line}")
     if done.ignored:
@@ -186,7 +169,6 @@ class _Meter(terminal.StatusLine):
         self._due = 0.0
 
     def download(self, progress: Progress) -> None:
-        """Show how far a download is."""
         self.name = progress.url
         file = progress.url.rpartition("/")[2][:60] or progress.url[:60]
         if progress.note:
@@ -199,7 +181,6 @@ class _Meter(terminal.StatusLine):
             self._update(f"{file}: {progress.received // 10_000_000 * 10} MB")
 
     def files(self, count: int) -> None:
-        """Show how many files of an archive were read."""
         if self.live or count % 1000 == 0:
             self._update(f"importing: {count:,} files")
 

@@ -1,18 +1,29 @@
-"""``housequest eval``: many episodes without a screen into a run's folder, or a sweep of runs; the same command resumes it."""
+"""``housequest eval``: many episodes without a screen into a run's folder, or a sweep of runs; the same command resumes it.
+
+With ``--world alfred-plans`` there are no episodes: whole plans for ALFRED's instructions are scored.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from tui import terminal
 from tui.commands import options
+from tui.commands.output import finish, print_result, print_text
+from tui.commands.report import searching, show_standings
+from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from agent.config import Configuration
     from agent.evaluation.runs.budget import Budget
     from agent.evaluation.runs.spec import RunSpec
     from agent.evaluation.runs.sweep import ArmRun, SweepFolder
+
+_FOR_GAMES = ("engine", "goals", "habits", "world_option", "rules", "grant", "max_steps")
+"""Settings that say how a game is played; their flags are refused."""
 
 
 @options.takes(*options.TASKS, "limit", "sample", *options.PLAYER, "workers")
@@ -27,75 +38,49 @@ def evaluate(
 ) -> None:
     """Play many tasks with one agent and print a report. Interrupted, the same command goes on."""
     from agent.config import configure
+    from agent.evaluation.render.report import RunReport, read_run
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
+    from agent.evaluation.runs.folder import RunFolder
     from agent.evaluation.runs.spec import make_run_spec
-    from tui import terminal
-    from tui.commands.output import finish
-    from tui.commands.running import check_prices, ignored_rules, play_run, remarks
+    from tui.commands.running import announce, play_run
     from worlds.alfred import PLANS
 
     limits = read_budget(budget or ())
     if sweep is not None:
-        _sweep(sweep, out, flags, limits, retry_errors=retry is not None, dry_run=dry_run, as_json=as_json)
+        _sweep(sweep, out, flags, limits, retry_errors=bool(retry), dry_run=dry_run, as_json=as_json)
         return
     configuration = configure(flags)
     settings = configuration.settings
     if settings.world == PLANS:
-        from tui.commands.plans import evaluate_plans
-
-        evaluate_plans(configuration, out, limits, dry_run=dry_run, as_json=as_json)
+        _plans(configuration, out, limits, dry_run=dry_run, as_json=as_json)
         return
     spec = make_run_spec(configuration)
-    check_prices(limits, spec)
     folder = out or spec.default_folder
-    for line in (*remarks(spec), *ignored_rules(settings.rules, spec)):
-        terminal.note(line)
+    announce([spec], limits, settings.rules)
     if dry_run:
-        _dry_run(configuration, spec, folder, as_json)
+        print_result(spec.manifest.model_dump(mode="json"), _dry_run(configuration, spec, folder), as_json=as_json)
         return
     opening = f"{spec.config.split}: {spec.selection}, into {folder}"
-    tracker = BudgetTracker(limits)
-    line = play_run(spec, folder, tracker, workers=settings.workers, retry_errors=retry is not None, opening=opening)
+    line = play_run(spec, folder, BudgetTracker(limits), workers=settings.workers, retry_errors=bool(retry), opening=opening)
     if line.left == 0:
         terminal.note("All of them were played before; nothing was left to play.")
-    finish(1 if _report(configuration, folder, as_json) else 0)
-
-
-def _dry_run(configuration: Configuration, spec: RunSpec, folder: Path, as_json: bool) -> None:
-    from tui.commands.output import print_lines, print_text
-    from tui.commands.running import about_cost, about_rules
-
-    if as_json:
-        print_text(spec.manifest.model_dump_json(indent=2))
-        return
-    print_lines(
-        [
-            f"Would play {spec.selection} ({spec.config.split}) into {folder}",
-            about_cost(spec, folder),
-            *about_rules(spec),
-            "",
-            json.dumps(spec.config.model_dump(mode="json"), indent=2),
-            "",
-            *(f"{key} is set by {configuration.origin(key)}" for key in sorted(configuration.origins)),
-            "",
-            *(f"{task.number:>4}  {task.id}" for task in spec.selection.tasks),
-        ]
-    )
-
-
-def _report(configuration: Configuration, folder: Path, as_json: bool) -> int:
-    """Print the figures of the run; how many episodes of it errored."""
-    from agent.evaluation.render.report import RunReport, read_run
-    from agent.evaluation.runs.folder import RunFolder
-    from tui import terminal
-    from tui.commands.output import print_text
-    from tui.commands.report import searching
-
-    manifest, summary = read_run(RunFolder(folder), configuration.settings.prices_of, searching)
+    manifest, summary = read_run(RunFolder(folder), settings.prices_of, searching)
     print_text(RunReport(manifest, summary).render(as_json=as_json))
     if as_json and summary.errored:
         terminal.note(f"{len(summary.errored)} episodes errored; --retry errors plays them again.")
-    return summary.overall.errors
+    finish(1 if summary.overall.errors else 0)
+
+
+def _dry_run(configuration: Configuration, spec: RunSpec, folder: Path) -> Iterator[str]:
+    from tui.commands.running import about_cost, about_rules
+
+    yield f"Would play {spec.selection} ({spec.config.split}) into {folder}"
+    yield about_cost(spec, folder)
+    yield from (*about_rules(spec), "")
+    yield from (json.dumps(spec.config.model_dump(mode="json"), indent=2), "")
+    yield from (f"{key} is set by {configuration.origin(key)}" for key in sorted(configuration.origins))
+    yield ""
+    yield from (f"{task.number:>4}  {task.id}" for task in spec.selection.tasks)
 
 
 def _sweep(
@@ -104,20 +89,15 @@ def _sweep(
     """Play all runs of a sweep, or resume it, and print its table."""
     from agent.evaluation.runs.budget import BudgetTracker
     from agent.evaluation.runs.sweep import SweepFolder, plan_sweep, read_sweep
-    from tui import terminal
-    from tui.commands.output import finish
-    from tui.commands.report import show_standings
-    from tui.commands.running import check_prices, play_run, remarks
+    from tui.commands.running import announce, play_run
 
     sweep = read_sweep(file)
     folder = SweepFolder(out if out is not None else sweep.default_folder)
     trials = tuple(plan_sweep(sweep, flags))
-    for trial in trials:
-        check_prices(budget, trial.spec)
-    for remark in dict.fromkeys(remark for trial in trials for remark in remarks(trial.spec)):
-        terminal.note(remark)
+    announce([trial.spec for trial in trials], budget)
     if dry_run:
-        _dry_sweep(folder, trials, as_json)
+        runs = [{"arm": each.arm, "seed": each.seed, **each.spec.manifest.model_dump(mode="json")} for each in trials]
+        print_result({"runs": runs}, _dry_sweep(folder, trials), as_json=as_json)
         return
     folder.begin(trials)
     tracker = BudgetTracker(budget)
@@ -128,17 +108,48 @@ def _sweep(
     finish(1 if any(standing.errors for standing in show_standings(folder, as_json=as_json)) else 0)
 
 
-def _dry_sweep(folder: SweepFolder, trials: tuple[ArmRun, ...], as_json: bool) -> None:
-    from tui.commands.output import print_json, print_lines
+def _dry_sweep(folder: SweepFolder, trials: tuple[ArmRun, ...]) -> Iterator[str]:
     from tui.commands.running import about_cost, about_rules
 
-    if as_json:
-        runs = [{"arm": each.arm, "seed": each.seed, **each.spec.manifest.model_dump(mode="json")} for each in trials]
-        print_json({"runs": runs})
-        return
-    lines = [f"Would play {len(trials)} runs into {folder.path}", ""]
+    yield from (f"Would play {len(trials)} runs into {folder.path}", "")
     for trial in trials:
         config = trial.spec.config
-        lines.append(f"{trial.arm}, seed {trial.seed}: {trial.spec.selection} ({config.split}) with {config.agent}")
-        lines += [f"  {line}" for line in (*about_rules(trial.spec), about_cost(trial.spec, folder.path / trial.folder))]
-    print_lines(lines)
+        yield f"{trial.arm}, seed {trial.seed}: {trial.spec.selection} ({config.split}) with {config.agent}"
+        yield from (f"  {line}" for line in (*about_rules(trial.spec), about_cost(trial.spec, folder.path / trial.folder)))
+
+
+def _plans(configuration: Configuration, folder: Path | None, limits: Budget, *, dry_run: bool, as_json: bool) -> None:
+    """Ask a planner for its plans, score them and print the figures. Interrupted, the same command goes on."""
+    from agent.evaluation.runs.batch import RunOptions
+    from agent.evaluation.runs.budget import BudgetTracker
+    from agent.plans.report import PlansReport
+    from agent.plans.run import make_run
+    from agent.plans.work import carry_out
+    from tui.commands.running import ProgressLine, check_price
+    from tui.commands.running import carry_out as run_to_end
+
+    settings = configuration.settings
+    for key in _FOR_GAMES:
+        place = configuration.origin(key)
+        if place.startswith("--"):
+            flag = place.partition(" in ")[0]
+            raise ConfigurationError(f"{flag} is for games, and plans are only scored; leave it out.")
+    prices = settings.prices_of(settings.model) if settings.model else None
+    check_price(limits, settings.model, prices)
+    run = make_run(settings)
+    place = folder or run.default_folder
+    if dry_run:
+        split, examples = run.config.split, len(run.pool.examples)
+        about = f"Would ask for {len(run.tasks)} plans ({split}), with {examples} examples, into {place}"
+        tasks = (f"{task.id}  {task.instruction.goal}" for task in run.tasks)
+        lines = [about, "", run.config.model_dump_json(indent=2), "", *tasks]
+        print_result(run.manifest.model_dump(mode="json"), lines, as_json=as_json)
+        return
+    terminal.note(f"{len(run.tasks)} of {run.manifest.of} instructions ({run.config.split}), into {place}")
+    line = ProgressLine()
+    work = carry_out(run, place, RunOptions(settings.workers, watcher=line), BudgetTracker(limits))
+    rows = run_to_end(work, line, lambda: f"{line.done} of {len(run.tasks)} finished")
+    print_text(PlansReport(run.manifest, rows).render(as_json=as_json))
+    if any(row.outcome == "error" for row in rows):
+        terminal.note("Some calls of the model failed; the same command asks for those plans again.")
+        finish(1)

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-import typer
-
+from tui import terminal
 from tui.commands import options
+from tui.commands.output import finish, print_lines, print_result
+from tui.desk.rule_text import STANDING_MARKS, STATEMENT, shortened, table
+from tui.text import plural
 
 if TYPE_CHECKING:
-    from agent.evaluation.runs.budget import BudgetTracker
-    from agent.explorer.explore import ExploreTarget
-    from agent.explorer.plan import Exploration
     from agent.explorer.report import Acceptance, FoundRule, Report
 
 LISTED = 200
 """How many rules of a kind are listed; the others are in the folder's report."""
 
+_ACCEPTANCES = ("person", "filter", "evidence")
 _CAUSES = {
     "malformed": "they could not be read as rules",
     "known": "they are in the book already",
@@ -35,27 +35,21 @@ _CAUSES = {
 )
 def explore(
     flags: options.Flags,
-    episodes: Annotated[int, typer.Option("--episodes", metavar="N", help="How many tasks to play, drawn with --seed.")] = 50,
+    episodes: Annotated[int, options.value("--episodes", "N", "How many tasks to play, drawn with --seed.")] = 50,
     retry: options.RetryOption = None,
-    curiosity: Annotated[
-        float, typer.Option("--curiosity", metavar="P", help="How likely a turn is a random possible command.")
-    ] = 0.2,
+    curiosity: Annotated[float, options.value("--curiosity", "P", "How likely a turn is a random possible command.")] = 0.2,
     distiller: Annotated[
-        str | None, typer.Option("--distiller", metavar="MODEL", help="What derives rules [the --model]; none: only count.")
+        str | None, options.value("--distiller", "MODEL", "What derives rules [the --model]; none: only count.")
     ] = None,
-    chunk_steps: Annotated[int, typer.Option("--chunk-steps", metavar="N", help="Steps that it reads at once.")] = 80,
-    chunk_tokens: Annotated[int, typer.Option("--chunk-tokens", metavar="N", help="About how many tokens it reads.")] = 6_000,
-    reply_tokens: Annotated[int, typer.Option("--reply-tokens", metavar="N", help="Tokens that its reply may have.")] = 2_048,
+    chunk_steps: Annotated[int, options.value("--chunk-steps", "N", "Steps that it reads at once.")] = 80,
+    chunk_tokens: Annotated[int, options.value("--chunk-tokens", "N", "About how many tokens it reads.")] = 6_000,
+    reply_tokens: Annotated[int, options.value("--reply-tokens", "N", "Tokens that its reply may have.")] = 2_048,
     into: options.IntoOption = "explored",
     accept: Annotated[
-        str,
-        options.choice(
-            "--accept", "Who accepts rules: you, the model's filter, or the evidence.", *("person", "filter", "evidence")
-        ),
+        str, options.choice("--accept", "Who accepts rules: you, the model's filter, or the evidence.", *_ACCEPTANCES)
     ] = "person",
     evidence: Annotated[
-        list[Path] | None,
-        options.file("--evidence", "RUN", "Another run to look for evidence in; repeatable."),
+        list[Path] | None, options.file("--evidence", "RUN", "Another run to look for evidence in; repeatable.")
     ] = None,
     budget: options.BudgetOption = None,
     out: Annotated[Path | None, options.file("--out", "FOLDER", "The exploration's folder [runs/...].")] = None,
@@ -64,13 +58,13 @@ def explore(
 ) -> None:
     """Play, learn rules from what happened, check them, and put them into a book. Interrupted, the same command goes on."""
     from agent.config import configure
+    from agent.evaluation.runs.batch import RunOptions
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
     from agent.explorer.chunks import ChunkSize
-    from agent.explorer.explore import ExploreTarget
+    from agent.explorer.explore import ExploreCallbacks, ExploreTarget
+    from agent.explorer.explore import explore as carry_exploration
     from agent.explorer.plan import ExploreOptions, plan_exploration
-    from tui import terminal
-    from tui.commands.output import finish, print_lines, print_text
-    from tui.commands.running import about_rules, check_price, check_prices, ignored_rules, remarks
+    from tui.commands.running import ProgressLine, about_rules, announce, carry_out, check_price
 
     limits = read_budget(budget or ())
     target = ExploreTarget(into, cast("Acceptance", accept), tuple(evidence or ()))
@@ -78,59 +72,37 @@ def explore(
     settings = configuration.settings
     wanted = ExploreOptions(episodes, curiosity, distiller, ChunkSize(chunk_steps, chunk_tokens), reply_tokens)
     exploration = plan_exploration(configuration, wanted)
-    check_prices(limits, exploration.run)
     check_price(limits, exploration.learning.distiller, exploration.prices)
     folder = out or exploration.default_folder
-    for line in (*remarks(exploration.run), *ignored_rules(settings.rules, exploration.run)):
-        terminal.note(line)
+    announce([exploration.run], limits, settings.rules)
     learning = exploration.learning.distiller or "counting alone, for no model is named that could distil"
     about = f"{exploration.run.config.split}: {exploration.run.selection}, into {folder}; rules by {learning}, into {into}"
     if dry_run:
         print_lines([f"Would play {about}", *about_rules(exploration.run)])
         return
     terminal.note(about)
-    tracker, again = BudgetTracker(limits), retry is not None
-    report = _explore(exploration, folder, target, tracker, workers=settings.workers, retry_errors=again)
-    if as_json:
-        print_text(report.model_dump_json(indent=2, ensure_ascii=True))
-    else:
-        print_lines(report_lines(report, folder))
-    finish(1 if report.played.errors or report.lost else 0)
-
-
-def _explore(
-    exploration: Exploration, folder: Path, target: ExploreTarget, tracker: BudgetTracker, *, workers: int, retry_errors: bool
-) -> Report:
-    """Carry an exploration out. Interrupted or stopped, it says so and raises ``typer.Exit(130)``."""
-    from agent.evaluation.runs.batch import RunOptions
-    from agent.explorer.explore import ExploreCallbacks, explore
-    from tui.commands.running import ProgressLine, carry_out
-
-    playing, learning = ProgressLine(), ProgressLine()
+    playing, learned = ProgressLine(), ProgressLine()
 
     def say(text: str) -> None:
         playing.close()
-        learning.say(text)
-
-    chosen = RunOptions(workers=workers, retry_errors=retry_errors, watcher=playing, beat=playing.beat, say=say)
-    total = len(exploration.run.selection.tasks)
+        learned.say(text)
 
     def standing() -> str:
-        played = f"{playing.done} of {total} episodes played"
-        return played if learning.left is None else f"{played}, {learning.done} of {learning.left} chunks read"
+        played = f"{playing.done} of {len(exploration.run.selection.tasks)} episodes played"
+        return played if learned.left is None else f"{played}, {learned.done} of {learned.left} chunks read"
 
+    session = RunOptions(settings.workers, bool(retry), watcher=playing, beat=playing.beat, say=say)
+    work = carry_exploration(exploration, folder, target, session, BudgetTracker(limits), ExploreCallbacks(learned, say))
     try:
-        return carry_out(
-            explore(exploration, folder, target, chosen, tracker, ExploreCallbacks(learning, say)), playing, standing
-        )
+        report = carry_out(work, playing, standing)
     finally:
-        learning.close()
+        learned.close()
+    print_result(report.model_dump(mode="json"), report_lines(report, folder), as_json=as_json)
+    finish(1 if report.played.errors or report.lost else 0)
 
 
 def report_lines(report: Report, folder: Path) -> Iterator[str]:
     """The report of an exploration, line by line."""
-    from tui.desk.rule_text import STANDING_MARKS, STATEMENT, shortened, table
-    from tui.text import plural
 
     def row(found: FoundRule) -> tuple[str, ...]:
         figures = f"{found.supports}/{found.contradicts}" if found.supports or found.contradicts else "-"
@@ -153,9 +125,8 @@ def report_lines(report: Report, folder: Path) -> Iterator[str]:
     yield f"book      {report.into}"
     yield f"folder    {folder}"
     if report.found:
-        yield ""
-        yield from table([("id", "status", "kind", "for/against", "", "statement"), *map(row, report.found[:LISTED])])
-        yield from _more(len(report.found))
+        head = ("id", "status", "kind", "for/against", "", "statement")
+        yield from ("", *table([head, *map(row, report.found[:LISTED])]), *_more(len(report.found)))
     yield from _section("To be looked at", [f"  {found.id}: {found.note}" for found in report.found if found.note])
     unread = [f"  {bad.check}\n    {bad.why}" for bad in report.checks]
     yield from _section("Checks that could not be read, whose rules stay without one", unread)
@@ -169,10 +140,7 @@ def report_lines(report: Report, folder: Path) -> Iterator[str]:
 
 def _section(title: str, lines: list[str]) -> Iterator[str]:
     if lines:
-        yield ""
-        yield f"{title} ({len(lines)}):"
-        yield from lines[:LISTED]
-        yield from _more(len(lines))
+        yield from ("", f"{title} ({len(lines)}):", *lines[:LISTED], *_more(len(lines)))
 
 
 def _more(number: int) -> Iterator[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from tui import terminal
 from tui.commands import options
+from worlds.paths import state_folder
 
 
 @options.takes(
@@ -16,8 +16,7 @@ from tui.commands import options
 def mcp(
     flags: options.Flags,
     http: Annotated[
-        int | None,
-        typer.Option("--http", metavar="PORT", min=0, max=65535, help="Listen on 127.0.0.1:PORT instead of standard input."),
+        int | None, options.value("--http", "PORT", "Listen on 127.0.0.1:PORT instead of standard input.", min=0, max=65535)
     ] = None,
     record: options.RecordOption = True,
 ) -> None:
@@ -27,8 +26,6 @@ def mcp(
     from agent.config import configure, world_of
     from agent.integrations.games import HostOptions
     from agent.integrations.mcp_server import serve_http, serve_stdio
-    from tui import terminal
-    from worlds.paths import state_folder
 
     settings = configure(flags).settings
     world = world_of(settings)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tui.commands import options
+from tui.commands.output import finish, print_json, print_result, print_text
+from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from agent.evaluation.runs.measurement import Measurement, MeasurementResult
+    from agent.evaluation.runs.measurement import Measurement
     from agent.evaluation.runs.sweep import SweepFolder
 
-_SETTINGS = [*options.TASKS, "limit", "sample", *options.PLAYER, "workers"]
 
-
-@options.takes(*(name for name in _SETTINGS if name != "rules"))
+@options.takes(*options.TASKS, "limit", "sample", *(name for name in options.PLAYER if name != "rules"), "workers")
 def measure(
     flags: options.Flags,
     book: options.BookArgument,
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="The rules to measure [the whole book].", show_default=False)
-    ] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="The rules to measure [the whole book].")] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Show these rules alone, without the others of the book.")] = False,
     retry: options.RetryOption = None,
     budget: options.BudgetOption = None,
@@ -35,13 +34,11 @@ def measure(
     Both runs get the other accepted rules of the book, unless --alone is given. Interrupted, the same command goes on.
     """
     from agent.config import configure
+    from agent.evaluation.render.comparison import ComparisonReport, sides
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
     from agent.evaluation.runs.measurement import measured, plan_measurement
     from agent.evaluation.runs.sweep import SweepFolder
-    from tui import terminal
-    from tui.commands.output import finish
-    from tui.commands.running import check_prices, play_run, remarks
-    from worlds.errors import ConfigurationError
+    from tui.commands.running import announce, play_run
 
     if alone and not ids:
         raise ConfigurationError("--alone: no rule is named; give its id, or leave it out to measure the whole book.")
@@ -50,44 +47,19 @@ def measure(
     settings = configuration.settings
     measurement = plan_measurement(configuration, book, ids or (), alone=alone)
     folder = SweepFolder(out or measurement.default_folder)
-    for trial in measurement.trials:
-        check_prices(limits, trial.spec)
-    for line in remarks(measurement.trials[0].spec):
-        terminal.note(line)
+    announce([trial.spec for trial in measurement.trials], limits)
     if dry_run:
-        _dry_run(measurement, folder, as_json)
+        manifests = {trial.arm: trial.spec.manifest.model_dump(mode="json") for trial in measurement.trials}
+        print_result(manifests, _dry_run(measurement, folder), as_json=as_json)
         return
     measurement.begin(folder)
     tracker = BudgetTracker(limits)
     for trial in measurement.trials:
         run = folder.run(trial.folder).path
         opening = f"{trial.arm}: {trial.spec.config.split}, {trial.spec.selection}, into {run}"
-        play_run(trial.spec, run, tracker, workers=settings.workers, retry_errors=retry is not None, opening=opening)
-    finish(1 if _show(measured(measurement, folder, settings.prices_of), as_json) else 0)
-
-
-def _dry_run(measurement: Measurement, folder: SweepFolder, as_json: bool) -> None:
-    from tui.commands.output import print_json, print_lines
-    from tui.commands.running import about_cost, about_rules
-
-    if as_json:
-        print_json({trial.arm: trial.spec.manifest.model_dump(mode="json") for trial in measurement.trials})
-        return
-    lines = [f"Would play two runs into {folder.path}, which differ in {_measured(measurement)} alone."]
-    for trial in measurement.trials:
-        spec = trial.spec
-        lines += ["", f"{trial.arm}: {spec.selection} ({spec.config.split}) with {spec.config.agent}, {spec.config.model}"]
-        lines += [*(about_rules(spec) or ["Rules: none."]), about_cost(spec, folder.path / trial.folder)]
-    print_lines(lines)
-
-
-def _show(result: MeasurementResult, as_json: bool) -> int:
-    """Print what the rules are worth; how many episodes errored."""
-    from agent.evaluation.render.comparison import ComparisonReport, sides
-    from tui.commands.output import print_json, print_text
-
-    measurement, comparison = result.measurement, result.comparison
-    report = ComparisonReport(comparison)
+        play_run(trial.spec, run, tracker, workers=settings.workers, retry_errors=bool(retry), opening=opening)
+    result = measured(measurement, folder, settings.prices_of)
+    comparison, report = result.comparison, ComparisonReport(result.comparison)
     if as_json:
         about = {"book": measurement.book, "rules": [rule.id for rule in measurement.rules], "told": result.told}
         print_json({**about, **report.data()})
@@ -97,7 +69,17 @@ def _show(result: MeasurementResult, as_json: bool) -> int:
             f"{_measured(measurement)}, told in {result.told} of {len(comparison.pairs)} episodes\n\n{report.text()}\n"
             f"The runs: housequest compare {first} {second}\n"
         )
-    return sum(each.outcome == "error" for side in sides(comparison) for each in side)
+    finish(1 if any(each.outcome == "error" for side in sides(comparison) for each in side) else 0)
+
+
+def _dry_run(measurement: Measurement, folder: SweepFolder) -> Iterator[str]:
+    from tui.commands.running import about_cost, about_rules
+
+    yield f"Would play two runs into {folder.path}, which differ in {_measured(measurement)} alone."
+    for trial in measurement.trials:
+        spec = trial.spec
+        yield from ("", f"{trial.arm}: {spec.selection} ({spec.config.split}) with {spec.config.agent}, {spec.config.model}")
+        yield from (*(about_rules(spec) or ["Rules: none."]), about_cost(spec, folder.path / trial.folder))
 
 
 def _measured(measurement: Measurement) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tui import terminal
 from tui.commands import options
+from tui.commands.output import print_lines
+from worlds.paths import config_folder
 
 if TYPE_CHECKING:
     from agent.models.checking import ModelReport
@@ -21,15 +25,10 @@ models_app = typer.Typer(
 @models_app.callback()
 def models(context: typer.Context) -> None:
     """Show which models can be used here; `models check MODEL` finds out by real calls what one can do."""
-    if context.invoked_subcommand is None:
-        _list()
-
-
-def _list() -> None:
+    if context.invoked_subcommand is not None:
+        return
     from agent.config import FILE_NAME, configure
     from agent.models.registry import DEFAULT_MODEL, providers
-    from tui.commands.output import print_lines
-    from worlds.paths import config_folder
 
     configuration = configure()
     model, kinds = configuration.settings.model, providers().values()
@@ -38,63 +37,42 @@ def _list() -> None:
     for each in kinds:
         *others, last = each.forms
         lines += [*(f"  {form}" for form in others), f"  {last:<{width}}  {each.about()}"]
-    print_lines(
-        [
-            *lines,
-            "",
-            f"Configured: {model} ({configuration.origin('model')})"
-            if model
-            else f"Configured: none, so {DEFAULT_MODEL} plays",
-            f"Your own configuration, where keys are named: {config_folder() / FILE_NAME}",
-            "",
-            "Check one by real calls: housequest models check MODEL",
-        ]
-    )
+    named = f"{model} ({configuration.origin('model')})" if model else f"none, so {DEFAULT_MODEL} plays"
+    lines += ["", f"Configured: {named}"]
+    lines += [f"Your own configuration, where keys are named: {config_folder() / FILE_NAME}"]
+    print_lines([*lines, "", "Check one by real calls: housequest models check MODEL"])
 
 
 @models_app.command("check")
 @options.takes("timeout")
 def check(
     flags: options.Flags,
-    model: Annotated[
-        str | None, typer.Argument(metavar="MODEL", help="The model [the configured one].", show_default=False)
-    ] = None,
+    model: Annotated[str | None, typer.Argument(metavar="MODEL", help="The model [the configured one].")] = None,
 ) -> None:
     """Show a reply, what else the model can do, and what it lacks of what every model must do. Makes about 15 calls."""
     import asyncio
 
     from agent.config import configure
-    from agent.models.registry import DEFAULT_MODEL
-    from tui import terminal
-    from tui.commands.output import print_lines
+    from agent.models.checking import check_model
+    from agent.models.registry import DEFAULT_MODEL, make_model
 
     settings = configure({"model": model, **flags}).settings
-    report = asyncio.run(_report(settings.model or DEFAULT_MODEL, settings.timeout))
+
+    async def called() -> ModelReport:
+        async with aclosing(make_model(settings.model or DEFAULT_MODEL, timeout=settings.timeout, retries=0)) as made:
+            return await check_model(made)
+
+    report = asyncio.run(called())
     completion, usage = report.reply, report.reply.usage
+    read, written = ("uncounted" if tokens is None else str(tokens) for tokens in (usage.prompt, usage.completion))
     print_lines(
         [
             *terminal.look().wrapped(completion.text.strip() or "(an empty reply)"),
             "",
-            f"{_counted(usage.prompt)} tokens read, {_counted(usage.completion)} written, {completion.timing.seconds:.2f} s, "
-            f"{completion.finish}",
+            f"{read} tokens read, {written} written, {completion.timing.seconds:.2f} s, {completion.finish}",
             *([f"by {report.runtime}"] if report.runtime else []),
             "",
             *(f"{found.what:<22} {'yes' if found.works else 'no':<4} {found.seen}" for found in report.abilities),
             *(f"Breaks the contract of a model: {demand}." for demand in report.broken),
         ]
     )
-
-
-async def _report(name: str, time_limit: float) -> ModelReport:
-    from agent.models.checking import check_model
-    from agent.models.registry import make_model
-
-    model = make_model(name, timeout=time_limit, retries=0)
-    try:
-        return await check_model(model)
-    finally:
-        await model.aclose()
-
-
-def _counted(tokens: int | None) -> str:
-    return "uncounted" if tokens is None else str(tokens)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from tui import terminal
 from tui.commands import options
+from tui.commands.output import print_text
+from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from agent.config import Settings
-    from agent.evaluation.analysis.modules import FinishedEpisode, WatchedEpisode
-    from worlds.base import World
+    from agent.evaluation.analysis.modules import WatchedEpisode
 
 
 @options.takes(
@@ -22,23 +22,27 @@ if TYPE_CHECKING:
 )
 def modules(
     flags: options.Flags,
-    run: Annotated[
-        Path,
-        options.path("RUN", "A run of pet; with --model, of any agent, say an expert."),
-    ],
-    workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Episodes at once.")] = 1,
+    run: Annotated[Path, options.path("RUN", "A run of pet; with --model, of any agent, say an expert.")],
+    workers: Annotated[int, options.value("--workers", "N", "Episodes at once.", min=1)] = 1,
     as_json: options.JsonOption = False,
 ) -> None:
     """Show PET's modules at work: what is masked, whether what an expert touches is kept, whether the end is noticed.
 
     Without --model, it reads what pet recorded. With it, pet looks on along the episodes of any run, and plays nothing.
     """
+    import asyncio
+
+    from agent.agents.pet.agent import Pet
+    from agent.agents.registry import make_agent
     from agent.config import configure
-    from agent.evaluation.analysis.modules import ModulesReport, modules_of, read_recorded, watch_own
+    from agent.evaluation.analysis.modules import ModulesReport, modules_of, read_recorded, watch_all, watch_own
     from agent.evaluation.runs.folder import RunFolder
-    from tui.commands.output import print_text
-    from worlds.errors import ConfigurationError
+    from agent.models.registry import make_model
     from worlds.registry import make_world
+
+    def progress(done: int, total: int) -> None:
+        if done == total or done % 10 == 0:
+            terminal.note(f"{done} of {total} episodes")
 
     config = RunFolder(run).manifest().configuration
     world = make_world(config.world)
@@ -46,7 +50,16 @@ def modules(
     assert limit is None or isinstance(limit, int)
     episodes = read_recorded(RunFolder(run), limit)
     if flags["model"] is not None:
-        seen = _watched(episodes, configure({**flags, "agent": "pet"}).settings, world, workers)
+        settings = configure({**flags, "agent": "pet"}).settings
+
+        async def watched() -> list[WatchedEpisode]:
+            async with aclosing(make_model(settings.model or "", timeout=settings.timeout)) as model:
+                own, seed = settings.settings_of("pet"), settings.seed or 0
+                pet = make_agent("pet", world=world, model=model, settings=own, seed=seed)
+                assert isinstance(pet, Pet)
+                return await watch_all(pet, episodes, workers, progress)
+
+        seen = asyncio.run(watched())
     elif config.agent == "pet":
         seen = [watch_own(episode, world) for episode in episodes]
     else:
@@ -54,29 +67,3 @@ def modules(
     found = modules_of(seen)
     head = "" if as_json else f"{found.episodes} episodes of {run}\n\n"
     print_text(f"{head}{ModulesReport(found).render(as_json=as_json)}")
-
-
-def _watched(episodes: list[FinishedEpisode], settings: Settings, world: World, workers: int) -> list[WatchedEpisode]:
-    """What pet with these settings thinks along the episodes."""
-    import asyncio
-
-    from agent.agents.pet.agent import Pet
-    from agent.agents.registry import make_agent
-    from agent.evaluation.analysis.modules import watch_all
-    from agent.models.registry import make_model
-    from tui import terminal
-
-    def progress(done: int, total: int) -> None:
-        if done == total or done % 10 == 0:
-            terminal.note(f"{done} of {total} episodes")
-
-    async def watched() -> list[WatchedEpisode]:
-        model = make_model(settings.model or "", timeout=settings.timeout)
-        try:
-            pet = make_agent("pet", world=world, model=model, settings=settings.settings_of("pet"), seed=settings.seed or 0)
-            assert isinstance(pet, Pet)
-            return await watch_all(pet, episodes, workers, progress)
-        finally:
-            await model.aclose()
-
-    return asyncio.run(watched())

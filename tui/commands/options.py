@@ -62,12 +62,18 @@ def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         _, *own = inspect.signature(command, eval_str=True).parameters.values()
-        flags = [_parameter(name, helps.get(name)) for name in SETTINGS if name in names or name in helps]
-        parameters = [*flags, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own)]
+        parameters: list[inspect.Parameter] = []
+        for name, flag in SETTINGS.items():
+            if name in names or name in helps:
+                shape = value(f"--{name.replace('_', '-')}", flag.metavar, helps.get(name, flag.help))
+                annotation = Annotated[flag.type | None, shape]
+                parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
+        flags = [each.name for each in parameters]
+        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
 
         @wraps(command)
         def run(**given: Any) -> None:
-            command({flag.name: given.pop(flag.name) for flag in flags}, **given)
+            command({name: given.pop(name) for name in flags}, **given)
 
         # Typer makes its options from these two.
         run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
@@ -77,11 +83,9 @@ def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable
     return decorate
 
 
-def _parameter(name: str, help: str | None) -> inspect.Parameter:
-    flag = SETTINGS[name]
-    option = typer.Option(f"--{name.replace('_', '-')}", metavar=flag.metavar, help=help or flag.help)
-    annotation = Annotated[flag.type | None, option]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+def value(flag: str, metavar: str, help: str, **more: Any) -> Any:
+    """An option that takes a value."""
+    return typer.Option(flag, metavar=metavar, help=help, **more)
 
 
 def choice(flag: str, help: str, *words: str) -> Any:
@@ -93,7 +97,7 @@ def choice(flag: str, help: str, *words: str) -> Any:
             raise ConfigurationError(f"{flag}: {shown(text)} {known}.{nearest(text, words)}")
         return text
 
-    return typer.Option(flag, metavar="|".join(words), help=help, parser=read)
+    return value(flag, "|".join(words), help, parser=read)
 
 
 def path(metavar: str, help: str) -> Any:
@@ -103,35 +107,32 @@ def path(metavar: str, help: str) -> Any:
 
 def file(flag: str, metavar: str, help: str) -> Any:
     """An option that is a path."""
-    return typer.Option(flag, metavar=metavar, help=help, parser=given_path)
-
-
-def _page(text: str) -> Path:
-    """The file of ``--html``; only a file named like a page is ever overwritten."""
-    given = given_path(text)
-    if given.suffix.lower() not in {".html", ".htm"} or given.is_dir():
-        raise ConfigurationError(f"--html: {shown(text)} is not the name of a page; give a file that ends in .html.")
-    return given
+    return value(flag, metavar, help, parser=given_path)
 
 
 def page(help: str) -> Any:
-    """The option ``--html``."""
-    return typer.Option("--html", metavar="FILE", help=help, parser=_page)
+    """The option ``--html``; only a file named like a page is ever overwritten."""
+
+    def read(text: str) -> Path:
+        given = given_path(text)
+        if given.suffix.lower() not in {".html", ".htm"} or given.is_dir():
+            raise ConfigurationError(f"--html: {shown(text)} is not the name of a page; give a file that ends in .html.")
+        return given
+
+    return value("--html", "FILE", help, parser=read)
 
 
 BookArgument = Annotated[str, typer.Argument(metavar="BOOK", help="A rulebook's name, or its file.")]
 RecordsArgument = Annotated[
-    list[Path] | None,
-    path("RUN", "Runs' folders and episodes' files [all in runs/, and what you played]."),
+    list[Path] | None, path("RUN", "Runs' folders and episodes' files [all in runs/, and what you played].")
 ]
-IntoOption = Annotated[str, typer.Option("--into", metavar="BOOK", help="The rulebook's name, or its file.")]
+IntoOption = Annotated[str, value("--into", "BOOK", "The rulebook's name, or its file.")]
 RetryOption = Annotated[str | None, choice("--retry", "Play errored episodes again.", "errors")]
 BudgetOption = Annotated[
-    list[str] | None,
-    typer.Option("--budget", metavar="KIND=AMOUNT", help="calls=1000, tokens=2M, money=5 or time=90m; repeatable."),
+    list[str] | None, value("--budget", "KIND=AMOUNT", "calls=1000, tokens=2M, money=5 or time=90m; repeatable.")
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 PlainOption = Annotated[bool, typer.Option("--plain", help="Plain text, without the screen.")]
-SpeedOption = Annotated[float | None, typer.Option("--speed", metavar="N", help="Show at most N turns a second.")]
+SpeedOption = Annotated[float | None, value("--speed", "N", "Show at most N turns a second.")]
 RecordOption = Annotated[bool, typer.Option("--record/--no-record", help="Keep a record of each game.")]

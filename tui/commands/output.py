@@ -11,11 +11,10 @@ import typer
 
 from tui import terminal
 from tui.text import printable
+from worlds.paths import atomic_write
 
 if TYPE_CHECKING:
     from textual.screen import Screen
-
-    from agent.evaluation.runs.folder import RunFolder
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -31,6 +30,11 @@ def print_text(text: str) -> None:
 def print_json(value: object) -> None:
     """Print ``value`` as JSON."""
     terminal.show([json.dumps(value, indent=2)])
+
+
+def print_result(value: object, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print ``value`` as JSON, or else ``lines``."""
+    print_json(value) if as_json else print_lines(lines)
 
 
 def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:
@@ -50,18 +54,5 @@ def finish(code: int | None) -> None:
 
 def write_page(path: Path, content: bytes) -> None:
     """Write a page."""
-    from worlds.paths import atomic_write
-
     atomic_write(path, content)
     terminal.note(f"Wrote {path} ({max(1, len(content) >> 10)} KiB); open it in a browser.")
-
-
-def write_run(path: Path, folder: RunFolder) -> None:
-    """Write the page of the run in ``folder``, at the user's prices."""
-    from agent.config import configure
-    from agent.evaluation.analysis.compare import read_for_comparison
-    from agent.evaluation.render.pages.render import run_page
-    from agent.evaluation.render.report import read_run
-
-    _, summary = read_run(folder, configure().settings.prices_of)
-    write_page(path, run_page(read_for_comparison(folder), path, summary))

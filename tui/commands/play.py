@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from tui import terminal
 from tui.commands import options
+from tui.commands.output import finish, show_screen
+from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from agent.config import Settings
@@ -33,10 +36,7 @@ To play yourself:
 @options.takes(*options.TASKS, *options.PLAYER)
 def play(
     flags: options.Flags,
-    task: Annotated[
-        str | None,
-        typer.Argument(metavar="TASK", help="A task: split:number, an id or a path.", show_default=False),
-    ] = None,
+    task: Annotated[str | None, typer.Argument(metavar="TASK", help="A task: split:number, an id or a path.")] = None,
     random: Annotated[bool, typer.Option("--random", help="Draw the task from the split, with --seed or anew.")] = False,
     speed: options.SpeedOption = None,
     record: options.RecordOption = True,
@@ -53,55 +53,53 @@ def play(
     """
     from agent.agents.registry import default_agent
     from agent.config import check_habits, configure, world_of
-    from tui import terminal
-    from tui.commands.output import finish
+    from tui.play.game import HUMAN, GameConfig
+    from tui.play.plain import play_game, seconds_per_turn
 
     settings = configure(flags).settings
     screen = not plain and terminal.has_screen()
-    seat = _mode(cast("Mode | None", mode), settings.agent, screen)
+    if mode is not None and not screen:
+        raise ConfigurationError(f"--mode {mode} needs the screen: a terminal at both ends, and no --plain.")
+    if mode not in (None, "you") and settings.agent == HUMAN:
+        raise ConfigurationError(f"--mode {mode} needs an agent other than 'human', who plays in the mode 'you' alone.")
+    seat = cast("Mode | None", mode)
     split, agent, model = flags["split"], flags["agent"], flags["model"]
     if speed is not None:
-        from tui.play.plain import seconds_per_turn
-
         seconds_per_turn(speed)
     if screen and seat is None and not (random or flags["type"]) and (task, split, agent, model) == (None,) * 4:
         _show(None, None, settings, record, speed)
         return
-
-    from tui.play.game import HUMAN, GameConfig
-    from tui.play.plain import play_game
 
     chosen_world = world_of(settings)
     chosen = _choose_task(chosen_world, settings, task, random)
     check_habits(settings.habits, chosen.split, chosen_world)
     if settings.goals != "template" and chosen.wording == "template":
         terminal.note(f"{chosen.reference} has no goal in people's words; it shows the template's.")
+
+    def game(agent: str, speed: float | None = speed) -> GameConfig:
+        return GameConfig(chosen_world, chosen, agent, settings, record, speed)
+
     named = task is not None or random or split is not None or bool(flags["type"])
     shown = default_agent(settings.model, settings.world)
     player = settings.agent or (shown if settings.model else None)
     if screen:
-        usual = HUMAN if (named and seat is None) or seat == "you" else shown
-        game = GameConfig(chosen_world, chosen, player or usual, settings, record, speed)
-        _show(game, seat or ("you" if game.agent == HUMAN else "watch"), settings, record, speed)
+        player = player or (HUMAN if (named and seat is None) or seat == "you" else shown)
+        _show(game(player), seat or ("you" if player == HUMAN else "watch"), settings, record, speed)
         return
     player = player or (HUMAN if named and terminal.interactive() else None)
-    if player == HUMAN and terminal.interactive():
-        terminal.show([_YOU_PLAY])
     if player is not None:
-        ended = play_game(GameConfig(chosen_world, chosen, player, settings, record, speed))
-        finish(1 if ended.outcome == "error" else 0)
-        return
-
-    look = terminal.look()
-    terminal.show(look.wrapped(_EXPERT_PLAYS if shown == "expert" else _MODEL_PLAYS))
-    pace = speed or (DEMO_SPEED if terminal.interactive() else None)
-    ended = play_game(GameConfig(chosen_world, chosen, shown, settings, record, pace))
-    terminal.show(_WHAT_NEXT.format(command=terminal.command()).splitlines())
-    if terminal.interactive():
-        answer = terminal.read_line("\nPress Enter to play this house yourself now, or q and Enter to leave: ")
-        if answer is not None and not answer.strip():
-            terminal.show([f"\n{_YOU_PLAY}"])
-            ended = play_game(GameConfig(chosen_world, chosen, HUMAN, settings, record))
+        if player == HUMAN and terminal.interactive():
+            terminal.show([_YOU_PLAY])
+        ended = play_game(game(player))
+    else:
+        terminal.show(terminal.look().wrapped(_EXPERT_PLAYS if shown == "expert" else _MODEL_PLAYS))
+        ended = play_game(game(shown, speed or (DEMO_SPEED if terminal.interactive() else None)))
+        terminal.show(_WHAT_NEXT.format(command=terminal.command()).splitlines())
+        if terminal.interactive():
+            answer = terminal.read_line("\nPress Enter to play this house yourself now, or q and Enter to leave: ")
+            if answer is not None and not answer.strip():
+                terminal.show([f"\n{_YOU_PLAY}"])
+                ended = play_game(game(HUMAN, None))
     finish(1 if ended.outcome == "error" else 0)
 
 
@@ -111,8 +109,6 @@ def _choose_task(world: World, settings: Settings, reference: str | None, random
     from secrets import randbelow
 
     from agent.evaluation.runs.selection import MANY, select
-    from tui import terminal
-    from worlds.errors import ConfigurationError
 
     if reference is not None:
         if random or settings.type:
@@ -136,23 +132,9 @@ def _choose_task(world: World, settings: Settings, reference: str | None, random
     return task
 
 
-def _mode(mode: Mode | None, agent: str | None, screen: bool) -> Mode | None:
-    """``mode``. Raises ``ConfigurationError`` if it is not possible here."""
-    from tui.play.game import HUMAN
-    from worlds.errors import ConfigurationError
-
-    if mode is not None and not screen:
-        raise ConfigurationError(f"--mode {mode} needs the screen: a terminal at both ends, and no --plain.")
-    if mode not in (None, "you") and agent == HUMAN:
-        raise ConfigurationError(f"--mode {mode} needs an agent other than 'human', who plays in the mode 'you' alone.")
-    return mode
-
-
 def _show(game: GameConfig | None, mode: Mode | None, settings: Settings, record: bool, speed: float | None) -> None:
     """Open the screen, at ``game`` or, without one, at home, and print afterwards what was recorded."""
-    from tui import terminal
     from tui.app import game_screen
-    from tui.commands.output import show_screen
     from tui.home.recent import record_files
     from tui.home.screen import HomeScreen
 

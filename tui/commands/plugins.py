@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING
 
+from tui import terminal
 from tui.commands import options
+from tui.commands.output import finish, print_result
+from tui.desk.rule_text import table
+from worlds.errors import HousequestError
 
 if TYPE_CHECKING:
     from worlds.plugins import Group
 
-GROUPS: dict[str, Group] = {
-    "world": "housequest.worlds",
-    "agent": "housequest.agents",
-    "model": "housequest.models",
-}
+GROUPS: dict[str, Group] = {"world": "housequest.worlds", "agent": "housequest.agents", "model": "housequest.models"}
 
 
 def plugins(as_json: options.JsonOption = False) -> None:
     """List the installed worlds, agents and models, by the names that --world, --agent and --model take."""
-    from tui import terminal
-    from tui.commands.output import finish, print_json
-    from tui.desk.rule_text import table
-    from worlds.errors import HousequestError
     from worlds.plugins import load_plugin
     from worlds.plugins import plugins as installed
 
@@ -41,12 +36,10 @@ def plugins(as_json: options.JsonOption = False) -> None:
                 about = _about(load_plugin(group, name, kind))
             except HousequestError as error:
                 failed, about = True, str(error)
-            rows.append((kind, name, about, _package(point)))
+            rows.append((kind, name, about, f"{point.dist.name} {point.dist.version}" if point.dist is not None else "unknown"))
     head = ("kind", "name", "about", "package")
-    if as_json:
-        print_json([dict(zip(head, row, strict=True)) for row in rows])
-    else:
-        terminal.show(table([head, *rows]))
+    print_result([dict(zip(head, row, strict=True)) for row in rows], table([head, *rows]), as_json=as_json)
+    if not as_json:
         terminal.note("`pip install` adds others; docs/extending.md says how to write one.")
     finish(1 if failed else 0)
 
@@ -54,10 +47,4 @@ def plugins(as_json: options.JsonOption = False) -> None:
 def _about(plugin: object) -> str:
     """A line about a plugin: what it says of itself, else the beginning of its documentation."""
     about = getattr(plugin, "about", None)
-    if isinstance(about, str):
-        return about
-    return (inspect.getdoc(plugin) or "").partition("\n")[0].rstrip(".")
-
-
-def _package(point: EntryPoint) -> str:
-    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "unknown"
+    return about if isinstance(about, str) else (inspect.getdoc(plugin) or "").partition("\n")[0].rstrip(".")

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tui import terminal
 from tui.commands import options
+from tui.commands.output import show_screen
+from worlds.errors import ConfigurationError, shown
 
 
 def replay(
-    file: Annotated[
-        Path,
-        options.path("FILE", "An episode's file, or a run's folder with --task."),
-    ],
-    task: Annotated[str | None, typer.Option("--task", metavar="TASK", help="Number or id of a task of the run.")] = None,
+    file: Annotated[Path, options.path("FILE", "An episode's file, or a run's folder with --task.")],
+    task: Annotated[str | None, options.value("--task", "TASK", "Number or id of a task of the run.")] = None,
     speed: options.SpeedOption = None,
     step: Annotated[bool, typer.Option("--step", help="Plain text, waiting for Enter after every turn.")] = False,
     plain: options.PlainOption = False,
@@ -24,38 +25,20 @@ def replay(
 
     Without a terminal, or with --plain or --step, it is shown in plain text.
     """
-    from tui import terminal
-    from tui.play.plain import seconds_per_turn
+    from agent.episodes.events import Ended, Stepped, TurnSpent
+    from agent.episodes.record import read_episode
+    from tui.play.plain import EventFormatter, seconds_per_turn
 
     seconds = seconds_per_turn(speed) if speed is not None else 0
     path = _episode(file, task)
+    nothing = f"{path} holds no events: the episode was interrupted before it began."
     if terminal.has_screen() and not (plain or step):
-        _show(path, speed)
-    else:
-        _print(path, seconds, step)
+        from tui.replay.screen import ReplayScreen
 
-
-def _show(path: Path, speed: float | None) -> None:
-    """Open the screen. Raises ``ConfigurationError`` if there is nothing to show."""
-    from agent.episodes.record import read_episode
-    from tui.commands.output import show_screen
-    from tui.replay.screen import ReplayScreen
-    from worlds.errors import ConfigurationError
-
-    if next(read_episode(path), None) is None:
-        raise ConfigurationError(f"{path} holds no events: the episode was interrupted before it began.")
-    show_screen(lambda: ReplayScreen(path, speed))
-
-
-def _print(path: Path, seconds: float, step: bool) -> None:
-    """Print it, ``seconds`` a turn."""
-    import time
-
-    from agent.episodes.events import Ended, Stepped, TurnSpent
-    from agent.episodes.record import read_episode
-    from tui import terminal
-    from tui.play.plain import EventFormatter
-
+        if next(read_episode(path), None) is None:
+            raise ConfigurationError(nothing)
+        show_screen(lambda: ReplayScreen(path, speed))
+        return
     narrator = EventFormatter(terminal.look())
     body: object = None
     for event in read_episode(path):
@@ -66,7 +49,7 @@ def _print(path: Path, seconds: float, step: bool) -> None:
                 return
             time.sleep(seconds)
     if body is None:
-        terminal.note(f"{path} holds no events: the episode was interrupted before it began.")
+        terminal.note(nothing)
     elif not isinstance(body, Ended):
         terminal.note("The record ends here: the episode was interrupted.")
 
@@ -75,7 +58,6 @@ def _episode(path: Path, task: str | None) -> Path:
     """The episode's file: ``path`` itself, or that of ``task`` in the run there. Raises ``ConfigurationError``."""
     from agent.evaluation.analysis.compare import find_task
     from agent.evaluation.runs.folder import RunFolder
-    from worlds.errors import ConfigurationError, shown
 
     if task is None:
         if path.is_dir():

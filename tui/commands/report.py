@@ -3,50 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tui import terminal
 from tui.commands import options
+from tui.commands.output import print_json, print_text, write_page
+from worlds.errors import ConfigurationError
+from worlds.paths import atomic_write, given_path
 
 if TYPE_CHECKING:
     from agent.evaluation.analysis.standings import ArmFigures
-    from agent.evaluation.render.report import PriceList
-    from agent.evaluation.runs.folder import RunFolder
     from agent.evaluation.runs.sweep import SweepFolder
-
-ReportFormat = Literal["text", "json", "markdown", "csv"]
 
 MANY_PATHS = 300
 """Tasks from which on the search for shortest solutions takes seconds, and is announced."""
 
 
 def report(
-    runs: Annotated[
-        list[Path],
-        options.path("RUN", "A run's folder, or a sweep's; or several that differ only in seed."),
-    ],
+    runs: Annotated[list[Path], options.path("RUN", "A run's folder, or a sweep's; or several that differ only in seed.")],
     as_json: options.JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table to paste.")] = False,
     csv: Annotated[
-        str | None, typer.Option("--csv", metavar="FILE", help="Also write a row a task with everything; - prints that alone.")
+        str | None, options.value("--csv", "FILE", "Also write a row a task with everything; - prints that alone.")
     ] = None,
     against: Annotated[str | None, options.choice("--against", "Set the run beside published figures.", "published")] = None,
     html: Annotated[Path | None, options.page("Also write a page with charts and every transcript.")] = None,
     inspect: Annotated[
-        Path | None,
-        options.file("--inspect", "FILE", "Also write a log of inspect_ai: FILE.eval or FILE.json."),
+        Path | None, options.file("--inspect", "FILE", "Also write a log of inspect_ai: FILE.eval or FILE.json.")
     ] = None,
 ) -> None:
     """Show a run: success by task type with 95 % intervals, goal conditions, paths, tokens, cost, and why tasks were lost."""
     from agent.config import configure
+    from agent.evaluation.analysis.published import PublishedReport
+    from agent.evaluation.analysis.seeds import SeedsReport, read_seeds
+    from agent.evaluation.render import export
+    from agent.evaluation.render.report import RunReport, read_run
     from agent.evaluation.runs.folder import RunFolder
     from agent.evaluation.runs.sweep import SweepFolder
-    from agent.plans.work import begun
-    from tui.commands.output import write_run
-    from tui.commands.plans import report_plans
-    from worlds.errors import ConfigurationError
-    from worlds.paths import given_path
+    from agent.plans.report import PlansReport
+    from agent.plans.work import begun, read_manifest, read_rows
 
     if as_json + markdown + (csv == "-") > 1 or (against and csv == "-"):
         raise ConfigurationError("--json, --markdown and --csv - print one thing each, the last without --against; give one.")
@@ -57,7 +54,7 @@ def report(
     if len(folders) == 1 and begun(folder.path):
         if extra:
             raise ConfigurationError(f"{extra} is for runs with episodes; a run of plans has its figures and --json.")
-        report_plans(folder.path, as_json=as_json)
+        print_text(PlansReport(read_manifest(folder.path), read_rows(folder.path)).render(as_json=as_json))
         return
     swept = len(folders) == 1 and SweepFolder(folder.path).begun
     if swept or len(folders) > 1:
@@ -66,70 +63,43 @@ def report(
         if swept:
             show_standings(SweepFolder(folder.path), as_json=as_json)
         else:
-            _show_seeds(folders, prices, as_json)
+            print_text(SeedsReport(read_seeds(folders, prices, searching)).render(as_json=as_json))
         return
     if inspect is not None:
-        _log(folder, inspect)
-    form: ReportFormat = "json" if as_json else "markdown" if markdown else "csv" if csv == "-" else "text"
-    _show(folder, prices, form, None if csv in (None, "-") else given_path(csv), published=against is not None)
+        from agent.integrations.inspect_log import write_inspect_log
+
+        terminal.note(f"{write_inspect_log(folder, inspect)} episodes written to {inspect}")
+    manifest, summary = read_run(folder, prices, searching)
+    figures, published = RunReport(manifest, summary), PublishedReport(manifest, summary)
+    if csv not in (None, "-"):
+        table = given_path(csv)
+        atomic_write(table, export.as_csv(manifest, summary).encode())
+        terminal.note(f"Wrote {table}, a row for each of {summary.overall.episodes} tasks.")
+    if as_json:
+        print_json({**figures.data(), **({"published": published.data()} if against else {})})
+    elif csv == "-":
+        print_text(export.as_csv(manifest, summary))
+    else:
+        print_text(export.as_markdown(manifest, summary) if markdown else figures.text())
+        if against:
+            print_text(f"\n{export.published_markdown(manifest, summary) if markdown else published.text()}")
     if html is not None:
-        write_run(html, folder)
+        from agent.evaluation.analysis.compare import read_for_comparison
+        from agent.evaluation.render.pages.render import run_page
+
+        write_page(html, run_page(read_for_comparison(folder), html, summary))
 
 
 def searching(done: int, total: int) -> None:
     """Announce a long search for the shortest solutions of a run's tasks."""
-    from tui import terminal
-
     if done == 1 and total > MANY_PATHS:
         terminal.note(f"Searching for the shortest solutions of {total} tasks; they are kept in the run's folder.")
-
-
-def _show(folder: RunFolder, prices: PriceList, form: ReportFormat, table: Path | None, *, published: bool) -> None:
-    from agent.evaluation.analysis.published import PublishedReport
-    from agent.evaluation.render import export, report
-    from tui import terminal
-    from tui.commands.output import print_json, print_text
-    from worlds.paths import atomic_write
-
-    manifest, summary = report.read_run(folder, prices, searching)
-    if table is not None:
-        atomic_write(table, export.as_csv(manifest, summary).encode())
-        terminal.note(f"Wrote {table}, a row for each of {summary.overall.episodes} tasks.")
-    match form:
-        case "json":
-            beside = {"published": PublishedReport(manifest, summary).data()} if published else {}
-            print_json({**report.RunReport(manifest, summary).data(), **beside})
-        case "csv":
-            print_text(export.as_csv(manifest, summary))
-        case "markdown":
-            print_text(export.as_markdown(manifest, summary))
-            if published:
-                print_text(f"\n{export.published_markdown(manifest, summary)}")
-        case "text":
-            print_text(report.RunReport(manifest, summary).text())
-            if published:
-                print_text(f"\n{PublishedReport(manifest, summary).text()}")
-
-
-def _show_seeds(folders: list[RunFolder], prices: PriceList, as_json: bool) -> None:
-    from agent.evaluation.analysis.seeds import SeedsReport, read_seeds
-    from tui.commands.output import print_text
-
-    print_text(SeedsReport(read_seeds(folders, prices, searching)).render(as_json=as_json))
-
-
-def _log(folder: RunFolder, path: Path) -> None:
-    from agent.integrations.inspect_log import write_inspect_log
-    from tui import terminal
-
-    terminal.note(f"{write_inspect_log(folder, path)} episodes written to {path}")
 
 
 def show_standings(folder: SweepFolder, *, as_json: bool) -> tuple[ArmFigures, ...]:
     """Print the table of the sweep in ``folder``. Raises ``ConfigurationError``."""
     from agent.config import configure
     from agent.evaluation.analysis.standings import SweepReport, read_arms
-    from tui.commands.output import print_text
 
     arms = read_arms(folder, configure().settings.prices_of)
     print_text(SweepReport(arms).render(as_json=as_json))

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tui import terminal
 from tui.commands import options
-from tui.commands.mine import mine
+from tui.commands.mine import mine, recorded
+from tui.commands.output import print_result, show_screen
+from tui.desk.rule_text import evidence_json, finding_lines, rule_json, rule_lines, rule_table, table, taken_back, today
+from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from knowledge.library import RuleLibrary
     from knowledge.rulebook import Rulebook
     from knowledge.rules import Rule, RuleVerdict
-    from tui.desk.draft import Draft
 
 rules_app = typer.Typer(
     help="Rulebooks: mine, list, show, check against what was played, accept, reject, edit and merge.",
@@ -38,10 +41,6 @@ rules_app.command()(mine)
 @rules_app.command()
 def desk(book: OptionalBook = None) -> None:
     """Curate a book on the screen: each rule beside its witnesses, which can be replayed. Without a book, choose one."""
-    from tui import terminal
-    from tui.commands.output import show_screen
-    from worlds.errors import ConfigurationError
-
     if not terminal.has_screen():
         raise ConfigurationError("The desk needs a terminal; without one, see `housequest rules list` and `rules show`.")
     from tui.desk.books import open_book
@@ -62,34 +61,22 @@ def list_rules(
     as_json: options.JsonOption = False,
 ) -> None:
     """List the rules of a book; without one, the rulebooks there are."""
-    from tui import terminal
-    from tui.commands.output import print_json
-    from tui.desk.rule_text import rule_json, rule_table
-
     if book is None:
         _list_books(as_json)
         return
     rules = _library().open(book).rules
     chosen = [rule for rule in rules if status in {None, rule.status} and kind in {None, rule.kind}]
-    if as_json:
-        print_json([rule_json(rule) for rule in chosen])
-    elif chosen:
-        terminal.show(rule_table(chosen))
-    else:
+    if not (chosen or as_json):
         terminal.note("There are no such rules in it.")
+    else:
+        print_result([rule_json(rule) for rule in chosen], rule_table(chosen), as_json=as_json)
 
 
 @rules_app.command()
 def show(book: options.BookArgument, name: RuleArgument, as_json: options.JsonOption = False) -> None:
     """Show one rule with its check, its evidence and its history."""
-    from tui.commands.output import print_json, print_lines
-    from tui.desk.rule_text import rule_json, rule_lines
-
     rule = _library().open(book).rule(name)
-    if as_json:
-        print_json(rule_json(rule))
-    else:
-        print_lines(rule_lines(rule))
+    print_result(rule_json(rule), rule_lines(rule), as_json=as_json)
 
 
 @rules_app.command()
@@ -100,11 +87,7 @@ def check(
     as_json: options.JsonOption = False,
 ) -> None:
     """Check the rules of a book against every recorded command, and name those that the records contradict."""
-    from tui import terminal
-    from tui.commands.mine import recorded
-    from tui.commands.output import print_json, print_lines
     from tui.desk.checking import RuleCheck
-    from tui.desk.rule_text import evidence_json, finding_lines
 
     places = recorded(paths)
     current = _library().editable(book) if save else _library().open(book)
@@ -113,11 +96,10 @@ def check(
     findings, progress = outcome.findings, outcome.progress
     for damaged in progress.damaged:
         terminal.note(f"Left out: {damaged}")
-    if as_json:
-        found = [{"id": each.rule.id, "standing": each.standing, **evidence_json(each.evidence)} for each in findings]
-        print_json({"episodes": progress.episodes, "transitions": progress.commands, "rules": found})
-    else:
-        print_lines(finding_lines(findings))
+    found = [{"id": each.rule.id, "standing": each.standing, **evidence_json(each.evidence)} for each in findings]
+    counted = {"episodes": progress.episodes, "transitions": progress.commands, "rules": found}
+    print_result(counted, finding_lines(findings), as_json=as_json)
+    if not as_json:
         terminal.note(f"{outcome}.")
     if save:
         _save(current.put(each.rule.examined(each.evidence) for each in findings))
@@ -139,19 +121,15 @@ def reject(book: options.BookArgument, names: RulesArgument) -> None:
 def edit(
     book: options.BookArgument,
     name: RuleArgument,
-    statement: Annotated[str | None, typer.Option("--statement", metavar="TEXT", help="What the rule says.")] = None,
+    statement: Annotated[str | None, options.value("--statement", "TEXT", "What the rule says.")] = None,
     kind: KindOption = None,
     check: Annotated[
-        str | None,
-        typer.Option("--check", metavar="CHECK", help="Its check: 'COMMAND; when ...; then ...'. Empty: none."),
+        str | None, options.value("--check", "CHECK", "Its check: 'COMMAND; when ...; then ...'. Empty: none.")
     ] = None,
-    objects: Annotated[list[str] | None, typer.Option("--object", metavar="KIND", help="A kind of thing it concerns.")] = None,
-    types: Annotated[list[str] | None, typer.Option("--type", metavar="TYPE", help="A task type it concerns.")] = None,
+    objects: Annotated[list[str] | None, options.value("--object", "KIND", "A kind of thing it concerns.")] = None,
+    types: Annotated[list[str] | None, options.value("--type", "TYPE", "A task type it concerns.")] = None,
 ) -> None:
     """Change a rule. For anything else, edit the book's file: it is plain YAML, and your comments stay."""
-    from tui.desk.draft import Draft
-    from worlds.errors import ConfigurationError
-
     current = _library().editable(book)
     rule = current.rule(name)
     given = {
@@ -164,8 +142,8 @@ def edit(
     changes = {field: text for field, text in given.items() if text is not None}
     if not changes:
         raise ConfigurationError(f"No change is given; see `housequest rules edit --help`, or edit {current.path}.")
-    edited = _edited(current, rule, replace(Draft.of(rule), **changes))
-    _put(current, [edited])
+    edited = _edited(current, rule, changes)
+    _save(current.put([edited], today()))
     _note_candidate(book, rule, edited)
 
 
@@ -174,12 +152,9 @@ def merge(
     book: options.BookArgument,
     name: Annotated[str, typer.Argument(metavar="ID", help="The rule that stays.")],
     others: Annotated[list[str], typer.Argument(metavar="OTHER", help="The rules to merge into it.")],
-    statement: Annotated[str | None, typer.Option("--statement", metavar="TEXT", help="What it says from now on.")] = None,
+    statement: Annotated[str | None, options.value("--statement", "TEXT", "What it says from now on.")] = None,
 ) -> None:
     """Merge rules into one. The others stay in the book as rejected, with the id of the one that replaces them."""
-    from tui.desk.draft import Draft
-    from worlds.errors import ConfigurationError
-
     current = _library().editable(book)
     before = current.rule(name)
     if name in others:
@@ -187,30 +162,22 @@ def merge(
     merged = [current.rule(other).merged_into(before) for other in dict.fromkeys(others)]
     kept = before.including(merged)
     if statement is not None:
-        kept = _edited(current, kept, replace(Draft.of(kept), statement=statement))
-    _put(current, [kept, *merged])
+        kept = _edited(current, kept, {"statement": statement})
+    _save(current.put([kept, *merged], today()))
     _note_candidate(book, before, kept)
 
 
 def _judge(book: str, names: Sequence[str], status: RuleVerdict) -> None:
     current = _library().editable(book)
-    _put(current, [current.rule(name).judged(status) for name in dict.fromkeys(names)])
+    _save(current.put([current.rule(name).judged(status) for name in dict.fromkeys(names)], today()))
 
 
-def _put(book: Rulebook, rules: Sequence[Rule]) -> None:
-    """Save ``book`` with what a person made of ``rules`` today."""
-    from tui.desk.rule_text import today
-
-    _save(book.put(rules, today()))
-
-
-def _edited(book: Rulebook, rule: Rule, draft: Draft) -> Rule:
-    """``rule`` as ``draft`` says. Raises ``ConfigurationError`` if something new in it is wrong."""
+def _edited(book: Rulebook, rule: Rule, changes: dict[str, str]) -> Rule:
+    """``rule`` with ``changes`` of its fields. Raises ``ConfigurationError`` if something new in it is wrong."""
     from tui.desk.draft import Draft
-    from worlds.errors import ConfigurationError
 
     since = Draft.of(rule)
-    known = since.faults(book.world)
+    draft, known = replace(since, **changes), since.faults(book.world)
     fault = next((each for each in draft.faults(book.world) if each not in known), None)
     if fault is not None:
         flag = {"types": "--type", "objects": "--object"}.get(fault.field, f"--{fault.field}")
@@ -220,16 +187,12 @@ def _edited(book: Rulebook, rule: Rule, draft: Draft) -> Rule:
 
 
 def _note_candidate(book: str, before: Rule, after: Rule) -> None:
-    from tui import terminal
-    from tui.desk.rule_text import taken_back
-
     if remark := taken_back(before, after):
         terminal.note(f"{remark}; `housequest rules accept {book} {after.id}` accepts it.")
 
 
 def _save(book: Rulebook) -> None:
     from knowledge.rulebook import save
-    from tui import terminal
 
     new = book.read is None
     save(book)
@@ -243,10 +206,7 @@ def _library() -> RuleLibrary:
 
 
 def _list_books(as_json: bool) -> None:
-    from tui import terminal
-    from tui.commands.output import print_json
     from tui.desk.books import list_books
-    from tui.desk.rule_text import table
 
     books = list_books()
     for book in books:
@@ -257,12 +217,9 @@ def _list_books(as_json: bool) -> None:
         for book in books
         if not book.fault
     ]
-    if as_json:
-        print_json(
-            [dict(zip(("name", "world", "accepted", "candidate", "rejected", "file"), row, strict=True)) for row in rows]
-        )
-    elif rows:
-        head = ("book", "world", "accepted", "candidates", "rejected", "file")
-        terminal.show(table([head, *(tuple(map(str, row)) for row in rows)]))
-    else:
+    if not (rows or as_json):
         terminal.note(f"There are no rulebooks yet; put one into {_library().own}, or name a file.")
+        return
+    keys = ("name", "world", "accepted", "candidate", "rejected", "file")
+    lines = table([("book", "world", "accepted", "candidates", "rejected", "file"), *(tuple(map(str, row)) for row in rows)])
+    print_result([dict(zip(keys, row, strict=True)) for row in rows], lines, as_json=as_json)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,22 +29,14 @@ BEAT = 0.5
 """Seconds between two updates of a progress line while no episode finishes."""
 
 
-def remarks(spec: RunSpec) -> list[str]:
-    """What a reader of the figures must know about the tasks and the rules."""
-    remarks = [spec.selection.warning] if spec.selection.warning else []
-    if spec.config.goals != "template":
-        without = [f"  {task.id}" for task in spec.selection.tasks if task.wording == "template"]
-        if without:
-            tasks = "1 task has" if len(without) == 1 else f"{len(without)} tasks have"
-            listed = "\n".join(without)
-            remarks.append(f"{tasks} no goal in people's words, and the template's is shown:\n{listed}")
-    return remarks
-
-
-def ignored_rules(rules: str | None, spec: RunSpec) -> list[str]:
-    """A remark that ``rules`` were given to an agent that takes none."""
-    ignored = rules is not None and spec.config.rules is None
-    return [f"The agent {spec.config.agent!r} takes no rules; it plays without {shown(rules)}."] if ignored else []
+def _remarks(spec: RunSpec) -> Iterator[str]:
+    if spec.selection.warning:
+        yield spec.selection.warning
+    without = [f"  {task.id}" for task in spec.selection.tasks if task.wording == "template"]
+    if without and spec.config.goals != "template":
+        tasks = "1 task has" if len(without) == 1 else f"{len(without)} tasks have"
+        listed = "\n".join(without)
+        yield f"{tasks} no goal in people's words, and the template's is shown:\n{listed}"
 
 
 def about_rules(spec: RunSpec) -> list[str]:
@@ -77,6 +69,19 @@ def about_cost(spec: RunSpec, folder: Path) -> str:
     return str(estimate(spec, folder) or unknown)
 
 
+def announce(specs: Sequence[RunSpec], budget: Budget, rules: str | None = None) -> None:
+    """Print what a reader of the figures must know about the runs' tasks, and that an agent takes no ``rules``.
+
+    Raises ``ConfigurationError`` if ``budget`` limits money and the price of a model is not known.
+    """
+    for spec in specs:
+        check_price(budget, spec.config.model, spec.setup.prices)
+    for remark in dict.fromkeys(remark for spec in specs for remark in _remarks(spec)):
+        terminal.note(remark)
+    if rules is not None and specs[0].config.rules is None:
+        terminal.note(f"The agent {specs[0].config.agent!r} takes no rules; it plays without {shown(rules)}.")
+
+
 def check_price(budget: Budget, model: str | None, prices: Prices | None) -> None:
     """Raise ``ConfigurationError`` if ``budget`` limits money and the price of ``model`` is not known."""
     if budget.money is not None and model is not None and prices is None:
@@ -85,11 +90,6 @@ def check_price(budget: Budget, model: str | None, prices: Prices | None) -> Non
             f'--budget money: no price of {shown(model)} is known; write [prices."{quoted}"] with input and output, each per '
             "million tokens, into housequest.toml, or give a budget of calls or tokens."
         )
-
-
-def check_prices(budget: Budget, spec: RunSpec) -> None:
-    """Raise ``ConfigurationError`` if ``budget`` limits money and the price of the run's model is not known."""
-    check_price(budget, spec.config.model, spec.setup.prices)
 
 
 def play_run(
@@ -185,8 +185,8 @@ def progress_text(progress: RunProgress, seconds: float, width: int) -> str:
         parts.append(plural(progress.errors, "error"))
     here = done - progress.resumed
     if here and seconds > 0:
-        left = seconds * (total - done) / here
-        parts += [f"{duration(left)} left", f"{_rate(60 * here / seconds)} a minute"] if done < total else []
+        left, rate = seconds * (total - done) / here, 60 * here / seconds
+        parts += [f"{duration(left)} left", f"{rate:,.{0 if rate >= 10 else 1}f} a minute"] if done < total else []
     if progress.cost:
         parts.append(f"cost {money(progress.cost)}")
     if progress.active or progress.limit is not None:
@@ -205,7 +205,3 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def _rate(rate: float) -> str:
-    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"

@@ -5,41 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from tui import terminal
 from tui.commands import options
+from tui.commands.output import show_screen
+from tui.desk.rule_text import table
+from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from tui.runs.data import RunSnapshot
 
 
 def runs(
-    folder: Annotated[
-        Path | None,
-        options.path("FOLDER", "A folder of runs, or one run [runs]."),
-    ] = None,
+    folder: Annotated[Path | None, options.path("FOLDER", "A folder of runs, or one run [runs].")] = None,
     plain: options.PlainOption = False,
 ) -> None:
     """Look through runs: tasks by outcome, charts, replays, and two side by side.
 
     Without a terminal, or with --plain, it lists the runs.
     """
-    from tui import terminal
-    from tui.commands.output import show_screen
-    from worlds.errors import ConfigurationError
-
     if folder is not None and not folder.is_dir():
         raise ConfigurationError(f"{folder} is no folder; name one that holds runs, or a run's own.")
     path = folder or Path("runs")
-    if plain or not terminal.has_screen():
-        _list(path)
+    if terminal.has_screen() and not plain:
+        from tui.runs.screen import RunsScreen
+
+        show_screen(lambda: RunsScreen(path))
         return
-    from tui.runs.screen import RunsScreen
-
-    show_screen(lambda: RunsScreen(path))
-
-
-def _list(path: Path) -> None:
-    from tui import terminal
-    from tui.desk.rule_text import table
     from tui.runs.data import RunSnapshot, read_run, run_folders
 
     found = [read_run(folder) for folder in run_folders(path)]

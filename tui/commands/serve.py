@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
+
+from tui import terminal
+from tui.commands import options
+from tui.commands.play import play
+from worlds.errors import ConfigurationError, shown
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -16,29 +22,27 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 def serve(
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="-- ARGUMENTS", help="Arguments of `housequest play`, after --.", show_default=False),
+        typer.Argument(metavar="-- ARGUMENTS", help="Arguments of `housequest play`, after --."),
     ] = None,
     host: Annotated[
-        str, typer.Option("--host", metavar="HOST", help="The address to listen at [127.0.0.1].", show_default=False)
+        str, options.value("--host", "HOST", "The address to listen at [127.0.0.1].", show_default=False)
     ] = LOOPBACK[0],
     port: Annotated[
-        int, typer.Option("--port", metavar="N", min=1, max=65_535, help="The port to listen at [8000].", show_default=False)
+        int, options.value("--port", "N", "The port to listen at [8000].", min=1, max=65_535, show_default=False)
     ] = 8000,
-    url: Annotated[
-        str | None, typer.Option("--url", metavar="URL", help="Where browsers find it, if not at that host and port.")
-    ] = None,
+    url: Annotated[str | None, options.value("--url", "URL", "Where browsers find it, if not at that host and port.")] = None,
 ) -> None:
     """Show the screen of `housequest play` in a browser, a separate game in each window, until Ctrl-C."""
     import shlex
     import sys
-    from urllib.parse import urlsplit
 
     from agent.config import configure
-    from tui import terminal
-    from worlds.errors import ConfigurationError, shown
 
     given = arguments or []
-    _check(given)
+    # What `housequest play` would not understand is refused here, before a browser has to.
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command()(play)
+    typer.main.get_command(alone).make_context("housequest play", list(given))
     configure()  # a wrong configuration is better reported here than in a browser
     address = url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
     if urlsplit(address).scheme not in {"http", "https"} or not urlsplit(address).hostname:
@@ -60,22 +64,11 @@ def serve(
     server.serve()
 
 
-def _check(arguments: list[str]) -> None:
-    """Refuse what `housequest play` would not understand, before a browser has to."""
-    from tui.commands.play import play
-
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command()(play)
-    typer.main.get_command(alone).make_context("housequest play", list(arguments))
-
-
 def _server(command: str, host: str, port: int, url: str) -> Any:
     """A server that runs ``command`` for each browser window, and answers only pages that it sent itself.
 
     A page of another site that is open in the same browser could otherwise connect here too, and play on this machine.
     """
-    from urllib.parse import urlsplit
-
     from aiohttp import web
     from textual_serve.server import Server
 
