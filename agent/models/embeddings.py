@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from agent.models.openai.keys import Endpoint, KeyRing, load_keys
 from agent.models.openai.name import read_name
-from agent.models.openai.wire import NotACompletion, encodable, printable
+from agent.models.openai.wire import NotACompletion
+from agent.models.text import encodable, printable
 from worlds.errors import ConfigurationError, ModelError, shown
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from agent.agents.registry import make_agent
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Completion, Message, Model, Request
 from agent.models.llama.model import LlamaModel
-from agent.models.llama.options import installed, read_name
+from agent.models.llama.provider import installed, read_name
 from tests.agent.models.llama.tiny import write_tiny
 from tests.backends.policy import Solver
 from worlds.registry import make_world
@@ -74,7 +74,7 @@ async def _reuse(file: Path, runtime: str, episodes: list[list[list[Message]]]) 
     for cache in ("on", "off"):
         model = LlamaModel(file, read_name(f"bench?runtime={runtime}&slots=1&threads=1&cache={cache}")[1], name="llama:bench")
         try:
-            await model.ready()
+            await model.runtime()
             began, read, kept = time.perf_counter(), 0, 0
             for conversation in (each for episode in episodes for each in episode):
                 reply = await model.complete(Request(conversation, max_tokens=REPLY))
@@ -102,7 +102,7 @@ async def _crowd(file: Path, runtime: str, conversation: list[Message]) -> list[
                 await model.complete(Request(talk, max_tokens=REPLY))
 
         try:
-            await model.ready()
+            await model.runtime()
             began = time.perf_counter()
             await asyncio.gather(*map(one, talks))
             seconds[workers] = time.perf_counter() - began

@@ -16,16 +16,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from agent.agents.registry import make_agent
 from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.models.base import Capabilities, Completion, Model, Request
+from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from agent.models.llama.gguf import read_header
-from agent.models.llama.options import installed, read_name
-from agent.models.llama.protocol import Answer, Call, Load, Runtime
+from agent.models.llama.provider import installed, read_name
 from tests.agent.models.llama.tiny import write_tiny
 from tests.backends.lota import Lister
 from worlds.registry import make_world
+
+if TYPE_CHECKING:
+    from agent.models.llama.llamacpp import LlamaCpp
 
 HOUSE = "example:1"
 STEPS = 3
@@ -36,7 +39,7 @@ WORST = "saycan, no prefix cache"
 EXACT = "threads=1&slots=1&cache_type=f32&flash=off&runtime=llama-cpp-python"
 LARGEST = 8_192
 
-Prompt = tuple[tuple[str, str], ...]
+Prompt = tuple[Message, ...]
 
 
 @dataclass(slots=True)
@@ -51,7 +54,7 @@ class _Listing(Model):
         return Capabilities(choices=True)
 
     async def complete(self, request: Request) -> Completion:
-        self.prompts.append(tuple((message.role, message.content) for message in request.messages))
+        self.prompts.append(tuple(request.messages))
         self.texts = tuple(request.choices or ())
         return Completion(Lister()([{"role": message.role, "content": message.content} for message in request.messages]))
 
@@ -82,7 +85,7 @@ def run(data: Path | None) -> list[str]:
 def _lines(prompts: Sequence[Prompt], texts: Sequence[str], folder: Path) -> Iterator[str]:
     named = os.environ.get("HOUSEQUEST_GGUF")
     path = Path(named) if named else write_tiny(folder / "tiny.gguf")
-    system = prompts[0][0][1]
+    system = prompts[0][0].content
     yield (
         f"{path.name}: {path.stat().st_size / 1e6:.1f} MB; {len(texts)} skills; six examples, {len(system):,} characters; "
         f"{len(prompts)} steps"
@@ -98,7 +101,7 @@ def _lines(prompts: Sequence[Prompt], texts: Sequence[str], folder: Path) -> Ite
     taken: dict[str, list[_Step]] = {}
     for name, (way, given) in ways.items():
         # Each method starts from a cache that another one filled, so its first step differs from the later ones.
-        cached.answer(Call((("user", "?"),), max_tokens=1), threading.Event())
+        cached.complete(Request((Message("user", "?"),), max_tokens=1), threading.Event())
         taken[name] = [way(prompt) for prompt in given]
     worst = taken[WORST]
     for name, steps in taken.items():
@@ -125,36 +128,36 @@ def _ranked(step: _Step, texts: Sequence[str]) -> list[str]:
     return [text for _, text in sorted(zip(step.scores, texts, strict=True), key=lambda pair: -pair[0])]
 
 
-def _greedy(runtime: Runtime, prompt: Prompt, texts: Sequence[str]) -> _Step:
+def _greedy(runtime: LlamaCpp, prompt: Prompt, texts: Sequence[str]) -> _Step:
     began = time.perf_counter()
-    answered = runtime.answer(Call(prompt, max_tokens=64, choices=tuple(texts)), threading.Event())
+    answered = runtime.complete(Request(prompt, max_tokens=64, choices=tuple(texts)), threading.Event())
     return _Step(_evaluated(answered), time.perf_counter() - began, answered.text)
 
 
-def _exact(runtime: Runtime, prompt: Prompt, texts: Sequence[str]) -> _Step:
+def _exact(runtime: LlamaCpp, prompt: Prompt, texts: Sequence[str]) -> _Step:
     return _scored(runtime, prompt, [tuple(texts)])
 
 
-def _each(runtime: Runtime, prompt: Prompt, texts: Sequence[str]) -> _Step:
+def _each(runtime: LlamaCpp, prompt: Prompt, texts: Sequence[str]) -> _Step:
     return _scored(runtime, prompt, [(text,) for text in texts])
 
 
-def _scored(runtime: Runtime, prompt: Prompt, groups: Sequence[tuple[str, ...]]) -> _Step:
+def _scored(runtime: LlamaCpp, prompt: Prompt, groups: Sequence[tuple[str, ...]]) -> _Step:
     began = time.perf_counter()
-    answers = [runtime.answer(Call(prompt, continuations=group), threading.Event()) for group in groups]
+    answers = [runtime.score(prompt, group, threading.Event()) for group in groups]
     seconds = time.perf_counter() - began
-    scores = tuple(score for answered in answers for score in answered.scores)
+    scores = tuple(score for answered in answers for score in answered.logprobs)
     texts = [text for group in groups for text in group]
     best = max(range(len(texts)), key=lambda place: scores[place])
     return _Step(sum(map(_evaluated, answers)), seconds, texts[best], scores)
 
 
-def _evaluated(answered: Answer) -> int:
-    return (answered.prompt or 0) - (answered.cached or 0) + (answered.completion or 0)
+def _evaluated(answered: Completion | Scores) -> int:
+    return (answered.usage.prompt or 0) - (answered.timing.cached or 0) + (answered.usage.completion or 0)
 
 
-def _runtime(path: Path, *, cache: bool) -> Runtime:
+def _runtime(path: Path, *, cache: bool) -> LlamaCpp:
     from agent.models.llama.llamacpp import LlamaCpp
 
     options = read_name(f"bench?{EXACT}&cache={'on' if cache else 'off'}")[1]
-    return LlamaCpp(Load(str(path), min(read_header(path).context or LARGEST, LARGEST), options))
+    return LlamaCpp(str(path), min(read_header(path).context or LARGEST, LARGEST), options)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from agent.models.base import TokenChoice
+from agent.models.base import Completion, Request, Scores, Timing, TokenChoice, Usage
 from agent.models.llama.library import CANDIDATES, Library, Logits, lib
-from agent.models.llama.protocol import Answer, Call, Load
 from agent.models.llama.shared import too_long
+from agent.models.text import shared_prefix
 from worlds.workers import Refused
 
 
@@ -31,10 +31,10 @@ class _Slot:
 class _Work:
     """A reply in progress: tokens that are yet to be evaluated, and the text so far."""
 
-    call: Call
+    call: Request
     sampler: Any
     cancelled: threading.Event
-    answer: Future[Answer]
+    answer: Future[Completion]
     prompt: int
     cached: int
     due: list[int]
@@ -56,9 +56,9 @@ class _Entry:
 class Decoder:
     """Gives conversations free slots, and evaluates one batch for all of them at a time."""
 
-    def __init__(self, library: Library, wanted: Load) -> None:
+    def __init__(self, library: Library, *, cache: bool) -> None:
         self._library = library
-        self._cache = wanted.options.cache
+        self._cache = cache
         self._slots = tuple(_Slot(sequence) for sequence in range(library.slots))
         self._waiting: list[_Work] = []
         self._clock = 0
@@ -72,28 +72,27 @@ class Decoder:
         return bool(self._waiting) or any(slot.work is not None for slot in self._slots)
 
     def begin(
-        self, prompt: Sequence[int], call: Call, sampler: Any, cancelled: threading.Event, answer: Future[Answer]
+        self, prompt: Sequence[int], call: Request, sampler: Any, cancelled: threading.Event, answer: Future[Completion]
     ) -> None:
         """Queue a conversation; ``answer`` gets its reply, or a ``Refused``."""
         work = _Work(call, sampler, cancelled, answer, len(prompt), 0, list(prompt))
-        room = self._library.context_size
-        if len(prompt) >= room:
-            self._refuse(work, too_long(len(prompt), room))
-            return
-        self._waiting.append(work)
+        if len(prompt) >= self._library.context_size:
+            self._refuse(work, too_long(len(prompt), self._library.context_size))
+        else:
+            self._waiting.append(work)
 
     def score(
-        self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], cancelled: threading.Event, answer: Future[Answer]
+        self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], cancelled: threading.Event, answer: Future[Scores]
     ) -> None:
         """The log-probability (nats) of each continuation after ``prompt``, into ``answer``, while all else waits.
 
-        Its ``completion`` counts the tokens of continuations that were evaluated: all but the last of each. Once it is
+        Its usage counts the prompt and the tokens of continuations that were evaluated: all but the last of each. Once it is
         cancelled, no batch more is evaluated.
         """
         try:
             scores = tuple(self._scores(prompt, continuations, cancelled))
-            read = sum(max(len(tokens) - 1, 0) for tokens in continuations)
-            answer.set_result(Answer(prompt=len(prompt), completion=read, cached=self._found, scores=scores))
+            read = len(prompt) + sum(max(len(tokens) - 1, 0) for tokens in continuations)
+            answer.set_result(Scores(scores, usage=Usage(read, 0), timing=Timing(cached=self._found)))
         except Refused as refused:
             answer.set_exception(refused)
 
@@ -123,7 +122,7 @@ class Decoder:
             return
         if not self._evaluate(entries):
             for slot in active:
-                self._end(slot, Refused("has no room left for its conversations", "Give it fewer slots, or a smaller context."))
+                self._end(slot, _no_room())
             return
         for slot, place in asks:
             self._sample_next(slot, place)
@@ -142,39 +141,36 @@ class Decoder:
         work.number += 1
         work.said += library.piece(token)
         if logprobs is not None:
-            work.tokens.append(self._token_choice(token, logprobs, call.top_logprobs))
-        end = _stopped(work.said, call.stop)
-        if end is not None:
-            del work.said[end:]
+            likeliest = np.argsort(-logprobs, kind="stable")[: call.top_logprobs]
+            others = tuple((library.text(int(each)), float(logprobs[each])) for each in likeliest)
+            work.tokens.append(TokenChoice(library.text(token), float(logprobs[token]), others))
+        if ends := [at for at in (work.said.find(stop.encode()) for stop in call.stop) if at >= 0]:
+            del work.said[min(ends) :]
             self._finish(slot, "stop")
         elif work.number >= call.max_tokens or len(slot.held) + 1 >= library.context_size:
             self._finish(slot, "length")
         else:
             work.due.append(token)
 
-    def _token_choice(self, token: int, logprobs: Logits, number: int) -> TokenChoice:
-        likeliest = np.argsort(-logprobs, kind="stable")[:number]
-        others = tuple((self._word(int(each)), float(logprobs[each])) for each in likeliest)
-        return TokenChoice(self._word(token), float(logprobs[token]), others)
-
-    def _word(self, token: int) -> str:
-        return self._library.piece(token).decode("utf-8", "replace")
-
     def _finish(self, slot: _Slot, finish: str) -> None:
         work = slot.work
         assert work is not None
         text = work.said.decode("utf-8", "replace")
-        self._end(slot, Answer(text, finish, work.prompt, work.number, work.cached, tuple(work.tokens)))
+        usage = Usage(work.prompt, work.number)
+        self._end(slot, Completion(text, finish, usage, Timing(cached=work.cached), tuple(work.tokens)))
 
-    def _end(self, slot: _Slot, outcome: Answer | Refused) -> None:
+    def _end(self, slot: _Slot, outcome: Completion | Refused) -> None:
         work, slot.work = slot.work, None
         assert work is not None
         if isinstance(outcome, Refused):
             self._clear(slot)
             self._refuse(work, outcome)
-            return
+        else:
+            self._answer(work, outcome)
+
+    def _answer(self, work: _Work, completion: Completion) -> None:
         self._library.free(work.sampler)
-        work.answer.set_result(outcome)
+        work.answer.set_result(completion)
 
     def _refuse(self, work: _Work, refused: Refused) -> None:
         self._library.free(work.sampler)
@@ -184,11 +180,10 @@ class Decoder:
         """End cancelled replies. Their sequences stay cached."""
         for slot in self._slots:
             if slot.work is not None and slot.work.cancelled.is_set():
-                self._end(slot, Answer(finish="cancelled"))
+                self._end(slot, Completion("", "cancelled"))
         for work in [work for work in self._waiting if work.cancelled.is_set()]:
             self._waiting.remove(work)
-            self._library.free(work.sampler)
-            work.answer.set_result(Answer(finish="cancelled"))
+            self._answer(work, Completion("", "cancelled"))
 
     def _admit_waiting(self) -> None:
         """Give free slots to waiting conversations, each the one with the longest shared prefix."""
@@ -198,7 +193,7 @@ class Decoder:
                 return
             work = self._waiting.pop(0)
             # Among equals, the least recently used.
-            slot = max(free, key=lambda each: (_common(each.held, work.due), -each.used))
+            slot = max(free, key=lambda each: (shared_prefix(each.held, work.due), -each.used))
             self._truncate(slot, self._reuse_prefix(slot, work.due))
             self._clock += 1
             slot.used = self._clock
@@ -212,9 +207,9 @@ class Decoder:
             return 0
         # The last token is always evaluated, because its logits are needed.
         most = len(prompt) - 1
-        own = min(_common(slot.held, prompt), most)
-        other = max(self._slots, key=lambda each: _common(each.held, prompt))
-        found = min(_common(other.held, prompt), most)
+        own = min(shared_prefix(slot.held, prompt), most)
+        other = max(self._slots, key=lambda each: shared_prefix(each.held, prompt))
+        found = min(shared_prefix(other.held, prompt), most)
         if other is not slot and found > own:
             self._clear(slot)
             self._library.copy(other.sequence, slot.sequence)
@@ -239,7 +234,10 @@ class Decoder:
         longest = max(map(len, continuations), default=0)
         if len(prompt) + longest > library.context_size:
             raise too_long(len(prompt) + longest, library.context_size)
-        slot = self._free_slot()
+        # Where all slots are busy, batches are evaluated until one is free.
+        while all(slot.work is not None for slot in self._slots):
+            self.step()
+        slot = min((slot for slot in self._slots if slot.work is None), key=lambda each: each.used)
         self._truncate(slot, self._reuse_prefix(slot, prompt))
         self._found = len(slot.held)
         # The logits after the prompt's last token score the first token of every continuation.
@@ -275,12 +273,6 @@ class Decoder:
                 library.forget(library.slots + place, -1)
         return totals
 
-    def _free_slot(self) -> _Slot:
-        """A free slot; where all are busy, batches are evaluated until one is free."""
-        while all(slot.work is not None for slot in self._slots):
-            self.step()
-        return min((slot for slot in self._slots if slot.work is None), key=lambda each: each.used)
-
     def _fill(self, slot: _Slot, tokens: Sequence[int], cancelled: threading.Event) -> None:
         for start in range(0, len(tokens), self._library.batch):
             if cancelled.is_set():
@@ -292,7 +284,7 @@ class Decoder:
             ]
             if not self._evaluate(entries):
                 self._clear(slot)
-                raise Refused("has no room left for its conversations", "Give it fewer slots, or a smaller context.")
+                raise _no_room()
             slot.held.extend(part)
             self._turn = len(part) - 1
 
@@ -316,19 +308,8 @@ class Decoder:
         return status == 0
 
 
-def _common(held: Sequence[int], prompt: Sequence[int]) -> int:
-    number = 0
-    for one, other in zip(held, prompt, strict=False):
-        if one != other:
-            break
-        number += 1
-    return number
-
-
-def _stopped(said: bytearray, stops: Sequence[str]) -> int | None:
-    """Where the first stop text begins."""
-    found = [at for at in (said.find(stop.encode()) for stop in stops) if at >= 0]
-    return min(found, default=None)
+def _no_room() -> Refused:
+    return Refused("has no room left for its conversations", "Give it fewer slots, or a smaller context.")
 
 
 def _log_softmax(logits: Logits) -> Logits:

@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from worlds.errors import ConfigurationError, shown
 
@@ -20,10 +20,9 @@ LONGEST_ARRAY = 1 << 26
 SAMPLE = 1 << 22
 """Bytes at either end of a file that its fingerprint is made of: reading all of some gigabytes takes longer than a game."""
 
+_CUT_OFF = "ends within its header: it is cut off. Download it again."
 _STRING, _ARRAY = 8, 9
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-
-_Value = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +37,19 @@ class Header:
     tensors: int
 
 
-class _Damaged(Exception):
-    """The file is not what it begins as; the message goes on from "FILE ..."."""
-
-
 def read_header(path: Path) -> Header:
     """Read the header of the model at ``path``.
 
     Raises ``ConfigurationError`` for what is missing, is no GGUF file, is cut off, or holds a vocabulary and no weights.
     """
     try:
-        size = path.stat().st_size
         with path.open("rb") as file:
-            header = _read(file, size)
-    except _Damaged as error:
-        raise ConfigurationError(f"{shown(str(path), 200)} {error}") from None
+            return _Reader(path, file, path.stat().st_size).header()
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or "that is not the name of a file"
         raise ConfigurationError(
             f"{shown(str(path), 200)} cannot be read: {reason}. Name a GGUF file as llama:/path/to/model.gguf."
         ) from None
-    return header
 
 
 def fingerprint(path: Path) -> str:
@@ -77,100 +68,84 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _read(file: BinaryIO, size: int) -> Header:
-    if file.read(4) != b"GGUF":
-        raise _Damaged(
-            "is not a GGUF file. Models of other formats are converted with llama.cpp's convert_hf_to_gguf.py, or served by "
-            "an OpenAI-compatible server."
-        )
-    reader = _Reader(file, size)
-    version = reader.number("I")
-    if version not in {2, 3}:
-        raise _Damaged(f"is GGUF of version {version}, or of the other byte order; versions 2 and 3 are read.")
-    tensors, keys = reader.number("Q"), reader.number("Q")
-    if keys > MOST_KEYS:
-        raise _Damaged(f"claims {keys:,} entries in its header, more than {MOST_KEYS:,}: it is damaged.")
-    values: dict[str, _Value] = {}
-    vocabulary = 0
-    for _ in range(keys):
-        key = reader.text(LONGEST_KEY)
-        value, length = reader.value()
-        values[key] = value
-        if key == "tokenizer.ggml.tokens":
-            vocabulary = length
-    architecture = _text(values, "general.architecture")
-    if not architecture:
-        raise _Damaged("does not say what architecture it has: it is no language model.")
-    if tensors == 0:
-        raise _Damaged("holds a vocabulary and no weights. Take the whole model's file.")
-    if vocabulary == 0:
-        raise _Damaged("holds no vocabulary: it is part of a model (an adapter or a projector), not a whole one.")
-    context = values.get(f"{architecture}.context_length")
-    return Header(
-        architecture,
-        _text(values, "general.name"),
-        context if type(context) is int and context > 0 else None,
-        _text(values, "tokenizer.chat_template") or None,
-        vocabulary,
-        int(tensors),
-    )
-
-
-def _text(values: dict[str, _Value], key: str) -> str:
-    value = values.get(key)
-    return value if isinstance(value, str) else ""
-
-
 class _Reader:
     """Reads values from an untrusted file; nothing is read or skipped beyond its end."""
 
-    def __init__(self, file: BinaryIO, size: int) -> None:
+    def __init__(self, path: Path, file: BinaryIO, size: int) -> None:
+        self._path = path
         self._file = file
         self._size = size
 
-    def number(self, form: str) -> int:
-        return int(struct.unpack(f"<{form}", self._bytes(struct.calcsize(f"<{form}")))[0])
+    def header(self) -> Header:
+        if self._file.read(4) != b"GGUF":
+            raise self._error(
+                "is not a GGUF file. Models of other formats are converted with llama.cpp's convert_hf_to_gguf.py, or served "
+                "by an OpenAI-compatible server."
+            )
+        version = self._number("I")
+        if version not in {2, 3}:
+            raise self._error(f"is GGUF of version {version}, or of the other byte order; versions 2 and 3 are read.")
+        tensors, keys = self._number("Q"), self._number("Q")
+        if keys > MOST_KEYS:
+            raise self._error(f"claims {keys:,} entries in its header, more than {MOST_KEYS:,}: it is damaged.")
+        values = {self._text(LONGEST_KEY): self._value() for _ in range(keys)}
+        architecture, name, template = (
+            value if isinstance(value := values.get(key), str) else ""
+            for key in ("general.architecture", "general.name", "tokenizer.chat_template")
+        )
+        vocabulary = values.get("tokenizer.ggml.tokens")
+        if not architecture:
+            raise self._error("does not say what architecture it has: it is no language model.")
+        if tensors == 0:
+            raise self._error("holds a vocabulary and no weights. Take the whole model's file.")
+        if not isinstance(vocabulary, range) or not vocabulary:
+            raise self._error("holds no vocabulary: it is part of a model (an adapter or a projector), not a whole one.")
+        context = values.get(f"{architecture}.context_length")
+        context = context if type(context) is int and context > 0 else None
+        return Header(architecture, name, context, template or None, len(vocabulary), tensors)
 
-    def text(self, longest: int) -> str:
-        length = self.number("Q")
+    def _error(self, what: str) -> ConfigurationError:
+        return ConfigurationError(f"{shown(str(self._path), 200)} {what}")
+
+    def _number(self, form: str) -> Any:
+        size = struct.calcsize(f"<{form}")
+        return struct.unpack(f"<{form}", self._bytes(size))[0]
+
+    def _text(self, longest: int) -> str:
+        length = self._number("Q")
         if length > longest:
-            raise _Damaged(f"claims a text of {length:,} bytes in its header: it is damaged.")
+            raise self._error(f"claims a text of {length:,} bytes in its header: it is damaged.")
         return self._bytes(length).decode("utf-8", "replace")
 
-    def value(self) -> tuple[_Value, int]:
-        """A value, and its length where it is an array, whose elements are skipped."""
-        kind = self.number("I")
-        if kind == _ARRAY:
-            return None, self._array()
+    def _value(self) -> object:
+        """A text, a number, or for an array, whose elements are skipped, the range of its indices."""
+        kind = self._number("I")
         if kind == _STRING:
-            return self.text(LONGEST_TEXT), 0
-        form = self._form(kind)
-        return struct.unpack(f"<{form}", self._bytes(struct.calcsize(f"<{form}")))[0], 0
-
-    def _array(self) -> int:
-        kind, length = self.number("I"), self.number("Q")
+            return self._text(LONGEST_TEXT)
+        if kind != _ARRAY:
+            return self._number(self._form(kind))
+        kind, length = self._number("I"), self._number("Q")
         if length > LONGEST_ARRAY:
-            raise _Damaged(f"claims an array of {length:,} in its header: it is damaged.")
+            raise self._error(f"claims an array of {length:,} in its header: it is damaged.")
         if kind == _STRING:
             for _ in range(length):
-                self._skip(self.number("Q"))
+                self._skip(self._number("Q"))
         else:
             self._skip(length * struct.calcsize(f"<{self._form(kind)}"))
-        return length
+        return range(length)
 
     def _form(self, kind: int) -> str:
-        form = _NUMBERS.get(kind)
-        if form is None:
-            raise _Damaged(f"holds a value of an unknown kind ({kind}) in its header: it is damaged, or newer than this.")
-        return form
+        if kind not in _NUMBERS:
+            raise self._error(f"holds a value of an unknown kind ({kind}) in its header: it is damaged, or newer than this.")
+        return _NUMBERS[kind]
 
     def _skip(self, length: int) -> None:
         if self._file.tell() + length > self._size:
-            raise _Damaged("ends within its header: it is cut off. Download it again.")
+            raise self._error(_CUT_OFF)
         self._file.seek(length, 1)
 
     def _bytes(self, length: int) -> bytes:
         found = self._file.read(length)
         if len(found) < length:
-            raise _Damaged("ends within its header: it is cut off. Download it again.")
+            raise self._error(_CUT_OFF)
         return found

@@ -8,13 +8,15 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models.llama.protocol import Call, Load
+from agent.models.base import Message, Request
+from agent.models.llama.provider import LlamaOptions
 from agent.models.llama.shared import LESS_MEMORY, empty_prompt, load_template
 from worlds.workers import Refused
 
@@ -40,8 +42,7 @@ Logits = NDArray[np.float32]
 class Library:
     """A model with its vocabulary and one context, which has a sequence for each slot and some more for scoring."""
 
-    def __init__(self, wanted: Load) -> None:
-        options = wanted.options
+    def __init__(self, path: str, context: int, options: LlamaOptions) -> None:
         lib.llama_log_set(_LOG, None)
         lib.llama_backend_init()
         most = int(lib.llama_max_parallel_sequences()) - CANDIDATES
@@ -52,42 +53,42 @@ class Library:
             )
         parameters = lib.llama_model_default_params()
         parameters.n_gpu_layers = options.gpu_layers
-        self.model = lib.llama_model_load_from_file(os.fsencode(wanted.path), parameters)
+        self.model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
         if not self.model:
             raise Refused("cannot be loaded by llama-cpp-python", LESS_MEMORY)
         self.vocabulary = lib.llama_model_get_vocab(self.model)
         self.size = int(lib.llama_vocab_n_tokens(self.vocabulary))
         self.slots = options.slots
-        self._offloads = options.gpu_layers != 0 and bool(lib.llama_supports_gpu_offload())
+        offloads = options.gpu_layers != 0 and bool(lib.llama_supports_gpu_offload())
+        self.description = f"llama-cpp-python {lib.__version__}, {'GPU' if offloads else 'CPU'}"
         # No output is left without room: there is one for each sequence.
         self.batch = max(options.batch, options.slots + CANDIDATES)
-        self.context_size = wanted.context
-        self.context = lib.llama_init_from_model(self.model, self._parameters(wanted))
+        self.context_size = context
+        self.context = lib.llama_init_from_model(self.model, self._parameters(options))
         if not self.context:
             raise Refused("has no room for its context", LESS_MEMORY)
         self.memory = lib.llama_get_memory(self.context)
         if options.lora is not None:
-            self._adapt(options.lora)
-        own = self._said("tokenizer.chat_template")
-        template = load_template(options.template) if options.template is not None else own
+            adapter = lib.llama_adapter_lora_init(self.model, os.fsencode(options.lora))
+            if not adapter or lib.llama_set_adapter_lora(self.context, adapter, 1.0) != 0:
+                raise Refused(
+                    f"does not take the adapter {options.lora!r}", "Name one that was made for this model: ?lora=FILE."
+                )
+        if options.template is not None:
+            template = load_template(options.template)
+        else:
+            buffer = ctypes.create_string_buffer(1 << 20)
+            number = int(lib.llama_model_meta_val_str(self.model, b"tokenizer.chat_template", buffer, len(buffer)))
+            template = buffer.raw[: max(number, 0)].decode("utf-8", "replace")
         formats: Any = import_module("llama_cpp.llama_chat_format")
         self._format: Any = formats.Jinja2ChatFormatter(template, self._special("eos"), self._special("bos"))
 
-    @property
-    def version(self) -> str:
-        return str(lib.__version__)
-
-    @property
-    def device(self) -> str:
-        """What decodes."""
-        return "GPU" if self._offloads else "CPU"
-
-    def prompt(self, messages: Sequence[tuple[str, str]]) -> tuple[int, ...]:
+    def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """The tokens of a conversation, with the mark after which the model speaks. Raises ``Refused``."""
         from jinja2 import TemplateError
 
         try:
-            said = self._format(messages=[{"role": role, "content": content} for role, content in messages])
+            said = self._format(messages=[asdict(message) for message in messages])
         except (TemplateError, ValueError, TypeError) as error:
             raise Refused(
                 f"its chat template does not take this conversation ({error})", "Name another: ?template=FILE."
@@ -108,11 +109,15 @@ class Library:
         number = int(lib.llama_tokenize(self.vocabulary, content, len(content), buffer, room, False, special))
         return tuple(buffer[: max(number, 0)])
 
-    def piece(self, token: int) -> bytes:
-        """The bytes that ``token`` stands for."""
+    def piece(self, token: int, *, special: bool = False) -> bytes:
+        """The bytes that ``token`` stands for; none for a ``special`` one, unless asked for."""
         buffer = ctypes.create_string_buffer(256)
-        number = int(lib.llama_token_to_piece(self.vocabulary, token, buffer, 256, 0, False))
+        number = int(lib.llama_token_to_piece(self.vocabulary, token, buffer, 256, 0, special))
         return buffer.raw[: max(number, 0)]
+
+    def text(self, token: int, *, special: bool = False) -> str:
+        """What ``token`` stands for, with marks in place of half characters."""
+        return self.piece(token, special=special).decode("utf-8", "replace")
 
     def ends(self, token: int) -> bool:
         """Whether a reply is over with ``token``."""
@@ -122,11 +127,12 @@ class Library:
         """The logits after the token at ``place`` of the last batch; only good until the next one."""
         return np.ctypeslib.as_array(lib.llama_get_logits_ith(self.context, place), (self.size,))
 
-    def sampler(self, call: Call, grammar: str | None) -> Any:
+    def sampler(self, call: Request, grammar: str | None) -> Any:
         """What chooses the next token: the bias, the grammar, then the likeliest, or by chance where it is warm."""
         chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
         if call.bias:
-            pairs = [(token, bias) for wanted, bias in call.bias for token in self._meant(wanted)]
+            meant = ((self.tokens(key, special=False) if isinstance(key, str) else (key,), by) for key, by in call.bias.items())
+            pairs = [(token, by) for tokens, by in meant for token in tokens]
             biases = (lib.llama_logit_bias * len(pairs))(*(lib.llama_logit_bias(*pair) for pair in pairs))
             lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_logit_bias(self.size, len(pairs), biases))
         if grammar is not None:
@@ -142,9 +148,6 @@ class Library:
         else:
             lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_greedy())
         return chain
-
-    def _meant(self, wanted: int | str) -> tuple[int, ...]:
-        return self.tokens(wanted, special=False) if isinstance(wanted, str) else (wanted,)
 
     def sample(self, sampler: Any, place: int) -> int:
         """The next token after the one at ``place`` of the last batch."""
@@ -162,10 +165,9 @@ class Library:
         """Let ``target``, which is empty, hold what ``source`` holds; they share it."""
         lib.llama_memory_seq_cp(self.memory, source, target, -1, -1)
 
-    def _parameters(self, wanted: Load) -> Any:
-        options = wanted.options
+    def _parameters(self, options: LlamaOptions) -> Any:
         parameters = lib.llama_context_default_params()
-        parameters.n_ctx = wanted.context * options.slots + self.batch
+        parameters.n_ctx = self.context_size * options.slots + self.batch
         parameters.n_batch = self.batch
         parameters.n_ubatch = min(self.batch, 512)
         parameters.n_seq_max = options.slots + CANDIDATES
@@ -173,26 +175,9 @@ class Library:
         parameters.no_perf = True
         parameters.type_k = parameters.type_v = {"f32": lib.GGML_TYPE_F32, "f16": lib.GGML_TYPE_F16}[options.cache_type]
         parameters.flash_attn_type = {"auto": -1, "off": 0, "on": 1}[options.flash]
-        if options.threads is not None:
-            parameters.n_threads = parameters.n_threads_batch = options.threads
-        else:
-            parameters.n_threads = parameters.n_threads_batch = os.cpu_count() or 1
+        parameters.n_threads = parameters.n_threads_batch = options.threads or os.cpu_count() or 1
         return parameters
-
-    def _adapt(self, path: str) -> None:
-        adapter = lib.llama_adapter_lora_init(self.model, os.fsencode(path))
-        if not adapter or lib.llama_set_adapter_lora(self.context, adapter, 1.0) != 0:
-            raise Refused(f"does not take the adapter {path!r}", "Name one that was made for this model: ?lora=FILE.")
-
-    def _said(self, key: str) -> str:
-        buffer = ctypes.create_string_buffer(1 << 20)
-        number = int(lib.llama_model_meta_val_str(self.model, key.encode(), buffer, len(buffer)))
-        return buffer.raw[: max(number, 0)].decode("utf-8", "replace")
 
     def _special(self, which: str) -> str:
         token = int(getattr(lib, f"llama_vocab_{which}")(self.vocabulary))
-        if token < 0:
-            return ""
-        buffer = ctypes.create_string_buffer(256)
-        number = int(lib.llama_token_to_piece(self.vocabulary, token, buffer, 256, 0, True))
-        return buffer.raw[: max(number, 0)].decode("utf-8", "replace")
+        return self.text(token, special=True) if token >= 0 else ""

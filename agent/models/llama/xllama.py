@@ -10,11 +10,12 @@ import importlib
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, cast
 
-from agent.models.base import TokenChoice
-from agent.models.llama.protocol import Answer, Call, Load, Ready
+from agent.models.base import Completion, Message, Request, Scores, Timing, TokenChoice, Usage
+from agent.models.llama.provider import LlamaOptions
 from agent.models.llama.shared import LESS_MEMORY, choice_grammar, empty_prompt, load_template, too_long
 from worlds.workers import Refused
 
@@ -27,17 +28,16 @@ _QUIET = -1
 class Xllama:
     """A loaded model. Raises ``Refused`` where it cannot be loaded."""
 
-    def __init__(self, wanted: Load) -> None:
+    def __init__(self, path: str, context: int, options: LlamaOptions) -> None:
         try:
-            self._package: Any = importlib.import_module("xllamacpp")
+            package: Any = importlib.import_module("xllamacpp")
         except ImportError as error:
             raise Refused(
                 f"xllamacpp cannot be imported ({error})", 'Install it: pip install "housequest[xllamacpp]".'
             ) from None
-        options = wanted.options
-        parameters: Any = self._package.CommonParams()
-        parameters.model.path = wanted.path
-        parameters.n_ctx = wanted.context * options.slots
+        parameters: Any = package.CommonParams()
+        parameters.model.path = path
+        parameters.n_ctx = context * options.slots
         parameters.n_parallel = options.slots
         parameters.n_batch = max(options.batch, 32)
         parameters.n_ubatch = min(parameters.n_batch, 512)
@@ -49,10 +49,10 @@ class Xllama:
         # It always opens a port on this machine; a random key keeps others out.
         parameters.hostnames = ["127.0.0.1"]
         parameters.api_keys = [secrets.token_urlsafe(32)]
-        types: Any = self._package.ggml_type
+        types: Any = package.ggml_type
         kept = {"f32": types.GGML_TYPE_F32, "f16": types.GGML_TYPE_F16}[options.cache_type]
         parameters.cache_type_k = parameters.cache_type_v = kept
-        flash: Any = self._package.llama_flash_attn_type
+        flash: Any = package.llama_flash_attn_type
         parameters.flash_attn_type = {
             "auto": flash.LLAMA_FLASH_ATTN_TYPE_AUTO,
             "off": flash.LLAMA_FLASH_ATTN_TYPE_DISABLED,
@@ -64,22 +64,20 @@ class Xllama:
         if options.template is not None:
             parameters.chat_template = load_template(options.template)
         if options.lora is not None:
-            parameters.lora_adapters = [self._package.CommonAdapterLoraInfo(options.lora, 1.0)]
+            parameters.lora_adapters = [package.CommonAdapterLoraInfo(options.lora, 1.0)]
         self._cache = options.cache
         try:
-            self._server: Any = self._package.Server(parameters)
+            self._server: Any = package.Server(parameters)
         except (RuntimeError, ValueError, MemoryError) as error:
             raise Refused(f"cannot load the model ({error})", LESS_MEMORY) from None
-
-    @property
-    def ready(self) -> Ready:
-        devices: Sequence[Mapping[str, Any]] = self._package.get_device_info()
+        devices: Sequence[Mapping[str, Any]] = package.get_device_info()
         names = ", ".join(dict.fromkeys(str(each["description"]) for each in devices))
-        return Ready("xllamacpp", version("xllamacpp"), scoring=False, device=names)
+        self.description = f"xllamacpp {version('xllamacpp')}, {names}"
 
-    def answer(self, call: Call, cancelled: threading.Event) -> Answer:
+    def complete(self, request: Request, cancelled: threading.Event) -> Completion:
+        """A reply. Raises ``Refused``. Once it is cancelled, the result does not matter."""
         reply = _Reply(cancelled)
-        body = {**body_of(call), "cache_prompt": self._cache}
+        body = {**_body(request), "cache_prompt": self._cache}
         try:
             said = self._server.handle_chat_completions(body, reply.hear)
         except (RuntimeError, ValueError) as error:
@@ -88,14 +86,15 @@ class Xllama:
             reply.hear(said)
         return reply.whole()
 
-    def close(self) -> None:
-        del self._server
+    def score(self, messages: Sequence[Message], texts: Sequence[str], cancelled: threading.Event) -> Scores:
+        """Not offered: `LlamaModel` does not ask for it."""
+        raise NotImplementedError
 
 
-def body_of(call: Call) -> dict[str, object]:
+def _body(call: Request) -> dict[str, object]:
     """The request as llama.cpp's server takes it; streamed, so that it can be ended between two tokens."""
     body: dict[str, object] = {
-        "messages": [{"role": role, "content": content} for role, content in call.messages],
+        "messages": [asdict(message) for message in call.messages],
         "max_tokens": call.max_tokens,
         "temperature": call.temperature,
         "stream": True,
@@ -113,9 +112,9 @@ def body_of(call: Call) -> dict[str, object]:
     if call.choices is not None:
         body["grammar"] = choice_grammar(call.choices)
     if call.schema is not None:
-        body["json_schema"] = dict(call.schema)
+        body["json_schema"] = call.schema
     if call.bias:
-        body["logit_bias"] = [[token, bias] for token, bias in call.bias]
+        body["logit_bias"] = [[token, bias] for token, bias in call.bias.items()]
     return body
 
 
@@ -150,23 +149,18 @@ class _Reply:
                 others = tuple((other["token"], other["logprob"]) for other in each.get("top_logprobs", ()))
                 self._tokens.append(TokenChoice(each["token"], each["logprob"], others))
 
-    def whole(self) -> Answer:
+    def whole(self) -> Completion:
         if self._error is not None:
-            raise refusal(self._error)
+            raise _refusal(self._error)
         if self._usage.get("prompt_tokens") == 0:
             raise empty_prompt()
         details: Any = self._usage.get("prompt_tokens_details") or {}
-        return Answer(
-            "".join(self._text),
-            self._finish,
-            self._usage.get("prompt_tokens"),
-            self._usage.get("completion_tokens"),
-            details.get("cached_tokens"),
-            tuple(self._tokens),
-        )
+        usage = Usage(self._usage.get("prompt_tokens"), self._usage.get("completion_tokens"))
+        cached = Timing(cached=details.get("cached_tokens"))
+        return Completion("".join(self._text), self._finish, usage, cached, tuple(self._tokens))
 
 
-def refusal(error: Any) -> Refused:
+def _refusal(error: Any) -> Refused:
     """The server's error, with what would help."""
     if error.get("type") == "exceed_context_size_error":
         return too_long(error.get("n_prompt_tokens"), error.get("n_ctx"))

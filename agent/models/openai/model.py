@@ -33,13 +33,12 @@ from agent.models.openai.wire import (
     Refusal,
     backoff,
     chat,
-    encodable,
-    printable,
     read_completion,
     read_refusal,
     retry_after,
 )
 from agent.models.provider import CallOptions
+from agent.models.text import encodable, printable
 from worlds.errors import ModelError, Unsupported
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from agent.models.base import Completion, Message, Request, Timing, Usage
 from agent.models.openai.probes import read_tokens, token_choices
+from agent.models.text import encodable, printable
 
 FIRST_WAIT = 0.5
 LONGEST_BACKOFF = 20.0
@@ -35,17 +36,6 @@ class Refusal:
     message: str = ""
     parameter: str = ""
     code: str = ""
-
-
-def printable(text: str, limit: int) -> str:
-    """``text`` on one line, without control or direction characters, cut to ``limit`` characters."""
-    line = " ".join("".join(character if character.isprintable() else " " for character in text[: limit * 4]).split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
-
-
-def encodable(text: str) -> str:
-    """``text`` without lone surrogates, which no encoding takes."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def chat(messages: Sequence[Message]) -> list[dict[str, str]]:

@@ -13,7 +13,7 @@ from agent.episodes import events
 from agent.episodes.events import Event
 from agent.models.base import Message
 from agent.models.llama.model import LlamaModel
-from agent.models.llama.options import installed
+from agent.models.llama.provider import installed
 from tests.agent.agents.test_agents import ended
 from tests.agent.agents.test_lota import calls, lived
 from tests.agent.models.llama.test_model import EXACT, use

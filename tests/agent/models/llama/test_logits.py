@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from agent.models.base import Completion, Message, Request
 from agent.models.builtin.network import Cache, Network, Shape
 from agent.models.llama.model import LlamaModel
-from agent.models.llama.options import installed, read_name
+from agent.models.llama.provider import installed, read_name
 from tests.agent.models.llama.tiny import HEADS, HIDDEN, LAYERS, WIDTH, Kind, tensors_of, token_of, write_tiny
 
 VOCABULARY = 354

@@ -21,8 +21,7 @@ from agent.evaluation.runs.spec import make_run_spec
 from agent.models.base import Message, Request
 from agent.models.checking import check_model
 from agent.models.llama.model import STARTS, LlamaModel
-from agent.models.llama.options import installed, read_name
-from agent.models.llama.protocol import Call, Load
+from agent.models.llama.provider import installed, read_name
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 
@@ -57,7 +56,7 @@ def use(path: Path, options: str, test: Callable[[LlamaModel], Awaitable[R]], ti
 
 def test_a_reply_with_all_that_can_be_asked_of_it(tiny: Path, runtime: str) -> None:
     async def test(model: LlamaModel) -> None:
-        assert (await model.ready()).runtime == runtime
+        assert (await model.runtime()).startswith(f"{runtime} ")
         plain = await model.complete(Request(HELLO, max_tokens=12))
         assert (plain.finish, plain.usage.completion) == ("length", 12)
         assert plain.usage.prompt is not None
@@ -170,11 +169,10 @@ def test_scoring_stops_where_it_is_called_off(tiny: Path) -> None:
 
     called_off = threading.Event()
     called_off.set()
-    runtime = LlamaCpp(Load(str(tiny), 128, read_name("tiny.gguf?slots=1&threads=1")[1]))
+    runtime = LlamaCpp(str(tiny), 128, read_name("tiny.gguf?slots=1&threads=1")[1])
     try:
-        asked = Call((("user", "hello"),), continuations=("go", "take"))
-        assert runtime.answer(asked, called_off).scores == ()
-        assert len(runtime.answer(asked, threading.Event()).scores) == 2
+        assert runtime.score(HELLO, ("go", "take"), called_off).logprobs == ()
+        assert len(runtime.score(HELLO, ("go", "take"), threading.Event()).logprobs) == 2
     finally:
         runtime.close()
 
@@ -205,7 +203,7 @@ def test_a_prompt_that_is_too_long_says_what_would_help(tiny: Path, runtime: str
 def test_a_process_that_dies_is_an_error_and_then_another(tiny: Path, runtime: str) -> None:
     async def test(model: LlamaModel) -> None:
         for life in range(STARTS):
-            assert (await model.ready()).runtime == runtime
+            assert (await model.runtime()).startswith(f"{runtime} ")
             waiting = asyncio.create_task(model.complete(Request(HELLO, max_tokens=400)))
             await asyncio.sleep(0)
             _kill(model)
@@ -228,7 +226,7 @@ def _kill(model: LlamaModel) -> None:
 
 def test_a_fault_reaches_all_who_wait_and_the_next_call_is_answered(tiny: Path, runtime: str) -> None:
     async def test(model: LlamaModel) -> None:
-        await model.ready()
+        await model.runtime()
         other = asyncio.create_task(model.complete(Request(HELLO, max_tokens=15_000, bias={token_of("A"): 100.0})))
         await asyncio.sleep(0)
         # Nobody checks what only a fault of our own could ask for; what decodes meets it in a thread of its own.
@@ -261,7 +259,7 @@ def test_decoding_stops_where_a_call_is_called_off(tiny: Path, runtime: str) -> 
         return reply.timing.cached - len(f"[user]wait {wait}\n[assistant]")
 
     async def test(model: LlamaModel) -> None:
-        await model.ready()
+        await model.runtime()
         found: list[int] = []
         # Called off sooner and later, until it is in the midst of it; what goes on to the end never is.
         for power in range(7):
@@ -275,7 +273,7 @@ def test_decoding_stops_where_a_call_is_called_off(tiny: Path, runtime: str) -> 
 
 def test_a_call_that_takes_too_long_is_an_error(tiny: Path, runtime: str) -> None:
     async def test(model: LlamaModel) -> None:
-        await model.ready()
+        await model.runtime()
         with pytest.raises(ModelError, match=r"did not answer within 0\.0001 seconds.*--timeout"):
             await model.complete(Request(HELLO, max_tokens=450))
 

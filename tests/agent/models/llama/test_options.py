@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.llama.options import LlamaOptions, chosen_runtime, read_name
+from agent.models.llama.provider import LlamaOptions, chosen_runtime, read_name
 from agent.models.provider import with_options
 from agent.models.registry import parse_model, portable_name
 from worlds.errors import ConfigurationError

@@ -18,11 +18,11 @@ from agent.models.openai.wire import (
     NotACompletion,
     Refusal,
     backoff,
-    printable,
     read_completion,
     read_refusal,
     retry_after,
 )
+from agent.models.text import printable
 
 ASKED = Request((), stop=("x",), max_tokens=5, seed=3)
 
