@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from agent.models.openai.keys import Endpoint, KeyRing, load_keys
-from agent.models.openai.name import read_name
-from agent.models.openai.wire import NotACompletion
+from agent.models.openai.provider import read_name
+from agent.models.openai.wire import NotACompletion, at, finite, listed
 from agent.models.text import encodable, printable
 from worlds.errors import ConfigurationError, ModelError, shown
 
@@ -69,7 +68,9 @@ class EndpointEmbedder:
             vectors = [vector for batch in batches for vector in await self._batch(client, batch)]
         finally:
             await client.close()
-        return self._same_length(vectors)
+        if len({len(vector) for vector in vectors}) > 1:
+            raise self._error("answered with vectors of different lengths")
+        return vectors
 
     async def _batch(self, client: AsyncOpenAI, texts: Sequence[str]) -> list[Vector]:
         import openai
@@ -90,11 +91,6 @@ class EndpointEmbedder:
             raise self._error(f"cannot be reached ({error.__cause__ or error})") from None
         except (NotACompletion, ValueError, RecursionError) as error:
             raise self._error(f"answered with what are no vectors ({error})") from None
-
-    def _same_length(self, vectors: Sequence[Vector]) -> Sequence[Vector]:
-        if len({len(vector) for vector in vectors}) > 1:
-            raise self._error("answered with vectors of different lengths")
-        return vectors
 
     def _error(self, what: str) -> ModelError:
         reason = printable(what.replace(self._key, "[key]") if len(self._key) >= 16 else what, 300)
@@ -137,21 +133,14 @@ class LocalEmbedder:
 
 
 def _vectors(value: object, number: int) -> list[Vector]:
-    fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
-    data = fields.get("data")
-    entries = cast("list[object]", data) if isinstance(data, list) else []
-    found: dict[int, Vector] = {}
+    entries = listed(at(value, "data"))
+    found: dict[object, Vector] = {}
     for place, entry in enumerate(entries):
-        one = cast("dict[str, object]", entry) if isinstance(entry, dict) else {}
-        index = one.get("index", place)
-        found[index if isinstance(index, int) else place] = _vector(one.get("embedding"))
+        index, given = at(entry, "index"), listed(at(entry, "embedding"))
+        vector = tuple(one for each in given if (one := finite(each)) is not None)
+        if not vector or len(vector) != len(given):
+            raise ValueError("an embedding is no list of numbers")
+        found[index if isinstance(index, int) else place] = vector
     if set(found) != set(range(number)):
         raise ValueError(f"{len(entries)} for {number} texts")
     return [found[place] for place in range(number)]
-
-
-def _vector(value: object) -> Vector:
-    numbers = cast("list[object]", value) if isinstance(value, list) else []
-    if not numbers or not all(isinstance(one, int | float) and math.isfinite(one) for one in numbers):
-        raise ValueError("an embedding is no list of numbers")
-    return tuple(float(cast("float", one)) for one in numbers)

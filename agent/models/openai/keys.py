@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 from urllib.parse import urlsplit
 
 from worlds.errors import ConfigurationError, nearest, shown
@@ -25,6 +25,7 @@ from worlds.paths import config_folder
 
 OFFICIAL_URL = "https://api.openai.com/v1"
 OFFICIAL_KEY = "OPENAI_API_KEY"
+_OFFICIAL_ADDRESS = "api.openai.com:443"
 PLACEHOLDER = "unused"
 """What a server without keys is sent, because the protocol wants something there."""
 
@@ -41,28 +42,19 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where an OpenAI-compatible server answers: the address that ``/chat/completions`` is appended to."""
+    """Where an OpenAI-compatible server answers.
 
-    scheme: str
-    host: str
-    port: int
-    path: str
+    ``url`` is what ``/chat/completions`` is appended to, without a trailing slash. ``address`` is ``host:port``, always with
+    the port: what a key is bound to.
+    """
 
-    @property
-    def address(self) -> str:
-        """``host:port``, always with the port: what a key is bound to."""
-        return f"{self.host}:{self.port}"
-
-    @property
-    def url(self) -> str:
-        """The base URL, without a trailing slash."""
-        port = "" if self.port == _DEFAULT_PORTS[self.scheme] else f":{self.port}"
-        return f"{self.scheme}://{self.host}{port}{self.path}"
+    url: str
+    address: str
 
     @property
     def official(self) -> bool:
         """Whether this is the official host, over TLS."""
-        return (self.scheme, self.address) == ("https", "api.openai.com:443")
+        return self.url.startswith("https:") and self.address == _OFFICIAL_ADDRESS
 
 
 def parse_endpoint(url: str) -> Endpoint:
@@ -73,11 +65,12 @@ def parse_endpoint(url: str) -> Endpoint:
     way_out = "Write the server's base address, for example openai:NAME@http://127.0.0.1:8000/v1."
     if len(url) > LONGEST_URL or not (url.isascii() and url.isprintable()) or set(url) & set(' \\"<>'):
         raise ConfigurationError(f"The model's address is not a plain URL. {way_out}")
+    no_host = ConfigurationError(f"The model's address has no valid host and port. {way_out}")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise ConfigurationError(f"The model's address has no valid host and port. {way_out}") from None
+        raise no_host from None
     if parts.scheme not in _DEFAULT_PORTS:
         raise ConfigurationError(f"The model's address begins with neither http:// nor https://. {way_out}")
     if "@" in parts.netloc:
@@ -90,11 +83,13 @@ def parse_endpoint(url: str) -> Endpoint:
     host = parts.hostname or ""
     host = f"[{host}]" if ":" in host else host
     if not _HOST.fullmatch(host) or port == 0:
-        raise ConfigurationError(f"The model's address has no valid host and port. {way_out}")
+        raise no_host
     path = parts.path.rstrip("/")
     if path.endswith("/chat/completions"):
         raise ConfigurationError("The model's address ends in /chat/completions, which is added to it; leave that off.")
-    return Endpoint(parts.scheme, host, port or _DEFAULT_PORTS[parts.scheme], path)
+    usual = _DEFAULT_PORTS[parts.scheme]
+    suffix = "" if port in {None, usual} else f":{port}"
+    return Endpoint(f"{parts.scheme}://{host}{suffix}{path}", f"{host}:{port or usual}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +152,26 @@ def load_keys(file: Path | None = None) -> KeyRing:
     endpoints = table.get("endpoints", {})
     if not isinstance(endpoints, dict):
         raise ConfigurationError(f'{file}: endpoints is not a table; write [endpoints."host:port"] above key_env = "NAME".')
-    entries = cast("dict[str, object]", endpoints)
-    read = [_entry(file, address, entry) for address, entry in entries.items()]
-    return KeyRing(
-        {entry.bound: entry.variable for entry in read if entry.variable is not None},
-        {entry.bound: entry.concurrency for entry in read if entry.concurrency is not None},
-    )
+    variables: dict[str, str] = {}
+    limits: dict[str, int] = {}
+    for address, entry in cast("dict[str, object]", endpoints).items():
+        where = f"{file}: [endpoints.{shown(address)}]"
+        match = _ADDRESS.fullmatch(address.lower())
+        if match is None or not _HOST.fullmatch(match["host"]) or not 0 < int(match["port"] or 443) < 65_536:
+            raise ConfigurationError(
+                f'{where} is not a host with its port; write it like [endpoints."models.example.org:443"].'
+            )
+        bound = f"{match['host']}:{int(match['port'] or 443)}"
+        fields = _fields(where, entry)
+        if "key_env" in fields:
+            variables[bound] = _variable(where, bound, fields["key_env"])
+        if "concurrency" in fields:
+            most = fields["concurrency"]
+            if type(most) is not int or not 1 <= most <= MOST_AT_ONCE:
+                complaint = f"{shown(most)} is not a number of calls; give 1 to {MOST_AT_ONCE:,}"
+                raise ConfigurationError(f"{where} concurrency: {complaint}.")
+            limits[bound] = most
+    return KeyRing(variables, limits)
 
 
 def _reason(error: Exception) -> str:
@@ -171,44 +180,24 @@ def _reason(error: Exception) -> str:
     return "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"it is not TOML ({error})"[:200]
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """What the file says of one ``host:port``."""
-
-    bound: str
-    variable: str | None
-    concurrency: int | None
-
-
-_ENTRY = ("key_env", "concurrency")
-
-
-def _entry(file: Path, address: str, entry: object) -> _Entry:
-    where = f"{file}: [endpoints.{shown(address)}]"
-    match = _ADDRESS.fullmatch(address.lower())
-    if match is None or not _HOST.fullmatch(match["host"]) or not 0 < int(match["port"] or 443) < 65_536:
-        raise ConfigurationError(f'{where} is not a host with its port; write it like [endpoints."models.example.org:443"].')
+def _fields(where: str, entry: object) -> Mapping[str, object]:
+    """The settings of one ``host:port``."""
     if not isinstance(entry, dict):
         raise ConfigurationError(f'{where} is not a table; write key_env = "NAME" below it.')
-    fields = cast("dict[str, Any]", entry)
-    for unknown in fields.keys() - set(_ENTRY):
-        raise ConfigurationError(
-            f"{where} has no setting {shown(unknown)}.{nearest(unknown, _ENTRY) or ' Known: key_env, concurrency.'}"
-        )
+    fields = cast("dict[str, object]", entry)
+    known = ("key_env", "concurrency")
+    for unknown in fields.keys() - set(known):
+        suggestion = nearest(unknown, known) or f" Known: {', '.join(known)}."
+        raise ConfigurationError(f"{where} has no setting {shown(unknown)}.{suggestion}")
     if not fields:
         raise ConfigurationError(f'{where} is empty; write key_env = "NAME" below it, or take it out.')
-    bound = f"{match['host']}:{int(match['port'] or 443)}"
-    variable = _variable(where, bound, fields["key_env"]) if "key_env" in fields else None
-    most: object = fields.get("concurrency")
-    if most is not None and not (type(most) is int and 1 <= most <= MOST_AT_ONCE):
-        raise ConfigurationError(f"{where} concurrency: {shown(most)} is not a number of calls; give 1 to {MOST_AT_ONCE:,}.")
-    return _Entry(bound, variable, most)
+    return fields
 
 
 def _variable(where: str, bound: str, variable: object) -> str:
     if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
         # The value is not shown: it may be the key itself, put there by mistake.
         raise ConfigurationError(f"{where} key_env does not name an environment variable; the key itself stays out of files.")
-    if variable == OFFICIAL_KEY and bound != "api.openai.com:443":
+    if variable == OFFICIAL_KEY and bound != _OFFICIAL_ADDRESS:
         raise ConfigurationError(f"{where} names {OFFICIAL_KEY}, which goes to api.openai.com alone; use another variable.")
     return variable

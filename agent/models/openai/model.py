@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from agent.models.openai.keys import PLACEHOLDER, load_keys
-from agent.models.openai.name import EndpointName
 from agent.models.openai.probes import (
     PROBE_TOKENS,
     QUESTION,
@@ -26,6 +25,7 @@ from agent.models.openai.probes import (
     score_gain,
     scoring_parameters,
 )
+from agent.models.openai.provider import EndpointName
 from agent.models.openai.rate_limiter import RateLimiter, Verdict
 from agent.models.openai.wire import (
     Dialect,
@@ -39,7 +39,7 @@ from agent.models.openai.wire import (
 )
 from agent.models.provider import CallOptions
 from agent.models.text import encodable, printable
-from worlds.errors import ModelError, Unsupported
+from worlds.errors import ModelError
 
 if TYPE_CHECKING:
     from openai import APIConnectionError, APIStatusError, AsyncOpenAI
@@ -57,7 +57,6 @@ SHORTEST_SECRET = 16
 SCORED_AT_ONCE = 16
 """Texts of one scoring that are in flight at once."""
 
-_MOST_LEARNT = 4
 _WRAPPED = 64
 """Tokens for the JSON round a choice."""
 
@@ -71,7 +70,7 @@ class _Failure:
     """An attempt that brought no completion.
 
     ``again``: another attempt may succeed; ``asked``: seconds that the server asks to wait; ``crowded``: there were too many
-    calls; ``fatal``: every other call would fail too.
+    calls, ``early``: for a limit that was lowered after the call was sent; ``fatal``: every other call would fail too.
     """
 
     what: str
@@ -80,6 +79,7 @@ class _Failure:
     asked: float | None = None
     refusal: Refusal | None = None
     crowded: bool = False
+    early: bool = False
     fatal: bool = False
 
 
@@ -94,15 +94,6 @@ def _with_beginning(messages: Sequence[Message], text: str) -> list[Message]:
     return [*messages, Message("assistant", text)] if text else list(messages)
 
 
-def _with_choice(completion: Completion, choices: Sequence[str]) -> Completion | _Failure:
-    """The completion with the one of ``choices`` that it names."""
-    named = parse_choice(completion.text, choices)
-    if named is None:
-        what = f"was to choose among {len(choices)} texts and answered with none of them ({printable(completion.text, 80)})"
-        return _Failure(what, "Its server does not hold a reply to a schema at all times; use another model or server.")
-    return replace(completion, text=named)
-
-
 class OpenAIModel(Model):
     """A model behind an OpenAI-compatible endpoint.
 
@@ -115,29 +106,20 @@ class OpenAIModel(Model):
         self.name = name
         self._model = served.model
         self._endpoint = served.endpoint
-        keys = load_keys() if calls.keys is None else calls.keys
-        self._key = keys.key(self._endpoint)
-        self._variable = keys.variable(self._endpoint)
-        self._most = keys.concurrency(self._endpoint)
-        self._timeout = calls.timeout
-        self._retries = calls.retries
-        self._wait = calls.wait
+        self._calls = calls
+        self._keys = load_keys() if calls.keys is None else calls.keys
+        self._key = self._keys.key(self._endpoint)
         self._least_tokens = served.options.max_completion_tokens or 0
         self._dialect = Dialect(official=self._endpoint.official, reasoning_effort=served.options.reasoning_effort)
-        self._chance = random.Random()
         self._client: AsyncOpenAI | None = None
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._limiter = RateLimiter(self._most)
+        self.limiter = RateLimiter(self._keys.concurrency(self._endpoint))
+        """Holds calls back where the endpoint says that they are too many."""
         self._reached = False
         self._answered = False
         self._probing = asyncio.Lock()
         self._offered: Capabilities | None = None
-
-    @property
-    def limiter(self) -> RateLimiter:
-        """Holds calls back where the endpoint says that they are too many."""
-        return self._limiter
 
     async def capabilities(self) -> Capabilities:
         """What this server can do, found out by small calls the first time; see `agent.models.openai.probes`."""
@@ -151,11 +133,20 @@ class OpenAIModel(Model):
         more = extra_parameters(request)
         if more:
             request.check(self.name, await self.capabilities())
-        if request.choices:
-            # A choice that is cut off is none, and its length is known.
-            longest = _WRAPPED + max(len(encodable(choice).encode()) for choice in request.choices)
-            request = replace(request, max_tokens=max(request.max_tokens, longest))
-        return await self._request(self._with_room(request), more)
+        choices = request.choices
+        if choices is None:
+            return await self._request(self._with_room(request), more)
+        # A choice that is cut off is none, and its length is known.
+        longest = _WRAPPED + max((len(encodable(choice).encode()) for choice in choices), default=0)
+        request = replace(request, max_tokens=max(request.max_tokens, longest))
+        completion = await self._request(self._with_room(request), more)
+        named = parse_choice(completion.text, choices)
+        if named is None:
+            said = printable(completion.text, 80)
+            what = f"was to choose among {len(choices)} texts and answered with none of them ({said})"
+            way_out = "Its server does not hold a reply to a schema at all times; use another model or server."
+            raise self._error(_Failure(what, way_out))
+        return replace(completion, text=named)
 
     def _with_room(self, request: Request) -> Request:
         """The request with enough tokens for a reasoning model."""
@@ -163,51 +154,50 @@ class OpenAIModel(Model):
 
     async def _request(self, request: Request, more: Mapping[str, Any]) -> Completion:
         """The answer to ``request`` with ``more`` parameters, by as many attempts as it takes. Raises ``ModelError``."""
-        conversation, choices = chat(request.messages), request.choices
-        client = await self._connected()
         started = time.perf_counter()
         attempts = failures = crowded = 0
         while True:
-            parameters = self._dialect.parameters(request)
-            attempts += 1
-            outcome, early = await self._limited_attempt(client, conversation, {**parameters, **more})
-            if isinstance(outcome, Completion) and choices is not None:
-                outcome = _with_choice(outcome, choices)
+            outcome, taken = await self._learning_attempt(request, more)
+            attempts += taken
             if isinstance(outcome, Completion):
                 timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=attempts)
                 return replace(outcome, timing=timing)
-            if outcome.refusal is not None:
-                refused = self._dialect.learn(parameters, outcome.refusal)
-                if refused is not None:
-                    _log.warning("%s does not take %s; it is left out or renamed from here on.", self.name, refused)
-                    continue
-            if early and crowded < MOST_EARLY:
+            if outcome.early and crowded < MOST_EARLY:
                 crowded += 1
             else:
                 failures += 1
-            if not outcome.again or failures > self._retries or (outcome.asked or 0.0) > LONGEST_WAIT:
-                raise self._error(outcome, attempts, attempts + self._retries + 1 - failures)
+            retries, wait = self._calls.retries, self._calls.wait
+            if not outcome.again or failures > retries or (outcome.asked or 0.0) > LONGEST_WAIT:
+                tried = f", attempt {attempts} of at most {attempts + retries + 1 - failures}" if outcome.again else ""
+                raise self._error(outcome, tried)
             if outcome.asked is None:
-                await self._limiter.rest(backoff(max(failures, 1), self._chance.random()) * self._wait)
+                await self.limiter.rest(backoff(max(failures, 1), random.random()) * wait)
             elif not outcome.crowded:
-                await self._limiter.rest(outcome.asked * self._wait)
+                await self.limiter.rest(outcome.asked * wait)
 
     async def _probe(self, wanted: Mapping[str, Any], /, *, said: str = "", tokens: int = PROBE_TOKENS) -> Completion | None:
         """One attempt with ``wanted``; None where it failed. Raises ``ModelError`` where every other call would fail too."""
         request = Request(_with_beginning([Message("user", QUESTION)], said), max_tokens=tokens)
-        if tokens == PROBE_TOKENS:
-            request = self._with_room(request)
-        client, conversation = await self._connected(), chat(request.messages)
-        for _ in range(_MOST_LEARNT):
-            parameters = self._dialect.parameters(request)
-            outcome, _early = await self._limited_attempt(client, conversation, {**parameters, **wanted})
-            if isinstance(outcome, Completion):
-                return outcome
-            if outcome.fatal:
-                raise self._error(outcome, 1, 1)
-            if outcome.refusal is None or self._dialect.learn(parameters, outcome.refusal) is None:
-                return None
+        outcome, _ = await self._learning_attempt(self._with_room(request) if tokens == PROBE_TOKENS else request, wanted)
+        if isinstance(outcome, Completion):
+            return outcome
+        if outcome.fatal:
+            raise self._error(outcome)
         return None
+
+    async def _learning_attempt(self, request: Request, more: Mapping[str, Any]) -> tuple[Completion | _Failure, int]:
+        """The outcome without the parameters that the endpoint does not take, and after how many attempts."""
+        conversation, attempts = chat(request.messages), 0
+        while True:
+            parameters = self._dialect.parameters(request)
+            attempts += 1
+            outcome = await self._limited_attempt({"messages": conversation, **parameters, **more})
+            if isinstance(outcome, Completion) or outcome.refusal is None:
+                return outcome, attempts
+            refused = self._dialect.learn(parameters, outcome.refusal)
+            if refused is None:
+                return outcome, attempts
+            _log.warning("%s does not take %s; it is left out or renamed from here on.", self.name, refused)
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         """log p of each continuation as the next message, by a call each, and one for the prompt alone; see `score_gain`.
@@ -215,7 +205,7 @@ class OpenAIModel(Model):
         What a server's template leaves out of a message, such as spaces at its ends, is not scored.
         """
         if not (await self.capabilities()).scoring:
-            raise Unsupported(f"{self.name} does not score given texts; use an agent that only needs replies.")
+            return await super().score(messages, continuations)
         started = time.perf_counter()
         alone = await self._read(messages, "")
         room = asyncio.Semaphore(SCORED_AT_ONCE)
@@ -225,7 +215,7 @@ class OpenAIModel(Model):
                 whole = await self._read(messages, text)
             gain = score_gain(alone.read, whole.read) if text else 0.0
             if gain is None:
-                raise self._error(_NO_LOGPROBS, whole.timing.attempts, whole.timing.attempts)
+                raise self._error(_NO_LOGPROBS)
             return Scores((gain,), 1, whole.usage, whole.timing)
 
         tasks = [asyncio.ensure_future(scored(text)) for text in continuations]
@@ -242,7 +232,7 @@ class OpenAIModel(Model):
         """An answer with the tokens of the prompt, at whose end stands ``text``. Raises ``ModelError``, also without them."""
         completion = await self._request(Request(_with_beginning(messages, text), max_tokens=1), scoring_parameters(text))
         if not completion.read:
-            raise self._error(_NO_LOGPROBS, completion.timing.attempts, completion.timing.attempts)
+            raise self._error(_NO_LOGPROBS)
         return completion
 
     async def aclose(self) -> None:
@@ -254,8 +244,8 @@ class OpenAIModel(Model):
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Connections belong to the loop that made them, and somebody may call asyncio.run once an episode.
-            self._loop, self._client, self._opening, self._limiter = loop, None, asyncio.Lock(), RateLimiter(self._most)
-            self._probing = asyncio.Lock()
+            self._loop, self._client, self._opening, self._probing = loop, None, asyncio.Lock(), asyncio.Lock()
+            self.limiter = RateLimiter(self._keys.concurrency(self._endpoint))
         async with self._opening:
             if self._client is None:
                 self._client = await asyncio.to_thread(self._connect)
@@ -265,46 +255,44 @@ class OpenAIModel(Model):
         # The SDK takes seconds to import, and a screen may be running meanwhile: hence in a thread, on first use.
         from agent.models.openai.connection import connect
 
-        return connect(self._endpoint, self._key, self._timeout)
+        return connect(self._endpoint, self._key, self._calls.timeout)
 
-    async def _limited_attempt(
-        self, client: AsyncOpenAI, conversation: list[dict[str, str]], parameters: dict[str, Any]
-    ) -> tuple[Completion | _Failure, bool]:
-        """One attempt, once the limiter admits it; and whether it was refused by a limit that has been lowered since."""
-        limiter = self._limiter
+    async def _limited_attempt(self, body: Mapping[str, Any]) -> Completion | _Failure:
+        """One attempt, once the limiter admits it."""
+        client, limiter = await self._connected(), self.limiter
         permit = await limiter.enter()
         verdict: Verdict = "other"
-        wait, early = 0.0, False
+        wait = 0.0
         try:
-            outcome = await self._attempt(client, conversation, parameters)
+            outcome = await self._attempt(client, body)
             if isinstance(outcome, Completion):
                 verdict = "answered"
             elif outcome.crowded:
-                verdict, early = "crowded", permit.round != limiter.round
-                wait = outcome.asked * self._wait if outcome.asked is not None and outcome.asked <= LONGEST_WAIT else 0.0
-            return outcome, early
+                verdict, outcome = "crowded", replace(outcome, early=permit != limiter.round)
+                wait = outcome.asked * self._calls.wait if outcome.asked is not None and outcome.asked <= LONGEST_WAIT else 0.0
+            return outcome
         finally:
             limiter.leave(permit, verdict, wait)
 
-    async def _attempt(
-        self, client: AsyncOpenAI, conversation: list[dict[str, str]], parameters: dict[str, Any]
-    ) -> Completion | _Failure:
+    async def _attempt(self, client: AsyncOpenAI, body: Mapping[str, Any]) -> Completion | _Failure:
         import openai
 
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._calls.timeout):
                 # As extra_body, because the SDK transforms the whole growing conversation at every call.
-                answer = await client.chat.completions.with_raw_response.create(
-                    model=self._model, messages=[], extra_body={"messages": conversation, **parameters}
-                )
+                answer = await client.chat.completions.with_raw_response.create(model=self._model, messages=[], extra_body=body)
             self._reached = True
             response = answer.http_response
-            completion = read_completion(self._redacted(response.content), response.headers.get("content-type", ""))
+            content = response.content
+            # A reply is recorded, and an endpoint may say back what it was sent.
+            if self._key != PLACEHOLDER and len(self._key) >= SHORTEST_SECRET:
+                content = content.replace(self._key.encode(), b"[key]")
+            completion = read_completion(content, response.headers.get("content-type", ""))
             self._answered = True
             return completion
         except TimeoutError:
             return _Failure(
-                f"did not answer within {self._timeout:g} seconds",
+                f"did not answer within {self._calls.timeout:g} seconds",
                 "Give it longer with --timeout SECONDS, or use a quicker model or server.",
             )
         except NotACompletion as error:
@@ -315,62 +303,49 @@ class OpenAIModel(Model):
         except openai.APIConnectionError as error:
             return self._dropped(error)
 
-    def _redacted(self, body: bytes) -> bytes:
-        # A reply is recorded, and an endpoint may say back what it was sent.
-        secret = self._key != PLACEHOLDER and len(self._key) >= SHORTEST_SECRET
-        return body.replace(self._key.encode(), b"[key]") if secret else body
-
     def _refused(self, error: APIStatusError) -> _Failure:
         status = error.status_code
         refusal = read_refusal(error.response.content)
-        said = f" ({refusal.message})" if refusal.message else ""
+        what = f"answered {status}{f' ({refusal.message})' if refusal.message else ''}"
+        fatal = not self._answered
         if 300 <= status < 400:
             where = error.response.headers.get("location", "nowhere")
             what = f"sends on to {where}, and a key is not carried to another address"
-            return _Failure(what, "Name that address instead.", fatal=not self._answered)
+            return _Failure(what, "Name that address instead.", fatal=fatal)
         if status in {401, 403}:
-            variable = self._variable
-            way_out = (
-                f"Check the key in {variable}."
-                if variable
-                else f'Name its key by key_env under [endpoints."{self._endpoint.address}"] in your own housequest.toml.'
-            )
-            return _Failure(f"refused access with {status}{said}", way_out, fatal=not self._answered)
+            variable = self._keys.variable(self._endpoint)
+            own = f'Name its key by key_env under [endpoints."{self._endpoint.address}"] in your own housequest.toml.'
+            way_out = f"Check the key in {variable}." if variable else own
+            return _Failure(what.replace("answered", "refused access with", 1), way_out, fatal=fatal)
         if status == 404:
             way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
-            return _Failure(f"answered 404{said}", way_out, fatal=not self._answered)
-        spent = refusal.code == "insufficient_quota"
-        if (status in _AGAIN or status >= 500) and not spent:
+            return _Failure(what, way_out, fatal=fatal)
+        if refusal.code == "insufficient_quota":
+            return _Failure(what, "Check the account's quota.", fatal=True)
+        if status in _AGAIN or status >= 500:
             asked = retry_after(error.response.headers, time.time())
             wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
             way_out = "Try again later, or with fewer workers."
-            return _Failure(f"answered {status}{said}{wish}", way_out, again=True, asked=asked, crowded=status == 429)
-        if spent:
-            return _Failure(f"answered {status}{said}", "Check the account's quota.", fatal=True)
+            return _Failure(f"{what}{wish}", way_out, again=True, asked=asked, crowded=status == 429)
         way_out = "Check the model's name and settings."
         if "reasoning_effort" in f"{refusal.parameter} {refusal.message}":
             way_out = "Name the model without ?reasoning_effort, or with another value."
-        return _Failure(f"answered {status}{said}", way_out, refusal=refusal if status in {400, 422} else None)
+        return _Failure(what, way_out, refusal=refusal if status in {400, 422} else None)
 
     def _dropped(self, error: APIConnectionError) -> _Failure:
         import httpx2
 
         cause = error.__cause__
-        never_there = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError) and not self._reached
-        if never_there:
+        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError) and not self._reached:
             # The server is not running: that is said at once, not after half a minute of retries.
             what = f"cannot be reached ({cause})"
             return _Failure(what, "Check the address, and that the server is running.", fatal=True)
         way_out = "Check the connection and the server's log."
         return _Failure(f"dropped the connection ({cause or error})", way_out, again=True)
 
-    def _error(self, failure: _Failure, attempts: int, most: int) -> ModelError:
-        tried = f", attempt {attempts} of at most {most}" if failure.again else ""
-        told = failure.what if self._key == PLACEHOLDER else failure.what.replace(self._key, "[key]")
-        what = printable(told, LONGEST_MESSAGE // 2)
+    def _error(self, failure: _Failure, tried: str = "") -> ModelError:
+        said = failure.what if self._key == PLACEHOLDER else failure.what.replace(self._key, "[key]")
+        what = printable(said, LONGEST_MESSAGE // 2)
         head = printable(f"{self.name}: {self._endpoint.address}", LONGEST_MESSAGE // 3)
-        return ModelError(
-            f"{head} {what}{tried}. {failure.way_out}",
-            recorded=f"The model {what}. {failure.way_out}",
-            fatal=failure.fatal,
-        )
+        recorded = f"The model {what}. {failure.way_out}"
+        return ModelError(f"{head} {what}{tried}. {failure.way_out}", recorded=recorded, fatal=failure.fatal)

@@ -10,18 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 Verdict = Literal["answered", "crowded", "other"]
 """How a call ended: answered, refused because there were too many, or otherwise."""
-
-
-@dataclass(frozen=True, slots=True)
-class Permit:
-    """A call that was admitted; ``round`` is how often the limit had been lowered by then."""
-
-    round: int
 
 
 class RateLimiter:
@@ -34,7 +26,8 @@ class RateLimiter:
         self._most = most
         self._limit: float | None = most
         self._active = 0
-        self._round = 0
+        self.round = 0
+        """How often the limit was lowered."""
         self._held_until = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
@@ -51,37 +44,32 @@ class RateLimiter:
         """How many calls are in flight."""
         return self._active
 
-    @property
-    def round(self) -> int:
-        """How often the limit was lowered."""
-        return self._round
+    async def enter(self) -> int:
+        """Wait to be admitted; follow it by one ``leave`` with what is returned: how often the limit had been lowered by then.
 
-    async def enter(self) -> Permit:
-        """Wait to be admitted; follow it by one ``leave``. Raises what the limiter was closed with."""
+        Raises what the limiter was closed with.
+        """
         if self._closed is not None:
             raise self._closed
-        if self._waiting or self._held() or not self._room():
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            self._admit()
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled() and turn.exception() is None:
-                    # Admitted and cancelled in the same moment: the place goes to the next.
-                    self._active -= 1
-                    self._admit()
-                raise
-        else:
-            self._active += 1
-        return Permit(self._round)
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        self._admit()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                # Admitted and cancelled in the same moment: the place goes to the next.
+                self._active -= 1
+                self._admit()
+            raise
+        return self.round
 
-    def leave(self, permit: Permit, verdict: Verdict, wait: float = 0.0) -> None:
+    def leave(self, permit: int, verdict: Verdict, wait: float = 0.0) -> None:
         """Report how the call ended. For ``wait`` seconds no call is admitted."""
         self._active -= 1
-        if verdict == "crowded" and permit.round == self._round:
+        if verdict == "crowded" and permit == self.round:
             # Calls that were sent before the limit was lowered lower it only once.
-            self._round += 1
+            self.round += 1
             self._limit = max(1.0, (self._active + 1) / 2)
         elif verdict == "answered" and self._limit is not None:
             grown = self._limit + 1 / self._limit
@@ -107,21 +95,15 @@ class RateLimiter:
                 turn.set_exception(why)
         self._waiting.clear()
 
-    def _held(self) -> bool:
-        return asyncio.get_running_loop().time() < self._held_until
-
-    def _room(self) -> bool:
-        return self._limit is None or self._active < int(self._limit)
-
     def _admit(self) -> None:
+        loop = asyncio.get_running_loop()
         # Read once: were the wait over between two reads, no call would be admitted and no timer set.
-        held = self._held()
-        while self._waiting and not held and self._room():
+        held = loop.time() < self._held_until
+        while self._waiting and not held and (self._limit is None or self._active < int(self._limit)):
             turn = self._waiting.popleft()
             if not turn.cancelled():
                 self._active += 1
                 turn.set_result(None)
-        loop = asyncio.get_running_loop()
         if self._waiting and held:
             if self._alarm is not None:
                 self._alarm.cancel()

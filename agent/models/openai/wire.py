@@ -8,15 +8,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
-from agent.models.base import Completion, Message, Request, Timing, Usage
-from agent.models.openai.probes import read_tokens, token_choices
+from agent.models.base import Completion, Message, PromptToken, Request, Timing, TokenChoice, Usage
 from agent.models.text import encodable, printable
 
 FIRST_WAIT = 0.5
 LONGEST_BACKOFF = 20.0
 LONGEST_FINISH = 40
+MOST_ALTERNATIVES = 20
+_MOST_TOKENS = 4_096
+_LONGEST_TOKEN = 200
+_LONGEST_NUMBER = 10
 
 LIMITS = ("max_tokens", "max_completion_tokens")
 _UNSUPPORTED_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
@@ -114,59 +117,102 @@ def read_refusal(body: bytes) -> Refusal:
         value: object = json.loads(body)
     except (ValueError, RecursionError):
         return Refusal(body[:4_000].decode("utf-8", "replace"))
-    fields = _mapping(value) or {}
-    error = fields.get("error", fields)
-    said = _mapping(error)
-    if said is None:
-        return Refusal(error if isinstance(error, str) else "")
-    words = [said.get(name) for name in ("message", "detail", "error")]
-    message = next((word for word in words if isinstance(word, str)), "")
-    parameter, code = said.get("param"), said.get("code")
-    return Refusal(message, parameter if isinstance(parameter, str) else "", code if isinstance(code, str) else "")
+    said = at(value, "error")
+    said = value if said is None else said
+
+    def word(*names: str) -> str:
+        return next((text for name in names if isinstance(text := at(said, name), str)), "")
+
+    return Refusal(said) if isinstance(said, str) else Refusal(word("message", "detail", "error"), word("param"), word("code"))
 
 
 def read_completion(body: bytes, content_type: str) -> Completion:
     """Read a chat completion; ``timing`` holds only what a cache served. Raises ``NotACompletion``."""
     try:
-        value: object = json.loads(body)
+        reply: object = json.loads(body)
     except (ValueError, RecursionError):
         kind = printable(content_type, 60) or "no content type"
         raise NotACompletion(f"answered with {len(body)} bytes of {kind} that are not JSON") from None
-    reply = _mapping(value)
-    if reply is None:
+    if not _is_table(reply):
         raise NotACompletion("answered with JSON that is no chat completion")
-    choices: object = reply.get("choices")
-    if not isinstance(choices, list) or not choices:
+    choices = listed(at(reply, "choices"))
+    if not choices:
         said = read_refusal(body).message
         raise NotACompletion(f"answered without a reply{f': {said}' if said else ' (no choices)'}")
-    choice = _mapping(cast("list[object]", choices)[0]) or {}
-    message = _mapping(choice.get("message"))
-    if message is None:
+    choice = choices[0]
+    message, finish = at(choice, "message"), at(choice, "finish_reason")
+    if not _is_table(message):
         raise NotACompletion("answered with a choice that holds no message")
-    text, finish = _text(message, choice.get("finish_reason"))
-    usage = _mapping(reply.get("usage")) or {}
-    details = _mapping(usage.get("prompt_tokens_details")) or {}
+    content, refusal = at(message, "content"), at(message, "refusal")
+    if content is None and isinstance(refusal, str) and refusal:
+        content, finish = refusal, "refusal"
+    if not isinstance(content, str | None):
+        raise NotACompletion("answered with a message whose content is not text")
+    usage = at(reply, "usage")
     return Completion(
-        encodable(text),
-        printable(finish, LONGEST_FINISH),
-        Usage(_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))),
-        Timing(cached=_count(details.get("cached_tokens"))),
+        encodable(content or ""),
+        printable(finish if isinstance(finish, str) else "", LONGEST_FINISH) or "stop",
+        Usage(_count(at(usage, "prompt_tokens")), _count(at(usage, "completion_tokens"))),
+        Timing(cached=_count(at(usage, "prompt_tokens_details", "cached_tokens"))),
         token_choices(choice),
         read_tokens(reply),
     )
 
 
-def _text(message: Mapping[str, object], finish: object) -> tuple[str, str]:
-    content, refusal = message.get("content"), message.get("refusal")
-    if content is None and isinstance(refusal, str) and refusal:
-        return refusal, "refusal"
-    if content is not None and not isinstance(content, str):
-        raise NotACompletion("answered with a message whose content is not text")
-    return content or "", finish if isinstance(finish, str) and finish.strip() else "stop"
+def token_choices(choice: object) -> tuple[TokenChoice, ...]:
+    """The tokens of one choice of a completion with their log-probabilities; malformed ones are left out."""
+    return tuple(
+        TokenChoice(*token, _likely(listed(at(entry, "top_logprobs"))[:MOST_ALTERNATIVES]))
+        for entry in listed(at(choice, "logprobs", "content"))[:_MOST_TOKENS]
+        for token in _likely([entry])
+    )
 
 
-def _mapping(value: object) -> Mapping[str, object] | None:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else None
+def _likely(entries: Sequence[object]) -> tuple[tuple[str, float], ...]:
+    pairs = ((at(entry, "token"), finite(at(entry, "logprob"))) for entry in entries)
+    return tuple((encodable(word[:_LONGEST_TOKEN]), by) for word, by in pairs if isinstance(word, str) and by is not None)
+
+
+def read_tokens(reply: object) -> tuple[PromptToken, ...]:
+    """The tokens of the prompt but the first, which has no probability; none where one cannot be read."""
+    found = [_prompt_token(entry) for entry in listed(at(reply, "prompt_logprobs"))[1:]]
+    tokens = tuple(token for token in found if token is not None)
+    return tokens if len(tokens) == len(found) else ()
+
+
+def _prompt_token(entry: object) -> PromptToken | None:
+    # The token that stands there comes first; likelier ones, which were not asked for, would follow.
+    number = next(iter(entry), "") if _is_table(entry) else ""
+    logprob = finite(at(entry, number, "logprob"))
+    if logprob is None or not (number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER):
+        return None
+    return PromptToken(int(number), logprob)
+
+
+def at(value: object, *path: str) -> object:
+    """What stands at ``path`` in JSON; None where it has another shape."""
+    for key in path:
+        value = value.get(key) if _is_table(value) else None
+    return value
+
+
+def _is_table(value: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(value, dict)
+
+
+def listed(value: object) -> list[object]:
+    """A list of JSON; empty where ``value`` is none."""
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def finite(value: object) -> float | None:
+    """A number of JSON that a float can hold; None where ``value`` is none."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # a whole number that no float holds
+        return None
 
 
 def _count(value: object) -> int | None:

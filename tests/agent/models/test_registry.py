@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.models.openai.keys import KeyRing
-from agent.models.openai.name import read_name
+from agent.models.openai.provider import read_name
 from agent.models.registry import make_model, parse_model
 from worlds.errors import ConfigurationError
 

@@ -13,7 +13,8 @@ from starlette.responses import JSONResponse, Response
 
 from agent.models.base import Capabilities, Message, Request
 from agent.models.openai.model import OpenAIModel
-from agent.models.openai.probes import parse_choice, spells, token_choices
+from agent.models.openai.probes import parse_choice, spells
+from agent.models.openai.wire import token_choices
 from agent.models.registry import make_model
 from tests.backends import server as backend
 from tests.backends.server import Policy, Recorded, Server, serve

@@ -20,7 +20,8 @@ from agent.evaluation.runs.metered import MeteredModel
 from agent.models.base import Message, PromptToken, Scores, Usage
 from agent.models.checking import check_model
 from agent.models.openai.model import OpenAIModel
-from agent.models.openai.probes import read_tokens, score_gain
+from agent.models.openai.probes import score_gain
+from agent.models.openai.wire import read_tokens
 from agent.models.registry import make_model
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Policy, Recorded, Server, serve
