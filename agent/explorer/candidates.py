@@ -36,11 +36,6 @@ class Candidates:
     dropped: list[DroppedRule] = field(default_factory=list[DroppedRule])
     checks: list[BadCheck] = field(default_factory=list[BadCheck])
 
-    @property
-    def number(self) -> int:
-        """How many proposed rules were read."""
-        return len(self.candidates) + len(self.dropped)
-
     def add(self, chunk: Chunk, proposals: Proposals, origin: Origin) -> None:
         """Add the proposals for ``chunk``."""
         for proposal in proposals.rules:
@@ -51,24 +46,21 @@ class Candidates:
                     DroppedRule(statement=_shown(proposal.statement), cause="malformed", why=fault, steps=steps)
                 )
             else:
-                self.candidates.append(self._candidate(proposal, steps, origin))
+                rule = Rule(
+                    id=_named(proposal.statement),
+                    statement=proposal.statement,
+                    kind=next((kind for kind in KINDS if kind == proposal.kind), None),
+                    objects=proposal.objects,
+                    status="candidate",
+                    origin=origin,
+                    check=self._check(proposal),
+                    evidence=Evidence(witnesses=named(steps)),
+                )
+                self.candidates.append(CandidateRule(rule, steps))
         if proposals.beyond:
             what = f"({proposals.beyond} more rules of one reply)"
             why = f"a reply to chunk {chunk.number} has more than {MOST_RULES} rules; the others are not read"
             self.dropped.append(DroppedRule(statement=what, cause="malformed", why=why))
-
-    def _candidate(self, proposal: ProposedRule, steps: tuple[str, ...], origin: Origin) -> CandidateRule:
-        rule = Rule(
-            id=_named(proposal.statement),
-            statement=proposal.statement,
-            kind=next((kind for kind in KINDS if kind == proposal.kind), None),
-            objects=proposal.objects,
-            status="candidate",
-            origin=origin,
-            check=self._check(proposal),
-            evidence=Evidence(witnesses=named(steps)),
-        )
-        return CandidateRule(rule, steps)
 
     def _check(self, proposal: ProposedRule) -> Check | None:
         if not proposal.check:

@@ -74,61 +74,28 @@ def read_steps(run: Path) -> Iterator[EpisodeSteps]:
 
 def chunks(episodes: Iterable[EpisodeSteps], size: ChunkSize) -> Iterator[Chunk]:
     """Split the steps of ``episodes`` into chunks of at most ``size``; a house that goes on is introduced again."""
-    packing = _Packing(size)
-    for number, episode in enumerate(episodes, 1):
-        begun = False
-        for step in episode.steps:
-            if packing.full(step):
-                yield packing.chunk()
-            if packing.house != number:
-                packing.open(number, episode.opening, again=begun)
-            packing.add(step)
-            begun = True
-    if packing.steps:
-        yield packing.chunk()
-
-
-class _Packing:
-    """The chunk being built."""
-
-    def __init__(self, size: ChunkSize) -> None:
-        self._size = size
-        self._number = 0
-        self._parts: list[str] = []
-        self._characters = 0
-        self._houses = 0
-        self.steps: list[PlayedStep] = []
-        self.house: int | None = None
-
-    def full(self, step: PlayedStep) -> bool:
-        """Whether ``step`` belongs to the next chunk."""
-        more = self._characters + len(step.observation[:LONGEST_OBSERVATION])
-        return bool(self.steps) and (len(self.steps) >= self._size.steps or more > self._size.tokens * CHARACTERS)
-
-    def open(self, house: int, opening: str, *, again: bool) -> None:
-        """Start a house."""
-        self.house = house
-        self._houses += 1
-        told = ", which you have seen the beginning of" if again else ""
-        text = clean(opening)[:LONGEST_OPENING]
-        self._write(
-            load_prompt("agent.explorer", "distiller").render("house", number=str(self._houses), again=told, opening=text)
-        )
-
-    def add(self, step: PlayedStep) -> None:
-        """Add a step of the current house."""
-        self.steps.append(step)
-        command, said = clean(step.command), clean(step.observation)[:LONGEST_OBSERVATION]
-        number = str(len(self.steps))
-        self._write(load_prompt("agent.explorer", "distiller").render("step", number=number, command=command, observation=said))
-
-    def chunk(self) -> Chunk:
-        """Return the finished chunk and start the next."""
-        self._number += 1
-        packed = Chunk(self._number, "\n".join(self._parts), tuple(self.steps))
-        self._parts, self._characters, self._houses, self.steps, self.house = [], 0, 0, [], None
-        return packed
-
-    def _write(self, text: str) -> None:
-        self._parts.append(f"\n{text}" if text.startswith("House ") and self._parts else text)
-        self._characters += len(text)
+    prompt = load_prompt("agent.explorer", "distiller")
+    number = houses = characters = 0
+    parts, steps = list[str](), list[PlayedStep]()
+    for episode in episodes:
+        introduced = False
+        for place, step in enumerate(episode.steps):
+            more = characters + len(step.observation[:LONGEST_OBSERVATION])
+            if steps and (len(steps) >= size.steps or more > size.tokens * CHARACTERS):
+                number += 1
+                yield Chunk(number, "\n".join(parts), tuple(steps))
+                parts, steps, houses, characters, introduced = [], [], 0, 0, False
+            if not introduced:
+                introduced = True
+                houses += 1
+                again = ", which you have seen the beginning of" if place else ""
+                opening = clean(episode.opening)[:LONGEST_OPENING]
+                house = prompt.render("house", number=str(houses), again=again, opening=opening)
+                parts.append(f"\n{house}" if parts else house)
+                characters += len(house)
+            steps.append(step)
+            command, said = clean(step.command), clean(step.observation)[:LONGEST_OBSERVATION]
+            parts.append(prompt.render("step", number=str(len(steps)), command=command, observation=said))
+            characters += len(parts[-1])
+    if steps:
+        yield Chunk(number + 1, "\n".join(parts), tuple(steps))

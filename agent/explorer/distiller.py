@@ -90,7 +90,7 @@ def _add(blocks: list[dict[str, str]], label: str, rest: str) -> None:
 def _proposals(blocks: Sequence[Mapping[str, str]]) -> Proposals:
     if not blocks:
         raise ReplyError('there is no line that begins with "Rule:"; where nothing can be learned, answer "Rules: none".')
-    return Proposals(tuple(_proposal(block) for block in blocks[:MOST_RULES]), max(0, len(blocks) - MOST_RULES))
+    return Proposals(tuple(map(_proposal, blocks[:MOST_RULES])), max(0, len(blocks) - MOST_RULES))
 
 
 def _proposal(block: Mapping[str, str]) -> ProposedRule:

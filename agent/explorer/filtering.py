@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from agent.explorer.candidates import CandidateRule, named
-from agent.explorer.judges import ArbiterVerdict, PairLabel
+from agent.explorer.judges import ModelJudge
 from agent.explorer.report import DropCause, DroppedRule
 from knowledge.checks import Check
 from knowledge.evidence import examine
@@ -21,18 +20,6 @@ from knowledge.moments import Moment
 from knowledge.rules import Rule, Standing
 
 _WEIGHT: dict[Standing, int] = {"contradicted": 0, "undecided": 1, "supported": 2}
-
-
-class RuleJudge(Protocol):
-    """Compares rules where words and evidence do not decide."""
-
-    async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[PairLabel]:
-        """How the two rules of each pair relate."""
-        ...
-
-    async def decide(self, one: CandidateRule, other: CandidateRule) -> ArbiterVerdict:
-        """Which of two contradicting candidates is right."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +39,7 @@ class FilterResult:
 
 
 async def filter_rules(
-    proposed: Sequence[CandidateRule], book: Sequence[Rule], moments: Iterable[Moment], judges: RuleJudge | None
+    proposed: Sequence[CandidateRule], book: Sequence[Rule], moments: Iterable[Moment], judges: ModelJudge | None
 ) -> FilterResult:
     """Filter the ``proposed`` rules for a book with the rules ``book``, with ``moments`` as evidence.
 
@@ -62,8 +49,7 @@ async def filter_rules(
     sieve.take(proposed)
     sieve.weigh(moments)
     if judges is not None:
-        await sieve.compare(judges)
-        await sieve.reconcile(judges)
+        await sieve.reconcile(await sieve.compare(judges), judges)
     return sieve.sifted()
 
 
@@ -75,7 +61,6 @@ class _Sieve:
         self._all: list[CandidateRule] = [CandidateRule(rule) for rule in book]
         self._gone: set[int] = set()
         self._dropped: list[DroppedRule] = []
-        self._contrary: list[tuple[int, int]] = []
         self._stands_for: dict[int, int] = {}
         self._disputed: list[tuple[int, int]] = []
 
@@ -95,12 +80,11 @@ class _Sieve:
     def weigh(self, moments: Iterable[Moment]) -> None:
         """Find evidence for the rules with a check; the others keep the steps they were read from."""
         findings = examine([each.rule for each in self._all], moments)
-        for place, finding in enumerate(findings):
-            candidate = self._all[place]
-            self._all[place] = replace(candidate, rule=candidate.rule.examined(finding.evidence))
+        examined = [finding.rule.examined(finding.evidence) for finding in findings]
+        self._all = [replace(candidate, rule=rule) for candidate, rule in zip(self._all, examined, strict=True)]
 
-    async def compare(self, judges: RuleJudge) -> None:
-        """Merge rules that say the same, and find contradictions."""
+    async def compare(self, judges: ModelJudge) -> list[tuple[int, int]]:
+        """Merge rules that say the same, and return those that contradict each other."""
         rules = [each.rule for each in self._all]
         pairs = list(similar_pairs(rules, len(self._book)))
         plain = [(one, other) for one, other in pairs if exclude(rules[one].check, rules[other].check)]
@@ -108,19 +92,16 @@ class _Sieve:
         said = await judges.compare([(rules[one], rules[other]) for one, other in asked])
         contrary = {pair for pair, word in zip(asked, said, strict=True) if word == "contrary"}
         self._unite([pair for pair, word in zip(asked, said, strict=True) if word == "same"])
-        self._contrary = sorted(contrary.union(plain), key=lambda pair: (pair[1], pair[0]))
+        return sorted(contrary.union(plain), key=lambda pair: (pair[1], pair[0]))
 
     def _unite(self, same: Iterable[tuple[int, int]]) -> None:
-        groups: dict[int, list[int]] = {place: [place] for place in range(len(self._all))}
+        # All members of a group share one list.
+        groups = {place: [place] for place in range(len(self._all))}
         for one, other in same:
             if groups[one] is not groups[other]:
-                groups[one].extend(groups[other])
-                for place in groups[other]:
-                    groups[place] = groups[one]
-        for place in sorted(groups):
-            group = sorted(groups[place])
-            if place != group[0] or len(group) == 1:
-                continue
+                groups[one] += groups[other]
+                groups |= dict.fromkeys(groups[other], groups[one])
+        for group in {id(each): sorted(each) for each in groups.values()}.values():
             # A rule of the book wins; among candidates, the one with the best evidence.
             best = group[0] if group[0] < len(self._book) else min(group, key=lambda each: (-self._weight(each), each))
             for other in group:
@@ -142,39 +123,30 @@ class _Sieve:
             joined = replace(joined, rule=rule.including([candidate.rule], "filter"))
         self._all[place] = joined
 
-    async def reconcile(self, judges: RuleJudge) -> None:
+    async def reconcile(self, contrary: Iterable[tuple[int, int]], judges: ModelJudge) -> None:
         """Resolve contradictions by evidence, then by the model; otherwise leave them to a person."""
         done: set[tuple[int, int]] = set()
-        for pair in self._contrary:
+        for pair in contrary:
             one, other = sorted(self._stands_for.get(place, place) for place in pair)
             if one == other or (one, other) in done or {one, other} & self._gone or other < len(self._book):
                 continue
             done.add((one, other))
+            known = self._all[one].rule
             if one < len(self._book):
-                self._against_book(one, other)
+                if known.status != "rejected" and self._weight(one) > self._weight(other):
+                    self._lose(other, f"{known.id}, which is in the book, excludes it and has the evidence")
+                elif known.status != "rejected":
+                    self._disputed.append((other, one))
+            elif self._weight(one) != self._weight(other):
+                loser, winner = sorted((one, other), key=self._weight)
+                self._lose(loser, f"{self._all[winner].rule.id} excludes it and has the evidence")
             else:
-                await self._between(one, other, judges)
-
-    def _against_book(self, one: int, other: int) -> None:
-        known = self._all[one].rule
-        if known.status == "rejected":
-            return
-        if self._weight(one) > self._weight(other):
-            self._lose(other, f"{known.id}, which is in the book, excludes it and has the evidence")
-        else:
-            self._disputed.append((other, one))
-
-    async def _between(self, one: int, other: int, judges: RuleJudge) -> None:
-        if self._weight(one) != self._weight(other):
-            loser, winner = sorted((one, other), key=self._weight)
-            self._lose(loser, f"{self._all[winner].rule.id} excludes it and has the evidence")
-            return
-        right = await judges.decide(self._all[one], self._all[other])
-        if right == "unsure":
-            self._disputed += [(one, other), (other, one)]
-        else:
-            loser, winner = (other, one) if right == "first" else (one, other)
-            self._lose(loser, f"{self._all[winner].rule.id} excludes it and is right, the model says")
+                right = await judges.decide(self._all[one], self._all[other])
+                if right == "unsure":
+                    self._disputed += [(one, other), (other, one)]
+                else:
+                    loser, winner = (other, one) if right == "first" else (one, other)
+                    self._lose(loser, f"{self._all[winner].rule.id} excludes it and is right, the model says")
 
     def _lose(self, loser: int, why: str) -> None:
         self._gone.add(loser)
@@ -191,18 +163,19 @@ class _Sieve:
 
     def sifted(self) -> FilterResult:
         """The result."""
-        places = (place for place in range(len(self._book), len(self._all)) if place not in self._gone)
-        return FilterResult(tuple(self._kept(place) for place in places), tuple(self._dropped))
-
-    def _kept(self, place: int) -> KeptRule:
-        """The candidate at ``place``, with a note of each rule it contradicts that stays too."""
-        rule = self._all[place].rule
-        evidence = replace(rule.evidence, witnesses=named(rule.evidence.witnesses), against=named(rule.evidence.against))
-        rule = replace(rule, evidence=evidence)
-        against = [self._all[other].rule for one, other in self._disputed if one == place and other not in self._gone]
-        for other in against:
-            rule = rule.disputed(other)
-        return KeptRule(rule, tuple(other.id for other in against))
+        kept: list[KeptRule] = []
+        for place, candidate in enumerate(self._all):
+            if place < len(self._book) or place in self._gone:
+                continue
+            found = candidate.rule.evidence
+            evidence = replace(found, witnesses=named(found.witnesses), against=named(found.against))
+            rule = replace(candidate.rule, evidence=evidence)
+            # Of the rules that it contradicts, those that stay too.
+            against = [self._all[other].rule for one, other in self._disputed if one == place and other not in self._gone]
+            for other in against:
+                rule = rule.disputed(other)
+            kept.append(KeptRule(rule, tuple(other.id for other in against)))
+        return FilterResult(tuple(kept), tuple(self._dropped))
 
 
 NEAR = 65.0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Literal, TypeVar, cast
 
 from agent.base import AgentEvent
@@ -29,8 +28,6 @@ TOGETHER = 20
 SHOWN_STEPS = 3
 LONGEST_STEP = 400
 
-RulesToCompare = tuple[Rule, Rule]
-
 
 @dataclass
 class LearningModel:
@@ -48,52 +45,81 @@ class LearningModel:
     longest: int
     lost: list[FailedCall] = field(default_factory=list[FailedCall])
 
-    async def ask(self, role: Role[T], system: str, text: str, what: str) -> T | FailedCall:
-        """The parsed reply to ``text``; a ``FailedCall`` if the model fails or its reply stays unreadable."""
+    async def ask(
+        self, role: Role[T], system: str, questions: Mapping[str, str], done: Callable[[int], None] | None = None
+    ) -> list[T | None]:
+        """The parsed replies to ``questions``, which have names for people; ``done`` gets the number answered so far.
+
+        A reply is None if the model failed or what it said stayed unreadable. If the budget runs out, waits for calls already
+        sent, which are paid for, and raises the reason.
+        """
         remembered = LedgerModel(self.model, self.name, role.name, self.ledger)
         sampling = Sampling(max_tokens=self.longest, seed=self.seed)
+        replies: dict[str, T] = {}
+        failed: dict[str, FailedCall] = {}
+        waiting = iter(questions.items())
+
+        async def work() -> None:
+            for what, text in waiting:
+                try:
+                    answer: Answer[T] = await ask(role, remembered, (Message("system", system),), text, _unheard, sampling)
+                except RunHalted:
+                    return
+                except ModelError as error:
+                    failed[what] = FailedCall(what=what, why=clean(error.recorded), again=True)
+                else:
+                    if answer.value is None:
+                        failed[what] = FailedCall(what=what, why=answer.reason, again=False)
+                    else:
+                        replies[what] = answer.value
+                if done is not None:
+                    done(len(replies) + len(failed))
+
+        tasks = [asyncio.create_task(work()) for _ in range(max(1, min(self.workers, len(questions))))]
+        clock = asyncio.create_task(self.budget.ring())
         try:
-            answer: Answer[T] = await ask(role, remembered, (Message("system", system),), text, _unheard, sampling)
-        except ModelError as error:
-            return FailedCall(what=what, why=clean(error.recorded), again=True)
-        return answer.value if answer.value is not None else FailedCall(what=what, why=answer.reason, again=False)
+            await asyncio.gather(*tasks)
+        finally:
+            for task in (*tasks, clock):
+                task.cancel()
+            await asyncio.gather(*tasks, clock, return_exceptions=True)
+        if len(replies) + len(failed) < len(questions):
+            raise self.budget.ended()
+        self.lost += [failed[what] for what in questions if what in failed]
+        return [replies.get(what) for what in questions]
 
 
+@dataclass
 class ModelJudge:
-    """A model that compares pairs of rules and settles contradictions.
+    """A model that compares rules where words and evidence do not decide.
 
     ``steps`` are the run's steps by origin; ``say`` gets a message before the calls.
     """
 
-    def __init__(self, asker: LearningModel, steps: Mapping[str, PlayedStep], say: Callable[[str], None] | None = None) -> None:
-        self._asker = asker
-        self._steps = steps
-        self._say = say
+    asker: LearningModel
+    steps: Mapping[str, PlayedStep]
+    say: Callable[[str], None] | None = None
 
-    async def compare(self, pairs: Sequence[RulesToCompare]) -> list[PairLabel]:
+    async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[PairLabel]:
         """How the two rules of each pair relate; a pair without an answer counts as different."""
-        if pairs and self._say is not None:
-            self._say(f"Comparing {len(pairs):,} pairs of rules that look alike.")
+        if pairs and self.say is not None:
+            self.say(f"Comparing {len(pairs):,} pairs of rules that look alike.")
+        prompt = load_prompt("agent.explorer", "judge")
         parts = [pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER)]
-        jobs = [partial(self._judge, number, part) for number, part in enumerate(parts, 1)]
-        answers = await run_jobs(jobs, self._asker.workers, self._asker.budget)
+        questions: dict[str, str] = {}
+        for number, part in enumerate(parts, 1):
+            listed = [
+                prompt.render("pair", number=str(place), first=one.statement, second=other.statement)
+                for place, (one, other) in enumerate(part, 1)
+            ]
+            questions[f"judgement {number}"] = prompt.render("pairs", pairs="\n".join(listed), number=str(len(part)))
+        answers = await self.asker.ask(JUDGE, prompt.render("system"), questions)
         found: list[PairLabel] = []
         unsaid: PairLabel = "different"
         for part, answer in zip(parts, answers, strict=True):
-            if isinstance(answer, FailedCall):
-                self._asker.lost.append(answer)
-            said: Mapping[int, PairLabel] = {} if isinstance(answer, FailedCall) else answer.pairs
-            found.extend(said.get(number, unsaid) for number in range(1, len(part) + 1))
+            said: Mapping[int, PairLabel] = answer or {}
+            found.extend(said.get(place, unsaid) for place in range(1, len(part) + 1))
         return found
-
-    async def _judge(self, number: int, pairs: Sequence[RulesToCompare]) -> Judgement | FailedCall:
-        prompt = load_prompt("agent.explorer", "judge")
-        listed = [
-            prompt.render("pair", number=str(place), first=one.statement, second=other.statement)
-            for place, (one, other) in enumerate(pairs, 1)
-        ]
-        text = prompt.render("pairs", pairs="\n".join(listed), number=str(len(pairs)))
-        return await self._asker.ask(JUDGE, prompt.render("system"), text, f"judgement {number}")
 
     async def decide(self, one: CandidateRule, other: CandidateRule) -> ArbiterVerdict:
         """Which of two contradicting candidates is right."""
@@ -102,22 +128,17 @@ class ModelJudge:
             "dispute",
             first=one.rule.statement,
             first_found=_found(one.rule.evidence),
-            first_steps=self._told(one),
+            first_steps=self._text_of_steps(one),
             second=other.rule.statement,
             second_found=_found(other.rule.evidence),
-            second_steps=self._told(other),
+            second_steps=self._text_of_steps(other),
         )
         what = f"the dispute of {one.rule.id} and {other.rule.id}"
-        (answer,) = await run_jobs(
-            [partial(self._asker.ask, ARBITER, prompt.render("arbiter"), text, what)], 1, self._asker.budget
-        )
-        if isinstance(answer, FailedCall):
-            self._asker.lost.append(answer)
-            return "unsure"
-        return answer
+        (answer,) = await self.asker.ask(ARBITER, prompt.render("arbiter"), {what: text})
+        return answer or "unsure"
 
-    def _told(self, candidate: CandidateRule) -> str:
-        steps = [self._steps[step] for step in candidate.steps[:SHOWN_STEPS] if step in self._steps]
+    def _text_of_steps(self, candidate: CandidateRule) -> str:
+        steps = [self.steps[step] for step in candidate.steps[:SHOWN_STEPS] if step in self.steps]
         return "\n".join(f"> {clean(step.command)}\n{clean(step.observation)[:LONGEST_STEP]}" for step in steps)
 
 
@@ -146,22 +167,15 @@ _PERHAPS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The label of each pair in a reply, by the pair's number from 1."""
-
-    pairs: Mapping[int, PairLabel]
-
-
-def _strict(text: str) -> Judgement:
+def _strict(text: str) -> dict[int, PairLabel]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     matches = [_STRICT.fullmatch(line) for line in lines]
     if not lines or not all(matches):
         raise ReplyError('there are lines other than a number with "same", "contrary" or "different".')
-    return Judgement({int(match["number"]): cast("PairLabel", match["word"]) for match in matches if match})
+    return {int(match["number"]): cast("PairLabel", match["word"]) for match in matches if match}
 
 
-def _lenient(text: str) -> Judgement:
+def _lenient(text: str) -> dict[int, PairLabel]:
     found: dict[int, PairLabel] = {
         int(key): _WORDS[word.strip().lower()[:4]]
         for key, word in json_fields(text).items()
@@ -171,7 +185,7 @@ def _lenient(text: str) -> Judgement:
         found = {int(match["number"]): _WORDS[match["word"].lower()[:4]] for match in _LENIENT.finditer(text)}
     if not found:
         raise ReplyError("there is no line with a pair's number and its word.")
-    return Judgement(found)
+    return found
 
 
 def _decided(text: str) -> ArbiterVerdict:
@@ -189,37 +203,5 @@ def _perhaps(text: str) -> ArbiterVerdict:
     return _RIGHT[found[-1]]
 
 
-JUDGE: Role[Judgement] = Role("judge", _strict, _lenient)
+JUDGE: Role[dict[int, PairLabel]] = Role("judge", _strict, _lenient)
 ARBITER: Role[ArbiterVerdict] = Role("arbiter", _decided, _perhaps)
-
-
-async def run_jobs(
-    jobs: Sequence[Callable[[], Awaitable[T]]], workers: int, budget: BudgetTracker, told: Callable[[int], None] | None = None
-) -> list[T]:
-    """Run ``jobs``, at most ``workers`` at once, and return their results in order; ``told`` gets the number done so far.
-
-    If the budget runs out, waits for calls already sent, which are paid for, and raises the reason.
-    """
-    results: dict[int, T] = {}
-    waiting = iter(enumerate(jobs))
-
-    async def work() -> None:
-        for number, job in waiting:
-            try:
-                results[number] = await job()
-            except RunHalted:
-                return
-            if told is not None:
-                told(len(results))
-
-    tasks = [asyncio.create_task(work()) for _ in range(max(1, min(workers, len(jobs))))]
-    clock = asyncio.create_task(budget.ring())
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in (*tasks, clock):
-            task.cancel()
-        await asyncio.gather(*tasks, clock, return_exceptions=True)
-    if len(results) < len(jobs):
-        raise budget.ended()
-    return [results[number] for number in range(len(jobs))]

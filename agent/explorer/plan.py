@@ -9,14 +9,13 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from agent.config import Configuration, Prices, world_of
-from agent.evaluation.runs.folder import RunFolder, parsed, read_bytes
+from agent.evaluation.runs.folder import RunFolder, begin_run, differences, parsed, read_bytes
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
 from agent.explorer.chunks import ChunkSize
 from agent.explorer.report import Report
 from agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
 from agent.roles.base import template_hashes
 from worlds.errors import ConfigurationError, shown
-from worlds.paths import atomic_write
 
 SCHEMA = 1
 LARGEST = 256 << 20
@@ -137,12 +136,11 @@ def refuse_evaluation_split(split: str, flag: str) -> None:
         )
 
 
-class ExplorationFolder:
+class ExplorationFolder(RunFolder):
     """A run's folder with the files of learning: its configuration, its calls and its report."""
 
     def __init__(self, path: Path) -> None:
-        self.run = RunFolder(path)
-        self.path = path
+        super().__init__(path)
         self.learning_file = path / "explore.json"
         self.calls_file = path / "calls.jsonl"
         self.report_file = path / "report.json"
@@ -153,26 +151,16 @@ class ExplorationFolder:
             return None
         return parsed(Report, read_bytes(self.report_file, LARGEST), str(self.report_file))
 
-    def conclude(self, report: Report) -> None:
-        """Write the report."""
-        atomic_write(self.report_file, f"{report.model_dump_json(indent=2)}\n".encode())
-
-    def begin(self, exploration: Exploration) -> None:
+    def begin_exploration(self, exploration: Exploration) -> None:
         """Write the configuration, or compare it with the one already there.
 
         Raises ``ConfigurationError`` with the differences if another exploration has begun here.
         """
-        with self.run.locked():
-            self.run.begin(exploration.run.manifest)
-            if not self.learning_file.exists():
-                atomic_write(self.learning_file, f"{exploration.learning.model_dump_json(indent=2)}\n".encode())
-                return
-        before = parsed(LearningConfig, read_bytes(self.learning_file, LARGEST), str(self.learning_file)).model_dump()
-        now = exploration.learning.model_dump()
-        changes = [f"  {key}: {shown(before[key], 80)} is now {shown(now[key], 80)}" for key in now if before[key] != now[key]]
-        if changes:
-            listed = "\n".join(changes)
-            raise ConfigurationError(
-                f"{self.path} holds an exploration of another configuration:\n{listed}\n"
-                "To resume it, give the same command as before; or give --out a new folder."
-            )
+
+        def changed() -> list[str]:
+            before = parsed(LearningConfig, read_bytes(self.learning_file, LARGEST), str(self.learning_file))
+            return differences(before, exploration.learning)
+
+        with self.locked():
+            self.begin(exploration.run.manifest)
+            begin_run(self.learning_file, exploration.learning, changed)

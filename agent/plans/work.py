@@ -91,7 +91,7 @@ async def carry_out(
     """
     options, tracker = options or RunOptions(), tracker or BudgetTracker()
     with RunFolder(folder).locked():
-        begin_run(folder, run.manifest, lambda: differences(read_manifest(folder), run.manifest))
+        begin_run(folder / "run.json", run.manifest, lambda: differences(read_manifest(folder), run.manifest))
         model = options.model or (make_model(run.model, timeout=run.timeout) if run.model else None)
         rows: dict[str, PlanResult] = {}
         waiting = iter(run.tasks)

@@ -61,7 +61,7 @@ def explore(
     from agent.evaluation.runs.batch import RunOptions
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
     from agent.explorer.chunks import ChunkSize
-    from agent.explorer.explore import ExploreCallbacks, ExploreTarget
+    from agent.explorer.explore import ExploreTarget
     from agent.explorer.explore import explore as carry_exploration
     from agent.explorer.plan import ExploreOptions, plan_exploration
     from tui.commands.running import ProgressLine, about_rules, announce, carry_out, check_price
@@ -92,7 +92,7 @@ def explore(
         return played if learned.left is None else f"{played}, {learned.done} of {learned.left} chunks read"
 
     session = RunOptions(settings.workers, bool(retry), watcher=playing, beat=playing.beat, say=say)
-    work = carry_exploration(exploration, folder, target, session, BudgetTracker(limits), ExploreCallbacks(learned, say))
+    work = carry_exploration(exploration, folder, target, session, BudgetTracker(limits), learned)
     try:
         report = carry_out(work, playing, standing)
     finally:

@@ -69,7 +69,7 @@ class RunFolder:
         # A template that cannot reach the model may change.
         templates = manifest.unused_templates
         now = manifest.without_prompts(templates)
-        begin_run(self.path, manifest, lambda: differences(self.manifest().without_prompts(templates), now))
+        begin_run(self.manifest_file, manifest, lambda: differences(self.manifest().without_prompts(templates), now))
 
     def manifest(self) -> Manifest:
         """The manifest of this run. Raises ``ConfigurationError`` where it is missing or damaged."""
@@ -165,18 +165,17 @@ def episode_name(task: SelectedTask) -> str:
     return f"{task.number:04d}-{slug(task.id)}"
 
 
-def begin_run(path: Path, manifest: BaseModel, changed: Callable[[], list[str]]) -> None:
-    """Write ``manifest`` to the folder ``path``, or check that nothing has ``changed`` since.
+def begin_run(file: Path, manifest: BaseModel, changed: Callable[[], list[str]]) -> None:
+    """Write ``manifest`` to ``file`` in the run's folder, or check that nothing has ``changed`` since.
 
     Raises ``ConfigurationError`` listing the differences.
     """
-    file = path / "run.json"
     if not file.exists():
         atomic_write(file, f"{manifest.model_dump_json(indent=2)}\n".encode())
     elif changes := changed():
         listed = "\n".join(f"  {change}" for change in changes)
         raise ConfigurationError(
-            f"{path} holds a run of another configuration:\n{listed}\n"
+            f"{file.parent} holds a run of another configuration:\n{listed}\n"
             "Run the same command as before to go on with it, or give --out a new folder."
         )
 

@@ -63,13 +63,13 @@ def test_what_holds_no_rule_is_refused(reply: str) -> None:
 
 
 def test_judgements_are_read() -> None:
-    assert JUDGE.read("1: same\n2: contrary\n3: different").pairs == {1: "same", 2: "contrary", 3: "different"}
+    assert JUDGE.read("1: same\n2: contrary\n3: different") == {1: "same", 2: "contrary", 3: "different"}
     for reply in (
         "1. Same\n2) **Contradictory** - they clash",
         "Pair 1: duplicate\npair 2 - contrary",
         '{"1": "same", "2": "contradict"}',
     ):
-        assert JUDGE.read(reply).pairs == {1: "same", 2: "contrary"}
+        assert JUDGE.read(reply) == {1: "same", 2: "contrary"}
     with pytest.raises(ReplyError):
         JUDGE.read("They are all fine.")
 
