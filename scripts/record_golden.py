@@ -24,7 +24,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from worlds.alfworld.reference.packages import PLACEHOLDER, Material, Reference, check_installed
+from worlds.alfworld.engine.game import PLACEHOLDER, GameFile
+from worlds.alfworld.reference.worker import Reference, check_installed
 from worlds.errors import ConfigurationError
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "worlds" / "alfworld" / "golden"
@@ -61,12 +62,12 @@ class Recorder:
     def load_house(self, house: dict[str, str]) -> None:
         """Load one of our houses under the domain and grammar of the installed alfworld."""
         grammar = self.reference.grammar.replace(PLACEHOLDER, house["goal"])
-        self.reference.load(Material(house["pddl_problem"], grammar=grammar))
+        self.reference.load(GameFile(house["pddl_problem"], house["goal"], grammar=grammar))
 
     def load_game(self, path: Path) -> None:
         """Load a published game."""
         game = json.loads(path.read_text(encoding="utf-8"))
-        self.reference.load(Material(game["pddl_problem"], game["pddl_domain"], game["grammar"]))
+        self.reference.load(GameFile(game["pddl_problem"], "", game["pddl_domain"], game["grammar"]))
 
     def reset(self, game: str) -> dict[str, Any]:
         told = self.reference.reset()

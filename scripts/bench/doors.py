@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from worlds.alfworld.data.tasks import LAYOUT
-from worlds.alfworld.reference.packages import check_installed, versions
+from worlds.alfworld.reference.worker import check_installed, versions
 from worlds.errors import ConfigurationError
 
 EPISODES = 10

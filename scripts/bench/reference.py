@@ -18,10 +18,9 @@ from statistics import median
 from time import perf_counter
 
 from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
-from worlds.alfworld.engine.game import load_game
+from worlds.alfworld.engine.game import load_game, read_game
 from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.reference.env import read_material
-from worlds.alfworld.reference.packages import Reference, check_installed, versions
+from worlds.alfworld.reference.worker import Reference, check_installed, versions
 from worlds.base import Task
 from worlds.errors import ConfigurationError
 
@@ -68,7 +67,7 @@ def _measure(path: Path, game: Reference, native: _Seconds, reference: _Seconds)
     env = NativeEnv(task, loaded)
     native.load.append(median(_timed(lambda: load_game(path)) for _ in range(3)))
     native.reset.append(median(_timed(env.reset) for _ in range(9)))
-    reference.load.append(_timed(lambda: game.load(read_material(task)[0])))
+    reference.load.append(_timed(lambda: game.load(read_game(path))))
     reference.reset.append(_timed(game.reset))
     walk, theirs = _walk(game)
     reference.step.append(median(theirs))

@@ -21,8 +21,7 @@ from copy import deepcopy
 from functools import cache, lru_cache
 from typing import Any
 
-from worlds.alfworld.reference.packages import Reference
-from worlds.alfworld.reference.worker import serve
+from worlds.alfworld.reference.worker import Reference, serve
 
 
 def quick() -> Reference:

@@ -25,7 +25,7 @@ from worlds.alfworld.data.tasks import (
     game_at,
     numbered,
 )
-from worlds.alfworld.engine.game import Game, house_source, load_game
+from worlds.alfworld.engine.game import Game, load_game, read_game
 from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.base import Env, Policy, Task, World
 from worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
@@ -106,7 +106,7 @@ class AlfworldWorld(World):
     def engine(self) -> str:
         if self._workers is None:
             return "native 1"
-        from worlds.alfworld.reference.packages import versions
+        from worlds.alfworld.reference.worker import versions
 
         return versions()
 
@@ -181,7 +181,8 @@ class AlfworldWorld(World):
         if task.split == GENERATED:
             house = self._generated().house(task.number)
             return house.problem, house.sentence
-        return house_source(task.source or Path(task.id))
+        file = read_game(task.source or Path(task.id))
+        return file.problem, file.sentence
 
     def close(self) -> None:
         """End the processes of the engine textworld. The native engine has none."""
@@ -344,7 +345,7 @@ class AlfworldWorld(World):
 
 
 def _workers() -> Workers:
-    from worlds.alfworld.reference.packages import check_installed
+    from worlds.alfworld.reference.worker import check_installed
     from worlds.alfworld.reference.workers import Workers
 
     check_installed()

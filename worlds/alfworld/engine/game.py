@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -35,6 +35,10 @@ MAX_FILE = 8_000_000
 _USUAL_FILE = 200_000
 MAX_GOAL = 2_000
 MAX_WALKTHROUGH = 10_000
+
+PLACEHOLDER = "UNKNOWN GOAL."
+"""The goal sentence in the grammar that alfworld installs."""
+_PERMANENT = ("openable", "pickupable", "heatable", "coolable", "cleanable", "sliceable", "toggleable")
 
 NOWHERE = -1
 NOTHING = -1
@@ -120,79 +124,36 @@ class Game:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """The content of a published game file.
-
-    ``solvable``: its makers found a solution. ``sinks_clean``: its domain lets plain sinks clean, not only basins.
-    """
+class GameFile:
+    """What a game file says; a house of ours has neither ``domain`` nor ``grammar``. ``solvable``: a solution is known."""
 
     problem: str
     sentence: str
-    solvable: bool
-    walkthrough: tuple[str, ...] | None
-    sinks_clean: bool
+    domain: str | None = None
+    grammar: str | None = None
+    solvable: bool = False
+    walkthrough: tuple[str, ...] | None = None
+
+    def game(self, origin: str, goal: str | None = None) -> Game:
+        """The game; ``goal`` replaces its sentence, and ``origin`` names it in errors. Raises ``GameError``."""
+        # The first domain lets plain sinks clean, not only basins.
+        sinks_clean = self.domain is not None and _fingerprint(self.domain) == PUBLISHED_DOMAIN
+        sentence = self.sentence if goal is None else goal
+        return parse_game(self.problem, sentence, origin, walkthrough=self.walkthrough, sinks_clean=sinks_clean)
 
 
 def load_game(path: Path, goal: str | None = None) -> Game:
-    """Read a published game (``game.tw-pddl``) or one of our own houses (``*.json`` with ``pddl_problem`` and ``goal``).
+    """The game in a file that `read_game` reads.
 
     ``goal`` replaces the goal sentence (a person's wording of it); what wins stays the same. Raises ``GameError`` naming the
     file and the reason.
     """
+    return read_game(path).game(shown(str(path), 400)[1:-1], goal)
+
+
+def read_game(path: Path) -> GameFile:
+    """Read a published game (``game.tw-pddl``) or one of our own houses (``*.json``). Raises ``GameError`` naming the file."""
     origin = shown(str(path), 400)[1:-1]
-    content = _read(path, origin)
-    if path.suffix == ".json":
-        return _load_house(_decode(content, origin), goal, origin)
-    game = read_published(content, origin)
-    sentence = game.sentence if goal is None else goal
-    return parse_game(game.problem, sentence, origin, walkthrough=game.walkthrough, sinks_clean=game.sinks_clean)
-
-
-def house_source(path: Path) -> tuple[str, str]:
-    """The PDDL problem and the goal sentence of a game file of either kind. Raises ``GameError``."""
-    origin = shown(str(path), 400)[1:-1]
-    content = _read(path, origin)
-    if path.suffix == ".json":
-        data = _decode(content, origin)
-        return _text(data, "pddl_problem", origin), _text(data, "goal", origin)
-    game = read_published(content, origin)
-    return game.problem, game.sentence
-
-
-def read_published(content: bytes, origin: str, *, whole: bool = False) -> Published:
-    """Read a published game and check its domain and grammar; ``origin`` names it in errors.
-
-    With ``whole``, its problem is checked too, which takes three times as long. Raises ``GameError``.
-    """
-    data = _decode(content, origin)
-    game = Published(
-        problem=_text(data, "pddl_problem", origin),
-        sentence=_sentence(data, origin),
-        solvable=data.get("solvable") is True,
-        walkthrough=_walkthrough(data, origin),
-        sinks_clean=_fingerprint(_text(data, "pddl_domain", origin)) == PUBLISHED_DOMAIN,
-    )
-    if whole:
-        parse_game(game.problem, game.sentence, origin)
-    return game
-
-
-def parse_game(
-    problem: str, goal: str, origin: str, *, walkthrough: tuple[str, ...] | None = None, sinks_clean: bool = False
-) -> Game:
-    """Make a game of a PDDL problem and a goal sentence; ``origin`` names them in errors. Raises ``GameError``."""
-    sentence = _line(goal, origin)
-    return _Maker(parse_problem(problem, origin), origin, sinks_clean).game(sentence, walkthrough)
-
-
-def _line(goal: str, origin: str) -> str:
-    sentence = " ".join(goal.split())
-    if not sentence or len(sentence) > MAX_GOAL or not sentence.isprintable():
-        raise GameError(f"{origin}: its goal {shown(goal)} is no line of printable text of 1 to {MAX_GOAL:,} characters.")
-    return sentence
-
-
-def _read(path: Path, origin: str) -> bytes:
     try:
         with path.open("rb") as file:
             content = file.read(_USUAL_FILE)
@@ -202,7 +163,62 @@ def _read(path: Path, origin: str) -> bytes:
         raise GameError(f"{origin}: the game cannot be read: {error}") from error
     if len(content) > MAX_FILE:
         raise GameError(f"{origin}: the file has more than {MAX_FILE:,} bytes; no game is that large.")
-    return content
+    if path.suffix != ".json":
+        return read_published(content, origin)
+    data = _decode(content, origin)
+    if set(data) != {"pddl_problem", "goal"}:
+        keys = ", ".join(shown(key, 40) for key in sorted(data)[:8])
+        raise GameError(f"{origin}: a house has exactly 'pddl_problem' and 'goal', not {keys or 'nothing'}.")
+    return GameFile(_text(data, "pddl_problem", origin), _text(data, "goal", origin))
+
+
+def read_published(content: bytes, origin: str, *, whole: bool = False) -> GameFile:
+    """Read a published game and check its domain and grammar; ``origin`` names it in errors.
+
+    With ``whole``, its problem is checked too, which takes three times as long. Raises ``GameError``.
+    """
+    data = _decode(content, origin)
+    problem, grammar, domain = (_text(data, key, origin) for key in ("pddl_problem", "grammar", "pddl_domain"))
+    before, marker, rest = grammar.partition('"Your task is to: ')
+    sentence, quote, after = rest.partition('"')
+    update = (
+        "Update with `housequest data download`, or with alfworld 0.4 or later and `alfworld-download`; "
+        "the older `put X in/on Y` games are not played."
+    )
+    if '"put {o} in/on {r}"' in grammar:
+        raise GameError(f"{origin}: this game speaks the older grammar (`put X in/on Y`). {update}")
+    if not quote or _fingerprint(before + marker + quote + after) not in GRAMMARS:
+        raise GameError(f"{origin}: its grammar is none that is known, so its text could not be vouched for. {update}")
+    if _fingerprint(domain) not in DOMAINS:
+        raise GameError(f"{origin}: its domain is none that is known, so its rules could not be vouched for. {update}")
+    if re.search(r"[\\#{}\[\]|]", sentence):
+        raise GameError(f"{origin}: its goal {shown(sentence)} would be read as grammar.")
+    steps: object = data.get("walkthrough")
+    listed = cast("list[object]", steps) if isinstance(steps, list) else None
+    if steps is not None and (
+        listed is None or len(listed) > MAX_WALKTHROUGH or not all(isinstance(step, str) for step in listed)
+    ):
+        raise GameError(f"{origin}: its walkthrough is no list of at most {MAX_WALKTHROUGH:,} commands.")
+    walkthrough = None if listed is None else tuple(cast("list[str]", listed))
+    game = GameFile(problem, _line(sentence, origin), domain, grammar, data.get("solvable") is True, walkthrough)
+    if whole:
+        game.game(origin)
+    return game
+
+
+def parse_game(
+    problem: str, goal: str, origin: str, *, walkthrough: tuple[str, ...] | None = None, sinks_clean: bool = False
+) -> Game:
+    """Make a game of a PDDL problem and a goal sentence; ``origin`` names them in errors. Raises ``GameError``."""
+    sentence = _line(goal, origin)
+    return _Maker(parse_problem(problem, origin), origin).game(sentence, walkthrough, sinks_clean)
+
+
+def _line(goal: str, origin: str) -> str:
+    sentence = " ".join(goal.split())
+    if not sentence or len(sentence) > MAX_GOAL or not sentence.isprintable():
+        raise GameError(f"{origin}: its goal {shown(goal)} is no line of printable text of 1 to {MAX_GOAL:,} characters.")
+    return sentence
 
 
 def _decode(content: bytes, origin: str) -> dict[str, Any]:
@@ -222,45 +238,6 @@ def _text(data: dict[str, Any], key: str, origin: str) -> str:
     return value
 
 
-def _load_house(data: dict[str, Any], goal: str | None, origin: str) -> Game:
-    if set(data) != {"pddl_problem", "goal"}:
-        keys = ", ".join(shown(key, 40) for key in sorted(data)[:8])
-        raise GameError(f"{origin}: a house has exactly 'pddl_problem' and 'goal', not {keys or 'nothing'}.")
-    problem, sentence = _text(data, "pddl_problem", origin), _text(data, "goal", origin)
-    return parse_game(problem, sentence if goal is None else goal, origin)
-
-
-def _sentence(data: dict[str, Any], origin: str) -> str:
-    """The goal sentence in the grammar, after checking that grammar and domain are known."""
-    grammar = _text(data, "grammar", origin)
-    before, marker, rest = grammar.partition('"Your task is to: ')
-    sentence, quote, after = rest.partition('"')
-    update = (
-        "Update with `housequest data download`, or with alfworld 0.4 or later and `alfworld-download`; "
-        "the older `put X in/on Y` games are not played."
-    )
-    if '"put {o} in/on {r}"' in grammar:
-        raise GameError(f"{origin}: this game speaks the older grammar (`put X in/on Y`). {update}")
-    if not quote or _fingerprint(before + marker + quote + after) not in GRAMMARS:
-        raise GameError(f"{origin}: its grammar is none that is known, so its text could not be vouched for. {update}")
-    if _fingerprint(_text(data, "pddl_domain", origin)) not in DOMAINS:
-        raise GameError(f"{origin}: its domain is none that is known, so its rules could not be vouched for. {update}")
-    if re.search(r"[\\#{}\[\]|]", sentence):
-        raise GameError(f"{origin}: its goal {shown(sentence)} would be read as grammar.")
-    return _line(sentence, origin)
-
-
-def _walkthrough(data: dict[str, Any], origin: str) -> tuple[str, ...] | None:
-    steps: object = data.get("walkthrough")
-    if steps is None:
-        return None
-    listed = cast("list[object]", steps) if isinstance(steps, list) else []
-    commands = tuple(step for step in listed if isinstance(step, str))
-    if not isinstance(steps, list) or len(commands) != len(listed) or len(commands) > MAX_WALKTHROUGH:
-        raise GameError(f"{origin}: its walkthrough is no list of at most {MAX_WALKTHROUGH:,} commands.")
-    return commands
-
-
 def _fingerprint(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -268,26 +245,28 @@ def _fingerprint(text: str) -> str:
 class _Maker:
     """Turns a problem into a game: numbers the things, then groups the facts as the engine needs them."""
 
-    def __init__(self, problem: Problem, origin: str, sinks_clean: bool) -> None:
+    def __init__(self, problem: Problem, origin: str) -> None:
         self.problem = problem
-        self.sinks_clean = sinks_clean
         self.origin = origin
+        kinds = problem.things
         mentioned = sorted({thing for facts in problem.facts.values() for fact in facts for thing in fact})
         self.names = self._names(mentioned)
-        self.numbers: dict[str, dict[str, int]] = {}
-        for kind in ("object", "receptacle", "location"):
-            ids = [thing for thing in mentioned if problem.things[thing] == kind]
-            self.numbers[kind] = {thing: number for number, thing in enumerate(ids)}
+        self.objects, self.receptacles, self.places = (
+            [thing for thing in mentioned if kinds[thing] == kind] for kind in ("object", "receptacle", "location")
+        )
+        every = (self.objects, self.receptacles, self.places)
+        self.number = {thing: number for things in every for number, thing in enumerate(things)}
+        self.object_types = self._one_each("objecttype")
+        self.receptacle_types = self._one_each("receptacletype")
 
     def _names(self, mentioned: list[str]) -> dict[str, str]:
         """The name of each object and receptacle, numbered among all that share its stem."""
         stems: dict[str, str] = {}
-        kinds = self.problem.things
         for thing in mentioned:
             stem, bar, _ = thing.partition("_bar_")
             if bar:
                 stems[thing] = f"{stem}basin" if "basin" in thing else stem
-            if kinds[thing] in ("object", "receptacle") and not (bar and stem.isalnum() and stem[0].isalpha()):
+            if self.problem.things[thing] in ("object", "receptacle") and not (bar and stem.isalnum() and stem[0].isalpha()):
                 raise GameError(f"{self.origin}: the id {shown(thing)} is not of the form Name_bar_anything.")
         left = Counter(stems.values())
         names: dict[str, str] = {}
@@ -303,120 +282,77 @@ class _Maker:
                 raise GameError(f"{self.origin}: {predicate} says two things of {shown(thing)}.")
         return found
 
-    def _objects(self, predicate: str) -> frozenset[int]:
-        numbers = self.numbers["object"]
-        return frozenset([numbers[thing] for thing in self.problem.singles(predicate)])
+    def _all(self, predicate: str) -> frozenset[int]:
+        """The things of which a predicate holds."""
+        return frozenset([self.number[fact[0]] for fact in self.problem.facts[predicate]])
 
-    def _receptacles(self, predicate: str) -> frozenset[int]:
-        numbers = self.numbers["receptacle"]
-        return frozenset([numbers[thing] for thing in self.problem.singles(predicate)])
+    def _typed(self, types: dict[str, str], *wanted: str | None) -> frozenset[int]:
+        return frozenset([self.number[thing] for thing, kind in types.items() if kind in wanted])
 
-    def game(self, sentence: str, walkthrough: tuple[str, ...] | None) -> Game:
-        objects, receptacles, places = (self.numbers[kind] for kind in ("object", "receptacle", "location"))
-        object_types: dict[str, set[int]] = {}
-        types_of = self._one_each("objecttype")
-        for thing, kind in types_of.items():
-            object_types.setdefault(kind, set()).add(objects[thing])
-        receptacle_types: dict[str, list[int]] = {}
-        for thing, kind in self._one_each("receptacletype").items():
-            receptacle_types.setdefault(kind, []).append(receptacles[thing])
-        names = tuple(self.names[thing] for thing in receptacles)
-        place_of = [NOWHERE] * len(receptacles)
-        for thing, place in self._one_each("receptacleatlocation").items():
-            place_of[receptacles[thing]] = places[place]
+    def _within(self, predicate: str, outer: list[str]) -> list[set[int]]:
+        """For each of ``outer``, the things that a predicate says are in it."""
+        found: list[set[int]] = [set() for _ in outer]
+        for inner, holder in self.problem.pairs(predicate):
+            found[self.number[holder]].add(self.number[inner])
+        return found
 
-        def typed(*kinds: str) -> frozenset[int]:
-            return frozenset(number for kind in kinds for number in receptacle_types.get(kind, ()))
-
+    def game(self, sentence: str, walkthrough: tuple[str, ...] | None, sinks_clean: bool) -> Game:
+        names = tuple(self.names[thing] for thing in self.receptacles)
+        places = self._one_each("receptacleatlocation")
+        place_of = tuple(self.number[places[thing]] if thing in places else NOWHERE for thing in self.receptacles)
+        accepted: dict[str, set[str]] = {}
+        for receptacle_type, object_type in self.problem.pairs("cancontain"):
+            accepted.setdefault(receptacle_type, set()).add(object_type)
+        holding = self._within("inreceptacleobject", self.objects)
         return Game(
             origin=self.origin,
             sentence=sentence,
-            goal=self._goal(object_types, receptacle_types),
-            objects=tuple(self.names[thing] for thing in objects),
+            goal=self._goal(),
+            objects=tuple(self.names[thing] for thing in self.objects),
             receptacles=names,
-            place_of=tuple(place_of),
-            receptacles_at=_grouped(place_of, len(places)),
-            object_types=tuple(types_of.get(thing, "") for thing in objects),
-            accepts=self._accepts(receptacle_types),
-            openable=self._receptacles("openable"),
-            heaters=typed("microwavetype"),
-            coolers=typed("fridgetype"),
-            basins=typed("sinkbasintype", "sinktype") if self.sinks_clean else typed("sinkbasintype"),
-            knives=frozenset(object_types.get("knifetype", set()) | object_types.get("butterknifetype", set())),
-            pickupable=self._objects("pickupable"),
-            heatable=self._objects("heatable"),
-            coolable=self._objects("coolable"),
-            cleanable=self._objects("cleanable"),
-            sliceable=self._objects("sliceable"),
-            toggleable=self._objects("toggleable"),
-            inside=self._inside(),
+            place_of=place_of,
+            receptacles_at=tuple(tuple(sorted(found)) for found in self._within("receptacleatlocation", self.places)),
+            object_types=tuple(self.object_types.get(thing, "") for thing in self.objects),
+            accepts=tuple(frozenset(accepted.get(self.receptacle_types.get(one, ""), ())) for one in self.receptacles),
+            heaters=self._typed(self.receptacle_types, "microwavetype"),
+            coolers=self._typed(self.receptacle_types, "fridgetype"),
+            basins=self._typed(self.receptacle_types, "sinkbasintype", "sinktype" if sinks_clean else None),
+            knives=self._typed(self.object_types, "knifetype", "butterknifetype"),
+            # Never itself.
+            inside={outer: tuple(sorted(holding[outer] - {outer})) for outer in self._all("isreceptacleobject")},
             always={
                 **{f"go to {names[r]}": Action("go", receptacle=r) for r, place in enumerate(place_of) if place != NOWHERE},
                 **{bare: Action(bare) for bare in ("help", "inventory", "look")},
             },
             start=self._start(),
             walkthrough=walkthrough,
+            **{predicate: self._all(predicate) for predicate in _PERMANENT},
         )
 
     def _start(self) -> State:
-        objects, receptacles, places = (self.numbers[kind] for kind in ("object", "receptacle", "location"))
-        agents = [thing for thing, kind in self.problem.things.items() if kind == "agent"]
+        agents = list(self.problem.things.values()).count("agent")
         stood = self._one_each("atlocation")
-        if len(agents) != 1 or len(stood) != 1:
-            raise GameError(f"{self.origin}: it has {len(agents)} agents, {len(stood)} of them somewhere; a game has one.")
-        contents: list[set[int]] = [set() for _ in receptacles]
-        for thing, receptacle in self.problem.pairs("inreceptacle"):
-            contents[receptacles[receptacle]].add(objects[thing])
-        lying: list[set[int]] = [set() for _ in places]
-        for thing, place in self.problem.pairs("objectatlocation"):
-            lying[places[place]].add(objects[thing])
+        if agents != 1 or len(stood) != 1:
+            raise GameError(f"{self.origin}: it has {agents} agents, {len(stood)} of them somewhere; a game has one.")
         return State(
-            place=places[next(iter(stood.values()))],
+            place=self.number[next(iter(stood.values()))],
             held=NOTHING,
-            contents=tuple(tuple(sorted(found)) for found in contents),
-            lying=tuple(frozenset(found) for found in lying),
-            opened=self._receptacles("opened"),
-            hot=self._objects("ishot"),
-            cool=self._objects("iscool"),
-            clean=self._objects("isclean"),
-            sliced=self._objects("issliced"),
-            lit=self._objects("istoggled"),
+            contents=tuple(tuple(sorted(found)) for found in self._within("inreceptacle", self.receptacles)),
+            lying=tuple(map(frozenset, self._within("objectatlocation", self.places))),
+            opened=self._all("opened"),
+            hot=self._all("ishot"),
+            cool=self._all("iscool"),
+            clean=self._all("isclean"),
+            sliced=self._all("issliced"),
+            lit=self._all("istoggled"),
             taken=frozenset(),
         )
 
-    def _accepts(self, receptacle_types: dict[str, list[int]]) -> tuple[frozenset[str], ...]:
-        taken_by: dict[str, set[str]] = {}
-        for receptacle_type, object_type in self.problem.pairs("cancontain"):
-            taken_by.setdefault(receptacle_type, set()).add(object_type)
-        accepts: list[frozenset[str]] = [frozenset()] * len(self.numbers["receptacle"])
-        for kind, numbers in receptacle_types.items():
-            taken = frozenset(taken_by.get(kind, ()))
-            for number in numbers:
-                accepts[number] = taken
-        return tuple(accepts)
-
-    def _inside(self) -> dict[int, tuple[int, ...]]:
-        """What each movable receptacle shows: static, and never itself."""
-        numbers = self.numbers["object"]
-        found: dict[int, set[int]] = {number: set() for number in self._objects("isreceptacleobject")}
-        for inner, outer in self.problem.pairs("inreceptacleobject"):
-            if inner != outer and numbers[outer] in found:
-                found[numbers[outer]].add(numbers[inner])
-        return {outer: tuple(sorted(inner)) for outer, inner in found.items()}
-
-    def _goal(self, object_types: dict[str, set[int]], receptacle_types: dict[str, list[int]]) -> Goal:
+    def _goal(self) -> Goal:
         form, bound = self.problem.form, self.problem.types
-        objects = frozenset(object_types.get(bound["OBJECT"], ()))
+        objects = self._typed(self.object_types, bound["OBJECT"])
         if form in ("clean", "heat", "cool"):
-            objects &= self._objects({"clean": "cleanable", "heat": "heatable", "cool": "coolable"}[form])
-        receptacles = tuple(sorted(receptacle_types.get(bound.get("RECEPTACLE", ""), ())))
-        lamps = object_types.get(bound.get("LAMP", ""), set()) & self._objects("toggleable")
-        return Goal(form, objects, receptacles, frozenset(lamps))
-
-
-def _grouped(place_of: Iterable[int], places: int) -> tuple[tuple[int, ...], ...]:
-    found: list[list[int]] = [[] for _ in range(places)]
-    for receptacle, place in enumerate(place_of):
-        if place != NOWHERE:
-            found[place].append(receptacle)
-    return tuple(tuple(receptacles) for receptacles in found)
+            objects &= self._all(f"{form}able")
+        receptacles = self._typed(self.receptacle_types, bound.get("RECEPTACLE"))
+        lamps = self._typed(self.object_types, bound.get("LAMP")) & self._all("toggleable")
+        return Goal(form, objects, tuple(sorted(receptacles)), lamps)

@@ -104,15 +104,6 @@ def perform(game: Game, state: State, action: Action) -> tuple[State, str]:
             return state._replace(sliced=state.sliced | {thing}), text
         case "use":
             return state._replace(lit=state.lit | {thing}), f"You turn on the {game.objects[thing]}."
-        case _:
-            return _handle(game, state, action)
-
-
-def _handle(game: Game, state: State, action: Action) -> tuple[State, str]:
-    """The verbs that concern a held object and a receptacle."""
-    verb, thing, place = action
-    name, receptacle = game.objects[thing], game.receptacles[place]
-    match verb:
         case "take":
             left = tuple(other for other in state.contents[place] if other != thing)
             changed = state._replace(
@@ -121,7 +112,7 @@ def _handle(game: Game, state: State, action: Action) -> tuple[State, str]:
                 lying=_with(state.lying, state.place, state.lying[state.place] - {thing}),
                 taken=state.taken | {(thing, place)},
             )
-            return changed, f"You pick up the {name} from the {receptacle}."
+            return changed, f"You pick up the {game.objects[thing]} from the {game.receptacles[place]}."
         case "move":
             changed = state._replace(
                 held=NOTHING,
@@ -129,14 +120,14 @@ def _handle(game: Game, state: State, action: Action) -> tuple[State, str]:
                 lying=_with(state.lying, state.place, state.lying[state.place] | {thing}),
                 taken=state.taken - {(thing, place)},
             )
-            return changed, f"You move the {name} to the {receptacle}."
+            return changed, f"You move the {game.objects[thing]} to the {game.receptacles[place]}."
         case "heat":
             changed = state._replace(hot=state.hot | {thing}, cool=state.cool - {thing})
         case "cool":
             changed = state._replace(cool=state.cool | {thing}, hot=state.hot - {thing})
         case _:
             changed = state._replace(clean=state.clean | {thing})
-    return changed, f"You {verb} the {name} using the {receptacle}."
+    return changed, f"You {verb} the {game.objects[thing]} using the {game.receptacles[place]}."
 
 
 def opening(game: Game) -> str:
@@ -311,28 +302,19 @@ class NativeEnv:
     def hidden(self) -> Hidden:
         """Hidden: the present state by name."""
         game, state = self.game, self.state
+        places, things = game.receptacles, game.objects
 
-        def things(numbers: Iterable[int]) -> frozenset[str]:
-            return frozenset(game.objects[number] for number in numbers)
-
-        def places(numbers: Iterable[int]) -> frozenset[str]:
-            return frozenset(game.receptacles[number] for number in numbers)
+        def named(names: tuple[str, ...], numbers: Iterable[int]) -> frozenset[str]:
+            return frozenset(names[number] for number in numbers)
 
         return Hidden(
-            here=tuple(game.receptacles[number] for number in game.receptacles_at[state.place]),
-            held=None if state.held == NOTHING else game.objects[state.held],
-            contents={
-                name: tuple(game.objects[thing] for thing in contents)
-                for name, contents in zip(game.receptacles, state.contents, strict=True)
-            },
-            openable=places(game.openable),
-            opened=places(state.opened & game.openable),
-            lying=things(state.lying[state.place]),
-            hot=things(state.hot),
-            cool=things(state.cool),
-            clean=things(state.clean),
-            sliced=things(state.sliced),
-            lit=things(state.lit),
+            here=tuple(places[number] for number in game.receptacles_at[state.place]),
+            held=None if state.held == NOTHING else things[state.held],
+            contents={name: tuple(things[one] for one in inside) for name, inside in zip(places, state.contents, strict=True)},
+            openable=named(places, game.openable),
+            opened=named(places, state.opened & game.openable),
+            lying=named(things, state.lying[state.place]),
+            **{mark: named(things, getattr(state, mark)) for mark in ("hot", "cool", "clean", "sliced", "lit")},
         )
 
     def _enter(self, state: State) -> None:

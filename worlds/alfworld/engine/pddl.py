@@ -92,10 +92,6 @@ class Problem:
         """The facts of a predicate that takes two things."""
         return [(fact[0], fact[1]) for fact in self.facts[predicate]]
 
-    def singles(self, predicate: str) -> list[str]:
-        """The facts of a predicate that takes one thing."""
-        return [fact[0] for fact in self.facts[predicate]]
-
 
 def parse_problem(text: str, origin: str) -> Problem:
     """Read a PDDL problem of the ALFWorld domain. Raises ``GameError``, which names ``origin`` and the reason."""
@@ -105,17 +101,22 @@ def parse_problem(text: str, origin: str) -> Problem:
     if not text.isascii():
         odd = next(character for character in text if not character.isascii())
         raise GameError(f"{origin}: its PDDL problem holds the non-ASCII character {shown(odd)}.")
-    sections = _sections(_cut(text.lower()), origin)
+    # Each piece but the first starts with the "(" that opens it, or follows a ")".
+    sections = _sections(text.lower().replace("(", ")(").split(")"), origin)
     for name in (":objects", ":init", ":goal"):
         if name not in sections:
             raise GameError(f"{origin}: its PDDL problem has no {name} section.")
     things = _things(sections[":objects"], origin)
     facts = _facts(sections[":init"], things, origin)
-    goal = _words(_joined(sections[":goal"]))
-    for form, pattern in _goal_patterns().items():
-        types = _bind(pattern, goal)
-        if types is not None:
-            _check_types(types, things, origin)
+    # The text that was cut into pieces, its words with single spaces.
+    goal = " ".join(_TOKEN.findall(")".join(sections[":goal"]).replace(")(", "(")))
+    for form in _GOALS:
+        if found := _goal_pattern(form).fullmatch(goal):
+            types = found.groupdict()
+            for hole, named in types.items():
+                kind = "rtype" if hole == "RECEPTACLE" else "otype"
+                if things.get(named) != kind:
+                    raise GameError(f"{origin}: its goal needs a declared {kind}, which {shown(named)} is not.")
             return Problem(things, facts, form, types)
     raise GameError(f"{origin}: its goal is none of the six forms that ALFWorld has ({', '.join(_GOALS)}).")
 
@@ -126,28 +127,14 @@ def problem_text(problem: Problem, name: str) -> str:
     facts = "".join(
         f"  ({predicate} {' '.join(fact)})\n" for predicate, found in problem.facts.items() for fact in dict.fromkeys(found)
     )
-    words = [problem.types.get(word, word) for word in _words(_GOALS[problem.form])]
-    goal = " ".join(words).replace("( ", "(").replace(" )", ")")
+    words: list[str] = _TOKEN.findall(_GOALS[problem.form])
+    goal = " ".join(problem.types.get(word, word) for word in words).replace("( ", "(").replace(" )", ")")
     return f"(define (problem {name})\n(:domain alfred)\n(:objects\n{things})\n(:init\n{facts})\n(:goal {goal}))\n"
-
-
-def _words(text: str) -> list[str]:
-    return _TOKEN.findall(text)
-
-
-def _cut(text: str) -> list[str]:
-    """``text`` cut at its brackets: each piece but the first starts with the "(" that opens it, or follows a ")"."""
-    return text.replace("(", ")(").split(")")
-
-
-def _joined(pieces: list[str]) -> str:
-    """The text that was cut into ``pieces``."""
-    return ")".join(pieces).replace(")(", "(")
 
 
 def _sections(pieces: list[str], origin: str) -> dict[str, list[str]]:
     """The pieces of each section by its name, which is taken from the first."""
-    head = _words("".join(pieces[:2]))
+    head = _TOKEN.findall("".join(pieces[:2]))
     if head[:2] != ["(", "define"]:
         raise GameError(f"{origin}: its PDDL problem does not start with (define.")
     found: dict[str, list[str]] = {}
@@ -202,23 +189,18 @@ def _things(pieces: list[str], origin: str) -> dict[str, str]:
 def _facts(pieces: list[str], things: dict[str, str], origin: str) -> dict[str, list[Fact]]:
     facts: dict[str, list[Fact]] = {predicate: [] for predicate in PREDICATES}
     kind_of = things.get
-    _check_between(pieces[0], origin)
-    for said, after in zip(pieces[1::2], pieces[2::2], strict=True):
-        words = said[1:].split()
-        fact = tuple(words[1:])
-        if not words or PREDICATES.get(words[0]) != tuple(map(kind_of, fact)):
-            raise _fault(words[0] if words else "", fact, things, origin)
-        facts[words[0]].append(fact)
-        if after.strip():
-            _check_between(after, origin)
+    for position, piece in enumerate(pieces):
+        if position % 2:
+            predicate, *arguments = piece[1:].split() or [""]
+            fact = tuple(arguments)
+            if PREDICATES.get(predicate) != tuple(map(kind_of, fact)):
+                raise _fault(predicate, fact, things, origin)
+            facts[predicate].append(fact)
+        elif words := piece.split():
+            raise GameError(f"{origin}: a stray {shown(words[0])} among the facts of :init.")
     if len(pieces) // 2 > MAX_FACTS:
         raise GameError(f"{origin}: it states more than {MAX_FACTS:,} facts.")
     return facts
-
-
-def _check_between(piece: str, origin: str) -> None:
-    if words := piece.split():
-        raise GameError(f"{origin}: a stray {shown(words[0])} among the facts of :init.")
 
 
 def _fault(predicate: str, arguments: Fact, things: dict[str, str], origin: str) -> GameError:
@@ -234,23 +216,9 @@ def _fault(predicate: str, arguments: Fact, things: dict[str, str], origin: str)
 
 
 @cache
-def _goal_patterns() -> dict[GoalForm, list[str]]:
-    return {form: [word if word in _HOLES else word.lower() for word in _TOKEN.findall(text)] for form, text in _GOALS.items()}
-
-
-def _check_types(types: dict[str, str], things: dict[str, str], origin: str) -> None:
-    for hole, named in types.items():
-        kind = "rtype" if hole == "RECEPTACLE" else "otype"
-        if things.get(named) != kind:
-            raise GameError(f"{origin}: its goal needs a declared {kind}, which {shown(named)} is not.")
-
-
-def _bind(pattern: list[str], goal: list[str]) -> dict[str, str] | None:
-    """The types that make ``pattern`` equal to ``goal``; None where nothing does."""
-    if len(pattern) != len(goal):
-        return None
-    bound: dict[str, str] = {}
-    for expected, word in zip(pattern, goal, strict=True):
-        if expected != word and not (expected in _HOLES and bound.setdefault(expected, word) == word):
-            return None
-    return bound
+def _goal_pattern(form: GoalForm) -> re.Pattern[str]:
+    """What matches the words of a goal, its types as groups; a type that is named again must be the same."""
+    pattern = " ".join(word if word in _HOLES else re.escape(word.lower()) for word in _TOKEN.findall(_GOALS[form]))
+    for hole in _HOLES:
+        pattern = pattern.replace(hole, f"(?P={hole})").replace(f"(?P={hole})", rf"(?P<{hole}>\S+)", 1)
+    return re.compile(pattern)

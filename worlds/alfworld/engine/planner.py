@@ -69,8 +69,32 @@ def plan(
     ``nodes`` limits the work: one for each state, more if many objects would do. Only this limit is reproducible; ``seconds``
     limits the time as well.
     """
-    start = game.start if state is None else state
-    return _Search(game, start).run(nodes, None if seconds is None else time.monotonic() + seconds)
+    deadline = None if seconds is None else time.monotonic() + seconds
+    search = _Search(game, game.start if state is None else state)
+    estimate = search.estimate(search.start)
+    tick = count()
+    queue = [(estimate, estimate, next(tick), 0, search.start)] if estimate < _NEVER else []
+    best = {search.start: 0}
+    came: dict[_Node, tuple[_Node, Action]] = {}
+    looked = 0
+    while queue:
+        _, estimate, _, cost, node = heapq.heappop(queue)
+        if cost > best[node]:
+            continue
+        if not estimate:
+            return Solution(search.commands_to(node, came))
+        for action, more, reached in search.steps(node):
+            looked += search.weight
+            if looked > nodes or (deadline is not None and time.monotonic() > deadline):
+                return SearchLimitReached(looked)
+            total = cost + more
+            if total < best.get(reached, _NEVER):
+                estimate = search.estimate(reached)
+                if estimate < _NEVER:
+                    best[reached] = total
+                    came[reached] = (node, action)
+                    heapq.heappush(queue, (total + estimate, estimate, next(tick), total, reached))
+    return Unsolvable()
 
 
 def wins(game: Game, listed: Iterable[str], state: State | None = None) -> bool:
@@ -96,10 +120,8 @@ class _Node(NamedTuple):
     done: frozenset[int]
 
 
-class _Step(NamedTuple):
-    action: Action
-    cost: int
-    node: _Node
+_Step = tuple[Action, int, _Node]
+"""What to do, its cost with the ``go`` and ``open`` before it, and the node that it leads to."""
 
 
 class _Search:
@@ -108,27 +130,30 @@ class _Search:
         self.goal = goal = game.goal
         self.treatment = goal.form if goal.form in _TREATMENTS else None
         self.closed = game.openable - start.opened
-        treated = {"clean": start.clean, "heat": start.hot, "cool": start.cool, "light": start.lit}.get(
-            goal.form, frozenset[int]()
-        )
-        where: dict[int, set[int]] = {}
+        none = frozenset[int]()
+        treated, appliances = {
+            "clean": (start.clean, game.basins),
+            "heat": (start.hot, game.heaters),
+            "cool": (start.cool, game.coolers),
+            "light": (start.lit, none),
+        }.get(goal.form, (none, none))
+        where = [none] * len(game.objects)
         for receptacle, contents in enumerate(start.contents):
             for thing in contents:
-                where.setdefault(thing, set()).add(receptacle)
+                where[thing] |= {receptacle}
         self.cast = self._cast(start, where, treated)
         self.part = {thing: number for number, thing in enumerate(self.cast)}
-        self.lamps = {thing: frozenset(where.get(thing, ())) for thing in sorted(goal.lamps - self.part.keys())}
+        self.lamps = {thing: where[thing] for thing in sorted(goal.lamps - self.part.keys())}
         self.start = _Node(
             place=start.place,
             held=start.held,
-            where=tuple(frozenset(where.get(thing, ())) for thing in self.cast),
+            where=tuple(where[thing] for thing in self.cast),
             opened=frozenset(),
             done=treated & (goal.lamps if goal.form == "light" else frozenset(self.cast)),
         )
         kinds = {game.object_types[thing] for thing in (*self.cast, start.held) if thing != NOTHING}
         reachable = [receptacle for receptacle, place in enumerate(game.place_of) if place != NOWHERE]
         self.takers = {kind: [one for one in reachable if kind in game.accepts[one]] for kind in kinds}
-        appliances = {"clean": game.basins, "heat": game.heaters, "cool": game.coolers}.get(goal.form, frozenset[int]())
         self.appliances = [one for one in reachable if one in appliances]
         self.treating = self._places(self.appliances)
         self.likeness = self._likeness(reachable)
@@ -139,34 +164,7 @@ class _Search:
         self.landing = self._places(self.landings)
         self.weight = 1 + len(self.cast) * (len(self.targets) if goal.form == "two" else 1) // 8
 
-    def run(self, limit: int, deadline: float | None) -> Solution | Unsolvable | SearchLimitReached:
-        estimate = self.estimate(self.start)
-        tick = count()
-        queue = [(estimate, estimate, next(tick), 0, self.start)] if estimate < _NEVER else []
-        best = {self.start: 0}
-        came: dict[_Node, tuple[_Node, Action]] = {}
-        looked = 0
-        while queue:
-            _, estimate, _, cost, node = heapq.heappop(queue)
-            if cost > best[node]:
-                continue
-            if not estimate:
-                return Solution(self._told(node, came))
-            for action, more, reached in self.steps(node):
-                looked += self.weight
-                if looked > limit or (deadline is not None and time.monotonic() > deadline):
-                    return SearchLimitReached(looked)
-                total = cost + more
-                if total < best.get(reached, _NEVER):
-                    estimate = self.estimate(reached)
-                    if estimate < _NEVER:
-                        best[reached] = total
-                        came[reached] = (node, action)
-                        heapq.heappush(queue, (total + estimate, estimate, next(tick), total, reached))
-        return Unsolvable()
-
     def steps(self, node: _Node) -> Iterator[_Step]:
-        """The next steps, each with the ``go`` and ``open`` before it."""
         held = node.held
         if held == NOTHING:
             for thing, receptacles in zip(self.cast, node.where, strict=True):
@@ -290,7 +288,7 @@ class _Search:
             node.opened | {receptacle} if shut else node.opened,
             node.done if done is None else done,
         )
-        yield _Step(action, cost, reached)
+        yield action, cost, reached
 
     def _moved(self, node: _Node, thing: int, receptacles: frozenset[int]) -> tuple[frozenset[int], ...]:
         number = self.part[thing]
@@ -319,13 +317,12 @@ class _Search:
                 found[one] = numbers.setdefault(kind, len(numbers))
         return found
 
-    def _cast(self, start: State, where: dict[int, set[int]], treated: frozenset[int]) -> tuple[int, ...]:
+    def _cast(self, start: State, where: list[frozenset[int]], treated: frozenset[int]) -> tuple[int, ...]:
         """The objects that the goal names, two of a kind, and a lamp in the hand, which is put down somewhere."""
         game, kept = self.game, list[int]()
         alike: dict[tuple[object, ...], int] = {}
         for thing in sorted(self.goal.objects):
-            lies = frozenset(where.get(thing, ()))
-            kind = (lies, thing == start.held, thing in treated, thing in game.pickupable, thing in self.goal.lamps)
+            kind = (where[thing], thing == start.held, thing in treated, thing in game.pickupable, thing in self.goal.lamps)
             alike[kind] = alike.get(kind, 0) + 1
             if alike[kind] <= 2:
                 kept.append(thing)
@@ -344,28 +341,20 @@ class _Search:
     def _places(self, receptacles: Iterable[int]) -> frozenset[int]:
         return frozenset(place for one in receptacles if (place := self.game.place_of[one]) != NOWHERE)
 
-    def _told(self, node: _Node, came: dict[_Node, tuple[_Node, Action]]) -> tuple[str, ...]:
+    def commands_to(self, node: _Node, came: dict[_Node, tuple[_Node, Action]]) -> tuple[str, ...]:
         """The commands that lead to ``node``."""
-        told: list[str] = []
+        found: list[str] = []
         while node in came:
             node, action, reached = *came[node], node
-            told += reversed(list(self._commands(action, node, reached)))
-        return tuple(reversed(told))
+            found += reversed(list(self._commands(action, node, reached)))
+        return tuple(reversed(found))
 
     def _commands(self, action: Action, node: _Node, reached: _Node) -> Iterator[str]:
-        name = self.game.receptacles[action.receptacle]
+        name, verb = self.game.receptacles[action.receptacle], action.verb
         if node.place != reached.place:
             yield f"go to {name}"
         if node.opened != reached.opened:
             yield f"open {name}"
-        match action.verb:
-            case "go":
-                return
-            case "take":
-                yield f"take {self.game.objects[action.object]} from {name}"
-            case "move":
-                yield f"move {self.game.objects[action.object]} to {name}"
-            case "use":
-                yield f"use {self.game.objects[action.object]}"
-            case verb:
-                yield f"{verb} {self.game.objects[action.object]} with {name}"
+        if verb != "go":
+            rest = {"take": f" from {name}", "move": f" to {name}", "use": ""}.get(verb, f" with {name}")
+            yield f"{verb} {self.game.objects[action.object]}{rest}"

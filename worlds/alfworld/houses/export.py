@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from worlds.alfworld.data.tasks import FILE, GAME_FILE, TRAJECTORY_FILE
-from worlds.alfworld.engine.game import Published, parse_game, read_published
-from worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
+from worlds.alfworld.engine.game import PLACEHOLDER, parse_game, read_published
+from worlds.alfworld.engine.pddl import parse_problem, problem_text
 from worlds.alfworld.engine.planner import Solution, Unsolvable, plan
 from worlds.errors import ConfigurationError, GameError, shown
 from worlds.household.goals import TYPES
@@ -24,9 +24,6 @@ from worlds.paths import atomic_write
 
 if TYPE_CHECKING:
     from worlds.alfworld.world import AlfworldWorld
-
-_UNSET = "UNKNOWN GOAL."
-"""The placeholder of the goal sentence in the installed grammar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +85,41 @@ def export(problem: str, sentence: str, name: str, logic: Logic) -> Exported:
         raise GameError(f"{origin}: its goal {shown(sentence)} would be read as grammar; write it in plain words.")
     game: dict[str, object] = {
         "pddl_domain": logic.domain,
-        "grammar": logic.grammar.replace(_UNSET, sentence),
+        "grammar": logic.grammar.replace(PLACEHOLDER, sentence),
         "pddl_problem": problem_text(read, re.sub(r"[^A-Za-z0-9_]", "_", name)),
         "solvable": True,
     }
-    walkthrough = _solved(_read_back(game, origin), origin)
+    try:
+        file = read_published(json.dumps(game).encode(), origin)
+    except GameError as error:
+        raise ConfigurationError(f"The installed alfworld plays by rules that are not known here: {error}") from error
+    outcome = plan(file.game(origin))
+    if isinstance(outcome, Unsolvable):
+        raise GameError(f"{origin}: nothing wins this game, and alfworld leaves such games out.")
+    if not isinstance(outcome, Solution):
+        raise GameError(f"{origin}: no way to win was found within {outcome.nodes:,} states, so none can be vouched for.")
+    types = {hole: kind.removesuffix("type") for hole, kind in read.types.items()}
+    target, lamp = types.get("RECEPTACLE", ""), types.get("LAMP", "")
+    # The part of a trajectory that alfworld reads.
+    trajectory: dict[str, object] = {
+        "task_id": f"trial_{name}",
+        "task_type": TYPES[read.form],
+        "pddl_params": {
+            "object_target": types["OBJECT"],
+            "parent_target": target,
+            "toggle_target": lamp,
+            "mrecep_target": "",
+            "object_sliced": False,
+        },
+        "turk_annotations": {"anns": []},
+    }
+    # Named like ALFRED's tasks; the last part, the floor plan, is 0 for none.
+    parts = (re.sub(r"[^a-z0-9]", "_", part)[:60] for part in (types["OBJECT"], "none", target or lamp))
     return Exported(
-        folder=f"{_task_name(read)}/trial_{re.sub(r'[^A-Za-z0-9]+', '_', name)}",
-        game=json.dumps({**game, "walkthrough": walkthrough}).encode(),
-        trajectory=json.dumps(_trajectory(read, name), indent=1).encode(),
-        walkthrough=walkthrough,
+        folder=f"{'-'.join((TYPES[read.form], *parts, '0'))}/trial_{re.sub(r'[^A-Za-z0-9]+', '_', name)}",
+        game=json.dumps({**game, "walkthrough": outcome.commands}).encode(),
+        trajectory=json.dumps(trajectory, indent=1).encode(),
+        walkthrough=outcome.commands,
     )
 
 
@@ -120,44 +142,3 @@ def write(exported: Exported, to: Path, *, force: bool = False) -> Path:
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{shown(str(to), 400)} cannot be written: {error}.") from error
     return path
-
-
-def _read_back(game: dict[str, object], origin: str) -> Published:
-    try:
-        return read_published(json.dumps(game).encode(), origin)
-    except GameError as error:
-        raise ConfigurationError(f"The installed alfworld plays by rules that are not known here: {error}") from error
-
-
-def _solved(published: Published, origin: str) -> tuple[str, ...]:
-    outcome = plan(parse_game(published.problem, published.sentence, origin, sinks_clean=published.sinks_clean))
-    if isinstance(outcome, Solution):
-        return outcome.commands
-    if isinstance(outcome, Unsolvable):
-        raise GameError(f"{origin}: nothing wins this game, and alfworld leaves such games out.")
-    raise GameError(f"{origin}: no way to win was found within {outcome.nodes:,} states, so none can be vouched for.")
-
-
-def _task_name(problem: Problem) -> str:
-    """A folder name like ALFRED's; the last part, the floor plan, is 0 for none."""
-    types = {hole: kind.removesuffix("type") for hole, kind in problem.types.items()}
-    target = types.get("RECEPTACLE") or types.get("LAMP", "")
-    parts = (re.sub(r"[^a-z0-9]", "_", part)[:60] for part in (types["OBJECT"], "none", target))
-    return "-".join((TYPES[problem.form], *parts, "0"))
-
-
-def _trajectory(problem: Problem, name: str) -> dict[str, object]:
-    """The part of a ``traj_data.json`` that alfworld reads."""
-    types = {hole: kind.removesuffix("type") for hole, kind in problem.types.items()}
-    return {
-        "task_id": f"trial_{name}",
-        "task_type": TYPES[problem.form],
-        "pddl_params": {
-            "object_target": types["OBJECT"],
-            "parent_target": types.get("RECEPTACLE", ""),
-            "toggle_target": types.get("LAMP", ""),
-            "mrecep_target": "",
-            "object_sliced": False,
-        },
-        "turk_annotations": {"anns": []},
-    }

@@ -5,16 +5,15 @@ It costs a second or two to start a game and a tenth of a second a step; the nat
 
 from __future__ import annotations
 
-import json
 import threading
 import weakref
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from worlds.alfworld.engine.game import MAX_FILE, Game, read_published
+from worlds.alfworld.engine.game import PLACEHOLDER, Game, GameFile, read_game
 from worlds.alfworld.engine.native import REFUSED
-from worlds.alfworld.reference.packages import PLACEHOLDER, GameOutput, Material
+from worlds.alfworld.reference.worker import GameOutput
 from worlds.alfworld.reference.workers import Worker, Workers
 from worlds.base import Observation, Step, Task
 from worlds.errors import GameError, OrderError, Unsupported, WorldError, shown
@@ -32,9 +31,12 @@ class TextworldEnv:
 
     def __init__(self, task: Task, game: Game, workers: Workers, problem: str | None = None) -> None:
         self.task = task
-        self._material, self._stated = read_material(task) if problem is None else (Material(problem), PLACEHOLDER)
-        published = self._material.grammar is not None
-        self._goal = self._stated if published and task.wording == "template" else game.sentence
+        self._material = GameFile(problem, PLACEHOLDER) if problem is not None else read_game(task.source or Path())
+        self._goal = game.sentence
+        if self._material.grammar is None:
+            self._material = replace(self._material, sentence=PLACEHOLDER)
+        elif task.wording == "template":
+            self._goal = self._material.sentence
         self._workers = workers
         self._worker: Worker | None = None
         self._release: weakref.finalize[..., TextworldEnv] | None = None
@@ -46,20 +48,20 @@ class TextworldEnv:
         with self._stepping:
             self._commands = None
             try:
-                told = self._started() if self._worker is None else self._worker.reset()
+                output = self._started() if self._worker is None else self._worker.played({"reset": True})
             except WorkerError as error:
                 self._broken(error, GameError)
-            text = told.text.removesuffix(self._stated)
-            if text == told.text:
-                raise GameError(f"{shown(self.task.id)}: the reference does not state its goal; {shown(told.text[-100:])}.")
-            return self._step(GameOutput(text + self._goal, told.won, told.commands))
+            text = output.text.removesuffix(self._material.sentence)
+            if text == output.text:
+                raise GameError(f"{shown(self.task.id)}: the reference does not state its goal; {shown(text[-100:])}.")
+            return self._step(replace(output, text=text + self._goal))
 
     def step(self, command: str) -> Step:
         with self._stepping:
             self._begun()
             assert self._worker is not None
             try:
-                return self._step(self._worker.step(command))
+                return self._step(self._worker.played({"step": command}))
             except WorkerError as error:
                 self._broken(error, WorldError)
 
@@ -67,7 +69,7 @@ class TextworldEnv:
         return self._begun()
 
     def goal_conditions(self) -> None:
-        """Not told by the reference."""
+        """The reference does not give them."""
 
     def copy(self) -> TextworldEnv:
         """Raises ``Unsupported``; before the first reset there is nothing to copy but the order."""
@@ -81,7 +83,6 @@ class TextworldEnv:
                 self._worker.stop()
             return
         try:
-            self._commands = None
             self._give_back()
         finally:
             self._stepping.release()
@@ -91,10 +92,10 @@ class TextworldEnv:
         self._worker = worker
         self._release = weakref.finalize(self, self._workers.give_back, worker)
         self._release.atexit = False  # the pool ends then, and all workers with it
-        return worker.load(**asdict(self._material))
+        return worker.played({"load": asdict(self._material)})
 
     def _give_back(self) -> None:
-        self._worker = None
+        self._worker = self._commands = None
         if self._release is not None:
             self._release()
 
@@ -104,29 +105,12 @@ class TextworldEnv:
         return self._commands
 
     def _broken(self, error: WorkerError, kind: type[WorldError]) -> NoReturn:
-        self._commands = None
         self._give_back()
         raise kind(
             f"{shown(self.task.id)}: the reference game broke off: its process {error}. Reset it to start again, or use the "
             "engine native."
         ) from error
 
-    def _step(self, told: GameOutput) -> Step:
-        self._commands = told.commands
-        return Step(Observation(told.text, accepted=told.text != REFUSED), won=told.won, terminated=told.won)
-
-
-def read_material(task: Task) -> tuple[Material, str]:
-    """What the reference makes the game of, and the goal sentence in it."""
-    path = task.source or Path()
-    origin = shown(str(path), 400)[1:-1]
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE + 1)
-        data: Any = json.loads(content)
-        if path.suffix == ".json":
-            return Material(data["pddl_problem"]), PLACEHOLDER
-    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-        raise GameError(f"{origin}: the game cannot be read: {shown(str(error))}.") from error
-    published = read_published(content, origin)
-    return Material(published.problem, data["pddl_domain"], data["grammar"]), published.sentence
+    def _step(self, output: GameOutput) -> Step:
+        self._commands = output.commands
+        return Step(Observation(output.text, accepted=output.text != REFUSED), won=output.won, terminated=output.won)

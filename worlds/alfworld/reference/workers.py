@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from worlds import workers
-from worlds.alfworld.reference.packages import GameOutput
-from worlds.errors import shown
-from worlds.workers import WorkerError
+from worlds.alfworld.reference.worker import GameOutput
 
 WORKER = "worlds.alfworld.reference.worker"
 
@@ -27,48 +26,24 @@ class Timeouts:
     step: float = 120.0
 
 
-class Worker:
-    """One process, for one game at a time. `stop` may be called from any thread, at any time."""
+class Worker(workers.Worker):
+    """One process, for one game at a time; `played` raises ``WorkerError``."""
 
     def __init__(self, module: str, timeouts: Timeouts) -> None:
-        self._process = workers.Worker(module)
+        super().__init__(module)
         self._timeouts = timeouts
         self._games = 0
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
     def fit(self) -> bool:
         """Whether it lives, and has not grown too large for one more game."""
-        return self._process.alive and self._games < _GAMES
+        return self.alive and self._games < _GAMES
 
-    def load(self, **material: str | None) -> GameOutput:
-        """Load a game and start it. Raises ``WorkerError``, as the others do."""
-        self._games += 1
-        return self._ask({"do": "load", **material}, self._timeouts.load)
-
-    def reset(self) -> GameOutput:
-        return self._ask({"do": "reset"}, self._timeouts.load)
-
-    def step(self, command: str) -> GameOutput:
-        return self._ask({"do": "step", "command": command}, self._timeouts.step)
-
-    def stop(self) -> None:
-        """End the process at once."""
-        self._process.stop()
-
-    def _ask(self, request: dict[str, Any], seconds: float) -> GameOutput:
-        answer = self._process.call(request, seconds, self._timeouts.start)
-        match answer:
-            case {"text": str(text), "won": bool(won), "commands": [*commands]} if all(
-                isinstance(command, str) for command in cast("list[object]", commands)
-            ):
-                return GameOutput(text, won, tuple(commands))
-            case _:
-                self.stop()
-                raise WorkerError(f"answers with what is no answer: {shown(str(answer)[:100])}")
+    def played(self, request: dict[str, Any]) -> GameOutput:
+        """The answer to a request as `worlds.alfworld.reference.worker` has them."""
+        self._games += "load" in request
+        answer = self.call(request, self._timeouts.step if "step" in request else self._timeouts.load, self._timeouts.start)
+        return GameOutput(answer["text"], answer["won"], tuple(answer["commands"]))
 
 
 class Workers:
@@ -84,32 +59,25 @@ class Workers:
         self._kept = kept
         self._idle: deque[Worker] = deque()
         self._all: weakref.WeakSet[Worker] = weakref.WeakSet()
-        self._close = weakref.finalize(self, _stop_all, self._all, self._idle)
+        self.close = weakref.finalize(self, _stop_all, self._all, self._idle)
+        """End all workers, busy ones too."""
 
     def take(self) -> Worker:
         """A worker for one game; give it back."""
-        while True:
-            try:
-                worker = self._idle.pop()
-            except IndexError:
-                break
-            if worker.fit:
-                return worker
-            worker.stop()
+        with suppress(IndexError):
+            while not (worker := self._idle.pop()).fit:
+                worker.stop()
+            return worker
         worker = Worker(self._module, self._timeouts)
         self._all.add(worker)
         return worker
 
     def give_back(self, worker: Worker) -> None:
         """Take back a worker, whatever its state."""
-        if worker.fit and len(self._idle) < self._kept and self._close.alive:
+        if worker.fit and len(self._idle) < self._kept and self.close.alive:
             self._idle.append(worker)
         else:
             worker.stop()
-
-    def close(self) -> None:
-        """End all workers, busy ones too."""
-        self._close()
 
 
 def _stop_all(workers: weakref.WeakSet[Worker], idle: deque[Worker]) -> None:

@@ -27,7 +27,7 @@ from worlds.errors import ConfigurationError, GameError, HousequestError
 from worlds.household.goals import TASK_TYPES, TYPES
 
 if TYPE_CHECKING:
-    from worlds.alfworld.reference.packages import Reference
+    from worlds.alfworld.reference.worker import Reference
 
 REFERENCE = all(find_spec(name) for name in ("alfworld", "textworld", "fast_downward"))
 NONE = Logic("(define (domain none))", '"Your task is to: UNKNOWN GOAL."')
@@ -155,19 +155,19 @@ def reference() -> Reference:
     """The real game, for all tests of this file; they are skipped where it is not installed."""
     if not REFERENCE:
         pytest.skip('needs the real game: pip install "housequest[alfworld]"')
-    from worlds.alfworld.reference.packages import Reference
+    from worlds.alfworld.reference.worker import Reference
 
     return Reference()
 
 
 def plays_alike(seed: int, reference: Reference, folder: Path) -> None:
     """The house of ``seed``, exported, says the same on both engines: a walk of all sorts, then the shortest way to win."""
-    from worlds.alfworld.reference.packages import Material
+    from worlds.alfworld.engine.game import GameFile
 
     path = checked(export_task(AlfworldWorld(), f"generated:{seed}"), folder)
     game, raw = load_game(path), json.loads(path.read_bytes())
     assert game.walkthrough is not None
-    reference.load(Material(raw["pddl_problem"], raw["pddl_domain"], raw["grammar"]))
+    reference.load(GameFile(raw["pddl_problem"], "", raw["pddl_domain"], raw["grammar"]))
     for expert in (False, True):
         env = env_of(game)
         told, step = reference.reset(), env.reset()

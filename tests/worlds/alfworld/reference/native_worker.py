@@ -13,10 +13,9 @@ import sys
 import time
 
 from tests.worlds.alfworld.play import env_of
-from worlds.alfworld.engine.game import parse_game
+from worlds.alfworld.engine.game import PLACEHOLDER, GameFile, parse_game
 from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.reference.packages import PLACEHOLDER, GameOutput, Material, Reference
-from worlds.alfworld.reference.worker import serve
+from worlds.alfworld.reference.worker import GameOutput, Reference, serve
 from worlds.base import Step
 
 
@@ -27,12 +26,12 @@ class NativeGame(Reference):
         print("Initializing ...", flush=True)
         self.env: NativeEnv | None = None
 
-    def load(self, material: Material) -> None:
+    def load(self, file: GameFile) -> None:
         print("a planner's chatter\n" * 5_000)
         sentence = PLACEHOLDER
-        if material.grammar is not None:
-            sentence = material.grammar.partition('"Your task is to: ')[2].partition('"')[0]
-        self.env = env_of(parse_game(material.problem, sentence, "the worker's game"))
+        if file.grammar is not None:
+            sentence = file.grammar.partition('"Your task is to: ')[2].partition('"')[0]
+        self.env = env_of(parse_game(file.problem, sentence, "the worker's game"))
 
     def reset(self) -> GameOutput:
         assert self.env is not None
