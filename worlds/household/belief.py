@@ -113,34 +113,9 @@ class Belief:
         return tuple(one for one in self.receptacles if name in self.inside(one))
 
 
-@dataclass(frozen=True, slots=True)
-class News:
-    """What changed between two beliefs: names, in the order of the belief."""
-
-    receptacles: tuple[str, ...] = ()
-    objects: tuple[str, ...] = ()
-    moved: bool = False
-    held: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.receptacles or self.objects or self.moved or self.held)
-
-
 def kind(name: str) -> str:
     """The type part of a name: "drawer" of "drawer 2"."""
     return name.rpartition(" ")[0] or name
-
-
-def news(before: Belief, after: Belief) -> News:
-    """What ``after`` knows that ``before`` did not."""
-    old = {one.name: one for one in before.receptacles}
-    seen = {one.name for one in before.items}
-    return News(
-        receptacles=tuple(one.name for one in after.receptacles if old.get(one.name) != one),
-        objects=tuple(one.name for one in after.items if one.name not in seen),
-        moved=before.at != after.at,
-        held=before.held != after.held,
-    )
 
 
 def describe(belief: Belief) -> str:
@@ -180,15 +155,6 @@ def _group_words(members: list[Receptacle], items: dict[str, Item]) -> Iterator[
 
 
 def _item_words(item: Item) -> str:
-    told = [
-        word
-        for word, true in (
-            ("hot", item.heat == "hot"),
-            ("cool", item.heat == "cool"),
-            ("clean", item.clean),
-            ("sliced", item.sliced),
-            ("on", item.lit),
-        )
-        if true
-    ]
-    return f"{item.name} ({', '.join(told)})" if told else item.name
+    marks = {"hot": item.heat == "hot", "cool": item.heat == "cool", "clean": item.clean, "sliced": item.sliced, "on": item.lit}
+    words = ", ".join(word for word, true in marks.items() if true)
+    return f"{item.name} ({words})" if words else item.name

@@ -26,11 +26,9 @@ TYPES: dict[GoalForm, TaskType] = {
 """The task type of each form of goal."""
 TASK_TYPES: tuple[TaskType, ...] = tuple(TYPES.values())
 """The six task types, in ALFWorld's order."""
-TREATMENTS: dict[TaskType, Treatment] = {
-    "pick_clean_then_place_in_recep": "clean",
-    "pick_heat_then_place_in_recep": "heat",
-    "pick_cool_then_place_in_recep": "cool",
-}
+ADJECTIVES: dict[Treatment, str] = {"clean": "clean", "heat": "hot", "cool": "cool"}
+"""What an object is that was treated so."""
+TREATMENTS: dict[TaskType, Treatment] = {TYPES[treatment]: treatment for treatment in ADJECTIVES}
 """What must be done to the object, for the task types that ask for it."""
 
 
@@ -54,7 +52,7 @@ class Goal:
     def __str__(self) -> str:
         if self.lamp:
             return f"look at the {self.object} under the {self.lamp}"
-        adjective = {"clean": "clean ", "heat": "hot ", "cool": "cool ", None: ""}[self.treatment]
+        adjective = f"{ADJECTIVES[self.treatment]} " if self.treatment else ""
         return f"put {'two' if self.count == 2 else 'some'} {adjective}{self.object} in the {self.receptacle}"
 
 

@@ -6,7 +6,7 @@ Only lists are shortened ("you see a mug 1, and a pen 2."); sentences about an a
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 _NAME = re.compile(r"[A-Za-z][\w-]{0,59} [0-9]{1,6}", re.ASCII)
 _SEEN = re.compile(r"(?<=you see )a [^.\n]*(?=\.)")
@@ -19,18 +19,12 @@ def masked(text: str, hidden: Collection[str]) -> str:
 
 def possible(commands: Iterable[str], hidden: Collection[str]) -> tuple[str, ...]:
     """Those ``commands`` that name nothing ``hidden``."""
-    return tuple(command for command in commands if hidden_free(command, hidden))
-
-
-def hidden_free(command: str, hidden: Collection[str]) -> bool:
-    """Whether ``command`` names nothing ``hidden``."""
-    return not any(name in hidden for name in names(command))
+    return tuple(command for command in commands if not any(name in hidden for name in names(command)))
 
 
 def names(text: str) -> tuple[str, ...]:
     """The numbered names in ``text``, each once, in order."""
-    found: Mapping[str, None] = dict.fromkeys(_NAME.findall(text))
-    return tuple(found)
+    return tuple(dict.fromkeys(_NAME.findall(text)))
 
 
 def _shortened(listed: str, hidden: Collection[str]) -> str:

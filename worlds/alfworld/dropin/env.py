@@ -22,7 +22,7 @@ import random
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from string import Template
@@ -32,11 +32,12 @@ from worlds.alfworld.data.tasks import FILE, GAME_FILE, GET_DATA, TRAJECTORY_FIL
 from worlds.alfworld.dropin.config import load_config, setting
 from worlds.alfworld.engine.game import Game, load_game
 from worlds.alfworld.engine.native import REFUSED, NativeEnv
-from worlds.alfworld.expert import MAX_FAILED, HouseholdExpert, HouseholdExpertMemory, make_expert
-from worlds.base import Observation, Step, Task
+from worlds.alfworld.expert import MAX_FAILED, HouseholdExpert, make_expert
+from worlds.base import Observation, Task
 from worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError, nearest, shown
 from worlds.household.goals import TASK_TYPES
 from worlds.paths import alfworld_data
+from worlds.wrappers import StepLimit
 
 __all__ = ["AlfredTWEnv", "BatchEnv", "get_environment", "load_config"]
 
@@ -95,7 +96,10 @@ class AlfredTWEnv:
         Nothing is printed, whatever ``verbose``; a warning names games that do not say whether they can be solved.
         """
         del verbose
-        types = [TASK_TYPES[number - 1] for number in self._task_types()]
+        numbers = cast("list[Any]", setting(self.config, "env.task_types", list))
+        if not numbers or any(type(number) is not int or not 1 <= number <= len(TASK_TYPES) for number in numbers):
+            raise ConfigurationError(f"env.task_types is {shown(numbers)}; give a list of numbers from 1 to {len(TASK_TYPES)}.")
+        types: list[str] = [TASK_TYPES[number - 1] for number in numbers]
         key = "dataset.num_train_games" if self.train_eval == "train" else "dataset.num_eval_games"
         limit = setting(self.config, key, int, -1)
         trials = [folder for folder in _trials(self._folder()) if _searched(f"{folder}/{TRAJECTORY_FILE}", _TYPE) in types]
@@ -122,12 +126,6 @@ class AlfredTWEnv:
             expert=make_expert() if training and method == "dagger" else None,
             renumber=training and setting(self.config, "env.domain_randomization", bool, False),
         )
-
-    def _task_types(self) -> list[int]:
-        numbers = cast("list[Any]", setting(self.config, "env.task_types", list))
-        if not numbers or any(type(number) is not int or not 1 <= number <= len(TASK_TYPES) for number in numbers):
-            raise ConfigurationError(f"env.task_types is {shown(numbers)}; give a list of numbers from 1 to {len(TASK_TYPES)}.")
-        return numbers
 
     def _folder(self) -> str:
         key = _FOLDERS[self.train_eval]
@@ -166,7 +164,7 @@ class BatchEnv:
         self._expert = expert
         self._renumber = renumber
         self._load = lru_cache(_GAMES_KEPT)(load_game)
-        self._games: list[_Running] = []
+        self._slots: list[_Slot] = []
         self._closed = False
         self.seed(1234)
 
@@ -185,105 +183,78 @@ class BatchEnv:
         """Start the next game in every slot: observations and ``infos``. Raises ``GameError`` for a damaged game."""
         if self._closed:
             raise OrderError("This env was closed; make another with init_env.")
-        self._games = [self._start(next(self._order)) for _ in range(self.batch_size)]
-        return tuple(game.row.text for game in self._games), self._infos()
+        self._slots.clear()
+        for _ in range(self.batch_size):
+            file = next(self._order)
+            game = self._load(Path(file))
+            game = renumbered(game, self._chance) if self._renumber else game
+            self._slots.append(_Slot(game, file, self.max_steps, self._expert))
+        return tuple(slot.last.observation.text for slot in self._slots), self._infos()
 
     def step(self, commands: Sequence[str]) -> tuple[tuple[str, ...], tuple[int, ...], tuple[bool, ...], Infos]:
         """Execute one command in each slot: observations, scores (1 while won), whether each is over, and ``infos``."""
-        if self._closed or not self._games:
+        if self._closed or not self._slots:
             raise OrderError("This env is not being played; call reset() first.")
         if isinstance(commands, str) or not isinstance(cast("object", commands), Sequence) or len(commands) != self.batch_size:
             raise WorldError(f"Give a list of {self.batch_size} commands, one for each game, not {shown(commands)}.")
-        for game, command in zip(self._games, commands, strict=True):
-            game.step(command)
-        rows = [game.row for game in self._games]
-        texts = tuple(row.text for row in rows)
-        return texts, tuple(int(row.won) for row in rows), tuple(row.done for row in rows), self._infos()
+        for slot, command in zip(self._slots, commands, strict=True):
+            slot.act(command)
+        texts = tuple(slot.last.observation.text for slot in self._slots)
+        scores, dones = tuple(int(slot.last.won) for slot in self._slots), tuple(slot.done for slot in self._slots)
+        return texts, scores, dones, self._infos()
 
     def close(self) -> None:
         """Drop the games; it can be called again."""
-        self._closed, self._games = True, []
-
-    def _start(self, file: str) -> _Running:
-        game = self._load(Path(file))
-        return _Running(renumbered(game, self._chance) if self._renumber else game, file, self.max_steps, self._expert)
+        self._closed, self._slots = True, []
 
     def _infos(self) -> Infos:
-        rows = [game.row for game in self._games]
         infos: Infos = {
-            "won": [row.won for row in rows],
-            "admissible_commands": [row.admissible for row in rows],
-            "extra.gamefile": [row.file for row in rows],
+            "won": [slot.last.won for slot in self._slots],
+            "admissible_commands": [slot.admissible for slot in self._slots],
+            "extra.gamefile": [slot.file for slot in self._slots],
         }
         if self._expert is not None:
-            infos["extra.expert_plan"] = [row.plan for row in rows]
+            infos["extra.expert_plan"] = [slot.plan for slot in self._slots]
         return infos
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """The last answer of one game. As in textworld, only a reset names the file."""
-
-    text: str
-    won: bool
-    done: bool
-    admissible: list[str]
-    plan: list[str]
-    file: str | None = None
-
-
-class _Running:
-    """One game of a batch."""
-
-    __slots__ = ("_advisor", "_env", "_limit", "_steps", "row")
+class _Slot:
+    """One game of a batch with its ``last`` answer. As in textworld, only a reset names the file."""
 
     def __init__(self, game: Game, file: str, limit: int, expert: HouseholdExpert | None) -> None:
-        self._env = NativeEnv(Task(file, "alfworld", FILE, 0, "", game.sentence, source=Path(file)), game)
-        self._limit = limit
-        self._steps = 0
-        opening = self._env.reset()
-        self._advisor = None if expert is None else _Advisor(expert, game.sentence, opening.observation)
-        self.row = self._row(opening, done=False, file=file)
+        env = NativeEnv(Task(file, "alfworld", FILE, 0, "", game.sentence, source=Path(file)), game)
+        self._env = StepLimit(env, limit) if limit > 0 else env
+        self._expert = expert
+        self.last = self._env.reset()
+        self._memory = expert.begin(game.sentence, self.last.observation) if expert else None
+        self.done = False
+        self.file: str | None = file
+        self._list()
 
-    def step(self, command: str) -> None:
-        if self.row.done:
+    def act(self, command: str) -> None:
+        if self.done:
             return
         if not isinstance(cast("object", command), str):
             raise WorldError(f"A command is text, not {shown(command)}.")
-        step = self._env.step(command)
-        self._steps += 1
-        if self._advisor is not None:
-            self._advisor.observe(command.strip(), step.observation)
-        self.row = self._row(step, done=step.won or 0 < self._limit <= self._steps)
+        self.last = self._env.step(command)
+        self.done = self.last.done
+        self.file = None
+        if self._expert and self._memory:
+            self._memory = self._expert.observe(self._memory, command.strip(), self.last.observation)
+        self._list()
 
-    def _row(self, step: Step, *, done: bool, file: str | None = None) -> _Row:
-        listed = self._env.admissible_commands()
-        plan = [] if self._advisor is None else [self._advisor.command(listed)]
-        return _Row(step.observation.text, step.won, done, list(listed), plan, file)
-
-
-class _Advisor:
-    """Advises the expert's next command, whoever chose the earlier ones."""
-
-    __slots__ = ("_expert", "_memory")
-
-    def __init__(self, expert: HouseholdExpert, goal: str, opening: Observation) -> None:
-        self._expert = expert
-        self._memory: HouseholdExpertMemory = expert.begin(goal, opening)
-
-    def observe(self, command: str, observation: Observation) -> None:
-        self._memory = self._expert.observe(self._memory, command, observation)
-
-    def command(self, admissible: Sequence[str]) -> str:
-        """The expert's next admissible command; others count as tried and refused."""
+    def _list(self) -> None:
+        """List the admissible commands and the expert's next one among them; its others count as tried and refused."""
+        self.admissible = list(self._env.admissible_commands() or ())
+        self.plan = ["look"]
         for _ in range(MAX_FAILED):
-            command, _, self._memory = self._expert.decide(self._memory)
-            if command is None:
+            if not self._expert or not self._memory:
                 break
-            if command in admissible:
-                return command
-            self.observe(command, Observation(REFUSED, accepted=False))
-        return "look"
+            command, _, self._memory = self._expert.decide(self._memory)
+            if command is None or command in self.admissible:
+                self.plan = [command or "look"]
+                break
+            self._memory = self._expert.observe(self._memory, command, Observation(REFUSED, accepted=False))
 
 
 def _trials(folder: str) -> Iterator[str]:
@@ -320,23 +291,19 @@ def shuffled_cycle(games: Sequence[str], seed: SupportsIndex | None) -> Iterator
     """
     if not games:
         raise ConfigurationError("There are no games to play; give a folder, a number and task types that leave some.")
-    return _rounds(list(games), _twister(seed))
+    chance, order = _twister(seed), list(games)
 
+    def rounds() -> Iterator[str]:
+        while True:
+            for last in range(len(order) - 1, 0, -1):
+                # Drawn as NumPy does: masked words, until one is no larger.
+                mask = (1 << last.bit_length()) - 1
+                while (drawn := chance.getrandbits(32) & mask) > last:
+                    pass
+                order[last], order[drawn] = order[drawn], order[last]
+            yield from order
 
-def _rounds(games: list[str], chance: random.Random) -> Iterator[str]:
-    while True:
-        for last in range(len(games) - 1, 0, -1):
-            drawn = _up_to(last, chance)
-            games[last], games[drawn] = games[drawn], games[last]
-        yield from games
-
-
-def _up_to(last: int, chance: random.Random) -> int:
-    """A number from 0 to ``last``, drawn as NumPy does: masked words, until one is no larger."""
-    mask = (1 << last.bit_length()) - 1
-    while (drawn := chance.getrandbits(32) & mask) > last:
-        pass
-    return drawn
+    return rounds()
 
 
 def _twister(seed: SupportsIndex | None) -> random.Random:

@@ -7,14 +7,14 @@ of the game tell; it never uses hidden state.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from worlds.alfworld.text.reader import begin, canonical, refused, update
 from worlds.base import Env, Step
 from worlds.errors import OrderError, nearest, shown
-from worlds.household.belief import Belief, Receptacle, kind
-from worlds.household.goals import APPLIANCES, KNIVES, Treatment
+from worlds.household.belief import Belief, Openness, kind
+from worlds.household.goals import APPLIANCES, KNIVES
 from worlds.wrappers import Wrapper
 
 MAX_COMMAND = 1_000
@@ -42,17 +42,6 @@ _PATTERNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
-    """A command in one of the game's forms; parts that the form lacks are empty."""
-
-    verb: str
-    object: str = ""
-    receptacle: str = ""
-    thing: str = ""
-    tool: str = ""
-
-
 def explain(belief: Belief, command: str) -> str | None:
     """Why ``command`` was just refused, in one printable line of bounded length; None if belief does not tell.
 
@@ -64,12 +53,16 @@ def explain(belief: Belief, command: str) -> str | None:
     tidy = " ".join(bare.lower().split())
     if not tidy:
         return "The command is empty; `look` and `inventory` always work."
-    read = _read(tidy)
-    if read is None:
-        return _unreadable(tidy)
+    verb = tidy.partition(" ")[0]
+    if verb not in _FORMS:
+        hint = nearest(verb, tuple(_FORMS))
+        return f"There is no command {shown(verb, 40)}.{hint} Commands begin with {', '.join(_FORMS)}."
+    found = _PATTERNS[verb].fullmatch(tidy)
+    if found is None:
+        return f"That is written `{_FORMS[verb]}`, with names and numbers as the game gives them."
     if tidy != bare:
         return f"Commands are written in lower case with single spaces: `{_printable(tidy)}`."
-    return _Explainer(belief).explain(read)
+    return next(_Reasons(belief).of(verb, **found.groupdict()), None)
 
 
 class Diagnosed(Wrapper):
@@ -110,20 +103,6 @@ class Diagnosed(Wrapper):
         return other
 
 
-def _read(tidy: str) -> _Command | None:
-    verb = tidy.partition(" ")[0]
-    pattern = _PATTERNS.get(verb)
-    found = pattern.fullmatch(tidy) if pattern else None
-    return _Command(verb, **found.groupdict()) if found else None
-
-
-def _unreadable(tidy: str) -> str:
-    verb = tidy.partition(" ")[0]
-    if verb in _FORMS:
-        return f"That is written `{_FORMS[verb]}`, with names and numbers as the game gives them."
-    return f"There is no command {shown(verb, 40)}.{nearest(verb, tuple(_FORMS))} Commands begin with {', '.join(_FORMS)}."
-
-
 def _printable(text: str) -> str:
     return shown(text, 80)[1:-1]
 
@@ -134,133 +113,115 @@ def _meant(name: str, known: Sequence[str]) -> str:
     return f" Say which: {' or '.join(alike[:MAX_CHOICES])}." if len(alike) > 1 else nearest(name, alike or list(known))
 
 
-class _Explainer:
-    """Explains a command of the right form; each method returns the first thing that is wrong, or None."""
+class _Reasons:
+    """Why a command of the right form was refused: what the game asks first comes first."""
 
     def __init__(self, belief: Belief) -> None:
         self.belief = belief
 
-    def explain(self, command: _Command) -> str | None:
-        match command.verb:
+    def of(self, verb: str, object: str = "", receptacle: str = "", thing: str = "", tool: str = "") -> Iterator[str]:
+        """The reasons for one command; parts that its form lacks are empty."""
+        held = self.belief.held
+        match verb:
             case "go":
-                return self._no_receptacle(command.receptacle) or self._go(command.receptacle)
+                yield from self._unknown(receptacle)
+                if self.belief.is_here(receptacle):
+                    yield f"You are at the {receptacle} already."
             case "open" | "close":
-                return self._away(command.receptacle) or self._open(command.receptacle, command.verb)
+                yield from self._away(receptacle)
+                yield from self._open(receptacle, "open" if verb == "open" else "closed")
             case "take":
-                return self._take(command)
+                if held:
+                    yield f"Your hands are full: you hold the {held}. Put it down first."
+                yield from self._unseen(object)
+                yield from self._unreachable(receptacle)
+                yield from self._elsewhere(object, receptacle)
             case "move":
-                return self._unheld(command.object) or self._unreachable(command.receptacle) or self._unfit(command)
+                yield from self._unheld(object)
+                yield from self._unreachable(receptacle)
+                shut = "is closed, or " if self._openness(receptacle) is None else ""
+                yield f"The {receptacle} {shut}does not take a {kind(object)}."
             case "examine":
-                return self._examine(command.thing)
+                if self.belief.receptacle(thing):
+                    yield from self._away(thing)
+                elif held != thing:
+                    yield from self._unseen(thing)
+                    yield f"An object is examined in the hand: take the {thing} first."
             case "use":
-                return self._use(command.object)
+                yield from self._unseen(object)
+                if held == object:
+                    yield f"You hold the {object}; what is switched on stands somewhere."
+                yield from self._too_far(object)
+                yield f"The {object} cannot be switched on here."
             case "heat" | "cool" | "clean":
-                return self._treat(command, command.verb)
+                yield from self._unknown(receptacle)
+                yield from self._unheld(object)
+                if kind(receptacle) != APPLIANCES[verb]:
+                    yield f"A {kind(receptacle)} does not {verb}; a {APPLIANCES[verb]} does."
+                yield from self._away(receptacle)
+                yield f"One cannot {verb} a {kind(object)}."
             case "slice":
-                return self._slice(command)
+                if kind(tool) not in KNIVES:
+                    yield f"A {_printable(kind(tool))} does not slice; a {' or a '.join(KNIVES)} does."
+                yield from self._unheld(tool)
+                yield from self._unseen(object)
+                yield from self._too_far(object)
+                yield f"The {object} cannot be sliced here."
             case _:
-                return None
+                return
 
-    def _go(self, name: str) -> str | None:
-        return f"You are at the {name} already." if self.belief.is_here(name) else None
+    def _open(self, name: str, already: str) -> Iterator[str]:
+        openness = self._openness(name)
+        if openness == "surface":
+            yield f"The {name} cannot be opened or closed."
+        if openness is None:
+            yield f"The {name} cannot be opened or closed, or is {already} already; examine it."
+        yield f"The {name} is {openness} already."
 
-    def _open(self, name: str, verb: str) -> str:
-        one = self._receptacle(name)
-        if one.openness == "surface":
-            return f"The {name} cannot be opened or closed."
-        if one.openness is None:
-            return f"The {name} cannot be opened or closed, or is {'open' if verb == 'open' else 'closed'} already; examine it."
-        return f"The {name} is {one.openness} already."
+    def _elsewhere(self, thing: str, name: str) -> Iterator[str]:
+        seen = [holder.name for holder in self.belief.holders(thing)]
+        if name in seen:
+            yield f"The {thing} cannot be picked up."
+        yield f"The {thing} was not seen in the {name}{f'; it was seen in the {seen[0]}' if seen else ''}."
 
-    def _take(self, command: _Command) -> str:
-        name, source = command.object, command.receptacle
-        if self.belief.held:
-            return f"Your hands are full: you hold the {self.belief.held}. Put it down first."
-        wrong = self._no_object(name) or self._unreachable(source)
-        if wrong:
-            return wrong
-        one = self._receptacle(source)
-        if name in self.belief.inside(one):
-            return f"The {name} cannot be picked up."
-        seen = [holder.name for holder in self.belief.holders(name)]
-        return f"The {name} was not seen in the {source}{f'; it was seen in the {seen[0]}' if seen else ''}."
+    def _openness(self, name: str) -> Openness | None:
+        one = self.belief.receptacle(name)
+        return one.openness if one else None
 
-    def _unfit(self, command: _Command) -> str:
-        shut = "is closed, or " if self._receptacle(command.receptacle).openness is None else ""
-        return f"The {command.receptacle} {shut}does not take a {kind(command.object)}."
+    def _unknown(self, name: str) -> Iterator[str]:
+        known = [one.name for one in self.belief.receptacles]
+        if name not in known:
+            yield f"No {shown(name, 60)} is known in this house.{_meant(name, known)}"
 
-    def _examine(self, name: str) -> str | None:
-        if self.belief.receptacle(name):
-            return self._away(name)
-        if self.belief.held == name:
-            return None
-        return self._no_object(name) or f"An object is examined in the hand: take the {name} first."
+    def _unseen(self, name: str) -> Iterator[str]:
+        seen = [one.name for one in self.belief.items]
+        if name not in seen:
+            if self.belief.receptacle(name):
+                yield f"The {name} is furniture; it stays where it is."
+            yield f"No {shown(name, 60)} was seen so far.{_meant(name, seen)}"
 
-    def _use(self, name: str) -> str:
-        wrong = self._no_object(name)
-        if wrong:
-            return wrong
-        if self.belief.held == name:
-            return f"You hold the {name}; what is switched on stands somewhere."
-        return self._too_far(name) or f"The {name} cannot be switched on here."
+    def _away(self, name: str) -> Iterator[str]:
+        yield from self._unknown(name)
+        if not self.belief.is_here(name):
+            yield self._go_first(name)
 
-    def _treat(self, command: _Command, verb: Treatment) -> str:
-        wrong = self._no_receptacle(command.receptacle) or self._unheld(command.object)
-        if wrong:
-            return wrong
-        if kind(command.receptacle) != APPLIANCES[verb]:
-            return f"A {kind(command.receptacle)} does not {verb}; a {APPLIANCES[verb]} does."
-        return self._away(command.receptacle) or f"One cannot {verb} a {kind(command.object)}."
-
-    def _slice(self, command: _Command) -> str:
-        if kind(command.tool) not in KNIVES:
-            return f"A {_printable(kind(command.tool))} does not slice; a {' or a '.join(KNIVES)} does."
-        wrong = self._unheld(command.tool) or self._no_object(command.object)
-        if wrong:
-            return wrong
-        return self._too_far(command.object) or f"The {command.object} cannot be sliced here."
-
-    # Shared by commands.
-
-    def _receptacle(self, name: str) -> Receptacle:
-        return self.belief.receptacle(name) or Receptacle(name, place=name)
-
-    def _no_receptacle(self, name: str) -> str | None:
-        if self.belief.receptacle(name):
-            return None
-        return f"No {shown(name, 60)} is known in this house.{_meant(name, [one.name for one in self.belief.receptacles])}"
-
-    def _no_object(self, name: str) -> str | None:
-        if self.belief.item(name):
-            return None
-        if self.belief.receptacle(name):
-            return f"The {name} is furniture; it stays where it is."
-        return f"No {shown(name, 60)} was seen so far.{_meant(name, [one.name for one in self.belief.items])}"
-
-    def _away(self, name: str) -> str | None:
-        if wrong := self._no_receptacle(name):
-            return wrong
-        return None if self.belief.is_here(name) else self._elsewhere(name)
-
-    def _elsewhere(self, name: str) -> str:
+    def _go_first(self, name: str) -> str:
         # Not "it is not here": it may share the location without having been listed.
         return (
             f"You are {f'at the {self.belief.at}' if self.belief.at else 'in the middle of the room'}; go to the {name} first."
         )
 
-    def _too_far(self, name: str) -> str | None:
+    def _too_far(self, name: str) -> Iterator[str]:
         holders = self.belief.holders(name)
-        near = not holders or any(self.belief.is_here(one.name) for one in holders)
-        return None if near else self._elsewhere(holders[0].name)
+        if holders and not any(self.belief.is_here(one.name) for one in holders):
+            yield self._go_first(holders[0].name)
 
-    def _unreachable(self, name: str) -> str | None:
-        if wrong := self._away(name):
-            return wrong
-        return f"The {name} is closed; open it first." if self._receptacle(name).openness == "closed" else None
+    def _unreachable(self, name: str) -> Iterator[str]:
+        yield from self._away(name)
+        if self._openness(name) == "closed":
+            yield f"The {name} is closed; open it first."
 
-    def _unheld(self, name: str) -> str | None:
-        if self.belief.held == name:
-            return None
-        if wrong := self._no_object(name):
-            return wrong
-        return f"You do not hold the {name}; you hold {f'the {self.belief.held}' if self.belief.held else 'nothing'}."
+    def _unheld(self, name: str) -> Iterator[str]:
+        if self.belief.held != name:
+            yield from self._unseen(name)
+            yield f"You do not hold the {name}; you hold {f'the {self.belief.held}' if self.belief.held else 'nothing'}."

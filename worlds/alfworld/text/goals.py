@@ -7,28 +7,23 @@ A published game states its goal in one of twelve wordings, two per task type, w
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
-from worlds.household.goals import APPLIANCES, SYNONYMS, TREATMENTS, Goal, TaskType, Treatment
+from worlds.household.goals import ADJECTIVES, APPLIANCES, SYNONYMS, TYPES, Goal, TaskType, Treatment
 
 _KIND = r"[A-Za-z][\w-]{0,59}"
 _OBJECT, _RECEPTACLE, _LAMP = (rf"(?P<{part}>{_KIND})" for part in ("object", "receptacle", "lamp"))
 _WORDINGS: dict[TaskType, tuple[str, str]] = {
     "pick_and_place_simple": (rf"put a {_OBJECT} in {_RECEPTACLE}", rf"put some {_OBJECT} on {_RECEPTACLE}"),
     "look_at_obj_in_light": (rf"look at {_OBJECT} under the {_LAMP}", rf"examine the {_OBJECT} with the {_LAMP}"),
-    "pick_clean_then_place_in_recep": (
-        rf"put a clean {_OBJECT} in {_RECEPTACLE}",
-        rf"clean some {_OBJECT} and put it in {_RECEPTACLE}",
-    ),
-    "pick_heat_then_place_in_recep": (
-        rf"put a hot {_OBJECT} in {_RECEPTACLE}",
-        rf"heat some {_OBJECT} and put it in {_RECEPTACLE}",
-    ),
-    "pick_cool_then_place_in_recep": (
-        rf"put a cool {_OBJECT} in {_RECEPTACLE}",
-        rf"cool some {_OBJECT} and put it in {_RECEPTACLE}",
-    ),
+    **{
+        TYPES[treatment]: (
+            rf"put a {adjective} {_OBJECT} in {_RECEPTACLE}",
+            rf"{treatment} some {_OBJECT} and put it in {_RECEPTACLE}",
+        )
+        for treatment, adjective in ADJECTIVES.items()
+    },
     "pick_two_obj_and_place": (
         rf"put two {_OBJECT} in {_RECEPTACLE}",
         rf"find two {_OBJECT} and put them in {_RECEPTACLE}",
@@ -37,14 +32,9 @@ _WORDINGS: dict[TaskType, tuple[str, str]] = {
 _MAX_SENTENCE = 1_000
 
 
-def _bare(sentence: str) -> str:
-    bare = sentence[:_MAX_SENTENCE].strip().removeprefix("Your task is to:").strip()
-    return bare.removesuffix(".").rstrip()
-
-
 def read_goal(sentence: str) -> Goal | None:
     """The goal that a template sentence states, with or without "Your task is to:"; None for any other wording."""
-    bare = _bare(sentence)
+    bare = sentence[:_MAX_SENTENCE].strip().removeprefix("Your task is to:").strip().removesuffix(".").rstrip()
     for task_type, wordings in _WORDINGS.items():
         for wording in wordings:
             if found := re.fullmatch(wording, bare, re.ASCII):
@@ -53,16 +43,12 @@ def read_goal(sentence: str) -> Goal | None:
     return None
 
 
-def sentences(goal: Goal) -> tuple[str, ...]:
+def sentences(goal: Goal) -> tuple[str, str]:
     """The two sentences that state ``goal`` in the published games."""
-    parts = {_OBJECT: goal.object, _RECEPTACLE: goal.receptacle or "", _LAMP: goal.lamp or ""}
-    return tuple(_filled(wording, parts) for wording in _WORDINGS[goal.type])
-
-
-def _filled(wording: str, parts: Mapping[str, str]) -> str:
-    for hole, name in parts.items():
-        wording = wording.replace(hole, name)
-    return f"{wording}."
+    first, second = _WORDINGS[goal.type]
+    for hole, name in ((_OBJECT, goal.object), (_RECEPTACLE, goal.receptacle or ""), (_LAMP, goal.lamp or "")):
+        first, second = first.replace(hole, name), second.replace(hole, name)
+    return f"{first}.", f"{second}."
 
 
 _DOING: dict[Treatment, frozenset[str]] = {
@@ -70,15 +56,13 @@ _DOING: dict[Treatment, frozenset[str]] = {
     "heat": frozenset(("cook", "cooked", "heat", "heated", "heating", "hot", "microwaved", "warm", "warmed")),
     "cool": frozenset(("chill", "chilled", "chilling", "cold", "cool", "cooled", "cooling", "refrigerated")),
 }
-_TYPES: dict[Treatment, TaskType] = {treatment: task_type for task_type, treatment in TREATMENTS.items()}
 _BOTH = frozenset(("two", "2", "both", "pair"))
 _AWAY = frozenset(("from", "off", "of"))
 _ARTICLES = frozenset(("the", "a", "an"))
 _LAMPS = frozenset(("desklamp", "floorlamp"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Mention:
+class _Mention(NamedTuple):
     name: str
     plural: bool
 
@@ -105,7 +89,7 @@ def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[s
     two = not _BOTH.isdisjoint(words) or any(mention.plural for mention in named if mention.name == thing)
     if len(places) != 1 or (two and doing):
         return None
-    task_type = _TYPES[doing[0]] if doing else "pick_two_obj_and_place" if two else "pick_and_place_simple"
+    task_type = TYPES[doing[0]] if doing else "pick_two_obj_and_place" if two else "pick_and_place_simple"
     return Goal(task_type, thing, receptacle=places.pop(), count=2 if two else 1)
 
 

@@ -83,10 +83,6 @@ def _refused(belief: Belief, command: str) -> Belief:
     return _here(belief, name)
 
 
-def _room(belief: Belief, _found: re.Match[str]) -> Belief:
-    return replace(belief, at=None, beside=())
-
-
 def _facing(belief: Belief, found: re.Match[str]) -> Belief:
     beside = _names(found["list"])
     belief = replace(_see(_here(belief, *_names(found["faced"])), beside), beside=beside)
@@ -104,25 +100,13 @@ def _arrive(belief: Belief, found: re.Match[str]) -> Belief:
     return _view(belief, found["rest"])
 
 
-def _opened(belief: Belief, found: re.Match[str]) -> Belief:
-    return _view(_change(_here(belief, found["receptacle"]), found["receptacle"], openness="open"), found["rest"])
-
-
-def _closed(belief: Belief, found: re.Match[str]) -> Belief:
-    return _change(_here(belief, found["receptacle"]), found["receptacle"], openness="closed")
-
-
-def _viewed(belief: Belief, found: re.Match[str]) -> Belief:
-    return _view(belief, found[0])
-
-
 def _view(belief: Belief, text: str) -> Belief:
     """Read the contents of a receptacle, as in "On the desk 1, you see a pen 1."."""
     found = _VIEW.match(text)
     if found is None:
         return belief
     if name := found["closed"]:
-        return _change(_here(belief, name), name, openness="closed")
+        return _stand(belief, name, openness="closed")
     name = found["surface"] or found["open"]
     contents = _names(found["on"] if found["surface"] else found["inside"])
     belief = _see(_here(belief, name), contents, where=name)
@@ -156,62 +140,53 @@ def _carrying(belief: Belief, found: re.Match[str]) -> Belief:
 
 
 def _treated(belief: Belief, found: re.Match[str]) -> Belief:
-    name, verb = found["item"], found["verb"]
-    belief = _see(_here(belief, found["receptacle"]), [name])
-    if verb == "clean":
-        return _change_item(belief, name, clean=True)
-    return _change_item(belief, name, heat="hot" if verb == "heat" else "cool")
-
-
-def _sliced(belief: Belief, found: re.Match[str]) -> Belief:
-    return _change_item(_see(belief, [found["item"]]), found["item"], sliced=True)
+    known = {"clean": {"clean": True}, "heat": {"heat": "hot"}, "cool": {"heat": "cool"}}[found["verb"]]
+    return _learn(_here(belief, found["receptacle"]), found["item"], **known)
 
 
 def _switched(belief: Belief, found: re.Match[str]) -> Belief:
-    return _change_item(_see(belief, [found["item"]]), found["item"], lit=found["state"] == "on")
+    return _learn(belief, found["item"], lit=found["state"] == "on")
 
 
 def _examined(belief: Belief, found: re.Match[str]) -> Belief:
     """Read a description; an adjective that it leaves out does not apply."""
     words = set(found["words"].split())
-    name = found["item"]
     heat: Heat = "hot" if "hot" in words else "cool" if words & {"cool", "cold"} else "neither"
-    return _change_item(_see(belief, [name]), name, clean="clean" in words, heat=heat, sliced="sliced" in words)
-
-
-def _plain(belief: Belief, found: re.Match[str]) -> Belief:
-    # `sliced` stays unknown: the game says it only of what can be sliced.
-    name = found["item"]
-    return _change_item(_see(belief, [name]), name, clean=False, heat="neither")
+    return _learn(belief, found["item"], clean="clean" in words, heat=heat, sliced="sliced" in words)
 
 
 def _holding(belief: Belief, found: re.Match[str]) -> Belief:
-    name, inside = found["item"], _names(found["list"])
-    return _change_item(_see(belief, (name, *inside)), name, inside=inside)
+    inside = _names(found["list"])
+    return _see(_learn(belief, found["item"], inside=inside), inside)
 
 
-_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
-    (re.compile(pattern, re.ASCII), read)
-    for pattern, read in (
-        (rf"You arrive at (?P<receptacle>{_NAME})\. ?(?P<rest>.*)", _arrive),
-        (rf"You open the (?P<receptacle>{_NAME})\. ?(?P<rest>.*)", _opened),
-        (rf"You close the (?P<receptacle>{_NAME})\.", _closed),
-        (rf"You pick up the (?P<item>{_NAME}) from the (?P<receptacle>{_NAME})\.", _took),
-        (rf"You move the (?P<item>{_NAME}) to the (?P<receptacle>{_NAME})\.", _moved),
-        (r"You are in the middle of a room\.", _room),
-        (_FACING.pattern, _facing),
-        (rf"You are carrying: {_LIST}\.", _carrying),
-        (r"You are not carrying (?P<list>anything)\.", _carrying),
-        (rf"You (?P<verb>heat|cool|clean) the (?P<item>{_NAME}) using the (?P<receptacle>{_NAME})\.", _treated),
-        (rf"You sliced the (?P<item>{_NAME}) with the {_NAME}\.", _sliced),
-        (rf"You turn (?P<state>on|off) the (?P<item>{_NAME})\.", _switched),
-        (rf"This (?P<item>{_NAME}) is (?P<state>on|off)\.", _switched),
-        (rf"This is a normal (?P<item>{_NAME})\. In it, you see {_LIST}\.", _holding),
-        (rf"This is a (?P<words>(?:(?:hot|cool|cold|clean|sliced|and) ){{1,5}})(?P<item>{_NAME})\.", _examined),
-        (rf"There's nothing special about (?P<item>{_NAME})\.", _plain),
-        (_VIEW.pattern, _viewed),
-    )
+_FORMS: tuple[tuple[str, Reader], ...] = (
+    (rf"You arrive at (?P<receptacle>{_NAME})\. ?(?P<rest>.*)", _arrive),
+    (
+        rf"You open the (?P<receptacle>{_NAME})\. ?(?P<rest>.*)",
+        lambda belief, found: _view(_stand(belief, found["receptacle"], openness="open"), found["rest"]),
+    ),
+    (rf"You close the (?P<receptacle>{_NAME})\.", lambda belief, found: _stand(belief, found["receptacle"], openness="closed")),
+    (rf"You pick up the (?P<item>{_NAME}) from the (?P<receptacle>{_NAME})\.", _took),
+    (rf"You move the (?P<item>{_NAME}) to the (?P<receptacle>{_NAME})\.", _moved),
+    (r"You are in the middle of a room\.", lambda belief, _: replace(belief, at=None, beside=())),
+    (_FACING.pattern, _facing),
+    (rf"You are carrying: {_LIST}\.", _carrying),
+    (r"You are not carrying (?P<list>anything)\.", _carrying),
+    (rf"You (?P<verb>heat|cool|clean) the (?P<item>{_NAME}) using the (?P<receptacle>{_NAME})\.", _treated),
+    (rf"You sliced the (?P<item>{_NAME}) with the {_NAME}\.", lambda belief, found: _learn(belief, found["item"], sliced=True)),
+    (rf"You turn (?P<state>on|off) the (?P<item>{_NAME})\.", _switched),
+    (rf"This (?P<item>{_NAME}) is (?P<state>on|off)\.", _switched),
+    (rf"This is a normal (?P<item>{_NAME})\. In it, you see {_LIST}\.", _holding),
+    (rf"This is a (?P<words>(?:(?:hot|cool|cold|clean|sliced|and) ){{1,5}})(?P<item>{_NAME})\.", _examined),
+    # `sliced` stays unknown: the game says it only of what can be sliced.
+    (
+        rf"There's nothing special about (?P<item>{_NAME})\.",
+        lambda belief, found: _learn(belief, found["item"], clean=False, heat="neither"),
+    ),
+    (_VIEW.pattern, lambda belief, found: _view(belief, found[0])),
 )
+_READERS = [(re.compile(pattern, re.ASCII), read) for pattern, read in _FORMS]
 
 
 def _change(belief: Belief, name: str, **known: Any) -> Belief:
@@ -221,6 +196,16 @@ def _change(belief: Belief, name: str, **known: Any) -> Belief:
 
 def _change_item(belief: Belief, name: str, **known: Any) -> Belief:
     return replace(belief, items=tuple(replace(one, **known) if one.name == name else one for one in belief.items))
+
+
+def _stand(belief: Belief, name: str, **known: Any) -> Belief:
+    """Record what is known of a receptacle that the agent stands at."""
+    return _change(_here(belief, name), name, **known)
+
+
+def _learn(belief: Belief, name: str, **known: Any) -> Belief:
+    """Record what is known of an object that was seen."""
+    return _change_item(_see(belief, [name]), name, **known)
 
 
 def _see(belief: Belief, names: Iterable[str], where: str | None = None) -> Belief:

@@ -14,7 +14,7 @@ from worlds.alfworld.engine.game import Game
 from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.text.reader import begin, refused, update
 from worlds.base import Observation
-from worlds.household.belief import Belief, Item, Receptacle, describe, kind, news
+from worlds.household.belief import Belief, Item, Receptacle, describe, kind
 
 OPENING = Observation(
     "-= Welcome to TextWorld, ALFRED! =-\n\nYou are in the middle of a room. Looking quickly around you, you see a bed 1, "
@@ -195,14 +195,6 @@ def test_heating_undoes_cooling_and_cleaning_stays() -> None:
     assert belief.item("mug 1") == Item("mug 1", clean=True, heat="hot")
 
 
-def test_news_names_what_changed() -> None:
-    before = told()
-    after = update(before, "go to desk 1", Observation("You arrive at desk 1. On the desk 1, you see a mug 2."))
-    change = news(before, after)
-    assert (change.receptacles, change.objects, change.moved, change.held) == (("desk 1",), ("mug 2",), True, False)
-    assert change and not news(after, after)
-
-
 def test_description_in_words() -> None:
     belief = told(
         ("go to desk 1", "You arrive at desk 1. On the desk 1, you see a mug 2, and a pen 1."),
@@ -261,7 +253,6 @@ def test_any_text_gives_a_belief(opening: str, steps: list[tuple[str, str, bool]
         assert asdict(before) == plain, "an update changes nothing that was"
         hash(belief)
         assert describe(belief).isprintable() or "\n" in describe(belief)
-        news(before, belief)
         assert len({one.name for one in belief.receptacles}) == len(belief.receptacles)
         assert len({one.name for one in belief.items}) == len(belief.items)
         assert belief.at is None or belief.is_here(belief.at)
