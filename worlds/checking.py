@@ -53,40 +53,6 @@ def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda e
     return WorldReport(report)
 
 
-class _Check:
-    """The world that is checked, with one task of each type of ``split``."""
-
-    def __init__(self, world: World, split: str | None, wrap: Wrap) -> None:
-        self.world = world
-        self._chosen = split
-        self._wrap = wrap
-
-    @property
-    def split(self) -> str:
-        world = self.world
-        return self._chosen or (world.default_split if world.default_split in world.splits() else world.example_split)
-
-    @property
-    def tasks(self) -> list[Task]:
-        return list({task.type: task for task in islice(self.world.tasks(self.split), 500)}.values())
-
-    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        return self._wrap(self.world.open(task, diagnosis=diagnosis))
-
-    def played(self) -> Iterator[tuple[Task, Env, Step]]:
-        """Each task with its env after a reset."""
-        for task in self.tasks:
-            env = self.open(task)
-            yield task, env, env.reset()
-            env.close()
-
-    def expert(self) -> Policy | None:
-        try:
-            return self.world.expert()
-        except Unsupported:
-            return None
-
-
 def _wander(env: Env, seed: int, steps: int = _STEPS) -> list[tuple[str, Step]]:
     """Admissible commands at random, now and then an odd one, until the game ends."""
     dice, played = random.Random(seed), list[tuple[str, Step]]()
@@ -118,171 +84,6 @@ def _conditions(env: Env) -> tuple[int, int]:
     return env.goal_conditions() or (0, -1)
 
 
-def _describes_itself(check: _Check) -> Iterator[str]:
-    world = check.world
-    if not _NAME.fullmatch(world.name):
-        yield f"the name {shown(world.name)} is not of lower-case letters, digits, - and _"
-    for what, text in (("engine", world.engine), ("preamble", world.preamble), ("manual", world.manual)):
-        if not text.strip() or not all(line.isprintable() and line.strip() for line in text.splitlines()):
-            yield f"its {what} is empty or has an empty or unprintable line: {shown(text)}"
-
-
-def _has_splits(check: _Check) -> Iterator[str]:
-    world, splits = check.world, check.world.splits()
-    if not splits or len(set(splits)) != len(splits):
-        yield f"splits() must name at least one split, each once, not {shown(splits)}"
-    for split in {check.split, splits[-1]}:
-        tasks = world.tasks(split)
-        if [task.number for task in tasks] != list(range(1, len(tasks) + 1)):
-            yield f"the tasks of {shown(split)} are not numbered 1, 2, 3, ..."
-        if len({task.id for task in tasks}) != len(tasks):
-            yield f"two tasks of {shown(split)} have one id"
-    if overlap := set(world.endless_splits) & set(splits):
-        yield f"the endless split {shown(min(overlap))} must not be listed by splits()"
-
-
-def _has_tasks(check: _Check) -> Iterator[str]:
-    world = check.world
-    for task in islice(world.tasks(check.split), 20):
-        if (task.world, task.split) != (world.name, check.split):
-            yield f"task {shown(task.id)} says that it is of the world {shown(task.world)} and the split {shown(task.split)}"
-        if not task.type or not task.goal.isprintable() or not task.goal.strip():
-            yield f"task {shown(task.id)} needs a type and a goal of one printable line"
-        if not world.task(task.id) == world.task(task.reference) == task:
-            yield f"task() does not find {shown(task.id)} by its id and by {task.reference}"
-
-
-def _endless(check: _Check) -> Iterator[str]:
-    world = check.world
-    for split in world.endless_splits:
-        tasks = world.tasks(split)
-        for seed in (0, 1):
-            task = tasks[seed]
-            if world.task(f"{split}:{seed}") != task or task.number != seed:
-                yield f"{split}:{seed} is not its task number {seed}"
-            if task.type not in world.task_types:
-                yield f"task_types lacks {shown(task.type)}"
-    if world.first_task is not None and world.task(world.first_task).reference != world.first_task:
-        yield f"first_task {shown(world.first_task)} is not a task's split:number"
-
-
-def _refuses_references(check: _Check) -> Iterator[str]:
-    world = check.world
-    for what, call in (
-        ("tasks('no such split')", lambda: world.tasks("no such split")),
-        ("fingerprint('no such split')", lambda: world.fingerprint("no such split")),
-        ("task('no such split:1')", lambda: world.task("no such split:1")),
-        ("task of a number too large", lambda: world.task(f"{check.split}:{len(world.tasks(check.split)) + 1}")),
-    ):
-        if wrong := _raises(TaskNotFound, call):
-            yield f"{what} {wrong}"
-
-
-def _has_options(check: _Check) -> Iterator[str]:
-    options = check.world.Options
-    if not dataclasses.is_dataclass(options) or not options.__dataclass_params__.frozen:
-        yield "Options must be a frozen dataclass"
-    read_options(options, {}, owner="The world")
-    if wrong := _raises(ConfigurationError, lambda: read_options(options, {"no such option": 1}, owner="The world")):
-        yield f"an unknown option {wrong}"
-
-
-def _fingerprint(check: _Check) -> Iterator[str]:
-    first = check.world.fingerprint(check.split)
-    if not re.fullmatch(r"[0-9a-f]{64}", first):
-        yield f"it must be 64 lower-case hexadecimal digits (a SHA-256), not {shown(first)}"
-    if check.world.fingerprint(check.split) != first:
-        yield "it changes from call to call"
-
-
-def _order(check: _Check) -> Iterator[str]:
-    for task in check.tasks:
-        env = check.open(task)
-        if env.task != task:
-            yield f"env.task is not the task {shown(task.id)} that was opened"
-        copy = _copied(env)
-        for one in (env, *([copy] if copy else [])):
-            if wrong := _raises(OrderError, lambda one=one: one.step("look")):
-                yield f"a step before the first reset {wrong}"
-
-
-def _opening(check: _Check) -> Iterator[str]:
-    for task, env, first in check.played():
-        if not first.observation.text.endswith(f"Your task is to: {task.goal}"):
-            yield f"the opening of {shown(task.id)} does not end with 'Your task is to: ' and the goal"
-        if first != Step(Observation(first.observation.text)):
-            yield f"the opening of {shown(task.id)} is not a plain step that is accepted and not over"
-        _wander(env, 1, 5)
-        if not env.reset() == first == check.open(task).reset():
-            yield f"a second reset of {shown(task.id)} gives another opening"
-
-
-def _accepts(check: _Check) -> Iterator[str]:
-    for task, env, _ in check.played():
-        _wander(env, 2, 6)
-        listed = env.admissible_commands()
-        if listed is None:
-            continue
-        if list(listed) != sorted(set(listed)):
-            yield f"admissible_commands() of {shown(task.id)} is not sorted, or names a command twice"
-        for command in listed:
-            for form in (command, f" {command}\n"):
-                copy = _copied(env)
-                if copy is not None and not copy.step(form).observation.accepted:
-                    yield f"{shown(form)} is listed as admissible and refused"
-
-
-def _refuses(check: _Check) -> Iterator[str]:
-    for _, env, _ in check.played():
-        before = (env.admissible_commands(), env.goal_conditions())
-        for odd in _ODD:
-            step = env.step(odd)
-            if step.observation.accepted:
-                yield f"{shown(odd, 40)} is accepted, which is no command"
-            if step.done or (env.admissible_commands(), env.goal_conditions()) != before:
-                yield f"{shown(odd, 40)} is refused and changes the game"
-
-
-def _deterministic(check: _Check) -> Iterator[str]:
-    for task, env, _ in check.played():
-        other = check.open(task)
-        other.reset()
-        for command, step in _wander(env, 3):
-            if other.step(command) != step:
-                yield f"{shown(command)} has another answer in a second env over {shown(task.id)}"
-        if env.goal_conditions() != other.goal_conditions():
-            yield f"two envs over {shown(task.id)} differ after the same commands"
-
-
-def _copies(check: _Check) -> Iterator[str]:
-    for task, env, _ in check.played():
-        _wander(env, 4, 8)
-        copy, untouched = _copied(env), _copied(env)
-        if copy is None or untouched is None:
-            continue
-        before = (env.admissible_commands(), env.goal_conditions())
-        away = _wander(copy, 5)
-        if copy.task != task or (env.admissible_commands(), env.goal_conditions()) != before:
-            yield f"stepping a copy changes its original, in {shown(task.id)}"
-        copy.reset()
-        copy.close()
-        for one in (env, untouched):
-            if [(command, one.step(command)) for command, _ in away] != away:
-                yield f"a copy does not continue as its original does, in {shown(task.id)}"
-
-
-def _wins(check: _Check) -> Iterator[str]:
-    expert = check.expert()
-    for task, env, first in check.played():
-        walk = _walk(env, expert, task, first) if expert else (step for _, step in _wander(env, 6))
-        for step in walk:
-            met, total = _conditions(env)
-            if total >= 0 and (not 0 <= met <= total or (met == total) != step.won):
-                yield f"{met} of {total} conditions are met and won is {step.won}, in {shown(task.id)}"
-            if step.won != step.terminated:
-                yield f"won is {step.won} and terminated is {step.terminated}, in {shown(task.id)}"
-
-
 def _walk(env: Env, expert: Policy, task: Task, step: Step) -> Iterator[Step]:
     """The steps of the expert from ``step`` on, until it wins, gives up or has had enough."""
     memory = expert.begin(task.goal, step.observation)
@@ -295,122 +96,301 @@ def _walk(env: Env, expert: Policy, task: Task, step: Step) -> Iterator[Step]:
         yield step
 
 
-def _texts(check: _Check) -> Iterator[str]:
-    for task, env, first in check.played():
-        for step in (first, *(step for _, step in _wander(env, 7))):
-            text = step.observation.text
-            if not text.strip() or len(text) > LONGEST_TEXT:
-                yield f"an observation of {shown(task.id)} has {len(text):,} characters; at most {LONGEST_TEXT:,}, and some"
-            if not all(line.isprintable() for line in text.split("\n")):
-                yield f"an observation of {shown(task.id)} cannot be printed: {shown(text)}"
+class _Check:
+    """The demands on one world, each a method that yields what is wrong, tried on one task of each type of ``split``."""
 
+    def __init__(self, world: World, split: str | None, wrap: Wrap) -> None:
+        self.world = world
+        self._chosen = split
+        self._wrap = wrap
 
-def _hides(check: _Check) -> Iterator[str]:
-    for task, env, first in check.played():
-        secrets = [task.id, *([str(task.source)] if task.source else []), "(:goal"]
-        for step in (first, *(step for _, step in _wander(env, 8))):
-            for secret in secrets:
-                if secret in str(step.observation):
-                    yield f"an observation of {shown(task.id)} tells {shown(secret)}"
+    @property
+    def split(self) -> str:
+        world = self.world
+        return self._chosen or (world.default_split if world.default_split in world.splits() else world.example_split)
 
+    @property
+    def tasks(self) -> list[Task]:
+        return list({task.type: task for task in islice(self.world.tasks(self.split), 500)}.values())
 
-def _expert(check: _Check) -> Iterator[str]:
-    expert = check.expert()
-    if expert is None:
-        return
-    if wrong := _raises(ConfigurationError, lambda: check.world.expert(**{"no such setting": 1})):
-        yield f"an unknown setting {wrong}"
-    for task, env, first in check.played():
-        memory: Any = expert.begin(task.goal, first.observation)
-        step, walked = first, 0
-        for command, step in _wander(env, 9, 10):
-            memory, walked = expert.observe(memory, command, step.observation), walked + 1
-        while not step.done and walked < _EXPERT_STEPS:
-            pickle.loads(pickle.dumps(memory))
-            chosen = expert.decide(memory)
-            if expert.decide(memory) != chosen:
-                yield f"it decides twice differently from one memory, in {shown(task.id)}"
-            if chosen[0] is None:
-                break
-            step, walked = env.step(chosen[0]), walked + 1
-            memory = expert.observe(chosen[2], chosen[0], step.observation)
-        if not step.won:
-            yield f"it does not win {shown(task.id)} after some commands of somebody else: {shown(step.observation.text)}"
+    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
+        return self._wrap(self.world.open(task, diagnosis=diagnosis))
 
+    def played(self) -> Iterator[tuple[Task, Env, Step]]:
+        """Each task with its env after a reset."""
+        for task in self.tasks:
+            env = self.open(task)
+            yield task, env, env.reset()
+            env.close()
 
-def _shortest(check: _Check) -> Iterator[str]:
-    expert = check.expert()
-    for task, env, first in check.played():
-        shortest = check.world.shortest(task)
-        if check.world.shortest(task) != shortest:
-            yield f"the length for {shown(task.id)} changes from call to call"
-        steps = list(_walk(env, expert, task, first)) if expert else []
-        if shortest is not None and steps and steps[-1].won and len(steps) < shortest:
-            yield f"the expert wins {shown(task.id)} in {len(steps)} commands, fewer than {shortest}"
-
-
-def _diagnosis(check: _Check) -> Iterator[str]:
-    for task, env, first in check.played():
+    def policy(self) -> Policy | None:
         try:
-            explained = check.open(task, diagnosis=True)
+            return self.world.expert()
         except Unsupported:
+            return None
+
+    def describes_itself(self) -> Iterator[str]:
+        world = self.world
+        if not _NAME.fullmatch(world.name):
+            yield f"the name {shown(world.name)} is not of lower-case letters, digits, - and _"
+        for what, text in (("engine", world.engine), ("preamble", world.preamble), ("manual", world.manual)):
+            if not text.strip() or not all(line.isprintable() and line.strip() for line in text.splitlines()):
+                yield f"its {what} is empty or has an empty or unprintable line: {shown(text)}"
+
+    def has_splits(self) -> Iterator[str]:
+        world, splits = self.world, self.world.splits()
+        if not splits or len(set(splits)) != len(splits):
+            yield f"splits() must name at least one split, each once, not {shown(splits)}"
+        for split in {self.split, splits[-1]}:
+            tasks = world.tasks(split)
+            if [task.number for task in tasks] != list(range(1, len(tasks) + 1)):
+                yield f"the tasks of {shown(split)} are not numbered 1, 2, 3, ..."
+            if len({task.id for task in tasks}) != len(tasks):
+                yield f"two tasks of {shown(split)} have one id"
+        if overlap := set(world.endless_splits) & set(splits):
+            yield f"the endless split {shown(min(overlap))} must not be listed by splits()"
+
+    def has_tasks(self) -> Iterator[str]:
+        world = self.world
+        for task in islice(world.tasks(self.split), 20):
+            if (task.world, task.split) != (world.name, self.split):
+                said = f"of the world {shown(task.world)} and the split {shown(task.split)}"
+                yield f"task {shown(task.id)} says that it is {said}"
+            if not task.type or not task.goal.isprintable() or not task.goal.strip():
+                yield f"task {shown(task.id)} needs a type and a goal of one printable line"
+            if not world.task(task.id) == world.task(task.reference) == task:
+                yield f"task() does not find {shown(task.id)} by its id and by {task.reference}"
+
+    def endless(self) -> Iterator[str]:
+        world = self.world
+        for split in world.endless_splits:
+            tasks = world.tasks(split)
+            for seed in (0, 1):
+                task = tasks[seed]
+                if world.task(f"{split}:{seed}") != task or task.number != seed:
+                    yield f"{split}:{seed} is not its task number {seed}"
+                if task.type not in world.task_types:
+                    yield f"task_types lacks {shown(task.type)}"
+        if world.first_task is not None and world.task(world.first_task).reference != world.first_task:
+            yield f"first_task {shown(world.first_task)} is not a task's split:number"
+
+    def refuses_references(self) -> Iterator[str]:
+        world = self.world
+        for what, call in (
+            ("tasks('no such split')", lambda: world.tasks("no such split")),
+            ("fingerprint('no such split')", lambda: world.fingerprint("no such split")),
+            ("task('no such split:1')", lambda: world.task("no such split:1")),
+            ("task of a number too large", lambda: world.task(f"{self.split}:{len(world.tasks(self.split)) + 1}")),
+        ):
+            if wrong := _raises(TaskNotFound, call):
+                yield f"{what} {wrong}"
+
+    def has_options(self) -> Iterator[str]:
+        options = self.world.Options
+        if not dataclasses.is_dataclass(options) or not options.__dataclass_params__.frozen:
+            yield "Options must be a frozen dataclass"
+        read_options(options, {}, owner="The world")
+        if wrong := _raises(ConfigurationError, lambda: read_options(options, {"no such option": 1}, owner="The world")):
+            yield f"an unknown option {wrong}"
+
+    def fingerprint(self) -> Iterator[str]:
+        first = self.world.fingerprint(self.split)
+        if not re.fullmatch(r"[0-9a-f]{64}", first):
+            yield f"it must be 64 lower-case hexadecimal digits (a SHA-256), not {shown(first)}"
+        if self.world.fingerprint(self.split) != first:
+            yield "it changes from call to call"
+
+    def order(self) -> Iterator[str]:
+        for task in self.tasks:
+            env = self.open(task)
+            if env.task != task:
+                yield f"env.task is not the task {shown(task.id)} that was opened"
+            copy = _copied(env)
+            for one in (env, *([copy] if copy else [])):
+                if wrong := _raises(OrderError, lambda one=one: one.step("look")):
+                    yield f"a step before the first reset {wrong}"
+
+    def opening(self) -> Iterator[str]:
+        for task, env, first in self.played():
+            if not first.observation.text.endswith(f"Your task is to: {task.goal}"):
+                yield f"the opening of {shown(task.id)} does not end with 'Your task is to: ' and the goal"
+            if first != Step(Observation(first.observation.text)):
+                yield f"the opening of {shown(task.id)} is not a plain step that is accepted and not over"
+            _wander(env, 1, 5)
+            if not env.reset() == first == self.open(task).reset():
+                yield f"a second reset of {shown(task.id)} gives another opening"
+
+    def accepts(self) -> Iterator[str]:
+        for task, env, _ in self.played():
+            _wander(env, 2, 6)
+            listed = env.admissible_commands()
+            if listed is None:
+                continue
+            if list(listed) != sorted(set(listed)):
+                yield f"admissible_commands() of {shown(task.id)} is not sorted, or names a command twice"
+            for command in listed:
+                for form in (command, f" {command}\n"):
+                    copy = _copied(env)
+                    if copy is not None and not copy.step(form).observation.accepted:
+                        yield f"{shown(form)} is listed as admissible and refused"
+
+    def refuses(self) -> Iterator[str]:
+        for _, env, _ in self.played():
+            before = (env.admissible_commands(), env.goal_conditions())
+            for odd in _ODD:
+                step = env.step(odd)
+                if step.observation.accepted:
+                    yield f"{shown(odd, 40)} is accepted, which is no command"
+                if step.done or (env.admissible_commands(), env.goal_conditions()) != before:
+                    yield f"{shown(odd, 40)} is refused and changes the game"
+
+    def deterministic(self) -> Iterator[str]:
+        for task, env, _ in self.played():
+            other = self.open(task)
+            other.reset()
+            for command, step in _wander(env, 3):
+                if other.step(command) != step:
+                    yield f"{shown(command)} has another answer in a second env over {shown(task.id)}"
+            if env.goal_conditions() != other.goal_conditions():
+                yield f"two envs over {shown(task.id)} differ after the same commands"
+
+    def copies(self) -> Iterator[str]:
+        for task, env, _ in self.played():
+            _wander(env, 4, 8)
+            copy, untouched = _copied(env), _copied(env)
+            if copy is None or untouched is None:
+                continue
+            before = (env.admissible_commands(), env.goal_conditions())
+            away = _wander(copy, 5)
+            if copy.task != task or (env.admissible_commands(), env.goal_conditions()) != before:
+                yield f"stepping a copy changes its original, in {shown(task.id)}"
+            copy.reset()
+            copy.close()
+            for one in (env, untouched):
+                if [(command, one.step(command)) for command, _ in away] != away:
+                    yield f"a copy does not continue as its original does, in {shown(task.id)}"
+
+    def wins(self) -> Iterator[str]:
+        expert = self.policy()
+        for task, env, first in self.played():
+            walk = _walk(env, expert, task, first) if expert else (step for _, step in _wander(env, 6))
+            for step in walk:
+                met, total = _conditions(env)
+                if total >= 0 and (not 0 <= met <= total or (met == total) != step.won):
+                    yield f"{met} of {total} conditions are met and won is {step.won}, in {shown(task.id)}"
+                if step.won != step.terminated:
+                    yield f"won is {step.won} and terminated is {step.terminated}, in {shown(task.id)}"
+
+    def texts(self) -> Iterator[str]:
+        for task, env, first in self.played():
+            for step in (first, *(step for _, step in _wander(env, 7))):
+                text = step.observation.text
+                if not text.strip() or len(text) > LONGEST_TEXT:
+                    yield f"an observation of {shown(task.id)} has {len(text):,} characters; at most {LONGEST_TEXT:,}, and some"
+                if not all(line.isprintable() for line in text.split("\n")):
+                    yield f"an observation of {shown(task.id)} cannot be printed: {shown(text)}"
+
+    def hides(self) -> Iterator[str]:
+        for task, env, first in self.played():
+            secrets = [task.id, *([str(task.source)] if task.source else []), "(:goal"]
+            for step in (first, *(step for _, step in _wander(env, 8))):
+                for secret in secrets:
+                    if secret in str(step.observation):
+                        yield f"an observation of {shown(task.id)} tells {shown(secret)}"
+
+    def expert(self) -> Iterator[str]:
+        expert = self.policy()
+        if expert is None:
             return
-        if explained.reset() != first:
-            yield f"with it, {shown(task.id)} opens otherwise"
-        for command, step in _wander(env, 10):
-            answer = explained.step(command)
-            if replace(answer, observation=replace(answer.observation, explanation=None)) != step:
-                yield f"with it, {shown(command)} has another answer in {shown(task.id)}"
+        if wrong := _raises(ConfigurationError, lambda: self.world.expert(**{"no such setting": 1})):
+            yield f"an unknown setting {wrong}"
+        for task, env, first in self.played():
+            memory: Any = expert.begin(task.goal, first.observation)
+            step, walked = first, 0
+            for command, step in _wander(env, 9, 10):
+                memory, walked = expert.observe(memory, command, step.observation), walked + 1
+            while not step.done and walked < _EXPERT_STEPS:
+                pickle.loads(pickle.dumps(memory))
+                chosen = expert.decide(memory)
+                if expert.decide(memory) != chosen:
+                    yield f"it decides twice differently from one memory, in {shown(task.id)}"
+                if chosen[0] is None:
+                    break
+                step, walked = env.step(chosen[0]), walked + 1
+                memory = expert.observe(chosen[2], chosen[0], step.observation)
+            if not step.won:
+                yield f"it does not win {shown(task.id)} after some commands of somebody else: {shown(step.observation.text)}"
 
+    def shortest(self) -> Iterator[str]:
+        expert = self.policy()
+        for task, env, first in self.played():
+            shortest = self.world.shortest(task)
+            if self.world.shortest(task) != shortest:
+                yield f"the length for {shown(task.id)} changes from call to call"
+            steps = list(_walk(env, expert, task, first)) if expert else []
+            if shortest is not None and steps and steps[-1].won and len(steps) < shortest:
+                yield f"the expert wins {shown(task.id)} in {len(steps)} commands, fewer than {shortest}"
 
-def _sandbox(check: _Check) -> Iterator[str]:
-    for task, _, first in check.played():
-        try:
-            env = check.world.sandbox(task)
-        except Unsupported:
+    def diagnosis(self) -> Iterator[str]:
+        for task, env, first in self.played():
+            try:
+                explained = self.open(task, diagnosis=True)
+            except Unsupported:
+                return
+            if explained.reset() != first:
+                yield f"with it, {shown(task.id)} opens otherwise"
+            for command, step in _wander(env, 10):
+                answer = explained.step(command)
+                if replace(answer, observation=replace(answer.observation, explanation=None)) != step:
+                    yield f"with it, {shown(command)} has another answer in {shown(task.id)}"
+
+    def sandbox(self) -> Iterator[str]:
+        for task, _, first in self.played():
+            try:
+                env = self.world.sandbox(task)
+            except Unsupported:
+                return
+            if env.reset() != first:
+                yield f"the sandbox of {shown(task.id)} opens otherwise than the game"
+            env.close()
+
+    def household(self) -> Iterator[str]:
+        household = self.world.household
+        if household is None:
             return
-        if env.reset() != first:
-            yield f"the sandbox of {shown(task.id)} opens otherwise than the game"
-        env.close()
-
-
-def _household(check: _Check) -> Iterator[str]:
-    household = check.world.household
-    if household is None:
-        return
-    for task, env, first in check.played():
-        belief = household.begin(first.observation)
-        if not belief.receptacles:
-            yield f"no receptacle is read from the opening of {shown(task.id)}"
-        for command, step in _wander(env, 11):
-            belief = household.update(belief, command, step.observation)
-            if household.refused(step.observation) == step.observation.accepted:
-                yield f"refused() says otherwise than the world of {shown(command)}"
-        for odd in _ODD:
-            household.update(household.begin(Observation(odd)), odd, Observation(odd))
-            household.read_goal(odd)
+        for task, env, first in self.played():
+            belief = household.begin(first.observation)
+            if not belief.receptacles:
+                yield f"no receptacle is read from the opening of {shown(task.id)}"
+            for command, step in _wander(env, 11):
+                belief = household.update(belief, command, step.observation)
+                if household.refused(step.observation) == step.observation.accepted:
+                    yield f"refused() says otherwise than the world of {shown(command)}"
+            for odd in _ODD:
+                household.update(household.begin(Observation(odd)), odd, Observation(odd))
+                household.read_goal(odd)
 
 
 _DEMANDS: dict[str, Callable[[_Check], Iterator[str]]] = {
-    "It has a name, and an engine, a preamble and a manual that can be printed": _describes_itself,
-    "Its splits are listed once, their tasks are numbered from 1 and have ids of their own": _has_splits,
-    "Each task has a type and a goal of one line, and is found by its id and by split:number": _has_tasks,
-    "Tasks of endless splits and the first task are found by split:seed": _endless,
-    "Unknown splits and tasks raise TaskNotFound": _refuses_references,
-    "Its options are a frozen dataclass with defaults, and others are refused": _has_options,
-    "The fingerprint of a split is a SHA-256 that stays the same": _fingerprint,
-    "A step before the first reset raises OrderError": _order,
-    "Every reset gives the same opening, which ends with the goal": _opening,
-    "Admissible commands are sorted and accepted, with spaces round them too": _accepts,
-    "Any other text is refused and changes nothing": _refuses,
-    "The same commands have the same answers": _deterministic,
-    "A copy and its original are independent": _copies,
-    "A game is won, and over, when all conditions of its goal are met": _wins,
-    "Observations can be printed and are bounded": _texts,
-    "Observations tell no id, path or goal in PDDL": _hides,
-    "The expert wins, whoever chose the commands before, and its memory can be pickled": _expert,
-    "No walk that wins is shorter than the shortest": _shortest,
-    "A diagnosis leaves the game as it is": _diagnosis,
-    "The sandbox plays the same game": _sandbox,
-    "A household's texts are read into beliefs, whatever they are": _household,
+    "It has a name, and an engine, a preamble and a manual that can be printed": _Check.describes_itself,
+    "Its splits are listed once, their tasks are numbered from 1 and have ids of their own": _Check.has_splits,
+    "Each task has a type and a goal of one line, and is found by its id and by split:number": _Check.has_tasks,
+    "Tasks of endless splits and the first task are found by split:seed": _Check.endless,
+    "Unknown splits and tasks raise TaskNotFound": _Check.refuses_references,
+    "Its options are a frozen dataclass with defaults, and others are refused": _Check.has_options,
+    "The fingerprint of a split is a SHA-256 that stays the same": _Check.fingerprint,
+    "A step before the first reset raises OrderError": _Check.order,
+    "Every reset gives the same opening, which ends with the goal": _Check.opening,
+    "Admissible commands are sorted and accepted, with spaces round them too": _Check.accepts,
+    "Any other text is refused and changes nothing": _Check.refuses,
+    "The same commands have the same answers": _Check.deterministic,
+    "A copy and its original are independent": _Check.copies,
+    "A game is won, and over, when all conditions of its goal are met": _Check.wins,
+    "Observations can be printed and are bounded": _Check.texts,
+    "Observations tell no id, path or goal in PDDL": _Check.hides,
+    "The expert wins, whoever chose the commands before, and its memory can be pickled": _Check.expert,
+    "No walk that wins is shorter than the shortest": _Check.shortest,
+    "A diagnosis leaves the game as it is": _Check.diagnosis,
+    "The sandbox plays the same game": _Check.sandbox,
+    "A household's texts are read into beliefs, whatever they are": _Check.household,
 }

@@ -43,17 +43,11 @@ def read_options(options: type[T], given: Mapping[str, object], *, owner: str, w
         if key not in fields:
             known = ", ".join(fields) or "none"
             raise ConfigurationError(f"{owner} has no {word} {shown(key)}; known: {known}.{nearest(key, tuple(fields))}")
-        read[key] = _read(f"The {word} {key} of {_lower(owner)}", value, hints[key], fields[key].metadata)
+        read[key] = _read(f"The {word} {key} of {owner[:1].lower()}{owner[1:]}", value, hints[key], fields[key].metadata)
     return options(**read)
 
 
-def _lower(owner: str) -> str:
-    return owner[:1].lower() + owner[1:]
-
-
-@cache
-def _hints(options: type[Any]) -> dict[str, Any]:
-    return get_type_hints(options)
+_hints = cache(get_type_hints)
 
 
 def _read(what: str, value: object, kind: Any, bounds: Mapping[str, Any]) -> Any:

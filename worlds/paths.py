@@ -6,54 +6,40 @@ No folder is made until a file is written. ``HOUSEQUEST_HOME`` moves all of them
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 from worlds.errors import ConfigurationError, shown
 
 
 def _folder(kind: str) -> Path:
-    home = os.environ.get("HOUSEQUEST_HOME")
-    if home:
+    if home := os.environ.get("HOUSEQUEST_HOME"):
         return given_path(home, "HOUSEQUEST_HOME") / kind
     import platformdirs
 
-    directories = platformdirs.PlatformDirs("housequest", appauthor=False)
-    return {
-        "config": directories.user_config_path,
-        "data": directories.user_data_path,
-        "cache": directories.user_cache_path,
-        "state": directories.user_state_path,
-    }[kind]
+    return Path(getattr(platformdirs, f"user_{kind}_dir")("housequest", appauthor=False))
 
 
-def config_folder() -> Path:
-    """The user's own configuration (``housequest.toml`` with ``key_env`` lives here alone)."""
-    return _folder("config")
-
-
-def data_folder() -> Path:
-    """What the user made: edited rulebooks."""
-    return _folder("data")
-
-
-def cache_folder() -> Path:
-    """What can be rebuilt: the index of tasks."""
-    return _folder("cache")
-
-
-def state_folder() -> Path:
-    """What was played: episodes recorded by ``housequest play``."""
-    return _folder("state")
+config_folder = partial(_folder, "config")
+"""The user's own configuration (``housequest.toml`` with ``key_env`` lives here alone)."""
+data_folder = partial(_folder, "data")
+"""What the user made: edited rulebooks."""
+cache_folder = partial(_folder, "cache")
+"""What can be rebuilt: the index of tasks."""
+state_folder = partial(_folder, "state")
+"""What was played: episodes recorded by ``housequest play``."""
 
 
 def alfworld_data() -> Path:
     """The folder that holds ALFWorld's ``json_2.1.1``: ``$ALFWORLD_DATA``, else ALFWorld's own default cache."""
-    named = os.environ.get("ALFWORLD_DATA")
-    return given_path(named or "~/.cache/alfworld", "ALFWORLD_DATA")
+    return given_path(os.environ.get("ALFWORLD_DATA") or "~/.cache/alfworld", "ALFWORLD_DATA")
 
 
-def atomic_write(path: Path, content: bytes) -> None:
-    """Write ``content`` to ``path`` atomically, making its folder; a replaced file keeps its permissions."""
+def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
+    """Write ``content`` to ``path`` atomically, making its folder; a replaced file keeps its permissions.
+
+    Without ``sync``, which is quicker, a crash of the machine may lose it.
+    """
     import secrets
     import stat
     from contextlib import suppress
@@ -65,7 +51,8 @@ def atomic_write(path: Path, content: bytes) -> None:
         with part.open("xb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         with suppress(FileNotFoundError):
             part.chmod(stat.S_IMODE(path.stat().st_mode))
         part.replace(path)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from worlds.base import Observation, Step, Task, World
 from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
@@ -37,30 +37,20 @@ class ScriptedState:
         return tuple(name for name in ("coin", "key", "lamp") if getattr(self, name) == place)
 
 
-@dataclass(frozen=True, slots=True)
-class _Problem:
+class _Problem(NamedTuple):
     type: str
     goal: str
-    coin: str | None = None
-    lamp: str | None = None
-    unlocked: bool = False
-    lit: bool = False
+    wanted: Mapping[str, object]
 
     def conditions(self, state: ScriptedState) -> tuple[bool, ...]:
         """Whether each of the goal's conditions holds in ``state``."""
-        wanted = (
-            None if self.coin is None else state.coin == self.coin,
-            None if self.lamp is None else state.lamp == self.lamp,
-            state.unlocked if self.unlocked else None,
-            state.lit if self.lit else None,
-        )
-        return tuple(condition for condition in wanted if condition is not None)
+        return tuple(getattr(state, name) == value for name, value in self.wanted.items())
 
 
 _PROBLEMS = (
-    _Problem("find", "take the coin out of the box.", coin=_HAND, unlocked=True),
-    _Problem("bring", "bring the coin to the study and leave it there.", coin="study", unlocked=True),
-    _Problem("light", "leave the burning lamp in the cellar.", lamp="cellar", lit=True),
+    _Problem("find", "take the coin out of the box.", {"coin": _HAND, "unlocked": True}),
+    _Problem("bring", "bring the coin to the study and leave it there.", {"coin": "study", "unlocked": True}),
+    _Problem("light", "leave the burning lamp in the cellar.", {"lamp": "cellar", "lit": True}),
 )
 
 
@@ -72,7 +62,8 @@ def _commands(state: ScriptedState) -> Iterator[tuple[str, str, ScriptedState]]:
     for room in _DOORS[state.room]:
         after = replace(state, room=room)
         yield f"go to {room}", describe(after), after
-    for thing in state.things(state.room) + (state.things(_BOX) if _box_open(state) else ()):
+    boxed = state.things(_BOX) if state.room == "cellar" and state.unlocked else ()
+    for thing in state.things(state.room) + boxed:
         yield f"take {thing}", f"You take the {thing}.", replace(state, **{thing: _HAND})
     for thing in carried:
         yield f"drop {thing}", f"You put the {thing} on the floor.", replace(state, **{thing: state.room})
@@ -81,10 +72,6 @@ def _commands(state: ScriptedState) -> Iterator[tuple[str, str, ScriptedState]]:
         yield "unlock box", answer, replace(state, unlocked=True)
     if state.lamp == _HAND and not state.lit:
         yield "light lamp", "The lamp burns.", replace(state, lit=True)
-
-
-def _box_open(state: ScriptedState) -> bool:
-    return state.room == "cellar" and state.unlocked
 
 
 def _listed(things: Sequence[str]) -> str:
@@ -111,17 +98,13 @@ class ScriptedEnv:
     """One running task of the scripted world."""
 
     def __init__(self, task: Task, problem: _Problem) -> None:
-        self._task = task
+        self.task = task
         self._problem = problem
         self._state: ScriptedState | None = None
 
-    @property
-    def task(self) -> Task:
-        return self._task
-
     def reset(self) -> Step:
         self._state = ScriptedState()
-        return self._answer(Observation(f"{describe(self._state)}\n\nYour task is to: {self._task.goal}"))
+        return self._answer(Observation(f"{describe(self._state)}\n\nYour task is to: {self.task.goal}"))
 
     def step(self, command: str) -> Step:
         answer = advance(self._running(), command)
@@ -138,7 +121,7 @@ class ScriptedEnv:
         return sum(conditions), len(conditions)
 
     def copy(self) -> ScriptedEnv:
-        other = ScriptedEnv(self._task, self._problem)
+        other = ScriptedEnv(self.task, self._problem)
         other._state = self._state
         return other
 

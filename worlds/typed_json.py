@@ -70,6 +70,4 @@ def _key(kind: Any, key: str, name: str) -> str | int:
     return int(key)
 
 
-@cache
-def _hints(kind: type[Any]) -> dict[str, Any]:
-    return get_type_hints(kind)
+_hints = cache(get_type_hints)

@@ -89,12 +89,7 @@ class Worker:
         """What the process says once it is ready. Fails with `WorkerError` or `Refused`."""
         copy: Future[Any] = Future()  # so that one who stops waiting does not cancel it for the others
 
-        def settle(done: Future[Any]) -> None:
-            if copy.set_running_or_notify_cancel():
-                error = done.exception()
-                copy.set_exception(error) if error is not None else copy.set_result(done.result())
-
-        self._ready.add_done_callback(settle)
+        self._ready.add_done_callback(lambda done: _settle(copy, done.exception() or done.result()))
         return copy
 
     def ask(self, request: object) -> Future[Any]:
@@ -179,9 +174,8 @@ class Worker:
                 raise WorkerError(f"answers with what is no answer: {shown(line[:100])}")
         with self._lock:
             answer = self._ready if number == 0 else self._waiting.pop(number, None)
-        # Whoever asked may stop waiting at this very moment.
-        if answer is not None and answer.set_running_or_notify_cancel():
-            answer.set_exception(outcome) if isinstance(outcome, Refused) else answer.set_result(outcome)
+        if answer is not None:
+            _settle(answer, outcome)
 
     def _fail(self, how: str) -> None:
         with self._lock:
@@ -189,8 +183,7 @@ class Worker:
             waiting = [*self._waiting.values(), self._ready]
             self._waiting.clear()
         for each in waiting:
-            if not each.done() and each.set_running_or_notify_cancel():
-                each.set_exception(WorkerError(how))
+            _settle(each, WorkerError(how))
         self._lines.put(None)
 
     def _keep_words(self) -> None:
@@ -212,6 +205,12 @@ class Worker:
         lines = self._words.decode("utf-8", "replace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         return f", saying {shown(last, 300)}" if last else ""
+
+
+def _settle(answer: Future[Any], outcome: object) -> None:
+    """Hand an outcome to whoever asked, who may have stopped waiting at this very moment."""
+    if not answer.done() and answer.set_running_or_notify_cancel():
+        answer.set_exception(outcome) if isinstance(outcome, Exception) else answer.set_result(outcome)
 
 
 Handler = Callable[[Any, threading.Event], Any]
@@ -272,19 +271,15 @@ def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoRe
                 if pool is None:
                     answer(number, request, cancelled)
                 else:
-                    pool.submit(answer, number, request, cancelled).add_done_callback(_end_on_a_fault)
+                    pool.submit(answer, number, request, cancelled).add_done_callback(lambda done: _end_on(done.exception()))
             case other:
                 raise ValueError(f"no request {other!r}")
 
 
-def _end_on_a_fault(done: Future[None]) -> None:
-    error = done.exception()
-    if error is not None:
-        _end_on(error)
-
-
-def _end_on(error: BaseException | None) -> NoReturn:
+def _end_on(error: BaseException | None) -> None:
     """End the process with ``error`` on stderr: if only one of its threads ended, its caller would wait for ever."""
+    if error is None:
+        return
     traceback.print_exception(error)
     sys.stderr.flush()
     os._exit(1)
