@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from worlds.base import Env, Observation, Policy, Step, Task, World
 from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
@@ -23,6 +23,7 @@ _ODD = ("", "dance wildly", "\0", "\ud800", "look " * 10_000, "..", "\u202elook"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 Wrap = Callable[[Env], Env]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +74,11 @@ def _raises(error: type[Exception], call: Callable[[], object]) -> str:
     return f"does not raise {error.__name__}"
 
 
-def _copied(env: Env) -> Env | None:
+def _supported(call: Callable[[], T]) -> T | None:
     try:
-        return env.copy()
+        return call()
     except Unsupported:
         return None
-
-
-def _conditions(env: Env) -> tuple[int, int]:
-    return env.goal_conditions() or (0, -1)
 
 
 def _walk(env: Env, expert: Policy, task: Task, step: Step) -> Iterator[Step]:
@@ -122,12 +119,6 @@ class _Check:
             env = self.open(task)
             yield task, env, env.reset()
             env.close()
-
-    def policy(self) -> Policy | None:
-        try:
-            return self.world.expert()
-        except Unsupported:
-            return None
 
     def describes_itself(self) -> Iterator[str]:
         world = self.world
@@ -205,7 +196,7 @@ class _Check:
             env = self.open(task)
             if env.task != task:
                 yield f"env.task is not the task {shown(task.id)} that was opened"
-            copy = _copied(env)
+            copy = _supported(env.copy)
             for one in (env, *([copy] if copy else [])):
                 if wrong := _raises(OrderError, lambda one=one: one.step("look")):
                     yield f"a step before the first reset {wrong}"
@@ -230,7 +221,7 @@ class _Check:
                 yield f"admissible_commands() of {shown(task.id)} is not sorted, or names a command twice"
             for command in listed:
                 for form in (command, f" {command}\n"):
-                    copy = _copied(env)
+                    copy = _supported(env.copy)
                     if copy is not None and not copy.step(form).observation.accepted:
                         yield f"{shown(form)} is listed as admissible and refused"
 
@@ -257,7 +248,7 @@ class _Check:
     def copies(self) -> Iterator[str]:
         for task, env, _ in self.played():
             _wander(env, 4, 8)
-            copy, untouched = _copied(env), _copied(env)
+            copy, untouched = _supported(env.copy), _supported(env.copy)
             if copy is None or untouched is None:
                 continue
             before = (env.admissible_commands(), env.goal_conditions())
@@ -271,11 +262,11 @@ class _Check:
                     yield f"a copy does not continue as its original does, in {shown(task.id)}"
 
     def wins(self) -> Iterator[str]:
-        expert = self.policy()
+        expert = _supported(self.world.expert)
         for task, env, first in self.played():
             walk = _walk(env, expert, task, first) if expert else (step for _, step in _wander(env, 6))
             for step in walk:
-                met, total = _conditions(env)
+                met, total = env.goal_conditions() or (0, -1)
                 if total >= 0 and (not 0 <= met <= total or (met == total) != step.won):
                     yield f"{met} of {total} conditions are met and won is {step.won}, in {shown(task.id)}"
                 if step.won != step.terminated:
@@ -299,7 +290,7 @@ class _Check:
                         yield f"an observation of {shown(task.id)} tells {shown(secret)}"
 
     def expert(self) -> Iterator[str]:
-        expert = self.policy()
+        expert = _supported(self.world.expert)
         if expert is None:
             return
         if wrong := _raises(ConfigurationError, lambda: self.world.expert(**{"no such setting": 1})):
@@ -322,7 +313,7 @@ class _Check:
                 yield f"it does not win {shown(task.id)} after some commands of somebody else: {shown(step.observation.text)}"
 
     def shortest(self) -> Iterator[str]:
-        expert = self.policy()
+        expert = _supported(self.world.expert)
         for task, env, first in self.played():
             shortest = self.world.shortest(task)
             if self.world.shortest(task) != shortest:
@@ -333,9 +324,8 @@ class _Check:
 
     def diagnosis(self) -> Iterator[str]:
         for task, env, first in self.played():
-            try:
-                explained = self.open(task, diagnosis=True)
-            except Unsupported:
+            explained = _supported(lambda task=task: self.open(task, diagnosis=True))
+            if explained is None:
                 return
             if explained.reset() != first:
                 yield f"with it, {shown(task.id)} opens otherwise"
@@ -346,9 +336,8 @@ class _Check:
 
     def sandbox(self) -> Iterator[str]:
         for task, _, first in self.played():
-            try:
-                env = self.world.sandbox(task)
-            except Unsupported:
+            env = _supported(lambda task=task: self.world.sandbox(task))
+            if env is None:
                 return
             if env.reset() != first:
                 yield f"the sandbox of {shown(task.id)} opens otherwise than the game"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from worlds.alfworld.data.annotations import GoalSource, parse_goal_source, sentences_of
-from worlds.alfworld.data.index import Entry, Index
+from worlds.alfworld.data.index import Index
 from worlds.alfworld.data.tasks import (
     EXAMPLE,
     FILE,
@@ -58,8 +58,8 @@ class AlfworldWorld(World):
     """The games in a data folder and, as the split ``example``, the houses that ship with housequest.
 
     ``data`` is the folder that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``); ``goals`` says
-    whose sentences are shown (see `parse_goal_source`). A task without such a sentence keeps its template's: its ``wording``
-    says so and `without_human_goal` lists it. The unlisted split ``generated`` has a made-up house for every seed, drawn by
+    whose sentences are shown (see `parse_goal_source`). A task without such a sentence keeps its template's, as its ``wording``
+    says. The unlisted split ``generated`` has a made-up house for every seed, drawn by
     ``habits`` (those of ``train`` by default). Raises ``ConfigurationError`` for invalid settings.
     """
 
@@ -81,7 +81,13 @@ class AlfworldWorld(World):
             raise ConfigurationError(f"There is no engine {shown(engine)} for ALFWorld; known engines: {known}.{hint}")
         self._goals: GoalSource = parse_goal_source(goals)
         self._index = Index(alfworld_data() if data is None else data)
-        self._workers = _workers() if engine == "textworld" else None
+        self._workers: Workers | None = None
+        if engine == "textworld":
+            from worlds.alfworld.reference.worker import check_installed
+            from worlds.alfworld.reference.workers import Workers
+
+            check_installed()
+            self._workers = Workers()
         if data is not None and not self._index.there():
             raise ConfigurationError(
                 f"{shown(str(data), 400)} holds no folder {LAYOUT}, so it is no data of ALFWorld. {GET_DATA}"
@@ -89,8 +95,7 @@ class AlfworldWorld(World):
         self._tasks: dict[str, tuple[Task, ...]] = {}
         self._files: list[Task] = []
         self._habits = habits
-        self._made_up: GeneratedTasks | None = None
-        self._games: OrderedDict[tuple[Path, int, int, str | None], Game] = OrderedDict()
+        self._load = lru_cache(_GAMES_KEPT)(_load)
         self.inline = self._workers is None
         self.manual = Path(__file__).with_name("manual.txt").read_text("utf-8").rstrip()
 
@@ -129,9 +134,9 @@ class AlfworldWorld(World):
         if split == FILE:
             return tuple(self._files)
         if split == GENERATED:
-            return self._generated()
+            return self._generated
         if split not in self._tasks:
-            self._tasks[split] = self._houses() if split == EXAMPLE else self._listed(split)
+            self._tasks[split] = tuple(self._houses() if split == EXAMPLE else self._listed(split))
         return self._tasks[split]
 
     def task(self, reference: str) -> Task:
@@ -141,7 +146,7 @@ class AlfworldWorld(World):
         as id; an unreadable one raises ``GameError``.
         """
         if reference == GENERATED or reference.startswith((f"{GENERATED}:", f"{GENERATED}/")):
-            return self._generated().named(reference)
+            return self._generated.named(reference)
         if place := numbered(reference):
             tasks = self.tasks(place.split)
             if not 1 <= place.number <= len(tasks):
@@ -152,12 +157,26 @@ class AlfworldWorld(World):
         if found is None and (path := game_at(reference)):
             found = self._at(path)
         if found is None:
-            raise TaskNotFound(f"There is no task {shown(reference)}.{self._hint(reference)}")
+            split = reference.partition("/")[0]
+            if split in self.splits():
+                hint = nearest(reference, [task.id for task in self.tasks(split)])
+            else:
+                forms = f"Give split:number, an id or a path; splits: {', '.join(self.splits())}; or {GENERATED}:SEED."
+                hint = f"{nearest(split, [*self.splits(), GENERATED])} {forms}"
+                hint += "" if self._index.splits() else f" {GET_DATA}"
+            raise TaskNotFound(f"There is no task {shown(reference)}.{hint}")
         return found
 
     def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        known = self._known(task)
-        env = self._env(known, self._game(known))
+        env: Env
+        if self._workers is None:
+            env = self.sandbox(task)
+        else:
+            from worlds.alfworld.reference.env import TextworldEnv
+
+            known = self._known(task)
+            problem = self.source(known)[0] if known.split == GENERATED else None
+            env = TextworldEnv(known, self._game(known), self._workers, problem)
         if not diagnosis:
             return env
         from worlds.alfworld.text.diagnosis import Diagnosed
@@ -179,7 +198,7 @@ class AlfworldWorld(World):
     def source(self, task: Task) -> tuple[str, str]:
         """Hidden: the PDDL problem of ``task`` and the goal sentence that goes with it. Raises ``GameError``."""
         if task.split == GENERATED:
-            house = self._generated().house(task.number)
+            house = self._generated.house(task.number)
             return house.problem, house.sentence
         file = read_game(task.source or Path(task.id))
         return file.problem, file.sentence
@@ -206,50 +225,33 @@ class AlfworldWorld(World):
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over ids and contents of the split's games and, if shown, the human goals."""
         if split == GENERATED:
-            return self._generated().fingerprint()
+            return self._generated.fingerprint()
         if split in (EXAMPLE, FILE):
-            contents = {task.id: _digest(task) for task in self.tasks(split)}
+            files = {task.id: task.source for task in self.tasks(split)}
+            contents = {id: hashlib.sha256(path.read_bytes()).hexdigest() for id, path in files.items() if path}
         else:
             self.tasks(split)
             contents = {f"{split}/{entry.trial}": entry.digest for entry in self._index.entries(split)}
         lines = [f"{task.id} {contents[task.id]} {task.goal if self._goals.human else ''}\n" for task in self.tasks(split)]
         return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
-    def without_human_goal(self, split: str) -> Sequence[Task]:
-        """The tasks of ``split`` that show the template's goal because no human goal was found."""
-        if not self._goals.human or split == GENERATED:
-            return ()
-        return tuple(task for task in self.tasks(split) if task.wording == "template")
-
-    def left_out(self, split: str) -> Sequence[Entry]:
-        """The games in the split's folder that ALFWorld leaves out, and why."""
-        return self._with_status(split, "left out")
-
-    def refused(self, split: str) -> Sequence[Entry]:
-        """The games among the split's tasks that cannot be played, and why."""
-        return self._with_status(split, "refused")
-
     def _known(self, task: Task) -> Task:
         """The task with its source."""
         return task if task.source is not None else self.task(task.id)
 
-    def _env(self, task: Task, game: Game) -> Env:
-        if self._workers is None:
-            from worlds.alfworld.engine.native import NativeEnv
+    @cached_property
+    def _generated(self) -> GeneratedTasks:
+        from worlds.alfworld.houses.generated import GeneratedTasks
 
-            return NativeEnv(task, game)
-        from worlds.alfworld.reference.env import TextworldEnv
+        return GeneratedTasks(self._habits)
 
-        problem = self.source(task)[0] if task.split == GENERATED else None
-        return TextworldEnv(task, game, self._workers, problem)
+    def _houses(self) -> Iterator[Task]:
+        """The shipped houses, a kitchen first."""
+        files = sorted(_HOUSES.glob("*.json"), key=lambda file: (not file.stem.startswith("kitchen"), file.stem))
+        for number, file in enumerate(files, start=1):
+            yield self._alone(f"{EXAMPLE}/{file.stem}", EXAMPLE, number, file)
 
-    def _with_status(self, split: str, status: str) -> tuple[Entry, ...]:
-        if split in (EXAMPLE, FILE, GENERATED):
-            return ()
-        self.tasks(split)
-        return tuple(entry for entry in self._index.entries(split) if entry.status == status)
-
-    def _listed(self, split: str) -> tuple[Task, ...]:
+    def _listed(self, split: str) -> Iterator[Task]:
         there = self._index.splits()
         if split not in there:
             where, known = shown(str(self._index.root), 400), ", ".join(self.splits())
@@ -257,12 +259,10 @@ class AlfworldWorld(World):
             fetch = f" {GET_DATA}" if split in PUBLISHED or not there else ""
             raise TaskNotFound(f"There is no split {shown(split)} in {where}; there are: {known}.{hint}{fetch}")
         entries = (entry for entry in self._index.entries(split) if entry.status != "left out")
-        return tuple(self._made(split, number, entry) for number, entry in enumerate(entries, start=1))
-
-    def _made(self, split: str, number: int, entry: Entry) -> Task:
-        source = self._index.path(split, entry.trial)
-        task = Task(f"{split}/{entry.trial}", _NAME, split, number, entry.type, entry.goal, source=source)
-        return self._worded(task)
+        for number, entry in enumerate(entries, start=1):
+            source = self._index.path(split, entry.trial)
+            task = Task(f"{split}/{entry.trial}", _NAME, split, number, entry.type, entry.goal, source=source)
+            yield self._worded(task)
 
     def _worded(self, task: Task) -> Task:
         """The task with a human goal, if wanted and found."""
@@ -271,18 +271,6 @@ class AlfworldWorld(World):
         sentences = sentences_of(task.source.with_name(TRAJECTORY_FILE), steps=self._goals.steps)
         wording = self._goals.choose(task.id, sentences)
         return task if wording is None else replace(task, goal=wording.sentence, wording=self._goals.wording(wording.annotator))
-
-    def _generated(self) -> GeneratedTasks:
-        if self._made_up is None:
-            from worlds.alfworld.houses.generated import GeneratedTasks
-
-            self._made_up = GeneratedTasks(self._habits)
-        return self._made_up
-
-    def _houses(self) -> tuple[Task, ...]:
-        """The shipped houses, a kitchen first."""
-        files = sorted(_HOUSES.glob("*.json"), key=lambda file: (not file.stem.startswith("kitchen"), file.stem))
-        return tuple(self._alone(f"{EXAMPLE}/{file.stem}", EXAMPLE, number, file) for number, file in enumerate(files, start=1))
 
     def _alone(self, id: str, split: str, number: int, path: Path) -> Task:
         """The task of a game outside the index, read for its goal and type."""
@@ -305,8 +293,8 @@ class AlfworldWorld(World):
             if task := self._named(id):
                 return task
             split, _, trial = id.partition("/")
-            for entry in self.left_out(split) if split in self._index.splits() else ():
-                if entry.trial == trial:
+            for entry in self._index.entries(split) if split in self._index.splits() else ():
+                if entry.trial == trial and entry.status == "left out":
                     raise TaskNotFound(f"{shown(str(path), 400)} is left out, as ALFWorld leaves it out: {entry.reason}.")
         for task in self._files:
             if task.source == path:
@@ -315,19 +303,10 @@ class AlfworldWorld(World):
         self._files.append(task)
         return task
 
-    def _hint(self, reference: str) -> str:
-        """A hint for an unknown reference."""
-        split = reference.partition("/")[0]
-        if split in self.splits():
-            return nearest(reference, [task.id for task in self.tasks(split)])
-        forms = f" Give split:number, an id or a path; splits: {', '.join(self.splits())}; or {GENERATED}:SEED."
-        hint = nearest(split, [*self.splits(), GENERATED])
-        return f"{hint}{forms}" if self._index.splits() else f"{hint}{forms} {GET_DATA}"
-
     def _game(self, task: Task) -> Game:
         """The game of ``task``, shared by all its episodes until its file changes."""
         if task.split == GENERATED:
-            return self._generated().house(task.number).game
+            return self._generated.house(task.number).game
         path = task.source
         try:
             status = path.stat() if path is not None else None
@@ -335,22 +314,8 @@ class AlfworldWorld(World):
             status = None
         if path is None or status is None or not stat.S_ISREG(status.st_mode):
             raise GameError(f"{shown(str(path), 400)}: the game of {shown(task.id)} is not there. {GET_DATA}")
-        goal = None if task.wording == "template" else task.goal
-        key = (path, status.st_mtime_ns, status.st_size, goal)
-        game = self._games.pop(key, None) or load_game(path, goal)
-        self._games[key] = game
-        while len(self._games) > _GAMES_KEPT:
-            self._games.popitem(last=False)
-        return game
+        return self._load(path, status.st_mtime_ns, status.st_size, None if task.wording == "template" else task.goal)
 
 
-def _workers() -> Workers:
-    from worlds.alfworld.reference.worker import check_installed
-    from worlds.alfworld.reference.workers import Workers
-
-    check_installed()
-    return Workers()
-
-
-def _digest(task: Task) -> str:
-    return hashlib.sha256(task.source.read_bytes()).hexdigest() if task.source is not None else ""
+def _load(path: Path, _changed: int, _size: int, goal: str | None) -> Game:
+    return load_game(path, goal)

@@ -21,12 +21,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from worlds.alfworld.data.tasks import EXAMPLE, FILE, GAME_FILE, LAYOUT, TRAJECTORY_FILE
 from worlds.alfworld.engine.game import MAX_FILE as MAX_GAME
 from worlds.alfworld.engine.game import read_published
 from worlds.errors import GameError, WorldError, shown
+from worlds.paths import atomic_write
 
 MAX_TRAJECTORY = 32 << 20
 """Bytes of one ``traj_data.json``."""
@@ -128,23 +129,21 @@ def _take(member: _Member, data: Path, force: bool, done: Imported) -> None:
             done.kept[match["split"]] += 1
             return
         game = match["file"] == GAME_FILE
-        content = _content(member, MAX_GAME if game else MAX_TRAJECTORY)
-        reason = _objection(content) if game and content is not None else ""
-        if content is None or reason:
-            done.refused.append((member.name, reason or "it is too large"))
+        most = MAX_GAME if game else MAX_TRAJECTORY
+        stream = member.open()
+        if stream is None:
+            raise EOFError("a file has no content")
+        with stream:
+            content = stream.read(most + 1)  # whatever its header says
+        reason = "it is too large" if len(content) > most else _objection(content) if game else ""
+        if reason:
+            done.refused.append((member.name, reason))
             return
-        _place(target, content)
+        try:
+            atomic_write(target, content, sync=False)
+        except OSError as error:
+            raise WorldError(f"{_named(target)} cannot be written: {error.strerror}.") from error
         (done.games if game else done.trajectories)[match["split"]] += 1
-
-
-def _content(member: _Member, most: int) -> bytes | None:
-    """The member's content; None if it is longer than ``most`` bytes, whatever its header says."""
-    stream = member.open()
-    if stream is None:
-        raise EOFError("a file has no content")
-    with stream:
-        content = stream.read(most + 1)
-    return content if len(content) <= most else None
 
 
 def _objection(content: bytes) -> str:
@@ -153,19 +152,6 @@ def _objection(content: bytes) -> str:
     except GameError as error:
         return str(error).removeprefix(f"{GAME_FILE}: ")
     return ""
-
-
-def _place(target: Path, content: bytes) -> None:
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(content)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise WorldError(f"{_named(target)} cannot be written: {error.strerror}.") from error
 
 
 def _members(source: Path) -> Iterator[_Member]:
@@ -208,13 +194,9 @@ def _tar_members(source: Path, start: bytes) -> Iterator[_Member]:
 
 
 def _unpacked(source: Path, start: bytes) -> IO[bytes]:
-    if start.startswith(b"\xfd7zXZ\0"):
-        return lzma.open(source)
-    if start.startswith(b"\x1f\x8b"):
-        return cast("IO[bytes]", gzip.open(source))
-    if start.startswith(b"BZh"):
-        return bz2.open(source)
-    return source.open("rb")
+    openers: dict[bytes, Callable[[Path], Any]] = {b"\xfd7zXZ\0": lzma.open, b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
+    opener = next((opener for magic, opener in openers.items() if start.startswith(magic)), None)
+    return source.open("rb") if opener is None else opener(source)
 
 
 class _Bounded(io.RawIOBase):

@@ -52,7 +52,9 @@ def official(source: str | None = None) -> tuple[str, ...]:
     return tuple(f"{source.rstrip('/')}/{name.rpartition('/')[2]}" for name in OFFICIAL)
 
 
-def download(url: str, folder: Path, *, report: Callable[[Progress], None] | None = None, pause: float = 1.0) -> Path:
+def download(
+    url: str, folder: Path, *, report: Callable[[Progress], None] = lambda _progress: None, pause: float = 1.0
+) -> Path:
     """Download ``url`` into ``folder`` and return the file, which the caller removes.
 
     Broken connections, 408, 429 and 5xx are retried, six attempts in all, with pauses doubling from ``pause`` seconds.
@@ -62,16 +64,15 @@ def download(url: str, folder: Path, *, report: Callable[[Progress], None] | Non
 
     address = _address(url)
     url = str(address.copy_with(username=None, password=None))  # as it is spoken of
-    tell = report or _silent
-    part = _Part.of(url, folder)
+    part = _Part(url, folder)
     why = ""
     with httpx2.Client(follow_redirects=True, timeout=httpx2.Timeout(60.0, connect=20.0)) as client:
         for attempt in range(_ATTEMPTS):
             if attempt:
-                tell(Progress(url, part.size(), None, f"{why}; trying again"))
+                report(Progress(url, part.size(), None, f"{why}; trying again"))
                 time.sleep(min(pause * 2 ** (attempt - 1), _LONGEST_PAUSE))
             try:
-                _fetch(client, address, part, lambda received, total: tell(Progress(url, received, total)))
+                _fetch(client, address, part, lambda received, total: report(Progress(url, received, total)))
                 return part.whole()
             except (_Again, httpx2.TransportError) as error:
                 why = str(error) or type(error).__name__
@@ -83,10 +84,6 @@ def download(url: str, folder: Path, *, report: Callable[[Progress], None] | Non
         f"{url} could not be fetched in {_ATTEMPTS} attempts: {why}. What arrived is kept, and the same command goes on from "
         "there; --source names another place, and `housequest data import FILE` takes an archive that you fetched yourself."
     )
-
-
-def _silent(progress: Progress) -> None:
-    pass
 
 
 def _address(url: str) -> httpx2.URL:
@@ -101,18 +98,12 @@ def _address(url: str) -> httpx2.URL:
     return address
 
 
-@dataclass(frozen=True, slots=True)
 class _Part:
     """A partial download: what arrived, and of which version of the file."""
 
-    url: str
-    file: Path
-    version: Path
-
-    @classmethod
-    def of(cls, url: str, folder: Path) -> _Part:
+    def __init__(self, url: str, folder: Path) -> None:
         key = hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-        return cls(url, folder / f"{key}.part", folder / f"{key}.version")
+        self.url, self.file, self.version = url, folder / f"{key}.part", folder / f"{key}.version"
 
     def size(self) -> int:
         return self.file.stat().st_size if self.file.exists() else 0
@@ -131,10 +122,6 @@ class _Part:
         else:
             self.version.unlink(missing_ok=True)
 
-    def drop(self) -> None:
-        self.file.unlink(missing_ok=True)
-        self.version.unlink(missing_ok=True)
-
     def whole(self) -> Path:
         self.version.unlink(missing_ok=True)
         return self.file.replace(self.file.with_suffix(".archive"))
@@ -149,8 +136,10 @@ def _fetch(client: httpx2.Client, address: httpx2.URL, part: _Part, tell: Callab
     with client.stream("GET", address, headers=headers) as response:
         if response.status_code in (408, 429) or response.status_code >= 500:
             raise _Again(f"the server answered {response.status_code}")
-        if response.status_code == 416 or (response.status_code == 206 and _first_byte(response) != have):
-            part.drop()
+        resumed = re.match(rf"bytes {have}-", response.headers.get("content-range", ""))
+        if response.status_code == 416 or (response.status_code == 206 and not resumed):
+            part.file.unlink(missing_ok=True)
+            part.version.unlink(missing_ok=True)
             raise _Again("what arrived earlier is no part of what is there now")
         if response.status_code not in (200, 206):
             status = f"{response.status_code} {response.reason_phrase}".strip()
@@ -168,8 +157,3 @@ def _fetch(client: httpx2.Client, address: httpx2.URL, part: _Part, tell: Callab
                 tell(have, total)
     if total is not None and have != total:
         raise _Again(f"the connection ended after {have:,} of {total:,} bytes")
-
-
-def _first_byte(response: httpx2.Response) -> int | None:
-    match = re.match(r"bytes ([0-9]{1,15})-", response.headers.get("content-range", ""))
-    return int(match[1]) if match else None

@@ -11,11 +11,11 @@ import json
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from worlds.alfworld.data.annotations import sentences_of
 from worlds.alfworld.data.tasks import (
@@ -39,7 +39,8 @@ _VERSION = " ".join(("2", *DOMAINS, *GRAMMARS))
 """Changes with the columns of an entry and with the accepted games."""
 
 Status = Literal["playable", "left out", "refused"]
-_STATUSES: tuple[Status, ...] = ("playable", "left out", "refused")
+_STATUSES: tuple[Status, ...] = get_args(Status)
+_COLUMNS = (str, int, int, str, str, str, str, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +61,6 @@ class Entry:
     goal: str
     status: Status
     reason: str
-
-    @property
-    def read(self) -> bool:
-        """Whether the file was read, so that the entry holds until the file changes."""
-        return bool(self.digest)
 
 
 class Index:
@@ -95,24 +91,22 @@ class Index:
     def entries(self, split: str) -> tuple[Entry, ...]:
         """Every game of ``split``, whatever its status. Raises ``WorldError`` if its folder cannot be listed."""
         if split not in self._entries:
-            self._entries[split] = self._made(split)
+            folder = self.root / split
+            key = hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()
+            file = cache_folder() / "alfworld" / f"{key[:24]}.json"
+            known = _load(file) if self._cached else {}
+            whole = not self._cached
+            found = [_entry(folder, trial, status, known.get(trial), whole=whole) for trial, status in sorted(_sweep(folder))]
+            if self._cached and found != list(known.values()):
+                with suppress(OSError):  # without a cache the next listing is slower, and nothing else is wrong
+                    rows = [astuple(entry) for entry in found]
+                    atomic_write(file, json.dumps({"version": _VERSION, "entries": rows}).encode())
+            self._entries[split] = tuple(found)
         return self._entries[split]
 
     def path(self, split: str, trial: str) -> Path:
         """The game file of a trial."""
         return self.root / split / trial / GAME_FILE
-
-    def _made(self, split: str) -> tuple[Entry, ...]:
-        folder = self.root / split
-        file = _cache_file(folder)
-        known = _load(file) if self._cached else {}
-        found = [
-            _entry(folder, trial, status, known.get(trial), whole=not self._cached) for trial, status in sorted(_sweep(folder))
-        ]
-        if self._cached and found != list(known.values()):
-            with suppress(OSError):  # without a cache the next listing is slower, and nothing else is wrong
-                atomic_write(file, _dump(found))
-        return tuple(found)
 
 
 def _folders(folder: Path | str) -> Iterator[os.DirEntry[str]]:
@@ -138,7 +132,8 @@ def _sweep(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None, *, whole: bool) -> Entry:
-    if known is not None and known.read and (known.size, known.changed) == (status.st_size, status.st_mtime_ns):
+    # What was not read for want of a right to has no digest.
+    if known is not None and known.digest and (known.size, known.changed) == (status.st_size, status.st_mtime_ns):
         return known
     kind = type_of(trial)
 
@@ -171,34 +166,20 @@ def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None
     return entry("playable", "", digest, game.sentence)
 
 
-def _cache_file(folder: Path) -> Path:
-    key = hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()
-    return cache_folder() / "alfworld" / f"{key[:24]}.json"
-
-
-def _dump(entries: Iterable[Entry]) -> bytes:
-    return json.dumps({"version": _VERSION, "entries": [astuple(entry) for entry in entries]}).encode()
-
-
 def _load(file: Path) -> dict[str, Entry]:
     """The entries of a cache file by trial; none if any of it is damaged."""
     try:
         content: Any = json.loads(file.read_bytes())
         if content["version"] != _VERSION:
             return {}
-        entries = [_checked(row) for row in content["entries"]]
+        entries: list[Entry] = []
+        for row in content["entries"]:
+            if not isinstance(row, list) or tuple(map(type, cast("list[Any]", row))) != _COLUMNS or row[6] not in _STATUSES:
+                return {}
+            entries.append(Entry(*cast("list[Any]", row)))
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return {}
     return {entry.trial: entry for entry in entries}
-
-
-_COLUMNS = (str, int, int, str, str, str, str, str)
-
-
-def _checked(row: Any) -> Entry:
-    if not isinstance(row, list) or tuple(map(type, cast("list[Any]", row))) != _COLUMNS or row[6] not in _STATUSES:
-        raise ValueError("not a row of the index")
-    return Entry(*cast("list[Any]", row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,21 +211,21 @@ class SplitReport:
 def check_data(data: Path) -> tuple[SplitReport, ...]:
     """Read every game under ``data`` (the folder that holds ``json_2.1.1``), ignoring the cache."""
     index = Index(data, cached=False)
-    return tuple(_split_report(index, split) for split in index.splits())
-
-
-def _split_report(index: Index, split: str) -> SplitReport:
-    entries = index.entries(split)
-    tasks = [entry for entry in entries if entry.status != "left out"]
-    counts = Counter(entry.type for entry in tasks)
-    return SplitReport(
-        split,
-        types=tuple((kind, counts[kind]) for kind in TASK_TYPES if counts[kind]),
-        left_out=tuple(entry for entry in entries if entry.status == "left out"),
-        refused=tuple(entry for entry in entries if entry.status == "refused"),
-        without_human_goal=tuple(
-            f"{split}/{entry.trial}"
-            for entry in tasks
-            if not any(sentences_of(index.path(split, entry.trial).with_name(TRAJECTORY_FILE)))
-        ),
-    )
+    reports: list[SplitReport] = []
+    for split in index.splits():
+        entries = index.entries(split)
+        tasks = [entry for entry in entries if entry.status != "left out"]
+        counts = Counter(entry.type for entry in tasks)
+        trajectories = {entry: index.path(split, entry.trial).with_name(TRAJECTORY_FILE) for entry in tasks}
+        reports.append(
+            SplitReport(
+                split,
+                types=tuple((kind, counts[kind]) for kind in TASK_TYPES if counts[kind]),
+                left_out=tuple(entry for entry in entries if entry.status == "left out"),
+                refused=tuple(entry for entry in entries if entry.status == "refused"),
+                without_human_goal=tuple(
+                    f"{split}/{entry.trial}" for entry, path in trajectories.items() if not any(sentences_of(path))
+                ),
+            )
+        )
+    return tuple(reports)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache, partial
 from typing import overload
 
 from worlds.alfworld.data.tasks import GENERATED
 from worlds.alfworld.houses.habits import Habits, counted
-from worlds.alfworld.houses.house import SEEDS, VERSION, House, make_house
+from worlds.alfworld.houses.house import SEEDS, VERSION, make_house
 from worlds.base import Task
 from worlds.errors import TaskNotFound, shown
 
@@ -24,7 +24,8 @@ class GeneratedTasks(Sequence[Task]):
 
     def __init__(self, habits: Habits | None = None) -> None:
         self._habits = habits
-        self._houses: OrderedDict[int, House] = OrderedDict()
+        self.house = lru_cache(_KEPT)(partial(make_house, habits=habits))
+        """The house of a seed. Raises what `make_house` raises."""
 
     def __len__(self) -> int:
         return SEEDS
@@ -34,12 +35,8 @@ class GeneratedTasks(Sequence[Task]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
     def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
-        if isinstance(index, slice):
-            return tuple(self._task(seed) for seed in range(*index.indices(SEEDS)))
-        seed = index + SEEDS if index < 0 else index
-        if not 0 <= seed < SEEDS:
-            raise IndexError(f"there is no made-up house {index}")
-        return self._task(seed)
+        seeds = range(SEEDS)[index]
+        return self._task(seeds) if isinstance(seeds, int) else tuple(map(self._task, seeds))
 
     def __contains__(self, value: object) -> bool:
         return isinstance(value, Task) and value.split == GENERATED and self.named(value.id) == value
@@ -52,14 +49,6 @@ class GeneratedTasks(Sequence[Task]):
                 f"There is no task {shown(reference)}: a made-up house is {GENERATED}:0 to {GENERATED}:{SEEDS - 1}."
             )
         return self._task(int(seed))
-
-    def house(self, seed: int) -> House:
-        """The house of ``seed``. Raises what `make_house` raises."""
-        house = self._houses.pop(seed, None) or make_house(seed, self._habits)
-        self._houses[seed] = house
-        while len(self._houses) > _KEPT:
-            self._houses.popitem(last=False)
-        return house
 
     def fingerprint(self) -> str:
         """A SHA-256 over what decides a seed's house: the generator's version and the habits."""
