@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from worlds.alfred import PLANS
 from worlds.errors import ConfigurationError, nearest, shown
+from worlds.options import Scalar
 from worlds.paths import config_folder, given_path
-from worlds.registry import DEFAULT_WORLD
+from worlds.registry import DEFAULT_WORLD, make_world, world_names
 
 if TYPE_CHECKING:
     from worlds.base import World
@@ -41,11 +43,8 @@ NO_RULES = "none"
 RULES_BUDGET = 1_000
 """The default limit on tokens of rules that an agent sees in an episode."""
 
-
 COMMON_OPTIONS = ("engine", "goals", "habits")
 """World options that are also top-level settings."""
-
-Scalar = str | int | float | bool
 
 
 def _plain(value: str) -> str:
@@ -72,8 +71,6 @@ Text = Annotated[str, AfterValidator(_plain)]
 Number = Annotated[int, BeforeValidator(_not_bool), Field(ge=1, le=1_000_000)]
 Seed = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, lt=1 << 32)]
 Grant = Literal["admissible", "diagnosis", "type"]
-
-
 Price = Annotated[float, BeforeValidator(_not_bool), Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 
@@ -165,46 +162,40 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True)
-class FileSettings:
-    """Settings from another file that the user named, such as a sweep's; its relative paths begin at ``folder``."""
+class SettingsSource:
+    """Values from one place, such as an arm of a sweep; ``spelled`` has a key's name there where it differs.
 
-    origin: str
-    values: Mapping[str, object]
-    folder: Path
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Values from one place; ``spelled`` has a key's name there where it differs."""
+    Relative paths begin at ``folder``. Only the user's ``own`` sources may name files outside it.
+    """
 
     origin: str
     values: Mapping[str, object]
     folder: Path | None = None
-    own: bool = False
+    own: bool = True
     spelled: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def place(self, key: str) -> str:
+        """The place of ``key``, in words."""
         return self.spelled.get(key) or f"{key} in {self.origin}"
 
 
 def configure(
-    flags: Mapping[str, object] | None = None, folder: Path | None = None, besides: FileSettings | None = None
+    flags: Mapping[str, object] | None = None, folder: Path | None = None, besides: SettingsSource | None = None
 ) -> Configuration:
     """The configuration for ``folder`` (default: the working folder), overridden by ``besides`` and then ``flags`` (None: not
     given).
 
     Raises ``ConfigurationError`` naming the file, variable or flag and the value.
     """
-    named = [_Source(besides.origin, besides.values, folder=besides.folder, own=True)] if besides is not None else []
-    sources = [*_files(folder), _environment(os.environ), *named, _flags(flags or {})]
+    sources = [*_files(folder), _environment(os.environ), *([besides] if besides is not None else []), _flags(flags or {})]
     merged: dict[str, object] = {}
-    said: dict[str, _Source] = {}
+    said: dict[str, SettingsSource] = {}
     for source in sources:
         for key, value in source.values.items():
             if key in _TABLES:
                 merged[key] = _joined(merged.get(key), value)
             elif key in _PATHS and source.folder is not None and isinstance(value, str):
-                merged[key] = _beside(source, key, value)
+                merged[key] = _beside(source, source.folder, key, value)
             else:
                 merged[key] = value
             said[key] = source
@@ -212,28 +203,34 @@ def configure(
         settings = Settings.model_validate(merged)
     except ValidationError as error:
         raise ConfigurationError(_complaint(error, said)) from None
-    _check_options(settings, said)
-    if settings.agents:
+    # A world option that is also a setting would have two values.
+    for key, table in (("world_option", settings.world_option), *(("worlds", table) for table in settings.worlds.values())):
+        for name in table.keys() & set(COMMON_OPTIONS):
+            where = said[key].place(key)
+            raise ConfigurationError(f"{where}: {name} is a setting of its own; give it as --{name} or `{name} = ...`.")
+    if settings.agents or settings.worlds:
         from agent.agents.registry import agent_names
 
-        _check_names(settings.agents, agent_names(), "agent", said["agents"])
-    if settings.worlds:
-        from worlds.registry import world_names
-
-        _check_names(settings.worlds, world_names(), "world", said["worlds"])
+        for key, tables, known in (("agents", settings.agents, agent_names()), ("worlds", settings.worlds, world_names())):
+            for name in tables.keys() - set(known):
+                raise ConfigurationError(
+                    f"{said[key].origin}: there is no {key[:-1]} named {shown(name)}; known: {', '.join(known)}."
+                    f"{nearest(name, known)}"
+                )
     return Configuration(settings, {key: source.place(key) for key, source in said.items()})
 
 
-def _beside(source: _Source, key: str, value: str) -> str:
+def _beside(source: SettingsSource, folder: Path, key: str, value: str) -> str:
     """The path of a file named in a configuration file; a folder's configuration may only name files inside that folder.
 
     ``rules`` may also be the name of a rulebook in the library.
     """
-    assert source.folder is not None
-    if key == "rules" and _is_book(value) and not (source.folder / value).exists():
+    from knowledge.library import named
+
+    if key == "rules" and named(value) and not (folder / value).exists():
         return value
-    path = (source.folder / value).resolve()
-    if not source.own and not path.is_relative_to(source.folder.resolve()):
+    path = (folder / value).resolve()
+    if not source.own and not path.is_relative_to(folder.resolve()):
         raise ConfigurationError(
             f"{source.place(key)}: {shown(value)} lies outside that folder; to use it anyway, name it with "
             f"--{key}, or in your own configuration."
@@ -241,42 +238,15 @@ def _beside(source: _Source, key: str, value: str) -> str:
     return str(path)
 
 
-def _is_book(name: str) -> bool:
-    from knowledge.library import named
-
-    return named(name)
-
-
 def _joined(before: object, after: object) -> object:
     """Merge two tables of tables; validation refuses anything else later."""
     if not isinstance(before, dict) or not isinstance(after, dict):
         return after
-    old, new = cast("dict[str, object]", before), cast("dict[str, object]", after)
-    joined = dict(old)
-    for name, table in new.items():
-        present = old.get(name)
-        both = isinstance(present, dict) and isinstance(table, dict)
-        joined[name] = {**cast("dict[str, object]", present), **cast("dict[str, object]", table)} if both else table
+    joined = dict(cast("dict[str, Any]", before))
+    for name, table in cast("dict[str, Any]", after).items():
+        both = isinstance(joined.get(name), dict) and isinstance(table, dict)
+        joined[name] = {**joined[name], **table} if both else table
     return joined
-
-
-def _check_options(settings: Settings, said: Mapping[str, _Source]) -> None:
-    """Refuse a world option that is also a setting: it would have two values."""
-    tables = [("world_option", settings.world_option), *(("worlds", table) for table in settings.worlds.values())]
-    for key, table in tables:
-        for name in table.keys() & set(COMMON_OPTIONS):
-            raise ConfigurationError(
-                f"{said[key].place(key)}: {name} is a setting of its own; give it as --{name} or `{name} = ...`."
-            )
-
-
-def _check_names(named: Iterable[str], known: tuple[str, ...], what: str, source: _Source) -> None:
-    """Refuse a table for an agent or a world that is not installed."""
-    for name in named:
-        if name not in known:
-            raise ConfigurationError(
-                f"{source.origin}: there is no {what} named {shown(name)}; known: {', '.join(known)}.{nearest(name, known)}"
-            )
 
 
 _TABLES = ("agents", "worlds", "prices")
@@ -288,37 +258,32 @@ _TAGS = ("[key]", "str", "int", "float", "bool")
 """What pydantic adds to an error's location: that it means a key, and which type it tried."""
 
 
-def _complaint(error: ValidationError, said: Mapping[str, _Source]) -> str:
+def _complaint(error: ValidationError, said: Mapping[str, SettingsSource]) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     key, *inner = (str(part) for part in first["loc"])
     within = "".join(f", {shown(part, 40)}" for part in inner if part not in _TAGS and not part.isdigit())
     if first["type"] == "missing":
         return f"{said[key].place(key)}{within} is missing; give it."
     if first["type"] == "extra_forbidden":
-        hint = nearest(inner[-1], list(Prices.model_fields)) or f" Known: {', '.join(Prices.model_fields)}."
-        return f"{said[key].place(key)}{within} is unknown.{hint}"
+        return f"{said[key].place(key)}{within} is unknown.{_hint(inner[-1], tuple(Prices.model_fields))}"
     reason = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     wanted = reason if reason.startswith("it ") else f"it should be {reason[:200]}"
     return f"{said[key].place(key)}{within}: {shown(first['input'])} cannot be used: {wanted}."
 
 
-def _files(folder: Path | None) -> Iterator[_Source]:
+def _files(folder: Path | None) -> Iterator[SettingsSource]:
     own = config_folder() / FILE_NAME
     yield from _file(own, own=True)
-    near = _nearest_file(folder)
+    try:
+        start = (folder or Path()).resolve(strict=True)
+    except OSError:  # the working folder was deleted
+        return
+    near = next((file for above in (start, *start.parents) if (file := above / FILE_NAME).is_file()), None)
     if near is not None and not (own.exists() and near.samefile(own)):
         yield from _file(near, own=False)
 
 
-def _nearest_file(folder: Path | None) -> Path | None:
-    try:
-        start = (folder or Path()).resolve(strict=True)
-    except OSError:  # the working folder was deleted
-        return None
-    return next((file for above in (start, *start.parents) if (file := above / FILE_NAME).is_file()), None)
-
-
-def _file(path: Path, *, own: bool) -> Iterator[_Source]:
+def _file(path: Path, *, own: bool) -> Iterator[SettingsSource]:
     try:
         if not path.is_file():
             return
@@ -337,37 +302,30 @@ def _file(path: Path, *, own: bool) -> Iterator[_Source]:
                 f"{path} has {key!r}, which says where keys go; only your own configuration may. Put it into "
                 f"{config_folder() / FILE_NAME}."
             )
-    for key in values:
-        _known_key(key, str(path), allowed=(*_FILE_KEYS, USERS_OWN))
-    yield _Source(str(path), {key: value for key, value in values.items() if key != USERS_OWN}, folder=path.parent, own=own)
+    _check_known(f"{path} has a key", values, (*_FILE_KEYS, USERS_OWN))
+    yield SettingsSource(str(path), {key: value for key, value in values.items() if key != USERS_OWN}, path.parent, own)
 
 
-def _known_key(key: str, where: str, allowed: Sequence[str]) -> None:
-    if key not in allowed:
-        hint = nearest(key, list(allowed)) or f" Known: {', '.join(allowed)}."
-        raise ConfigurationError(f"{where} has a key {shown(key)}, which is unknown.{hint}")
+def _check_known(where: str, keys: Iterable[str], known: tuple[str, ...]) -> None:
+    for key in keys:
+        if key not in known:
+            raise ConfigurationError(f"{where} {shown(key)}, which is unknown.{_hint(key, known)}")
 
 
-def _environment(environ: Mapping[str, str]) -> _Source:
+def _hint(key: str, known: tuple[str, ...]) -> str:
+    return nearest(key, known) or f" Known: {', '.join(known)}."
+
+
+def _environment(environ: Mapping[str, str]) -> SettingsSource:
+    ours = [variable for variable in sorted(environ) if variable.startswith(PREFIX)]
+    _check_known("The environment has", ours, (*_VARIABLES, *RESERVED))
     values: dict[str, object] = {}
-    for variable in sorted(environ):
-        if not variable.startswith(PREFIX) or variable in RESERVED:
-            continue
-        if variable not in _VARIABLES:
-            hint = nearest(variable, [*_VARIABLES, *RESERVED]) or f" Known: {', '.join(_VARIABLES)}."
-            raise ConfigurationError(f"The environment has {shown(variable)}, which is unknown.{hint}")
-        value, key = environ[variable].strip(), _VARIABLES[variable]
-        if value:
-            values[key] = _listed(key, value, variable)
-    return _Source("the environment", values, spelled={key: variable for variable, key in _VARIABLES.items()})
-
-
-def _listed(key: str, value: str, variable: str) -> object:
-    """Parse the text of an environment variable; lists and pairs are separated by commas."""
-    parts = [part.strip() for part in value.split(",") if part.strip()]
-    if key in _PAIRS:
-        return pairs(parts, variable)
-    return parts if key in {"type", "grant"} else value
+    for variable, key in _VARIABLES.items():
+        if value := environ.get(variable, "").strip():
+            parts = [part.strip() for part in value.split(",") if part.strip()]
+            listed = parts if key in _LISTS else value
+            values[key] = pairs(parts, variable) if key in _PAIRS else listed
+    return SettingsSource("the environment", values, spelled={key: variable for variable, key in _VARIABLES.items()})
 
 
 def changed_options(**common: str | None) -> dict[str, Scalar]:
@@ -377,9 +335,6 @@ def changed_options(**common: str | None) -> dict[str, Scalar]:
 
 def world_of(settings: Settings) -> World:
     """Make the world that ``settings`` name. Raises ``ConfigurationError``."""
-    from worlds.alfred import PLANS
-    from worlds.registry import make_world
-
     if settings.world == PLANS:
         raise ConfigurationError(f"{PLANS} has plans to score and nothing to play; use `housequest eval --world {PLANS}`.")
     return make_world(settings.world, **settings.options_of(settings.world))
@@ -405,23 +360,22 @@ def pairs(texts: Sequence[str], where: str) -> dict[str, str]:
     return found
 
 
-def _flags(flags: Mapping[str, object]) -> _Source:
+def _flags(flags: Mapping[str, object]) -> SettingsSource:
     given = {key: value for key, value in flags.items() if value is not None and value not in ([], ())}
-    for key in given:
-        _known_key(key, "The command line", allowed=tuple(Settings.model_fields))
+    _check_known("The command line has a key", given, tuple(Settings.model_fields))
     spelled = {key: f"--{key.replace('_', '-')}" for key in Settings.model_fields}
     # A program may give a table, or one text where a list is meant.
-    read: dict[str, object] = {
-        key: pairs(cast("Sequence[str]", value), spelled[key])
-        for key in _PAIRS
-        if (value := given.get(key)) is not None and not isinstance(value, Mapping)
-    }
-    read |= {key: (given[key],) for key in ("type", "grant") if isinstance(given.get(key), str)}
-    return _Source("the command line", {**given, **read}, spelled=spelled)
+    for key, value in given.items():
+        if key in _PAIRS and not isinstance(value, Mapping):
+            given[key] = pairs(cast("Sequence[str]", value), spelled[key])
+        elif key in _LISTS and isinstance(value, str):
+            given[key] = (value,)
+    return SettingsSource("the command line", given, spelled=spelled)
 
 
 _PATHS = ("rules", "habits")
 """Settings whose relative paths begin at the configuration file's folder."""
+_LISTS = ("type", "grant")
 _PAIRS = ("set", "world_option")
 """Settings given as KEY=VALUE; in files they are tables of an agent or a world."""
 _FILE_KEYS = tuple(key for key in Settings.model_fields if key not in _PAIRS)

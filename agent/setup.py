@@ -58,20 +58,15 @@ class FrozenRules(BaseModel):
         """Read a manifest from before rules were chosen, which has only statements."""
         if not isinstance(value, dict) or "statements" not in value:
             return cast("object", value)
-        fields = cast("dict[str, object]", value)
-        statements = cast("list[object]", fields["statements"]) if isinstance(fields["statements"], list) else []
-        rules = [{"id": f"rule-{number}", "statement": each} for number, each in enumerate(statements, 1)]
-        return {**{key: fields[key] for key in fields if key != "statements"}, "rules": rules}
+        fields = dict(cast("dict[str, object]", value))
+        statements = fields.pop("statements")
+        listed = cast("list[object]", statements) if isinstance(statements, list) else []
+        return {**fields, "rules": [{"id": f"rule-{number}", "statement": each} for number, each in enumerate(listed, 1)]}
 
     @property
     def label(self) -> str:
         """A short name of the rulebook for an episode's record."""
         return f"{self.file}@{self.sha256[:12]} {self.part}".rstrip()
-
-    @property
-    def statements(self) -> tuple[str, ...]:
-        """The text of each rule."""
-        return tuple(rule.statement for rule in self.rules)
 
     @property
     def offered(self) -> RuleBudget:
@@ -161,7 +156,7 @@ def set_up(
         seed=settings.seed or 0,
         model=portable_name(model) if model else None,
         rules=rules.offered if rules else None,
-        habits=habits_label(settings.habits, world),
+        habits=f"{Path(settings.habits).name}@{world.fingerprint(world.endless_splits[0])[:12]}" if settings.habits else None,
         settings=resolve_settings(agent, settings.settings_of(agent)),
         inline=world.inline,
         curiosity=curiosity,
@@ -186,12 +181,5 @@ def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) 
 
 def frozen_rules(book: Rulebook, rules: Iterable[Rule], budget: int, part: str = "") -> FrozenRules:
     """The given ``rules`` of ``book`` as a run's record keeps them."""
-    listed = (
-        FrozenRule(id=one.id, statement=one.statement, kind=one.kind, types=one.types, objects=one.objects) for one in rules
-    )
-    return FrozenRules(file=book.path.name, sha256=book.read or "", part=part, budget=budget, rules=tuple(listed))
-
-
-def habits_label(file: str | None, world: World) -> str | None:
-    """A short name of the habits in ``file`` for an episode's record; None without habits."""
-    return None if file is None else f"{Path(file).name}@{world.fingerprint(world.endless_splits[0])[:12]}"
+    listed = tuple(FrozenRule.model_validate(rule, from_attributes=True) for rule in rules)
+    return FrozenRules(file=book.path.name, sha256=book.read or "", part=part, budget=budget, rules=listed)

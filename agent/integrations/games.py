@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 from agent.base import Act, GiveUp, Leave
 from agent.episodes.loop import EpisodeConfig
@@ -34,9 +33,6 @@ from agent.integrations.hosted import (
 from agent.roles.base import clean
 from worlds.base import Task, World
 from worlds.errors import ConfigurationError, HousequestError, TaskNotFound, nearest, shown
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 MOST_OPEN = 16
 """Games in play at once; one more replaces a game that has been idle for long, if there is one."""
@@ -98,9 +94,7 @@ class GameHost:
     async def __aenter__(self) -> GameHost:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -117,10 +111,8 @@ class GameHost:
     @property
     def splits(self) -> tuple[str, ...]:
         """The offered splits; tasks are drawn from the first one by default."""
-        world = self.options.world
-        if self.options.split is not None:
-            return (self.options.split,)
-        return (*world.endless_splits, *world.splits())
+        world, split = self.options.world, self.options.split
+        return (split,) if split is not None else (*world.endless_splits, *world.splits())
 
     async def tasks(self, split: str | None = None, first: int = 1, count: int = MOST_LISTED) -> TaskListing:
         """At most ``count`` tasks of ``split``, from number ``first`` (counted from 1). Raises ``ConfigurationError``."""
@@ -147,7 +139,7 @@ class GameHost:
         game = self._game(id)
         if "admissible" not in game.config.grants:
             raise ConfigurationError("This game does not grant 'admissible': its player has to work the commands out.")
-        await game.begun()
+        await game.agent.waiting.wait()
         if game.episode.done() or game.agent.turn is None:
             raise ConfigurationError(f"This game is over: {game.reason}. Begin a new one.")
         return PossibleCommands(commands=game.agent.turn.admissible or ())
@@ -172,8 +164,10 @@ class GameHost:
             config = EpisodeConfig(world.engine, grants, self.options.max_turns, seed, inline=world.inline)
             env = await asyncio.to_thread(config.open, world, task)
             id = secrets.token_hex(6)
-            game = self._games[id] = HostedGame(id, env, config, self._record(task, id))
-        await game.begun()
+            name = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{RemoteAgent.name}-{id}.jsonl"
+            record = None if self.options.records is None else self.options.records / name
+            game = self._games[id] = HostedGame(id, env, config, record)
+        await game.agent.waiting.wait()
         if game.started is None or (game.episode.done() and game.outcome == "error"):
             raise HousequestError(game.reason)
         return GameOpening(
@@ -186,15 +180,14 @@ class GameHost:
         )
 
     def _granted(self, request: GameRequest) -> frozenset[str]:
-        if request.grants is None:
-            return self.options.grants
-        for grant in request.grants:
-            if grant not in self.options.grants:
-                offered = ", ".join(sorted(self.options.grants)) or "none"
+        granted = self.options.grants
+        for grant in request.grants or ():
+            if grant not in granted:
+                offered = ", ".join(sorted(granted)) or "none"
                 raise ConfigurationError(
                     f"This server does not grant {shown(grant)}; it grants: {offered}. Whoever runs it can add --grant."
                 )
-        return frozenset(request.grants)
+        return granted if request.grants is None else frozenset(request.grants)
 
     def _task(self, request: GameRequest, seed: int) -> Task:
         if request.task is None:
@@ -228,9 +221,9 @@ class GameHost:
         """The offered types among those of a split's tasks."""
         if not self.options.types:
             return ()
-        if len(every) <= MANY:
-            return find_types(self.options.types, sorted({task.type for task in every}))
-        return find_types(self.options.types, tuple(self.options.world.task_types))
+        few = len(every) <= MANY
+        known = sorted({task.type for task in every}) if few else tuple(self.options.world.task_types)
+        return find_types(self.options.types, known)
 
     def _game(self, id: str) -> HostedGame:
         game = self._games.get(id)
@@ -250,9 +243,3 @@ class GameHost:
         if time.monotonic() - idlest.used < self._idle or not idlest.agent.waiting.is_set():
             raise ConfigurationError(f"{len(playing)} games are in play, which is the limit; end or give up one first.")
         idlest.agent.say(Leave("nobody played on"))
-
-    def _record(self, task: Task, id: str) -> Path | None:
-        if self.options.records is None:
-            return None
-        name = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{RemoteAgent.name}-{id}.jsonl"
-        return self.options.records / name

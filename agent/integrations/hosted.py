@@ -22,7 +22,10 @@ _log = logging.getLogger("housequest")
 
 
 class RemoteAgent:
-    """The agent of one game, whose decisions a client makes."""
+    """The agent of one game, whose decisions a client makes.
+
+    ``waiting`` is set while the next decision can be made, and once the game is over.
+    """
 
     name = "mcp"
 
@@ -70,8 +73,15 @@ class HostedGame:
                 def listen(event: Event | CallTiming) -> None:
                     if recorder is not None:
                         recorder(event)
-                    if isinstance(event, Event):
-                        self._hear(event)
+                    match event.body if isinstance(event, Event) else None:
+                        case Started() as started:
+                            self.started = started
+                        case Stepped() as stepped:
+                            self.last = stepped
+                        case Ended() as ended:
+                            self.ended = ended
+                        case _:
+                            pass
 
                 await run_episode(self._env, self.agent, self.config, listen)
         finally:
@@ -80,17 +90,6 @@ class HostedGame:
             else:
                 await asyncio.to_thread(self._env.close)
 
-    def _hear(self, event: Event) -> None:
-        match event.body:
-            case Started() as started:
-                self.started = started
-            case Stepped() as stepped:
-                self.last = stepped
-            case Ended() as ended:
-                self.ended = ended
-            case _:
-                pass
-
     def _over(self, episode: asyncio.Task[None]) -> None:
         if not episode.cancelled() and (error := episode.exception()) is not None:
             _log.error("A game broke off: %s", clean(str(error)))
@@ -98,12 +97,8 @@ class HostedGame:
             _log.error("A game ended with an error: %s", self.ended.message)
         self.agent.waiting.set()
 
-    async def begun(self) -> None:
-        """Wait until the first command can be given, or the game is over."""
-        await self.agent.waiting.wait()
-
     async def say(self, decision: Decision) -> CommandResult:
-        """Play ``decision``, one at a time. Raises ``ConfigurationError`` if the game is over."""
+        """Play ``decision``, one at a time, and return its result. Raises ``ConfigurationError`` if the game is over."""
         async with self._turn:
             await self.agent.waiting.wait()
             self.used = time.monotonic()
@@ -112,21 +107,17 @@ class HostedGame:
             self.last = None
             self.agent.say(decision)
             await self.agent.waiting.wait()
-            return self.answer()
-
-    def answer(self) -> CommandResult:
-        """The result of the last command."""
-        over, last = self.episode.done(), self.last
-        left = self.agent.turn.left if self.agent.turn is not None else self.config.max_turns
-        return CommandResult(
-            observation=last.observation if last is not None else "",
-            accepted=last is not None and last.accepted,
-            explanation=last.explanation if last is not None else None,
-            turns_left=0 if over else left,
-            over=over,
-            outcome=self.outcome if over else None,
-            reason=self.reason if over else None,
-        )
+            over, last = self.episode.done(), self.last
+            left = self.agent.turn.left if self.agent.turn is not None else self.config.max_turns
+            return CommandResult(
+                observation=last.observation if last is not None else "",
+                accepted=last is not None and last.accepted,
+                explanation=last.explanation if last is not None else None,
+                turns_left=0 if over else left,
+                over=over,
+                outcome=self.outcome if over else None,
+                reason=self.reason if over else None,
+            )
 
     @property
     def outcome(self) -> Outcome:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +21,7 @@ from agent.evaluation.render.report import read_results
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result, SelectedTask
 from agent.evaluation.runs.spec import Manifest
+from agent.models.base import Message
 from agent.roles.base import reply_message
 from worlds.errors import ConfigurationError, shown
 
@@ -30,88 +31,53 @@ _METRICS = ("inspect_ai/accuracy", "inspect_ai/stderr")
 _STOPS = {"stop": "stop", "length": "max_tokens", "content_filter": "content_filter"}
 """How a reply ended, in inspect_ai's words; anything else is ``unknown``."""
 
-
-@dataclass(frozen=True, slots=True)
-class ChatLine:
-    """One message of a conversation."""
-
-    role: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallTranscript:
-    """One call of a model: the whole prompt and its reply."""
-
-    called: ModelCall
-    prompt: tuple[ChatLine, ...]
-    reply: ChatLine
+_KEPT = {"number", "type", "outcome", "reason", "assisted", "turns", "steps", "refused", "calls", "unreadable", "boundary"}
+"""Fields of a result that go into a sample's metadata."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeTranscript:
-    """A recorded episode as conversations. ``chat`` is that of the player who acts."""
+    """A recorded episode as conversations: each call with its whole prompt, and the ``chat`` of the player who acts."""
 
     started: Started
-    calls: tuple[CallTranscript, ...]
-    chat: tuple[ChatLine, ...]
-    met: int | None = None
-    conditions: int | None = None
-
-
-@dataclass(slots=True)
-class _Reader:
-    """Rebuilds the roles' conversations, event by event."""
-
-    started: Started | None = None
-    by_role: dict[str, tuple[ChatLine, ...]] = field(default_factory=dict[str, tuple[ChatLine, ...]])
-    calls: list[CallTranscript] = field(default_factory=list[CallTranscript])
-    acting: str | None = None
-    played: list[ChatLine] = field(default_factory=list[ChatLine])
-    thoughts: list[str] = field(default_factory=list[str])
+    calls: tuple[tuple[ModelCall, tuple[Message, ...]], ...]
+    chat: tuple[Message, ...]
     last: Stepped | None = None
-
-    def read(self, event: Event) -> None:
-        match event.body:
-            case Started() as started:
-                self.started = started
-            case ModelCall() as called:
-                self._call(called)
-            case Thought() as thought:
-                self.thoughts.append(thought.text)
-            case Proposed() if self.calls:
-                self.acting = self.calls[-1].called.role
-            case Stepped() as stepped:
-                self.last = stepped
-                told = stepped.observation if stepped.explanation is None else f"{stepped.observation} {stepped.explanation}"
-                self.played += [ChatLine("assistant", "\n".join([*self.thoughts, stepped.command])), ChatLine("user", told)]
-                self.thoughts.clear()
-            case _:
-                pass
-
-    def _call(self, called: ModelCall) -> None:
-        added = (ChatLine(message.role, message.content) for message in called.added)
-        prompt = (*self.by_role.get(called.role, ())[: called.kept], *added)
-        reply = ChatLine("assistant", reply_message(called.reply).content)
-        self.by_role[called.role] = (*prompt, reply)
-        self.calls.append(CallTranscript(called, prompt, reply))
-
-    def episode(self) -> EpisodeTranscript | None:
-        """The whole episode; None if it has no beginning."""
-        if self.started is None:
-            return None
-        acting = self.acting or (self.calls[-1].called.role if self.calls else None)
-        chat = self.by_role[acting] if acting is not None else (ChatLine("user", self.started.opening), *self.played)
-        met, conditions = (self.last.met, self.last.conditions) if self.last is not None else (None, None)
-        return EpisodeTranscript(self.started, tuple(self.calls), chat, met, conditions)
 
 
 def read_conversations(events: Iterable[Event]) -> EpisodeTranscript | None:
     """The final branch of the episode in ``events`` as conversations; None if it has no beginning."""
-    reader = _Reader()
+    started: Started | None = None
+    by_role: dict[str, tuple[Message, ...]] = {}
+    calls: list[tuple[ModelCall, tuple[Message, ...]]] = []
+    acting: str | None = None
+    played: list[Message] = []
+    thoughts: list[str] = []
+    last: Stepped | None = None
     for event in branch(tuple(events)):
-        reader.read(event)
-    return reader.episode()
+        match event.body:
+            case Started() as started:
+                pass
+            case ModelCall() as called:
+                added = (Message(message.role, message.content) for message in called.added)
+                prompt = (*by_role.get(called.role, ())[: called.kept], *added)
+                by_role[called.role] = (*prompt, reply_message(called.reply))
+                calls.append((called, prompt))
+            case Thought() as thought:
+                thoughts.append(thought.text)
+            case Proposed() if calls:
+                acting = calls[-1][0].role
+            case Stepped() as last:
+                told = last.observation if last.explanation is None else f"{last.observation} {last.explanation}"
+                played += [Message("assistant", "\n".join([*thoughts, last.command])), Message("user", told)]
+                thoughts.clear()
+            case _:
+                pass
+    if started is None:
+        return None
+    acting = acting or (calls[-1][0].role if calls else None)
+    chat = by_role[acting] if acting is not None else (Message("user", started.opening), *played)
+    return EpisodeTranscript(started, tuple(calls), chat, last)
 
 
 def write_inspect_log(run: RunFolder, path: Path) -> int:
@@ -161,12 +127,11 @@ class _Exporter:
         inspect, manifest = self.inspect, self._manifest
         finished = {result.task: result for result in results}
         samples = [self._sample(task, finished[task.id]) for task in manifest.tasks if task.id in finished]
-        whole = len(samples) == len(manifest.tasks)
         usage = self._total(sample.model_usage for sample in samples)
         began = _when(self._run.manifest_file)
         ended = _when(self._run.index_file) if self._run.index_file.exists() else began
         log = inspect.EvalLog(
-            status="success" if whole else "cancelled",
+            status="success" if len(samples) == len(manifest.tasks) else "cancelled",
             eval=self._spec(began),
             plan=inspect.EvalPlan(
                 steps=[inspect.EvalPlanStep(solver=manifest.configuration.agent, params=manifest.configuration.settings)]
@@ -217,35 +182,42 @@ class _Exporter:
     def _sample(self, task: SelectedTask, result: Result) -> Any:
         path = self._run.episode(task)
         episode = read_conversations(read_episode(path))
-        calls = [self._called(call, _when(path)) for call in episode.calls] if episode else []
+        calls = [self._called(*call, _when(path)) for call in episode.calls] if episode else []
         usage = self._total({self._name: event.output.usage} for event in calls if event.output.usage is not None)
-        error = self.inspect.EvalError(message=_cause(result), traceback="", traceback_ansi="")
+        cause = f"{result.boundary}: {result.message}" if result.message else result.reason
+        error = self.inspect.EvalError(message=cause, traceback="", traceback_ansi="")
+        score = self._scorer.Score(value="C" if result.outcome == "won" else "I", explanation=cause)
+        # The opening ends with the goal, in most worlds.
+        goal, opening = (episode.started.goal, episode.started.opening) if episode else (None, "")
+        last = episode.last if episode else None
         return self.inspect.EvalSample(
             id=result.task,
             epoch=1,
-            input=_input(episode.started) if episode else "",
+            input=opening if goal is None or goal in opening else f"{opening}\n\n{goal}",
             target=SCORER,
             messages=self._messages(episode.chat) if episode else [],
             output=calls[-1].output if calls else self._model.ModelOutput(),
-            scores=None if result.assisted else {SCORER: self._score(result)},
-            metadata=_metadata(result, episode),
+            scores=None if result.assisted else {SCORER: score},
+            metadata={
+                **result.model_dump(include=_KEPT),
+                "goal": goal,
+                "conditions_met": last.met if last else None,
+                "conditions": last.conditions if last else None,
+            },
             events=calls,
             model_usage=usage,
             turn_count=result.calls,
             error=error if result.outcome == "error" else None,
         )
 
-    def _score(self, result: Result) -> Any:
-        return self._scorer.Score(value="C" if result.outcome == "won" else "I", explanation=_cause(result))
-
-    def _called(self, call: CallTranscript, when: str) -> Any:
-        called = call.called
-        reply = self._model.ChatMessageAssistant(content=call.reply.text, model=self._name, source="generate")
+    def _called(self, called: ModelCall, prompt: Sequence[Message], when: str) -> Any:
+        text = reply_message(called.reply).content
+        reply = self._model.ChatMessageAssistant(content=text, model=self._name, source="generate")
         choice = self._model.ChatCompletionChoice(message=reply, stop_reason=_STOPS.get(called.finish, "unknown"))
         return self._event.ModelEvent(
             model=self._name,
             role=called.role,
-            input=self._messages(call.prompt),
+            input=self._messages(prompt),
             tools=[],
             tool_choice="none",
             config=self._model.GenerateConfig(),
@@ -268,37 +240,16 @@ class _Exporter:
                 total[name] = total[name] + used if name in total else used
         return total
 
-    def _messages(self, chat: Sequence[ChatLine]) -> list[Any]:
+    def _messages(self, chat: Sequence[Message]) -> list[Any]:
         kinds: dict[str, Any] = {
             "system": self._model.ChatMessageSystem,
             "user": self._model.ChatMessageUser,
             "assistant": self._model.ChatMessageAssistant,
         }
-        return [kinds[said.role](content=said.text, id=_id(place, said)) for place, said in enumerate(chat)]
-
-
-def _id(place: int, said: ChatLine) -> str:
-    """An id that is equal for the same message in the same place, so that a log stores it once."""
-    return sha256(f"{place} {said.role} {said.text}".encode()).hexdigest()[:22]
-
-
-def _input(started: Started) -> str:
-    """The player's first input; the opening ends with the goal."""
-    return started.opening if started.goal in started.opening else f"{started.opening}\n\n{started.goal}"
-
-
-def _metadata(result: Result, episode: EpisodeTranscript | None) -> dict[str, object]:
-    kept = ("number", "type", "outcome", "reason", "assisted", "turns", "steps", "refused", "calls", "unreadable", "boundary")
-    return {
-        **result.model_dump(include=set(kept)),
-        "goal": episode.started.goal if episode else None,
-        "conditions_met": episode.met if episode else None,
-        "conditions": episode.conditions if episode else None,
-    }
-
-
-def _cause(result: Result) -> str:
-    return f"{result.boundary}: {result.message}" if result.message else result.reason
+        # The same message in the same place has the same id, so that a log stores it once.
+        texts = [f"{place} {said.role} {said.content}" for place, said in enumerate(chat)]
+        ids = [sha256(text.encode()).hexdigest()[:22] for text in texts]
+        return [kinds[said.role](content=said.content, id=id) for id, said in zip(ids, chat, strict=True)]
 
 
 def _when(path: Path) -> str:

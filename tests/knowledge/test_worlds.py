@@ -100,4 +100,4 @@ def test_a_run_a_game_and_a_measurement_refuse_a_book_of_another_world(tmp_path:
     own.write_text(BOOK)
     rules = make_run_spec(configure({**flags, "rules": str(own)})).config.rules
     assert rules is not None
-    assert rules.statements == ("Numbers go up.",)
+    assert [rule.statement for rule in rules.rules] == ["Numbers go up."]

@@ -26,7 +26,7 @@ from typing import Annotated, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.config import Configuration, FileSettings, configure
+from agent.config import Configuration, SettingsSource, configure
 from agent.evaluation.runs.folder import RunFolder, parsed, read_bytes
 from agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from worlds.errors import ConfigurationError, nearest, shown
@@ -159,7 +159,7 @@ def plan_sweep(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = 
                 )
         for seed in sweep.seeds:
             origin = f"the arm {shown(arm.name)} of {sweep.file}"
-            said = FileSettings(origin, {**arm.values, "seed": seed}, sweep.file.parent)
+            said = SettingsSource(origin, {**arm.values, "seed": seed}, sweep.file.parent)
             configuration = configure(given, folder, said)
             name = f"{slug(arm.name, LONGEST_NAME)}-seed{seed}"
             yield ArmRun(arm.name, seed, name, configuration, make_run_spec(configuration))

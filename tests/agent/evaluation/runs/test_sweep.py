@@ -68,7 +68,12 @@ def test_an_arm_can_have_no_rules_whatever_is_configured(tmp_path: Path) -> None
     file = written(tmp_path, TOLD)
     (tmp_path / "housequest.toml").write_text('rules = "rules.yaml"\n')
     rules = [trial.spec.config.rules for trial in planned(file)]
-    assert [each and each.statements for each in rules] == [None, None, None, ("The key opens the box.",)]
+    assert [each and [rule.statement for rule in each.rules] for each in rules] == [
+        None,
+        None,
+        None,
+        ["The key opens the box."],
+    ]
 
 
 def test_settings_of_an_agent_are_joined_and_flags_fill_what_is_left_open(tmp_path: Path) -> None:
