@@ -110,10 +110,10 @@ def _turn(turn: TranscriptTurn | None, look: TextLayout) -> list[StyledLine]:
 
 
 def _end(transcript: Transcript, look: TextLayout) -> list[StyledLine]:
-    from agent.evaluation.analysis.transcript import TranscriptNote
+    from agent.evaluation.analysis.transcript import notes
 
     won = transcript.ended is not None and transcript.ended.outcome == "won"
-    lines = [line for aside in transcript.after if isinstance(aside, TranscriptNote) for line in _aside(aside, look)]
+    lines = [line for aside in notes(transcript.after) for line in _aside(aside, look)]
     outcome = transcript.outcome
     return [*lines, *_fitted(f"{outcome[:1].upper()}{outcome[1:]}.", look, "", "", "good" if won else "bad")]
 

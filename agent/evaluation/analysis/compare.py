@@ -6,19 +6,18 @@ with the reason.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from agent.evaluation.analysis.failures import LABELS, FailureKind
+from agent.evaluation.analysis.failures import FailureKind
 from agent.evaluation.analysis.metrics import Extras, PlayedTask
-from agent.evaluation.analysis.paths import PathLengths
 from agent.evaluation.analysis.statistics import Interval, PairedCounts, bootstrap_mean, mcnemar, paired_interval
 from agent.evaluation.render.report import PriceList, extras_of, read_results
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result, SelectedTask
 from agent.evaluation.runs.spec import Manifest
-from agent.evaluation.runs.timing import EpisodeTiming
 from worlds.errors import ConfigurationError, shown
 
 
@@ -56,23 +55,30 @@ class TaskPair:
     @property
     def flipped(self) -> bool:
         """Whether exactly one of them won it."""
-        return (self.first.outcome == "won") != (self.second.outcome == "won")
+        return self.first.won != self.second.won
 
     @property
-    def both_won(self) -> bool:
-        """Whether both of them won it."""
-        return self.first.outcome == self.second.outcome == "won"
+    def winner(self) -> str:
+        """Which of them won a flipped task: ``first`` or ``second``."""
+        return "first" if self.first.won else "second"
 
 
 @dataclass(frozen=True, slots=True)
-class StepsDifference:
-    """Mean steps (executed commands) on tasks that both runs won, and second less first with a bootstrap interval."""
+class PairedMean:
+    """The means of a figure over paired tasks, and second less first with its 95 % bootstrap interval over pairs.
 
-    tasks: int
+    ``share``: it lies in [0, 1]. ``tasks`` have the figure in both runs; ``missing`` lack it in one and are left out.
+    """
+
+    key: str
+    label: str
+    share: bool
     first: float
     second: float
     difference: float
     interval: Interval
+    tasks: int
+    missing: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +106,47 @@ class Comparison:
         return mcnemar(self.counts.only_first, self.counts.only_second)
 
     @property
-    def steps(self) -> StepsDifference | None:
-        """The difference in steps on tasks that both won; None where there are none."""
-        won = [(pair.first.steps, pair.second.steps) for pair in self.pairs if pair.both_won]
+    def steps(self) -> PairedMean | None:
+        """The difference in steps (executed commands) on tasks that both won; None where there are none."""
+        won = [(pair.first.steps, pair.second.steps) for pair in self.pairs if pair.first.won and pair.second.won]
         if not won:
             return None
         first, second, size = sum(one for one, _ in won), sum(other for _, other in won), len(won)
         interval = bootstrap_mean([other - one for one, other in won])
-        return StepsDifference(size, first / size, second / size, (second - first) / size, interval)
+        return PairedMean("steps", "steps", False, first / size, second / size, (second - first) / size, interval, size, 0)
 
     @property
     def figures(self) -> tuple[PairedMean, ...]:
-        """The other figures of a report, over all pairs."""
-        ours, theirs = ([pair.first for pair in self.pairs], [pair.second for pair in self.pairs])
-        return figures(played_by(ours, self.first.extras), played_by(theirs, self.second.extras))
+        """The other figures of a report over all pairs, without those that no task has in both.
+
+        Calls, tokens and cost are left out too where neither run called a model.
+        """
+        called = any(pair.first.calls or pair.second.calls for pair in self.pairs)
+        kinds = [kind for kind in _KINDS if called or kind.key not in {"calls", "tokens", "cost"}]
+        return tuple(found for kind in kinds if (found := self._figure(kind)) is not None)
+
+    def _figure(self, kind: _Kind) -> PairedMean | None:
+        both = [
+            (
+                kind.value(self.first.extras.played(pair.first.selected, pair.first), pair.first),
+                kind.value(self.second.extras.played(pair.second.selected, pair.second), pair.second),
+            )
+            for pair in self.pairs
+        ]
+        known = [(one, other) for one, other in both if one is not None and other is not None]
+        if not known:
+            return None
+        size = len(known)
+        ours, theirs = sum(one for one, _ in known) / size, sum(other for _, other in known) / size
+        interval = bootstrap_mean([other - one for one, other in known])
+        return PairedMean(kind.key, kind.label, kind.share, ours, theirs, theirs - ours, interval, size, len(both) - size)
 
     @property
-    def failures(self) -> tuple[PairedFailures, ...]:
-        """Why either run did not win, over all pairs."""
-        return failures([pair.first for pair in self.pairs], [pair.second for pair in self.pairs])
+    def failures(self) -> dict[FailureKind, tuple[int, int]]:
+        """How many of the pairs each run failed for one reason, without reasons that neither has."""
+        ours = Counter(pair.first.failure.kind for pair in self.pairs if pair.first.failure)
+        theirs = Counter(pair.second.failure.kind for pair in self.pairs if pair.second.failure)
+        return {kind: (ours[kind], theirs[kind]) for kind in FailureKind if ours[kind] or theirs[kind]}
 
     @property
     def by_type(self) -> dict[str, PairedCounts]:
@@ -132,39 +160,27 @@ class Comparison:
         return tuple(pair for pair in self.pairs if pair.flipped)
 
     @property
-    def changes(self) -> tuple[SettingChange, ...]:
-        """The settings that differ: possible causes of a difference in success."""
+    def changes(self) -> dict[str, tuple[object, object]]:
+        """The settings that differ, None where a run has none: possible causes of a difference in success."""
         first, second = (_settings(run.manifest) for run in (self.first, self.second))
         keys = [*first, *(key for key in second if key not in first)]
-        return tuple(SettingChange(key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key))
+        return {key: (first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)}
 
     def pair(self, reference: str) -> TaskPair:
         """The pair of a task, named by its number, its id or ``split:number``. Raises ``ConfigurationError``."""
         tasks = {task.id: task for run in (self.first, self.second) for task in run.manifest.tasks}
         task = find_task(tuple(tasks.values()), reference)
         if task is None:
+            pairs = self.flipped or self.pairs
+            example = pairs[0].first.number if pairs else self.first.manifest.tasks[0].number
             raise ConfigurationError(
-                f"{shown(reference)} is not a task of these runs; name one by its number, for example {self._example}."
+                f"{shown(reference)} is not a task of these runs; name one by its number, for example {example}."
             )
         found = next((pair for pair in self.pairs if pair.first.task == task.id), None)
         if found is None:
             causes = ", ".join(cause for cause, left in self.left_out if task.id in left)
             raise ConfigurationError(f"{shown(reference)} was left out of the comparison: {causes}.")
         return found
-
-    @property
-    def _example(self) -> str:
-        pairs = self.flipped or self.pairs
-        return str(pairs[0].first.number if pairs else self.first.manifest.tasks[0].number)
-
-
-@dataclass(frozen=True, slots=True)
-class SettingChange:
-    """A setting that differs between two runs; None where a run has no such setting."""
-
-    key: str
-    first: object
-    second: object
 
 
 def find_task(tasks: Sequence[SelectedTask], reference: str) -> SelectedTask | None:
@@ -221,7 +237,7 @@ def _without(tasks: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
 
 def count(pairs: Sequence[TaskPair]) -> PairedCounts:
     """``pairs`` by who won."""
-    won = [(pair.first.outcome == "won", pair.second.outcome == "won") for pair in pairs]
+    won = [(pair.first.won, pair.second.won) for pair in pairs]
     return PairedCounts(won.count((True, True)), won.count((True, False)), won.count((False, True)), won.count((False, False)))
 
 
@@ -240,58 +256,21 @@ def _settings(manifest: Manifest) -> dict[str, object]:
 
 def _refuse_unlike(first: Manifest, second: Manifest) -> None:
     one, other = first.configuration, second.configuration
+    compared = [
+        ("world", one.world, other.world, "these are other tasks"),
+        ("split", one.split, other.split, "these are other tasks"),
+        ("goals", one.goals, other.goals, "the sentences that the agents read differ"),
+        ("max_turns", one.max_turns, other.max_turns, "one of them had longer"),
+    ]
+    if (one.world, one.split) == (other.world, other.split):
+        compared.append(("data", first.data[:16], second.data[:16], "the games themselves differ"))
     unlike = [
-        (name, before, after, why)
-        for name, before, after, why in (
-            ("world", one.world, other.world, "these are other tasks"),
-            ("split", one.split, other.split, "these are other tasks"),
-            ("goals", one.goals, other.goals, "the sentences that the agents read differ"),
-            ("max_turns", one.max_turns, other.max_turns, "one of them had longer"),
-        )
+        f"  {name}: {shown(before, 80)} and {shown(after, 80)}: {why}"
+        for name, before, after, why in compared
         if before != after
     ]
-    if (one.world, one.split) == (other.world, other.split) and first.data != second.data:
-        unlike.append(("data", first.data[:16], second.data[:16], "the games themselves differ"))
     if unlike:
-        listed = "\n".join(
-            f"  {name}: {shown(before, 80)} and {shown(after, 80)}: {why}" for name, before, after, why in unlike
-        )
-        raise ConfigurationError(f"These two runs cannot be paired:\n{listed}")
-
-
-FigureOf = Callable[[PlayedTask], float | None]
-
-
-@dataclass(frozen=True, slots=True)
-class PairedMean:
-    """The means of a figure over paired tasks, and second less first with its 95 % bootstrap interval over pairs.
-
-    ``share``: it lies in [0, 1]. ``tasks`` have the figure in both runs; ``missing`` lack it in one and are left out.
-    """
-
-    key: str
-    label: str
-    share: bool
-    first: float
-    second: float
-    difference: float
-    interval: Interval
-    tasks: int
-    missing: int
-
-
-@dataclass(frozen=True, slots=True)
-class PairedFailures:
-    """How many of the paired tasks each run failed for one reason."""
-
-    kind: FailureKind
-    first: int
-    second: int
-
-    @property
-    def label(self) -> str:
-        """The class in a few words."""
-        return LABELS[self.kind]
+        raise ConfigurationError("\n".join(["These two runs cannot be paired:", *unlike]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,73 +278,17 @@ class _Kind:
     key: str
     label: str
     share: bool
-    value: FigureOf
-
-
-def _result(of: Callable[[Result], float | None]) -> FigureOf:
-    return lambda each: None if each.result is None else of(each.result)
-
-
-def _tokens(each: PlayedTask) -> float | None:
-    if each.result is not None and not each.result.calls:
-        return 0.0
-    return None if each.tokens is None else float(each.tokens.prompt + each.tokens.completion)
+    value: Callable[[PlayedTask, Result], float | None]
 
 
 _KINDS = (
-    _Kind("goal", "goal conditions (GC)", True, lambda each: each.goal),
-    _Kind("success_by_path", "success by path (SR/path)", True, lambda each: each.weighted(float(each.won))),
-    _Kind("goal_by_path", "goal conditions by path (GC/path)", True, lambda each: each.weighted(each.goal)),
-    _Kind("steps", "steps an episode", False, _result(lambda result: result.steps)),
-    _Kind("refused", "refused commands", False, _result(lambda result: result.refused)),
-    _Kind("repeated", "repeated commands", False, _result(lambda result: result.repeated or 0)),
-    _Kind("calls", "calls of the model", False, _result(lambda result: result.calls)),
-    _Kind("tokens", "tokens", False, _tokens),
-    _Kind("cost", "cost", False, lambda each: each.cost),
+    _Kind("goal", "goal conditions (GC)", True, lambda each, _: each.goal),
+    _Kind("success_by_path", "success by path (SR/path)", True, lambda each, _: each.weighted(float(each.won))),
+    _Kind("goal_by_path", "goal conditions by path (GC/path)", True, lambda each, _: each.weighted(each.goal)),
+    _Kind("steps", "steps an episode", False, lambda _, result: result.steps),
+    _Kind("refused", "refused commands", False, lambda _, result: result.refused),
+    _Kind("repeated", "repeated commands", False, lambda _, result: result.repeated or 0),
+    _Kind("calls", "calls of the model", False, lambda _, result: result.calls),
+    _Kind("tokens", "tokens", False, lambda _, result: result.tokens),
+    _Kind("cost", "cost", False, lambda each, _: each.cost),
 )
-
-
-def played_by(results: Sequence[Result], extras: Extras) -> list[PlayedTask]:
-    """The episodes with the extras of their tasks."""
-    return [
-        PlayedTask(
-            SelectedTask(number=result.number, id=result.task, type=result.type),
-            result,
-            extras.paths.get(result.task, PathLengths()),
-            extras.clocks.get(result.task, EpisodeTiming()),
-            extras.prices,
-        )
-        for result in results
-    ]
-
-
-def figures(first: Sequence[PlayedTask], second: Sequence[PlayedTask]) -> tuple[PairedMean, ...]:
-    """The figures of the same tasks in both runs, without those that no task has in both.
-
-    Calls, tokens and cost are left out too where neither run called a model.
-    """
-    called = any(each.result is not None and each.result.calls for each in (*first, *second))
-    kinds = [kind for kind in _KINDS if called or kind.key not in {"calls", "tokens", "cost"}]
-    return tuple(found for kind in kinds if (found := _figure(kind, first, second)) is not None)
-
-
-def _figure(kind: _Kind, first: Sequence[PlayedTask], second: Sequence[PlayedTask]) -> PairedMean | None:
-    both = [(kind.value(one), kind.value(other)) for one, other in zip(first, second, strict=True)]
-    known = [(one, other) for one, other in both if one is not None and other is not None]
-    if not known:
-        return None
-    size = len(known)
-    ours, theirs = sum(one for one, _ in known) / size, sum(other for _, other in known) / size
-    interval = bootstrap_mean([other - one for one, other in known])
-    return PairedMean(kind.key, kind.label, kind.share, ours, theirs, theirs - ours, interval, size, len(both) - size)
-
-
-def failures(first: Sequence[Result], second: Sequence[Result]) -> tuple[PairedFailures, ...]:
-    """Why either run did not win the paired tasks, by class, without classes that neither has."""
-    ours, theirs = (_by_kind(results) for results in (first, second))
-    return tuple(PairedFailures(kind, ours[kind], theirs[kind]) for kind in LABELS if ours[kind] or theirs[kind])
-
-
-def _by_kind(results: Sequence[Result]) -> Mapping[FailureKind, int]:
-    kinds = [result.failure.kind for result in results if result.failure is not None]
-    return {kind: kinds.count(kind) for kind in LABELS}

@@ -22,10 +22,11 @@ for attempts at closed receptacles and the like; here these are refused commands
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import takewhile
-from typing import Literal
+from typing import Self
 
 from agent.episodes.events import Ended, Event, branch
 from agent.evaluation.analysis.case import EpisodeCase, ObjectHistory
@@ -33,48 +34,37 @@ from worlds.errors import shown
 from worlds.household.belief import kind
 from worlds.household.goals import Goal, Treatment
 
-FailureKind = Literal[
-    "not_found",
-    "wrong_object",
-    "forgot_clean",
-    "forgot_heat",
-    "forgot_cool",
-    "forgot_light",
-    "wrong_place",
-    "gave_up",
-    "looped",
-    "out_of_turns",
-    "unreadable",
-    "stopped",
-    "model",
-    "world",
-    "agent",
-    "knowledge",
-    "configuration",
-    "unknown",
-]
 
-LABELS: dict[FailureKind, str] = {
-    "not_found": "never found the object",
-    "wrong_object": "took the wrong object",
-    "forgot_clean": "forgot to clean it",
-    "forgot_heat": "forgot to heat it",
-    "forgot_cool": "forgot to cool it",
-    "forgot_light": "forgot the light",
-    "wrong_place": "put it in the wrong place",
-    "gave_up": "gave up",
-    "looped": "went round in circles",
-    "out_of_turns": "ran out of turns on the way",
-    "unreadable": "its replies could not be read",
-    "stopped": "stopped by a person",
-    "model": "the model failed",
-    "world": "the world failed",
-    "agent": "a fault in the agent",
-    "knowledge": "the rules could not be read",
-    "configuration": "wrongly configured",
-    "unknown": "not known why",
-}
-"""Each class in a few words, in the order of tables."""
+class FailureKind(StrEnum):
+    """Why an episode was not won; ``label`` says it in a few words. In the order of tables."""
+
+    label: str
+
+    NOT_FOUND = "not_found", "never found the object"
+    WRONG_OBJECT = "wrong_object", "took the wrong object"
+    FORGOT_CLEAN = "forgot_clean", "forgot to clean it"
+    FORGOT_HEAT = "forgot_heat", "forgot to heat it"
+    FORGOT_COOL = "forgot_cool", "forgot to cool it"
+    FORGOT_LIGHT = "forgot_light", "forgot the light"
+    WRONG_PLACE = "wrong_place", "put it in the wrong place"
+    GAVE_UP = "gave_up", "gave up"
+    LOOPED = "looped", "went round in circles"
+    OUT_OF_TURNS = "out_of_turns", "ran out of turns on the way"
+    UNREADABLE = "unreadable", "its replies could not be read"
+    STOPPED = "stopped", "stopped by a person"
+    MODEL = "model", "the model failed"
+    WORLD = "world", "the world failed"
+    AGENT = "agent", "a fault in the agent"
+    KNOWLEDGE = "knowledge", "the rules could not be read"
+    CONFIGURATION = "configuration", "wrongly configured"
+    UNKNOWN = "unknown", "not known why"
+
+    def __new__(cls, value: str, label: str) -> Self:
+        """Each member is its name in records, with its label."""
+        kind = str.__new__(cls, value)
+        kind._value_, kind.label = value, label
+        return kind
+
 
 LEAST_LOOP = 6
 LOOP_SHARE = 5
@@ -84,7 +74,6 @@ PATIENCE = 8
 LONGEST = 240
 """The most characters of a quoted reason or message."""
 
-_FORGOT: dict[Treatment, FailureKind] = {"clean": "forgot_clean", "heat": "forgot_heat", "cool": "forgot_cool"}
 _DONE: dict[Treatment, str] = {"clean": "cleaned", "heat": "heated", "cool": "cooled"}
 
 
@@ -101,7 +90,7 @@ class Failure:
     @property
     def label(self) -> str:
         """The class in a few words."""
-        return LABELS[self.kind]
+        return self.kind.label
 
 
 def failure_of(events: Sequence[Event]) -> Failure | None:
@@ -113,49 +102,56 @@ def failure_of(events: Sequence[Event]) -> Failure | None:
     ended = next((event.body for event in reversed(played) if isinstance(event.body, Ended)), None)
     if ended is None or ended.outcome == "won":
         return None
-    case = EpisodeCase(played, ended)
-    return next(found for rule in _RULES if (found := rule(case)))
+    return next(_failures(EpisodeCase(played, ended)))
 
 
-def _broke(case: EpisodeCase) -> Failure | None:
-    if case.ended.outcome != "error":
-        return None
-    told = shown(case.ended.message or case.ended.reason, LONGEST)[1:-1]
-    return Failure(case.ended.boundary or "unknown", case.last, _sentence(told))
+def _failures(case: EpisodeCase) -> Iterator[Failure]:
+    """What the rules say, in their order; the first counts."""
+    ended, last, goal = case.ended, case.last, case.goal
+    if ended.outcome == "error":
+        told = shown(ended.message or ended.reason, LONGEST)[1:-1]
+        yield Failure(FailureKind(ended.boundary or "unknown"), last, _sentence(told))
+    if ended.outcome == "stopped":
+        yield Failure(FailureKind.STOPPED, last, f"It was stopped after {_turns(last)}.")
+    if case.unread and 2 * len(case.unread) >= last:
+        words = f"No reply could be read in {len(case.unread)} of the {_turns(last)}."
+        yield Failure(FailureKind.UNREADABLE, case.unread[0], words)
+    if goal and case.met(goal):
+        # The engine or the record is not the game's own.
+        yield _failure(case, FailureKind.UNKNOWN, last, "as far as the text tells, all that the goal asks for was done.")
+    if goal:
+        yield from _wrong_object(case, goal)
+    yield from _forgot(case)
+    if goal:
+        yield from _wrong_place(case, goal)
+    if ended.reason.startswith("gave up"):
+        words = _sentence(f"after {_turns(last)} it {shown(ended.reason, LONGEST)[1:-1]}")
+        yield _failure(case, FailureKind.GAVE_UP, last, words)
+    yield from _looped(case)
+    if goal:
+        yield from _left_undone(case, goal)
+    refused = sum(not step.accepted for step in case.steps)
+    many = f" {refused} of its {len(case.steps)} commands were refused." if 2 * refused > len(case.steps) else ""
+    far = _so_far(case) or "what was missing cannot be told, for the goal could not be read"
+    yield _failure(case, FailureKind.OUT_OF_TURNS, last, f"the {_turns(last)} were over: {far}.{many}")
 
 
-def _stopped(case: EpisodeCase) -> Failure | None:
-    if case.ended.outcome != "stopped":
-        return None
-    return Failure("stopped", case.last, f"It was stopped after {_turns(case.last)}.")
-
-
-def _unreadable(case: EpisodeCase) -> Failure | None:
-    if not case.unread or 2 * len(case.unread) < case.last:
-        return None
-    return Failure("unreadable", case.unread[0], f"No reply could be read in {len(case.unread)} of the {_turns(case.last)}.")
-
-
-def _inconsistent(case: EpisodeCase) -> Failure | None:
-    """The text says that the goal was reached, so the engine or the record is not the game's own."""
-    if case.goal is None or not case.met(case.goal):
-        return None
-    return _failure(case, "unknown", case.last, "as far as the text tells, all that the goal asks for was done.")
-
-
-def _wrong_object(case: EpisodeCase) -> Failure | None:
-    goal = case.goal
-    if goal is None:
-        return None
+def _wrong_object(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
     right = case.right(goal)
-    if any(thing.taken for thing in right):
-        return _another(case, goal, right)
-    wrong = [thing for thing in case.things.values() if thing.taken and kind(thing.name) != goal.object]
-    for thing in sorted(wrong, key=lambda one: one.taken or 0):
-        if then := _misused(case, goal, thing):
-            words = f"{thing.name} was taken in turn {thing.taken} and {then}; the task is about {_a(goal.object)}."
-            return _failure(case, "wrong_object", thing.taken or 0, words)
-    return None
+    if not any(thing.taken for thing in right):
+        wrong = [thing for thing in case.things.values() if thing.taken and kind(thing.name) != goal.object]
+        for thing in sorted(wrong, key=lambda one: one.taken or 0):
+            if then := _misused(case, goal, thing):
+                words = f"{thing.name} was taken in turn {thing.taken} and {then}; the task is about {_a(goal.object)}."
+                yield _failure(case, FailureKind.WRONG_OBJECT, thing.taken or 0, words)
+        return
+    # One object was treated, and another of its kind delivered.
+    ready = [thing for thing in right if goal.treatment and case.ready(thing)]
+    there = [one for one in right if one not in ready and one.where and kind(one.where) == goal.receptacle]
+    if ready and there:
+        put, done = there[0], _DONE[goal.treatment or "clean"]
+        words = f"{put.name} was put in {put.where} in turn {put.put}, but {ready[0].name} is the one that was {done}."
+        yield _failure(case, FailureKind.WRONG_OBJECT, put.put, words)
 
 
 def _misused(case: EpisodeCase, goal: Goal, thing: ObjectHistory) -> str:
@@ -169,125 +165,71 @@ def _misused(case: EpisodeCase, goal: Goal, thing: ObjectHistory) -> str:
     return ""
 
 
-def _another(case: EpisodeCase, goal: Goal, right: Sequence[ObjectHistory]) -> Failure | None:
-    """One object was treated, and another of its kind delivered."""
-    ready = [thing for thing in right if goal.treatment and case.ready(thing)]
-    there = [one for one in right if one not in ready and one.where and kind(one.where) == goal.receptacle]
-    if not (ready and there):
-        return None
-    done = _DONE[goal.treatment or "clean"]
-    return _failure(
-        case,
-        "wrong_object",
-        there[0].put,
-        f"{there[0].name} was put in {there[0].where} in turn {there[0].put}, but {ready[0].name} is the one that was {done}.",
-    )
-
-
-def _forgot(case: EpisodeCase) -> Failure | None:
+def _forgot(case: EpisodeCase) -> Iterator[Failure]:
     goal, treatment = case.goal, case.treatment
-    if goal and goal.lamp:
-        return _forgot_light(case, goal)
-    if treatment is None:
-        return None
+    if goal and goal.lamp and not any(lamp.lit for lamp in case.lamps(goal)):
+        for step, belief in zip(case.steps[:-1], case.beliefs[1:], strict=False):
+            if belief.held and kind(belief.held) == goal.object and case.lamp_here(belief, goal, lit=False):
+                words = f"{belief.held} was held beside the {goal.lamp} in turn {step.turn}, which was not turned on."
+                yield _failure(case, FailureKind.FORGOT_LIGHT, step.turn, words)
     meant = case.right(goal) if goal else list(case.things.values())
-    if any(case.ready(thing) for thing in meant):
-        return None
     put = [thing for thing in meant if thing.where]
-    if not put:
-        return None
-    # The one delivered untreated, if any; else the one that was put down last.
-    thing = max(put, key=lambda one: (goal is not None and kind(one.where or "") == goal.receptacle, one.put))
-    undone = f"and is no longer {case.treatment}" if thing.treated else f"never {_DONE[treatment]}{_in_vain(case, treatment)}"
-    words = f"{thing.name} was found in turn {thing.seen} and put in {thing.where} in turn {thing.put}, {undone}."
-    return _failure(case, _FORGOT[treatment], thing.put, words)
+    if treatment and put and not any(case.ready(thing) for thing in meant):
+        # The one delivered untreated, if any; else the one that was put down last.
+        thing = max(put, key=lambda one: (goal is not None and kind(one.where or "") == goal.receptacle, one.put))
+        undone = f"and is no longer {treatment}" if thing.treated else f"never {_DONE[treatment]}{_in_vain(case, treatment)}"
+        words = f"{thing.name} was found in turn {thing.seen} and put in {thing.where} in turn {thing.put}, {undone}."
+        yield _failure(case, FailureKind(f"forgot_{treatment}"), thing.put, words)
 
 
-def _forgot_light(case: EpisodeCase, goal: Goal) -> Failure | None:
-    if any(lamp.lit for lamp in case.lamps(goal)):
-        return None
-    for step, belief in zip(case.steps[:-1], case.beliefs[1:], strict=False):
-        if belief.held and kind(belief.held) == goal.object and case.lamp_here(belief, goal, lit=False):
-            words = f"{belief.held} was held beside the {goal.lamp} in turn {step.turn}, which was not turned on."
-            return _failure(case, "forgot_light", step.turn, words)
-    return None
-
-
-def _wrong_place(case: EpisodeCase) -> Failure | None:
-    goal = case.goal
-    if goal is None:
-        return None
+def _wrong_place(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
     if case.belief.held and kind(case.belief.held) == goal.object:
-        return _refused_place(case, goal, case.belief.held)
+        yield from _refused_place(case, goal, case.belief.held)
+        return
     put = [thing for thing in case.right(goal) if thing.where and case.ready(thing)]
     astray = [thing for thing in put if kind(thing.where or "") != goal.receptacle]
     if astray:
         thing = max(astray, key=lambda one: one.put)
         wanted = f"it was to be held under the {goal.lamp}" if goal.lamp else f"it belongs in {_a(goal.receptacle or '')}"
         words = f"{thing.name} was put in {thing.where} in turn {thing.put}; {wanted}."
-        return _failure(case, "wrong_place", thing.put, words)
-    if put and goal.count > 1 and sum(map(len, case.settled(goal))) >= goal.count:
+        yield _failure(case, FailureKind.WRONG_PLACE, thing.put, words)
+    elif put and goal.count > 1 and sum(map(len, case.settled(goal))) >= goal.count:
         thing = max(put, key=lambda one: one.put)
         words = f"{thing.name} was put in {thing.where} in turn {thing.put}, the other one elsewhere; they belong together."
-        return _failure(case, "wrong_place", thing.put, words)
-    return None
+        yield _failure(case, FailureKind.WRONG_PLACE, thing.put, words)
 
 
-def _refused_place(case: EpisodeCase, goal: Goal, held: str) -> Failure | None:
+def _refused_place(case: EpisodeCase, goal: Goal, held: str) -> Iterator[Failure]:
     """The world refused to put the held object in a wrong place, and it was never put in a right one."""
     lead = f"move {held} to "
     tries = [step for step in case.steps if step.command.startswith(lead) and not step.accepted]
     right = any(kind(step.command[len(lead) :]) == goal.receptacle for step in tries)
-    if goal.lamp or right or not tries or not case.ready(case.things[held]):
-        return None
-    place, turn = shown(tries[0].command[len(lead) :], 60)[1:-1], tries[0].turn
-    words = f"{held} was to be put in {place} in turn {turn}, which was refused; it belongs in {_a(goal.receptacle or '')}."
-    return _failure(case, "wrong_place", turn, words)
+    if tries and not right and not goal.lamp and case.ready(case.things[held]):
+        place, turn = shown(tries[0].command[len(lead) :], 60)[1:-1], tries[0].turn
+        words = f"{held} was to be put in {place} in turn {turn}, which was refused; it belongs in {_a(goal.receptacle or '')}."
+        yield _failure(case, FailureKind.WRONG_PLACE, turn, words)
 
 
-def _gave_up(case: EpisodeCase) -> Failure | None:
-    if not case.ended.reason.startswith("gave up"):
-        return None
-    return _failure(
-        case, "gave_up", case.last, _sentence(f"after {_turns(case.last)} it {shown(case.ended.reason, LONGEST)[1:-1]}")
-    )
-
-
-def _looped(case: EpisodeCase) -> Failure | None:
+def _looped(case: EpisodeCase) -> Iterator[Failure]:
+    # What each turn was used for: a command and its answer, or no command and why.
+    moves = [(step.turn, step.command, step.observation) for step in case.steps]
+    moves += [(body.turn, "", body.reason or "") for body in case.idle]
+    moves.sort(key=lambda move: move[0])
     done: set[tuple[str, str]] = set()
     again: list[bool] = []
-    moves = _moves(case)
-    for move in moves:
-        again.append((move.command, move.answer) in done)
-        done.add((move.command, move.answer))
+    for _, command, answer in moves:
+        again.append((command, answer) in done)
+        done.add((command, answer))
     length = sum(takewhile(bool, reversed(again)))
-    if length < max(LEAST_LOOP, len(again) / LOOP_SHARE) or _searched_in_vain(case):
-        return None
-    tail = moves[-length:]
-    command, times = Counter(move.command or move.answer for move in tail).most_common(1)[0]
+    in_vain = case.goal and _missing(case, case.goal) and not case.unseen
+    if length < max(LEAST_LOOP, len(again) / LOOP_SHARE) or in_vain:
+        return
+    start, tail = moves[-length][0], moves[-length:]
+    command, times = Counter(command or answer for _, command, answer in tail).most_common(1)[0]
     most = f" ({shown(command, 60)[1:-1]}, {times} times)" if times > 1 else ""
     far = f"; {_so_far(case)}" if case.goal else ""
-    words = f"from turn {tail[0].turn} on it only repeated what it had done before{most}{far}."
-    return _failure(case, "looped", tail[0].turn, words)
-
-
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """What a turn was used for: a command and its answer, or no command and why."""
-
-    turn: int
-    command: str
-    answer: str
-
-
-def _moves(case: EpisodeCase) -> list[_Move]:
-    moves = [_Move(step.turn, step.command, step.observation) for step in case.steps]
-    moves += [_Move(body.turn, "", body.reason or "") for body in case.idle]
-    return sorted(moves, key=lambda move: move.turn)
-
-
-def _searched_in_vain(case: EpisodeCase) -> bool:
-    return case.goal is not None and bool(_missing(case, case.goal)) and not case.unseen
+    words = f"from turn {start} on it only repeated what it had done before{most}{far}."
+    yield _failure(case, FailureKind.LOOPED, start, words)
 
 
 def _missing(case: EpisodeCase, goal: Goal) -> str:
@@ -300,47 +242,25 @@ def _missing(case: EpisodeCase, goal: Goal) -> str:
     return f"no {goal.lamp}" if goal.lamp and not case.lamps(goal) else ""
 
 
-def _kept(case: EpisodeCase) -> Failure | None:
-    """The hand was full of something else, so that nothing right could be taken."""
-    goal, held = case.goal, case.things.get(case.belief.held or "")
-    if goal is None or held is None or kind(held.name) == goal.object or case.last - held.since < PATIENCE:
-        return None
-    words = f"{held.name} was taken in turn {held.since} and kept to the end; the task is about {_a(goal.object)}."
-    return _failure(case, "wrong_object", held.since, words)
-
-
-def _not_found(case: EpisodeCase) -> Failure | None:
-    missing = _missing(case, case.goal) if case.goal else ""
-    if not missing:
-        return None
-    total = len(case.belief.receptacles)
-    rest = (
-        f"{case.unseen} of {total} places {'was' if case.unseen == 1 else 'were'} never looked into"
-        if case.unseen
-        else "every place was looked into"
-    )
-    return _failure(case, "not_found", case.last, f"{missing} was seen in {_turns(case.last)}; {rest}.")
-
-
-def _neglected(case: EpisodeCase) -> Failure | None:
-    goal, held = case.goal, case.things.get(case.belief.held or "")
-    if goal is None or held is None or held.taken is None or kind(held.name) != goal.object:
-        return None
-    if case.last - held.since < PATIENCE:
-        return None
-    words = f"{held.name} was found in turn {held.seen}, taken in turn {held.taken}, and"
-    if (treatment := goal.treatment) and not case.ready(held):
-        return _failure(case, _FORGOT[treatment], held.taken, f"{words} never {_DONE[treatment]}{_in_vain(case, treatment)}.")
-    if goal.lamp and not any(lamp.lit for lamp in case.lamps(goal)):
-        return _failure(case, "forgot_light", held.taken, f"{words} no {goal.lamp} was turned on.")
-    return None
-
-
-def _out_of_turns(case: EpisodeCase) -> Failure:
-    refused = sum(not step.accepted for step in case.steps)
-    many = f" {refused} of its {len(case.steps)} commands were refused." if 2 * refused > len(case.steps) else ""
-    far = _so_far(case) or "what was missing cannot be told, for the goal could not be read"
-    return _failure(case, "out_of_turns", case.last, f"the {_turns(case.last)} were over: {far}.{many}")
+def _left_undone(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
+    held = case.things.get(case.belief.held or "")
+    patient = held is None or case.last - held.since < PATIENCE
+    if held and not patient and kind(held.name) != goal.object:
+        words = f"{held.name} was taken in turn {held.since} and kept to the end; the task is about {_a(goal.object)}."
+        yield _failure(case, FailureKind.WRONG_OBJECT, held.since, words)
+    if missing := _missing(case, goal):
+        rest = "every place was looked into"
+        if case.unseen:
+            never = f"{'was' if case.unseen == 1 else 'were'} never looked into"
+            rest = f"{case.unseen} of {len(case.belief.receptacles)} places {never}"
+        yield _failure(case, FailureKind.NOT_FOUND, case.last, f"{missing} was seen in {_turns(case.last)}; {rest}.")
+    if held and held.taken is not None and not patient:
+        words = f"{held.name} was found in turn {held.seen}, taken in turn {held.taken}, and"
+        if (treatment := goal.treatment) and not case.ready(held):
+            words = f"{words} never {_DONE[treatment]}{_in_vain(case, treatment)}."
+            yield _failure(case, FailureKind(f"forgot_{treatment}"), held.taken, words)
+        elif goal.lamp and not any(lamp.lit for lamp in case.lamps(goal)):
+            yield _failure(case, FailureKind.FORGOT_LIGHT, held.taken, f"{words} no {goal.lamp} was turned on.")
 
 
 def _so_far(case: EpisodeCase) -> str:
@@ -359,24 +279,6 @@ def _so_far(case: EpisodeCase) -> str:
         return f"{put.name} was put in {put.where} in turn {put.put}, and another was still to come"
     first = min(right, key=lambda one: one.seen)
     return f"{first.name} was seen in turn {first.seen} and was still to be taken"
-
-
-Rule = Callable[[EpisodeCase], Failure | None]
-_RULES: tuple[Rule, ...] = (
-    _broke,
-    _stopped,
-    _unreadable,
-    _inconsistent,
-    _wrong_object,
-    _forgot,
-    _wrong_place,
-    _gave_up,
-    _looped,
-    _kept,
-    _not_found,
-    _neglected,
-    _out_of_turns,
-)
 
 
 def _failure(case: EpisodeCase, kind: FailureKind, turn: int, words: str) -> Failure:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from math import fsum
 
 from agent.config import Prices
-from agent.evaluation.analysis.failures import LABELS, FailureKind
+from agent.evaluation.analysis.failures import FailureKind
 from agent.evaluation.analysis.paths import PathLengths
 from agent.evaluation.analysis.statistics import Interval, bootstrap_mean, wilson
 from agent.evaluation.runs.cost import Tokens, cost
@@ -31,6 +31,11 @@ class Extras:
     paths: Mapping[str, PathLengths] = field(default_factory=dict[str, PathLengths])
     clocks: Mapping[str, EpisodeTiming] = field(default_factory=dict[str, EpisodeTiming])
     prices: Prices | None = None
+
+    def played(self, task: SelectedTask, result: Result | None) -> PlayedTask:
+        """``task`` with its ``result`` and what is known beside it."""
+        par, clock = self.paths.get(task.id, PathLengths()), self.clocks.get(task.id, EpisodeTiming())
+        return PlayedTask(task, result, par, clock, self.prices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ class PlayedTask:
     @property
     def won(self) -> bool:
         """Whether the task was won."""
-        return self.result is not None and self.result.outcome == "won"
+        return self.result is not None and self.result.won
 
     @property
     def wording(self) -> str:
@@ -292,19 +297,6 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class FailureGroup:
-    """The episodes that were not won for one reason, in task order; each has its ``failure``."""
-
-    kind: FailureKind
-    results: tuple[Result, ...]
-
-    @property
-    def label(self) -> str:
-        """The class in a few words."""
-        return LABELS[self.kind]
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     """The figures of a run: overall, by task type, and by who wrote the goal sentence."""
 
@@ -325,38 +317,13 @@ class Summary:
         return tuple(result for result in self.overall.results if result.outcome not in {"won", "error"})
 
     @property
-    def failures(self) -> tuple[FailureGroup, ...]:
-        """Why episodes were not won, by class in the order of `LABELS`; errored ones by what broke."""
-        found: dict[FailureKind, list[Result]] = {kind: [] for kind in LABELS}
+    def failures(self) -> dict[FailureKind, list[Result]]:
+        """The episodes that were not won, in task order, by class in the order of `FailureKind`; errored ones by what broke."""
+        found: dict[FailureKind, list[Result]] = {kind: [] for kind in FailureKind}
         for result in self.overall.results:
             if result.failure is not None:
                 found[result.failure.kind].append(result)
-        return tuple(FailureGroup(kind, tuple(results)) for kind, results in found.items() if results)
-
-    @property
-    def refused(self) -> int:
-        """Commands at which nothing happened."""
-        return self.overall.refused
-
-    @property
-    def calls(self) -> int:
-        """Model calls."""
-        return self.overall.calls
-
-    @property
-    def unreadable(self) -> int:
-        """Replies that could not be read."""
-        return self.overall.unreadable
-
-    @property
-    def prompt_tokens(self) -> int | None:
-        """Prompt tokens; None where the model counted none."""
-        return self.overall.prompt_tokens
-
-    @property
-    def completion_tokens(self) -> int | None:
-        """Completion tokens; None where the model counted none."""
-        return self.overall.completion_tokens
+        return {kind: results for kind, results in found.items() if results}
 
 
 def summarise(tasks: Sequence[SelectedTask], results: Iterable[Result], extras: Extras | None = None) -> Summary:
@@ -364,17 +331,7 @@ def summarise(tasks: Sequence[SelectedTask], results: Iterable[Result], extras: 
     extras, found = extras or Extras(), {result.task: result for result in results}
     assisted = tuple(task.id for task in tasks if task.id in found and found[task.id].assisted)
     left_out = set(assisted)
-    played = tuple(
-        PlayedTask(
-            task,
-            found.get(task.id),
-            extras.paths.get(task.id, PathLengths()),
-            extras.clocks.get(task.id, EpisodeTiming()),
-            extras.prices,
-        )
-        for task in tasks
-        if task.id not in left_out
-    )
+    played = tuple(extras.played(task, found.get(task.id)) for task in tasks if task.id not in left_out)
     by_type, by_wording = _by(played, lambda each: each.task.type), _by(played, lambda each: each.wording)
     return Summary(Figures(played), by_type, by_wording, assisted, extras.prices)
 

@@ -57,6 +57,16 @@ class PairedCounts:
         return self.both + self.only_first + self.only_second + self.neither
 
     @property
+    def won_first(self) -> int:
+        """How many the first run won."""
+        return self.both + self.only_first
+
+    @property
+    def won_second(self) -> int:
+        """How many the second run won."""
+        return self.both + self.only_second
+
+    @property
     def difference(self) -> float:
         """The second run's success less the first's; 0 of no tasks."""
         return (self.only_second - self.only_first) / self.total if self.total else 0.0
@@ -72,7 +82,7 @@ def paired_interval(counts: PairedCounts) -> Interval:
     total = counts.total
     if not total:
         return Interval(-1.0, 1.0)
-    won_second, won_first = counts.both + counts.only_second, counts.both + counts.only_first
+    won_second, won_first = counts.won_second, counts.won_first
     second, first = won_second / total, won_first / total
     of_second, of_first = wilson(won_second, total), wilson(won_first, total)
     marginals = won_second * (total - won_second) * won_first * (total - won_first)

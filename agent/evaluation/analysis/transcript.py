@@ -52,9 +52,9 @@ class TranscriptTurn:
     by: Player = "agent"
 
     @property
-    def asides(self) -> tuple[TranscriptNote, ...]:
+    def asides(self) -> list[TranscriptNote]:
         """The notes that led to the command, without model calls."""
-        return tuple(each for each in self.before if isinstance(each, TranscriptNote))
+        return notes(self.before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,11 @@ class Transcript:
     turns: tuple[TranscriptTurn, ...]
     after: tuple[TranscriptNote | ModelCall, ...]
     ended: Ended | None
+
+    @property
+    def calls(self) -> list[ModelCall]:
+        """The model calls, in order."""
+        return [call for before in (*(turn.before for turn in self.turns), self.after) for call in model_calls(before)]
 
     @property
     def outcome(self) -> str:
@@ -79,6 +84,16 @@ class Transcript:
                 return f"broken off after {turns} by an error ({ended.boundary}): {ended.message or ended.reason}"
             case outcome:
                 return f"{outcome} after {turns}: {ended.reason}"
+
+
+def notes(before: Iterable[TranscriptNote | ModelCall]) -> list[TranscriptNote]:
+    """The notes among what led to a command."""
+    return [each for each in before if isinstance(each, TranscriptNote)]
+
+
+def model_calls(before: Iterable[TranscriptNote | ModelCall]) -> list[ModelCall]:
+    """The model calls among what led to a command."""
+    return [each for each in before if isinstance(each, ModelCall)]
 
 
 def read_transcript(path: Path) -> Transcript:

@@ -7,8 +7,21 @@ from dataclasses import dataclass
 
 from agent.evaluation.analysis.compare import Comparison, PairedMean, Run, TaskPair, reference_of
 from agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
-from agent.evaluation.render.report import MOST_NAMED
-from agent.evaluation.render.table import WIDTH, Report, Section, Table, ends, many, percent, percents, points, short, wrapped
+from agent.evaluation.render.report import first_lines
+from agent.evaluation.render.table import (
+    WIDTH,
+    Report,
+    Section,
+    Table,
+    ends,
+    many,
+    percent,
+    percents,
+    plain,
+    points,
+    short,
+    wrapped,
+)
 from agent.evaluation.runs.cost import money
 from agent.evaluation.runs.result import Result
 from worlds.errors import shown
@@ -21,27 +34,20 @@ class ComparisonReport(Report):
     comparison: Comparison
 
     def data(self) -> dict[str, object]:
-        comparison = self.comparison
-        steps = comparison.steps
+        comparison, steps = self.comparison, self.comparison.steps
+        measured = ("first", "second", "difference", "interval")
         return {
             "first": _run(comparison.first, [pair.first for pair in comparison.pairs]),
             "second": _run(comparison.second, [pair.second for pair in comparison.pairs]),
-            "changes": {change.key: [change.first, change.second] for change in comparison.changes},
+            "changes": comparison.changes,
             **_counts(comparison.counts),
             "p": comparison.p,
-            "steps": steps
-            and {
-                "tasks": steps.tasks,
-                "first": steps.first,
-                "second": steps.second,
-                "difference": steps.difference,
-                "interval": ends(steps.interval),
-            },
-            "figures": {figure.key: _figure(figure) for figure in comparison.figures},
-            "failures": {lost.kind: {"first": lost.first, "second": lost.second} for lost in comparison.failures},
+            "steps": steps and plain(steps, "tasks", *measured),
+            "figures": {figure.key: plain(figure, *measured, "tasks", "missing") for figure in comparison.figures},
+            "failures": {kind: {"first": ours, "second": theirs} for kind, (ours, theirs) in comparison.failures.items()},
             "by_type": {kind: _counts(of_type) for kind, of_type in comparison.by_type.items()},
             "flipped": [_flipped(pair) for pair in comparison.flipped],
-            "left_out": [{"cause": cause, "tasks": list(tasks)} for cause, tasks in comparison.left_out],
+            "left_out": [{"cause": cause, "tasks": tasks} for cause, tasks in comparison.left_out],
         }
 
     def sections(self) -> Iterator[Section]:
@@ -50,13 +56,10 @@ class ComparisonReport(Report):
 
 
 def _run(run: Run, results: Sequence[Result]) -> dict[str, object]:
-    config = run.manifest.configuration
-    won = sum(result.outcome == "won" for result in results)
+    won = sum(result.won for result in results)
     return {
-        "name": run.name,
-        "label": run.label,
-        "agent": config.agent,
-        "model": config.model,
+        **plain(run, "name", "label"),
+        **plain(run.manifest.configuration, "agent", "model"),
         "won": won,
         "errors": sum(result.outcome == "error" for result in results),
         "success": won / len(results) if results else 0.0,
@@ -65,38 +68,16 @@ def _run(run: Run, results: Sequence[Result]) -> dict[str, object]:
 
 
 def _counts(counts: PairedCounts) -> dict[str, object]:
-    return {
-        "pairs": counts.total,
-        "both": counts.both,
-        "only_first": counts.only_first,
-        "only_second": counts.only_second,
-        "neither": counts.neither,
-        "difference": counts.difference,
-        "interval": ends(paired_interval(counts)),
-    }
-
-
-def _figure(figure: PairedMean) -> dict[str, object]:
-    return {
-        "first": figure.first,
-        "second": figure.second,
-        "difference": figure.difference,
-        "interval": ends(figure.interval),
-        "tasks": figure.tasks,
-        "missing": figure.missing,
-    }
+    numbers = plain(counts, "both", "only_first", "only_second", "neither", "difference")
+    return {"pairs": counts.total, **numbers, "interval": ends(paired_interval(counts))}
 
 
 def _flipped(pair: TaskPair) -> dict[str, object]:
+    sides = {"first": pair.first, "second": pair.second}
     return {
-        "number": pair.first.number,
-        "task": pair.first.task,
-        "type": pair.first.type,
-        "won_by": "first" if pair.first.outcome == "won" else "second",
-        **{
-            side: result.model_dump(include={"outcome", "reason", "turns", "steps"})
-            for side, result in (("first", pair.first), ("second", pair.second))
-        },
+        **plain(pair.first, "number", "task", "type"),
+        "won_by": pair.winner,
+        **{side: plain(result, "outcome", "reason", "turns", "steps") for side, result in sides.items()},
     }
 
 
@@ -106,21 +87,17 @@ def _heading(comparison: Comparison) -> Iterator[str]:
     config = comparison.first.manifest.configuration
     tasks = f"{many(len(comparison.pairs), 'task')} of {config.split} played by both"
     yield from wrapped(f"{tasks}, goals: {config.goals}, at most {config.max_turns} turns", f"{'pairs':<8}")
-    for change in comparison.changes:
-        yield from wrapped(f"{change.key}: {setting_text(change.first)} and {setting_text(change.second)}", f"{'differs':<8}")
-
-
-def setting_text(value: object) -> str:
-    """The value of a setting in a few words."""
-    return "not set" if value is None else shown(value, 40)
+    for key, both in comparison.changes.items():
+        first, second = ("not set" if value is None else shown(value, 40) for value in both)
+        yield from wrapped(f"{key}: {first} and {second}", f"{'differs':<8}")
 
 
 def _table(comparison: Comparison) -> Iterator[str]:
     counts = comparison.counts
     yield f"{'':<14}{'second won':>12}{'second lost':>13}{'':>8}{'success':>10}{'95 % interval':>17}"
     rows = (
-        ("first won", counts.both, counts.only_first, "first", counts.both + counts.only_first),
-        ("first lost", counts.only_second, counts.neither, "second", counts.both + counts.only_second),
+        ("first won", counts.both, counts.only_first, "first", counts.won_first),
+        ("first lost", counts.only_second, counts.neither, "second", counts.won_second),
     )
     for name, one, other, run, won in rows:
         share = won / counts.total if counts.total else None
@@ -128,16 +105,16 @@ def _table(comparison: Comparison) -> Iterator[str]:
 
 
 def _verdict(comparison: Comparison) -> Iterator[str]:
-    for sentence in verdict(comparison):
-        yield from wrapped(sentence)
+    return (line for sentence in verdict(comparison) for line in wrapped(sentence))
 
 
 def verdict(comparison: Comparison) -> Iterator[str]:
     """The conclusions from the pairs, one sentence each."""
     counts, within = comparison.counts, points(comparison.interval)
     yield f"Difference in success (second less first): {counts.difference * 100:+.1f} points, 95 % interval {within}."
+    p = "under 0.001" if comparison.p < 0.001 else f"{comparison.p:.3f}"
     discordant = counts.only_first + counts.only_second
-    yield f"McNemar's exact p: {p_text(comparison.p)}, over {many(discordant, 'task')} that only one of them won."
+    yield f"McNemar's exact p: {p}, over {many(discordant, 'task')} that only one of them won."
     steps = comparison.steps
     if steps is None:
         yield "No task was won by both, so steps are not compared."
@@ -153,11 +130,6 @@ def verdict(comparison: Comparison) -> Iterator[str]:
 def sides(comparison: Comparison) -> tuple[tuple[Result, ...], tuple[Result, ...]]:
     """The paired results of the first and of the second run."""
     return tuple(pair.first for pair in comparison.pairs), tuple(pair.second for pair in comparison.pairs)
-
-
-def p_text(p: float) -> str:
-    """A p value to three places, never 0."""
-    return "under 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _figures(comparison: Comparison) -> Iterator[str]:
@@ -183,7 +155,7 @@ def figure_texts(figure: PairedMean) -> tuple[str, str, str, str]:
 
 
 def _failures(comparison: Comparison) -> Section:
-    rows = tuple((lost.label, str(lost.first), str(lost.second)) for lost in comparison.failures)
+    rows = tuple((kind.label, str(ours), str(theirs)) for kind, (ours, theirs) in comparison.failures.items())
     return Table(("why not won", "first", "second"), rows) if rows else ()
 
 
@@ -198,14 +170,11 @@ def _by_type(comparison: Comparison) -> Iterator[str]:
 def _flips(comparison: Comparison) -> Iterator[str]:
     flipped = comparison.flipped
     for name, won in (("first", True), ("second", False)):
-        chosen = [pair for pair in flipped if (pair.first.outcome == "won") == won]
+        chosen = [pair for pair in flipped if pair.first.won == won]
         if chosen:
             yield f"Only the {name} won ({len(chosen)}):"
-        for pair in chosen[:MOST_NAMED]:
-            named = f"  {short(reference_of(pair.first), 22):<23}{short(pair.first.type, 31):<32}"
-            yield f"{named}{_played(pair.first):<11}{_played(pair.second)}"
-        if len(chosen) > MOST_NAMED:
-            yield f"  and {len(chosen) - MOST_NAMED} more; --json names them all"
+        named = ((f"{short(reference_of(pair.first), 22):<23}{short(pair.first.type, 31):<32}", pair) for pair in chosen)
+        yield from first_lines([f"{name}{_played(pair.first):<11}{_played(pair.second)}" for name, pair in named], "  ")
     if flipped:
         yield f"See both beside each other: --show {flipped[0].first.number}, or --html FILE for all of them."
 
@@ -217,6 +186,4 @@ def _played(result: Result) -> str:
 def _left_out(comparison: Comparison) -> Iterator[str]:
     for cause, tasks in comparison.left_out:
         yield from wrapped(f"{cause} ({len(tasks)}):", "Left out, ")
-        yield from (f"  {short(task, WIDTH - 2)}" for task in tasks[:MOST_NAMED])
-        if len(tasks) > MOST_NAMED:
-            yield f"  and {len(tasks) - MOST_NAMED} more; --json names them all"
+        yield from first_lines([short(task, WIDTH - 2) for task in tasks], "  ")

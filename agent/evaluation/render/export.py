@@ -80,7 +80,7 @@ def _lines(manifest: Manifest, summary: Summary) -> Iterator[str]:
         yield f"- {escaped(sentence)}"
     if summary.failures:
         yield ""
-        rows = tuple((lost.label, str(len(lost.results)), _example(manifest, lost.results[0])) for lost in summary.failures)
+        rows = tuple((kind.label, str(len(lost)), _example(manifest, lost[0])) for kind, lost in summary.failures.items())
         yield from Table(("why not won", "tasks", "for example"), rows).markdown(numbers=(1,))
 
 

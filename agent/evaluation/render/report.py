@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 from agent.config import Prices
-from agent.evaluation.analysis.metrics import Extras, FailureGroup, Figures, Sample, Summary, summarise
+from agent.evaluation.analysis.failures import FailureKind
+from agent.evaluation.analysis.metrics import Extras, Figures, Sample, Summary, summarise
 from agent.evaluation.analysis.paths import Watcher, paths_of
 from agent.evaluation.render.table import (
     WIDTH,
@@ -19,6 +20,7 @@ from agent.evaluation.render.table import (
     number,
     percent,
     percents,
+    plain,
     short,
     wrapped,
 )
@@ -68,10 +70,7 @@ def extras_of(
 def read_results(run: RunFolder) -> tuple[Manifest, list[Result]]:
     """The manifest of a run and its finished episodes, also those not yet in the index."""
     manifest = run.manifest()
-    results = run.results(manifest.tasks)
-    known = {result.task for result in results}
-    results += run.recovered([task for task in manifest.tasks if task.id not in known])
-    return manifest, results
+    return manifest, run.finished(manifest.tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +86,18 @@ class RunReport(Report):
     def data(self) -> dict[str, object]:
         manifest, summary = self.manifest, self.summary
         overall, config = summary.overall, manifest.configuration
-        paths, prices = overall.paths, summary.prices
+        prices = summary.prices
         return {
-            "world": config.world,
-            "split": config.split,
+            **plain(config, "world", "split"),
             "split_size": manifest.of if manifest.of <= MANY else None,
-            "goals": config.goals,
-            "agent": config.agent,
-            "model": config.model,
+            **plain(config, "goals", "agent", "model"),
             "engine": manifest.engine,
             **_figures(overall, bootstrap=True),
             "by_type": {kind: _figures(count) for kind, count in summary.by_type.items()},
             "by_wording": {wording: _figures(count) for wording, count in summary.by_wording.items()},
-            "paths": {"planner": paths.planner, "expert": paths.expert, "unknown": paths.unknown},
+            "paths": asdict(overall.paths),
             "prices": prices.model_dump() if prices else None,
-            "failures": [_failures(lost) for lost in summary.failures],
+            "failures": [_failures(kind, lost) for kind, lost in summary.failures.items()],
             "errored": [_named(result) for result in summary.errored],
             "lost_tasks": [_named(result) for result in summary.lost],
             "assisted": list(summary.assisted),
@@ -110,7 +106,7 @@ class RunReport(Report):
     def sections(self) -> Iterator[Section]:
         """Notes on the figures, then the tables, success last."""
         manifest, summary = self.manifest, self.summary
-        yield heading_text(manifest)
+        yield named_lines(heading(manifest))
         yield _behind(manifest, summary)
         yield _means(summary.overall)
         rows = list(groups(summary))
@@ -149,30 +145,15 @@ def pick(*headings: str) -> list[Column[Figures]]:
 
 
 def _figures(count: Figures, *, bootstrap: bool = False) -> dict[str, object]:
-    tokens = {
-        "prompt": count.prompt_tokens,
-        "completion": count.completion_tokens,
-        "fresh": count.fresh_tokens,
-        "cached": count.cached_tokens,
-    }
     commands = ends(count.commands.interval) if bootstrap else None
     return {
-        "episodes": count.episodes,
-        "won": count.won,
-        "lost": count.lost,
-        "errors": count.errors,
-        "unfinished": count.unfinished,
-        "success": count.success,
-        "interval": ends(count.interval),
+        **plain(count, "episodes", "won", "lost", "errors", "unfinished", "success", "interval"),
         "goal_conditions": _mean(count.goal, bootstrap),
         "success_by_path": _mean(count.success_by_path, bootstrap),
         "goal_conditions_by_path": _mean(count.goal_by_path, bootstrap),
         "steps": {"total": count.steps, "mean": count.mean_steps, "mean_won": count.mean_steps_won, "interval": commands},
-        "refused": count.refused,
-        "repeated": count.repeated,
-        "unreadable": count.unreadable,
-        "calls": count.calls,
-        "tokens": tokens,
+        **plain(count, "refused", "repeated", "unreadable", "calls"),
+        "tokens": {name: getattr(count, f"{name}_tokens") for name in ("prompt", "completion", "fresh", "cached")},
         "seconds": {"model": count.model_seconds.total, "wall": count.wall_seconds.total},
         "cost": count.cost.total,
     }
@@ -183,13 +164,9 @@ def _mean(sample: Sample, bootstrap: bool) -> dict[str, object]:
     return {"mean": sample.mean, "interval": interval, "missing": sample.missing}
 
 
-def _failures(lost: FailureGroup) -> dict[str, object]:
-    tasks = [
-        {"number": result.number, "task": result.task, "turn": result.failure.turn, "words": result.failure.words}
-        for result in lost.results
-        if result.failure is not None
-    ]
-    return {"class": lost.kind, "label": lost.label, "count": len(lost.results), "tasks": tasks}
+def _failures(kind: FailureKind, lost: Sequence[Result]) -> dict[str, object]:
+    tasks = [{**plain(result, "number", "task"), **plain(result.failure, "turn", "words")} for result in lost]
+    return {"class": kind, "label": kind.label, "count": len(lost), "tasks": tasks}
 
 
 def _named(result: Result) -> dict[str, object]:
@@ -212,11 +189,6 @@ def heading(manifest: Manifest) -> list[tuple[str, str]]:
         ("curiosity", f"{config.curiosity:g} of the turns were chance's" if config.curiosity else ""),
     ]
     return [(name, value.rstrip()) for name, value in lines if value]
-
-
-def heading_text(manifest: Manifest) -> Iterator[str]:
-    """What was played, as lines."""
-    return named_lines(heading(manifest))
 
 
 def groups(summary: Summary) -> Iterator[tuple[str, Figures]]:
@@ -298,13 +270,13 @@ def _call_words(overall: Figures) -> str:
     return f"{overall.calls:,} calls of the model, {tokens}{seconds}{whole if seconds else ''}"
 
 
-def _why(manifest: Manifest, failures: Sequence[FailureGroup]) -> Iterator[str]:
+def _why(manifest: Manifest, failures: Mapping[FailureKind, Sequence[Result]]) -> Iterator[str]:
     if not failures:
         return
-    yield f"Why they were not won ({sum(len(lost.results) for lost in failures)}):"
-    for lost in failures:
-        yield f"  {lost.label:<34}{len(lost.results):>6}"
-        for result in lost.results[:EXAMPLES]:
+    yield f"Why they were not won ({sum(len(lost) for lost in failures.values())}):"
+    for kind, lost in failures.items():
+        yield f"  {kind.label:<34}{len(lost):>6}"
+        for result in lost[:EXAMPLES]:
             if result.failure is not None and result.outcome != "error":
                 at = f"{manifest.configuration.split}:{result.number}, turn {result.failure.turn}: "
                 yield from wrapped(f"{at}{result.failure.words}", "    ", "      ")
@@ -320,6 +292,11 @@ def _names(title: str, results: Sequence[Result]) -> Iterator[str]:
     yield f"{title} ({len(results)}):"
     for cause, alike in by_cause.items():
         yield from wrapped(cause, "  ")
-        yield from (f"    {result.number:>4}  {short(result.task, WIDTH - 10)}" for result in alike[:MOST_NAMED])
-        if len(alike) > MOST_NAMED:
-            yield f"    and {len(alike) - MOST_NAMED} more; --json names them all"
+        yield from first_lines([f"{result.number:>4}  {short(result.task, WIDTH - 10)}" for result in alike], "    ")
+
+
+def first_lines(lines: Sequence[str], indent: str) -> Iterator[str]:
+    """The first of these lines, and how many more there are."""
+    yield from (f"{indent}{line}" for line in lines[:MOST_NAMED])
+    if len(lines) > MOST_NAMED:
+        yield f"{indent}and {len(lines) - MOST_NAMED} more; --json names them all"

@@ -142,6 +142,12 @@ def named_lines(pairs: Iterable[tuple[str, str]], width: int = 8) -> Iterator[st
         yield from wrapped(value, f"{name:<{width}}")
 
 
+def plain(value: object, *names: str) -> dict[str, Any]:
+    """These attributes of ``value`` by name as plain data: an interval as its two ends."""
+    found = {name: getattr(value, name) for name in names}
+    return {name: ends(each) if isinstance(each, Interval) else each for name, each in found.items()}
+
+
 def ends(interval: Interval | None) -> list[float] | None:
     """An interval as plain data."""
     return None if interval is None else [interval.low, interval.high]

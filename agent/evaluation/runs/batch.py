@@ -91,7 +91,7 @@ async def run_batch(
             await batch.agent.check()
         with run.locked():
             run.begin(spec.manifest)
-            finished = _finished(run, tasks)
+            finished = run.finished(tasks)
             tracker.add(used_before(run, tasks, finished, spec.setup.prices))
             results = [result for result in finished if not (options.retry_errors and result.outcome == "error")]
             run.rewrite(results)
@@ -119,13 +119,6 @@ async def run_workers(workers: Iterable[Coroutine[None, None, T]], *others: Coro
         for task in (*working, *besides):
             task.cancel()
         await asyncio.gather(*working, *besides, return_exceptions=True)
-
-
-def _finished(run: RunFolder, tasks: tuple[SelectedTask, ...]) -> list[Result]:
-    """The results of all finished episodes, also those missing from the index."""
-    results = run.results(tasks)
-    known = {result.task for result in results}
-    return results + list(run.recovered([task for task in tasks if task.id not in known]))
 
 
 class _Batch:

@@ -97,13 +97,15 @@ class RunFolder:
                 raise ConfigurationError(f"{self.index_file}:{number}: {shown(result.task)} is no task of this run.")
             if self.episode(selected[result.task]).exists():
                 found[result.task] = result
-        return [self._complete(selected[result.task], result) for result in found.values()]
+        # A line of an earlier version lacks a field and is recomputed from its episode.
+        lines = ((selected[result.task], result) for result in found.values())
+        return [result if result.repeated is not None else self._recorded(task) or result for task, result in lines]
 
-    def _complete(self, task: SelectedTask, result: Result) -> Result:
-        """``result`` with the fields of this version; a line of an earlier version is recomputed from its episode."""
-        if result.repeated is not None:
-            return result
-        return self._recorded(task) or result
+    def finished(self, tasks: Sequence[SelectedTask]) -> list[Result]:
+        """The finished episodes of ``tasks``, also those that are missing from the index."""
+        results = self.results(tasks)
+        known = {result.task for result in results}
+        return [*results, *self.recovered([task for task in tasks if task.id not in known])]
 
     def _recorded(self, task: SelectedTask) -> Result | None:
         path = self.episode(task)

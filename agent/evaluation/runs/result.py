@@ -74,6 +74,21 @@ class Result(BaseModel):
     message: str | None = None
     failure: Failure | None = None
 
+    @property
+    def selected(self) -> SelectedTask:
+        """The task, as far as the result names it."""
+        return SelectedTask(number=self.number, id=self.task, type=self.type)
+
+    @property
+    def won(self) -> bool:
+        """Whether the task was won."""
+        return self.outcome == "won"
+
+    @property
+    def tokens(self) -> int | None:
+        """Prompt and completion tokens; 0 without a call, None where the model did not count."""
+        return total((self.prompt_tokens, self.completion_tokens)) if self.calls else 0
+
 
 class Tally:
     """A listener that collects an episode, live or read back, and computes its result."""

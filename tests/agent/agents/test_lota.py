@@ -409,4 +409,4 @@ def test_a_budget_counts_every_score(tmp_path: Path) -> None:
     purse = BudgetTracker(Budget(calls=100 * each))
     summary = asyncio.run(run_batch(plan, tmp_path / "run", RunOptions(model=model), purse))
     assert (summary.overall.won, summary.overall.errors) == (1, 0)
-    assert purse.used.calls == summary.calls == 6 * each
+    assert purse.used.calls == summary.overall.calls == 6 * each

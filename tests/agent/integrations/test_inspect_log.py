@@ -71,10 +71,10 @@ def test_calls_are_the_prompts_that_went_out(tmp_path: Path, server: Server, age
     assert [sample.id for sample in log.samples] == [task.id for task in manifest.tasks]
     calls = [event for sample in log.samples for event in sample.events]
     assert [[(message.role, message.text) for message in call.input] for call in calls] == sent
-    assert len(calls) == summary.calls == sum(sample.metadata["calls"] for sample in log.samples)
+    assert len(calls) == summary.overall.calls == sum(sample.metadata["calls"] for sample in log.samples)
     assert {call.role for call in calls} == ({"react"} if agent == "react" else {"reasoner", "actor"})
     usage = log.stats.model_usage["openai/tester"]
-    assert (usage.input_tokens, usage.output_tokens) == (summary.prompt_tokens, summary.completion_tokens)
+    assert (usage.input_tokens, usage.output_tokens) == (summary.overall.prompt_tokens, summary.overall.completion_tokens)
     for sample in log.samples:
         assert sample.scores["won"].value == ("C" if sample.metadata["outcome"] == "won" else "I")
         assert "Your task is to: " in sample.input

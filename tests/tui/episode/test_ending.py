@@ -6,7 +6,7 @@ import pytest
 from textual.content import Content
 
 from agent.episodes import events
-from agent.evaluation.analysis.failures import Failure
+from agent.evaluation.analysis.failures import Failure, FailureKind
 from agent.evaluation.analysis.paths import PathLengths
 from tests.tui.episode.pane import Alone, after, started, step, text
 from tui.episode.ending import Ending
@@ -17,7 +17,7 @@ from tui.widgets.bars import Bar, bars
 pytestmark = pytest.mark.anyio
 
 LOOK = step(1, "look", "You look.")
-COLD = Failure("forgot_heat", 12, "Egg 1 was found in turn 5 and put in countertop 1 in turn 12, never heated.")
+COLD = Failure(FailureKind.FORGOT_HEAT, 12, "Egg 1 was found in turn 5 and put in countertop 1 in turn 12, never heated.")
 
 
 def ended(outcome: events.Outcome, turns: int = 9, **more: object) -> events.Ended:
@@ -117,7 +117,7 @@ async def test_what_was_broken_off_says_so(outcome: events.Outcome, word: str) -
 
 
 async def test_hostile_words_stay_on_the_card() -> None:
-    evil = Failure("gave_up", 3, "\x1b[2J[bold]鸡蛋[/bold]\n" * 80)
+    evil = Failure(FailureKind.GAVE_UP, 3, "\x1b[2J[bold]鸡蛋[/bold]\n" * 80)
     for size in ((80, 10), (20, 10), (8, 10)):
         shown = await read(after(started(agent="[red]x\x07"), ended("lost")), PathLengths(7, 6), evil, size=size)
         assert "\x1b" not in shown

@@ -34,47 +34,17 @@ class RateBar:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class RateGroup:
-    """The rates of one group (a task type), one per series."""
-
-    label: str
-    rates: tuple[RateBar, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CountBar:
-    """A bar of a count."""
-
-    label: str
-    value: int
-    tone: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class HistogramBin:
-    """A column of a histogram: episodes whose figure lies in ``label``, by series, from the bottom up."""
-
-    label: str
-    values: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RunPoint:
-    """A run as a point: what an episode used, and its success."""
-
-    label: str
-    x: float
-    rate: RateBar
+RateGroup = tuple[str, tuple[RateBar, ...]]
+"""The name of a group (a task type) and its rates, one per series."""
 
 
 def rates_chart(title: str, groups: Sequence[RateGroup], series: Sequence[str] = ()) -> Markup:
     """Success by group: a bar for each series, with a whisker for the 95 % interval."""
-    each = max((len(group.rates) for group in groups), default=1)
+    each = max((len(rates) for _, rates in groups), default=1)
     step = each * _ROW + 12
     legend = 24 if len(series) > 1 else 0
     height = legend + len(groups) * step + 28
-    words = "; ".join(f"{group.label}: {', '.join(rate.note for rate in group.rates)}" for group in groups)
+    words = "; ".join(f"{label}: {', '.join(rate.note for rate in rates)}" for label, rates in groups)
     svg = _svg(title, words, height)
     if legend:
         _legend(svg, series)
@@ -83,69 +53,66 @@ def rates_chart(title: str, groups: Sequence[RateGroup], series: Sequence[str] =
         x = _LEFT + span * share / 100
         _add(svg, "line", {"class": "grid"}, x1=x, x2=x, y1=legend, y2=height - 24)
         _text(svg, x, height - 8, f"{share} %", "tick middle")
-    for row, group in enumerate(groups):
+    for row, (label, rates) in enumerate(groups):
         top = legend + row * step + 6
-        _text(svg, _LEFT - 10, top + each * _ROW / 2 + 4, _short(group.label), "label end")
-        for place, rate in enumerate(group.rates):
+        _text(svg, _LEFT - 10, top + each * _ROW / 2 + 4, _short(label), "label end")
+        for place, rate in enumerate(rates):
             y = top + place * _ROW + 2
             low, high = (_LEFT + span * min(1.0, max(0.0, end)) for end in (rate.interval.low, rate.interval.high))
             _add(svg, "rect", {"class": f"bar s{place % 2}"}, x=_LEFT, y=y, width=span * rate.value, height=_ROW - 5)
             middle = y + (_ROW - 5) / 2
-            _add(svg, "line", {"class": "whisker"}, x1=low, x2=high, y1=middle, y2=middle)
-            for end in (low, high):
-                _add(svg, "line", {"class": "whisker"}, x1=end, x2=end, y1=middle - 4, y2=middle + 4)
+            _whisker(svg, low, high, middle, 4)
             _text(svg, WIDTH - _RIGHT + 10, middle + 4, rate.note, "value")
     return _markup(svg)
 
 
-def counts_chart(title: str, amounts: Sequence[CountBar]) -> Markup:
-    """Counts as horizontal bars."""
-    height = len(amounts) * (_ROW + 6) + 8
-    svg = _svg(title, "; ".join(f"{amount.label}: {amount.value}" for amount in amounts), height)
-    most = max((amount.value for amount in amounts), default=0) or 1
-    for row, amount in enumerate(amounts):
+def counts_chart(title: str, amounts: Sequence[tuple[str, int]]) -> Markup:
+    """Counts by name as horizontal bars; all but the first share a colour."""
+    svg = _svg(title, "; ".join(f"{label}: {value}" for label, value in amounts), len(amounts) * (_ROW + 6) + 8)
+    most = max((value for _, value in amounts), default=0) or 1
+    for row, (label, value) in enumerate(amounts):
         y = row * (_ROW + 6) + 6
-        width = (WIDTH - _LEFT - _RIGHT) * amount.value / most
-        _text(svg, _LEFT - 10, y + 14, _short(amount.label), "label end")
-        _add(svg, "rect", {"class": f"bar s{amount.tone % 2}"}, x=_LEFT, y=y, width=width, height=_ROW)
-        _text(svg, _LEFT + width + 8, y + 14, str(amount.value), "value")
+        width = (WIDTH - _LEFT - _RIGHT) * value / most
+        _text(svg, _LEFT - 10, y + 14, _short(label), "label end")
+        _add(svg, "rect", {"class": f"bar s{min(row, 1)}"}, x=_LEFT, y=y, width=width, height=_ROW)
+        _text(svg, _LEFT + width + 8, y + 14, str(value), "value")
     return _markup(svg)
 
 
-def histogram(title: str, bins: Sequence[HistogramBin], series: Sequence[str], unit: str) -> Markup:
-    """How many episodes lie in each bin, the series stacked."""
+def histogram(title: str, bins: Sequence[tuple[str, tuple[int, ...]]], series: Sequence[str], unit: str) -> Markup:
+    """How many episodes lie in each bin, by its label; the series are stacked from the bottom up."""
     height, top, bottom, left = 240, 30, 40, 48
     words = "; ".join(
-        f"{each.label} {unit}: " + ", ".join(f"{value} {name}" for name, value in zip(series, each.values, strict=True))
-        for each in bins
+        f"{label} {unit}: " + ", ".join(f"{value} {name}" for name, value in zip(series, values, strict=True))
+        for label, values in bins
     )
     svg = _svg(title, words, height)
     _legend(svg, series)
-    most = max((sum(each.values) for each in bins), default=0) or 1
+    most = max((sum(values) for _, values in bins), default=0) or 1
     span = height - top - bottom
     for count in ticks(most):
         y = height - bottom - span * count / most
         _add(svg, "line", {"class": "grid"}, x1=left, x2=WIDTH - 8, y1=y, y2=y)
         _text(svg, left - 8, y + 4, str(count), "tick end")
     step = (WIDTH - left - 16) / max(1, len(bins))
-    for place, each in enumerate(bins):
+    for place, (label, values) in enumerate(bins):
         x, y = left + 6 + place * step, float(height - bottom)
-        for tone, value in enumerate(each.values):
+        for tone, value in enumerate(values):
             tall = span * value / most
             y -= tall
             if value:
                 _add(svg, "rect", {"class": f"bar s{tone % 2}"}, x=x, y=y, width=max(2.0, step - 4), height=tall)
-        _text(svg, x + (step - 4) / 2, height - bottom + 16, each.label, "tick middle")
+        _text(svg, x + (step - 4) / 2, height - bottom + 16, label, "tick middle")
     _text(svg, (WIDTH + left) / 2, height - 6, unit, "tick middle")
     return _markup(svg)
 
 
-def points_chart(title: str, points: Sequence[RunPoint], unit: str) -> Markup:
-    """What an episode uses (x) against success with its interval (y), one point per run."""
+def points_chart(title: str, points: Sequence[tuple[str, float, RateBar]], unit: str) -> Markup:
+    """What an episode uses (x) against success with its interval (y), one point per run, by its name."""
     height, top, bottom, left = 280, 16, 44, 56
-    words = "; ".join(f"{point.label}: {point.x:,.0f} {unit}, success {point.rate.note}" for point in points)
+    words = "; ".join(f"{label}: {used:,.0f} {unit}, success {rate.note}" for label, used, rate in points)
     svg = _svg(title, words, height)
-    most = max((point.x for point in points), default=0.0) or 1.0
+    most = max((used for _, used, _ in points), default=0.0) or 1.0
     across, up = WIDTH - left - 150, height - top - bottom
     for share in (0, 25, 50, 75, 100):
         y = height - bottom - up * share / 100
@@ -154,14 +121,12 @@ def points_chart(title: str, points: Sequence[RunPoint], unit: str) -> Markup:
     for amount in ticks(most):
         _text(svg, left + across * amount / most, height - bottom + 18, f"{amount:,}", "tick middle")
     _text(svg, left + across / 2, height - 6, unit, "tick middle")
-    for place, point in enumerate(points):
-        x = left + across * point.x / most
-        y, low, high = (
-            height - bottom - up * share for share in (point.rate.value, point.rate.interval.low, point.rate.interval.high)
-        )
+    for place, (label, used, rate) in enumerate(points):
+        x = left + across * used / most
+        y, low, high = (height - bottom - up * share for share in (rate.value, rate.interval.low, rate.interval.high))
         _add(svg, "line", {"class": "whisker"}, x1=x, x2=x, y1=low, y2=high)
         _add(svg, "circle", {"class": f"bar s{place % 2}"}, cx=x, cy=y, r=6)
-        _text(svg, x + 10, y + 4, point.label[:24], "label")
+        _text(svg, x + 10, y + 4, label[:24], "label")
     return _markup(svg)
 
 
@@ -177,9 +142,7 @@ def difference_chart(title: str, value: float, interval: Interval) -> Markup:
         _add(svg, "line", {"class": "zero" if share == 0 else "grid"}, x1=x, x2=x, y1=6, y2=46)
         _text(svg, x, 64, f"{share * reach * 100:+.0f}" if share else "0", "tick middle")
     low, point, high = (middle + span * share / reach for share in (interval.low, value, interval.high))
-    _add(svg, "line", {"class": "whisker"}, x1=low, x2=high, y1=26, y2=26)
-    for end in (low, high):
-        _add(svg, "line", {"class": "whisker"}, x1=end, x2=end, y1=19, y2=33)
+    _whisker(svg, low, high, 26, 7)
     _add(svg, "circle", {"class": "bar s0"}, cx=point, cy=26, r=7)
     return _markup(svg)
 
@@ -215,6 +178,12 @@ def _add(parent: ET.Element, tag: str, attributes: dict[str, str], **numbers: fl
 def _text(parent: ET.Element, x: float, y: float, text: str, style: str) -> None:
     _add(parent, "text", {"class": style}, x=x, y=y)
     parent[-1].text = printable(text)
+
+
+def _whisker(svg: ET.Element, low: float, high: float, y: float, reach: float) -> None:
+    _add(svg, "line", {"class": "whisker"}, x1=low, x2=high, y1=y, y2=y)
+    for end in (low, high):
+        _add(svg, "line", {"class": "whisker"}, x1=end, x2=end, y1=y - reach, y2=y + reach)
 
 
 def _short(label: str) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment
 from markupsafe import Markup
 
-from agent.episodes.events import ModelCall, Started
-from agent.evaluation.analysis.transcript import Transcript, TranscriptNote, TranscriptTurn, aligned, read_transcript
+from agent.episodes.events import Message, ModelCall
+from agent.evaluation.analysis.transcript import aligned, model_calls, notes, read_transcript
 from worlds.errors import ConfigurationError
 
 MOST_TRANSCRIPTS = 12 << 20
@@ -23,69 +23,8 @@ LONGEST_LINE = 160
 """The most characters of a folded thought."""
 MOST_SHARED = 64
 LONGEST_SHARED = 40_000
-
-
-@dataclass(frozen=True, slots=True)
-class ShownMessage:
-    """A message of a prompt; ``shared`` is the number of a system message that the page already shows."""
-
-    role: str
-    content: str
-    shared: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ShownCall:
-    """A model call, with what was added to the role's prompt since its last call."""
-
-    role: str
-    words: str
-    messages: tuple[ShownMessage, ...]
-    reply: str
-
-
-@dataclass(frozen=True, slots=True)
-class TurnContext:
-    """What led to a command."""
-
-    asides: tuple[TranscriptNote, ...]
-    calls: tuple[ShownCall, ...]
-
-    @property
-    def brief(self) -> bool:
-        """Whether the notes fit on one line and need not be folded."""
-        text = self.asides[0].text if len(self.asides) == 1 else "\n"
-        return len(text) <= LONGEST_LINE and "\n" not in text
-
-
-@dataclass(frozen=True, slots=True)
-class ShownTurn:
-    """A turn as the template takes it."""
-
-    number: int
-    before: TurnContext | None
-    command: str | None
-    observation: str
-    accepted: bool
-    explanation: str | None
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownEpisode:
-    """An episode as the template takes it; ``state`` is a CSS class."""
-
-    started: Started | None
-    turns: tuple[ShownTurn, ...]
-    after: TurnContext | None
-    outcome: str
-    state: str
-
-    @property
-    def calls(self) -> bool:
-        """Whether a model was called."""
-        minds = [*(turn.before for turn in self.turns), self.after]
-        return any(mind is not None and mind.calls for mind in minds)
+_ROLES = ("reasoner", "actor", "react", "expert", "person")
+"""Roles with their own colour in the style; others share one."""
 
 
 class Episodes:
@@ -97,6 +36,9 @@ class Episodes:
     def __init__(
         self, environment: Environment, page: Path, transcripts: int = MOST_TRANSCRIPTS, calls: int = MOST_CALLS
     ) -> None:
+        filters: dict[str, Any] = {"asides": notes, "called": model_calls, "words": _call_words, "shared": self._number}
+        filters |= {"fits": _fits, "line": _line, "role": _role}
+        environment.filters.update(filters)
         self._environment = environment
         self._page = page
         self._room = transcripts
@@ -131,32 +73,22 @@ class Episodes:
             return f"{most}. All {self.embedded} are here; {self.with_calls} of them show prompts and replies."
         return f"{most}. All {self.embedded} are here."
 
-    def single(self, record: Path) -> Markup:
-        """The transcript of ``record``, or a link to it."""
-        if self.full:
-            return self._link((record,))
-        try:
-            episode = self._shown(read_transcript(record))
-        except ConfigurationError as error:
-            return self._unread(error, (record,))
-        return self._fitted("transcript.html", {"episode": episode}, episode.calls, (record,))
-
-    def pair(self, records: tuple[Path, Path], names: tuple[str, str]) -> Markup:
-        """Two transcripts of one task side by side, aligned by turn, or links to them."""
+    def transcript(self, *records: Path, names: tuple[str, ...] = ()) -> Markup:
+        """The transcript of one record, or of two beside each other under ``names``, aligned by turn; or links to them."""
         if self.full:
             return self._link(records)
         try:
             told = [read_transcript(record) for record in records]
         except ConfigurationError as error:
-            return self._unread(error, records)
-        first, second = (self._shown(transcript) for transcript in told)
-        beside = [tuple(turn and self._turn(turn) for turn in turns) for turns in aligned(*told)]
-        values = {"first": first, "second": second, "aligned": beside, "names": names}
-        return self._fitted("beside.html", values, first.calls or second.calls, records)
-
-    def _fitted(self, template: str, values: Mapping[str, object], calls: bool, records: Sequence[Path]) -> Markup:
-        parsed = self._environment.get_template(template)
-        bare = parsed.render(values, calls=False, left=calls)
+            self.embedded += 1
+            self.with_calls += 1
+            return self._links(f"{error} See", records)
+        calls = [call for transcript in told for call in transcript.calls]
+        for message in (message for call in calls for message in call.added):
+            self._number(message)
+        template = self._environment.get_template("transcript.html" if len(told) == 1 else "beside.html")
+        values = {"episodes": told, "names": names, "aligned": aligned(told[0], told[-1])}
+        bare = template.render(values, calls=False, left=bool(calls))
         if len(bare) > self._room:
             return self._link(records)
         self._room -= len(bare)
@@ -164,7 +96,7 @@ class Episodes:
         if not calls:
             self.with_calls += 1
         elif self._calls > 0:
-            whole = parsed.render(values, calls=True, left=False)
+            whole = template.render(values, calls=True, left=False)
             more = len(whole) - len(bare)
             # After one that does not fit, no other is tried.
             self._calls = self._calls - more if more <= self._calls else 0
@@ -177,43 +109,40 @@ class Episodes:
         self.linked += 1
         return self._links("Too much for this page; it is recorded in", records)
 
-    def _unread(self, error: ConfigurationError, records: Sequence[Path]) -> Markup:
-        self.embedded += 1
-        self.with_calls += 1
-        return self._links(f"{error} See", records)
-
     def _links(self, reason: str, records: Sequence[Path]) -> Markup:
         links = [(record.name, _address(record, self._page)) for record in records]
         return Markup(self._environment.get_template("linked.html").render(reason=reason, links=links))
 
-    def _shown(self, transcript: Transcript) -> ShownEpisode:
-        turns = tuple(self._turn(told) for told in transcript.turns)
-        state = transcript.ended.outcome if transcript.ended else "stopped"
-        return ShownEpisode(transcript.started, turns, self._mind(transcript.after), transcript.outcome, state)
-
-    def _turn(self, told: TranscriptTurn) -> ShownTurn:
-        before = self._mind(told.before)
-        return ShownTurn(told.number, before, told.command, told.observation, told.accepted, told.explanation, told.by)
-
-    def _mind(self, before: Sequence[TranscriptNote | ModelCall]) -> TurnContext | None:
-        asides = tuple(each for each in before if isinstance(each, TranscriptNote))
-        calls = tuple(self._call(each) for each in before if isinstance(each, ModelCall))
-        return TurnContext(asides, calls) if before else None
-
-    def _call(self, call: ModelCall) -> ShownCall:
-        counts = (("read", call.prompt_tokens), ("written", call.completion_tokens))
-        counted = [f"{count} tokens {what}" for what, count in counts if count is not None]
-        kept = [f"after {call.kept} messages as before"] if call.kept else []
-        ended = [] if call.finish == "stop" else [f"ended by {call.finish}"]
-        messages = tuple(ShownMessage(each.role, each.content, self._number(each.role, each.content)) for each in call.added)
-        return ShownCall(call.role, ", ".join(["called the model", *kept, *counted, *ended]), messages, call.reply)
-
-    def _number(self, role: str, content: str) -> int | None:
-        if role != "system" or len(content) > LONGEST_SHARED:
+    def _number(self, message: Message) -> int | None:
+        """The number of a system message under which the page shows it once; None for others, and for long or further ones."""
+        if message.role != "system" or len(message.content) > LONGEST_SHARED:
             return None
-        if content not in self._shared and len(self._shared) < MOST_SHARED:
-            self._shared[content] = len(self._shared) + 1
-        return self._shared.get(content)
+        if message.content not in self._shared and len(self._shared) < MOST_SHARED:
+            self._shared[message.content] = len(self._shared) + 1
+        return self._shared.get(message.content)
+
+
+def _fits(text: str) -> bool:
+    """Whether a note fits on one line and need not be folded."""
+    return len(text) <= LONGEST_LINE and "\n" not in text
+
+
+def _role(name: str) -> str:
+    return name if name in _ROLES else "other"
+
+
+def _line(text: str) -> str:
+    line = " ".join(text[: 4 * LONGEST_LINE].split())
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."
+
+
+def _call_words(call: ModelCall) -> str:
+    """What a call read and wrote; its ``added`` messages are what is new in the role's prompt since its last call."""
+    counts = (("read", call.prompt_tokens), ("written", call.completion_tokens))
+    counted = [f"{count} tokens {what}" for what, count in counts if count is not None]
+    kept = [f"after {call.kept} messages as before"] if call.kept else []
+    ended = [] if call.finish == "stop" else [f"ended by {call.finish}"]
+    return ", ".join(["called the model", *kept, *counted, *ended])
 
 
 def _address(record: Path, page: Path) -> str:

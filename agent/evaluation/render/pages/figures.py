@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from agent.evaluation.analysis.metrics import Figures, Summary
-from agent.evaluation.render.pages.charts import CountBar, HistogramBin, RateBar, RateGroup
+from agent.evaluation.analysis.metrics import Summary
+from agent.evaluation.analysis.statistics import wilson
+from agent.evaluation.render.pages.charts import RateBar, RateGroup
 from agent.evaluation.render.report import pick
 from agent.evaluation.render.table import Column, percent
 from agent.evaluation.runs.result import Result
@@ -21,15 +22,6 @@ _BINS = 12
 
 def _whole(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
-
-
-def tokens(result: Result) -> int | None:
-    """Prompt and completion tokens; None where the model did not count."""
-    if result.calls == 0:
-        return 0
-    if result.prompt_tokens is None and result.completion_tokens is None:
-        return None
-    return (result.prompt_tokens or 0) + (result.completion_tokens or 0)
 
 
 BY_TYPE = pick(
@@ -56,47 +48,45 @@ OF_TASK: tuple[Column[Result], ...] = (
     Column("refused", lambda result: result.refused),
     Column("repeated", lambda result: result.repeated, _whole),
     Column("calls", lambda result: result.calls),
-    Column("tokens", tokens, _whole),
+    Column("tokens", lambda result: result.tokens, _whole),
 )
 
 
 def tokens_an_episode(results: Sequence[Result]) -> float | None:
-    """The mean of ``tokens``; None where any is unknown."""
-    known = [count for result in results if (count := tokens(result)) is not None]
+    """The mean of the results' tokens; None where any is unknown."""
+    known = [result.tokens for result in results if result.tokens is not None]
     return sum(known) / len(known) if known and len(known) == len(results) else None
 
 
-def rate(count: Figures) -> RateBar:
-    """The success of ``count`` for a chart."""
-    return RateBar(count.success, count.interval, f"{percent(count.success)} ({count.won}/{count.episodes})")
+def rate_bar(won: int, total: int) -> RateBar:
+    """The success of ``won`` of ``total`` tasks for a chart."""
+    share = won / total if total else 0.0
+    return RateBar(share, wilson(won, total), f"{percent(share)} ({won}/{total})")
 
 
 def rates(summary: Summary) -> list[RateGroup]:
     """Success by task type, then overall."""
-    groups = [RateGroup(kind, (rate(count),)) for kind, count in summary.by_type.items()]
-    return [*groups, RateGroup("all", (rate(summary.overall),))]
+    groups = [*summary.by_type.items(), ("all", summary.overall)]
+    return [(name, (rate_bar(count.won, count.episodes),)) for name, count in groups]
 
 
-def endings(summary: Summary) -> list[CountBar]:
+def endings(summary: Summary) -> list[tuple[str, int]]:
     """How the episodes ended: won, the classes of failure, and not finished."""
-    bars = [
-        CountBar("won", summary.overall.won),
-        *(CountBar(lost.label, len(lost.results), tone=1) for lost in summary.failures),
-    ]
+    lost = [(kind.label, len(results)) for kind, results in summary.failures.items()]
     unfinished = summary.overall.unfinished
-    return [*bars, CountBar("not finished", unfinished, tone=1)] if unfinished else bars
+    return [("won", summary.overall.won), *lost, *([("not finished", unfinished)] if unfinished else [])]
 
 
-def step_bins(results: Sequence[Result], most: int) -> list[HistogramBin]:
+def step_bins(results: Sequence[Result], most: int) -> list[tuple[str, tuple[int, int]]]:
     """Steps of won and of other episodes in up to twelve bins of equal width, up to ``most``."""
     width = max(1, -(-most // _BINS))
     bins = max(1, -(-most // width))
     found = [[0, 0] for _ in range(bins)]
     for result in results:
         place = min(bins - 1, max(0, result.steps - 1) // width)
-        found[place][result.outcome != "won"] += 1
+        found[place][not result.won] += 1
     labels = [str(place + 1) if width == 1 else f"{place * width + 1}-{(place + 1) * width}" for place in range(bins)]
-    return [HistogramBin(label, (won, others)) for label, (won, others) in zip(labels, found, strict=True)]
+    return [(label, (won, others)) for label, (won, others) in zip(labels, found, strict=True)]
 
 
 def heading(manifest: Manifest) -> list[tuple[str, str]]:

@@ -15,25 +15,22 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from agent.evaluation.analysis.compare import Comparison, Run, TaskPair
+from agent.evaluation.analysis.compare import Comparison, Run
 from agent.evaluation.analysis.metrics import Summary, summarise
-from agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
+from agent.evaluation.analysis.statistics import PairedCounts, paired_interval
 from agent.evaluation.render.comparison import sides, verdict
 from agent.evaluation.render.pages import figures
 from agent.evaluation.render.pages.charts import (
     RateBar,
-    RateGroup,
-    RunPoint,
     counts_chart,
     difference_chart,
     histogram,
     points_chart,
     rates_chart,
 )
-from agent.evaluation.render.pages.episodes import LONGEST_LINE, MOST_CALLS, MOST_TRANSCRIPTS, Episodes
+from agent.evaluation.render.pages.episodes import MOST_CALLS, MOST_TRANSCRIPTS, Episodes
 from agent.evaluation.render.report import definitions, groups, sentences
 from agent.evaluation.render.table import percent, percents, points
-from agent.evaluation.runs.result import Result, SelectedTask
 from worlds.text import cut, printable
 
 HERE = Path(__file__).parent
@@ -41,30 +38,17 @@ HERE = Path(__file__).parent
 LONGEST_TEXT = 20_000
 """The most characters of one text (an observation, a message, a reply, a name) on a page."""
 
-_ROLES = ("reasoner", "actor", "react", "expert", "person")
-"""Roles with their own colour in the style; others share one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Figures by task type: column names, a row per type, and totals over all tasks and by wording."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
-    totals: tuple[tuple[str, tuple[str, ...]], ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A task with its transcript; ``cells`` are pairs of a text and whether it is a number."""
+    """A task, and its transcript where it was played; ``cells`` are texts, or pairs of a text and whether it is a number."""
 
     number: int
     name: str
     type: str
     outcome: str
-    cells: tuple[object, ...]
-    played: bool
-    body: Markup
+    cells: list[object]
+    body: Markup | None
 
 
 def run_page(
@@ -78,16 +62,29 @@ def run_page(
     episodes = Episodes(environment, page, transcripts, calls)
     tasks = run.manifest.tasks
     results = {result.task: result for result in run.results}
-    bodies = {task.id: episodes.single(run.folder.episode(task)) for task in _urgent(tasks, results)}
-    rows = [_row(task, results.get(task.id), bodies) for task in tasks]
+    # Those that a reader looks for first come first, while there is room.
+    finished = [task for task in tasks if task.id in results]
+    finished.sort(key=lambda task: ("error", "lost", "stopped", "won").index(results[task.id].outcome))
+    bodies = {task.id: episodes.transcript(run.folder.episode(task)) for task in finished}
+    rows: list[Row] = []
+    for task in tasks:
+        result = results.get(task.id)
+        cells: list[object] = [(column.cell(result) if result else "-", column.number) for column in figures.OF_TASK]
+        outcome = result.outcome if result else "unfinished"
+        rows.append(Row(task.number, task.id, task.type, outcome, cells, bodies.get(task.id)))
     summary = summary or summarise(tasks, run.results)
+    overall = summary.overall
+    by_group = [(name, [column.cell(count) for column in figures.BY_TYPE]) for name, count in groups(summary)]
     content = environment.get_template("run.html").render(
         _frame(f"{run.name}: {run.label}"),
-        headline=_headline(summary),
+        headline=f"{overall.won} of {overall.episodes} tasks won: {percent(overall.success)} success, "
+        f"95 % interval {percents(overall.interval)}.",
         heading=figures.heading(run.manifest),
         configuration=figures.configuration(run.manifest),
-        by_type=_table(summary),
-        sentences=[*definitions(summary.overall), *sentences(run.manifest, summary)],
+        columns=[column.heading for column in figures.BY_TYPE],
+        by_type=by_group[: len(summary.by_type)],
+        totals=by_group[len(summary.by_type) :],
+        sentences=[*definitions(overall), *sentences(run.manifest, summary)],
         charts=_run_charts(summary),
         assisted=summary.assisted,
         types=sorted({row.type for row in rows}),
@@ -108,7 +105,12 @@ def comparison_page(
     episodes = Episodes(environment, page, transcripts, calls)
     first, second = comparison.first, comparison.second
     names = (first.name, second.name)
-    rows = [_flipped(pair, comparison, episodes, names) for pair in comparison.flipped]
+    rows: list[Row] = []
+    for pair in comparison.flipped:
+        task = pair.first.selected
+        cells: list[object] = [f"{each.outcome}, {each.turns} turns" for each in (pair.first, pair.second)]
+        body = episodes.transcript(first.folder.episode(task), second.folder.episode(task), names=names)
+        rows.append(Row(task.number, task.id, task.type, pair.winner, cells, body))
     content = environment.get_template("comparison.html").render(
         _frame(f"{first.name} and {second.name}, compared"),
         verdict=list(verdict(comparison)),
@@ -129,7 +131,7 @@ def comparison_page(
 
 
 def _environment() -> Environment:
-    environment = Environment(
+    return Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
         undefined=StrictUndefined,
@@ -138,22 +140,11 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters |= {"line": _line, "role": _role}
-    return environment
 
 
 def _safe(value: object) -> object:
     """Applied to every value that a template prints, before escaping."""
     return value if isinstance(value, Markup) else printable(cut(str(value), LONGEST_TEXT))
-
-
-def _line(text: str) -> str:
-    line = " ".join(text[: 4 * LONGEST_LINE].split())
-    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."
-
-
-def _role(name: str) -> str:
-    return name if name in _ROLES else "other"
 
 
 def _frame(title: str) -> dict[str, object]:
@@ -173,31 +164,6 @@ def _frame(title: str) -> dict[str, object]:
 
 def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _urgent(tasks: Sequence[SelectedTask], results: dict[str, Result]) -> list[SelectedTask]:
-    """The finished tasks, those that a reader looks for first at the front."""
-    order = ("error", "lost", "stopped", "won")
-    finished = [task for task in tasks if task.id in results]
-    return sorted(finished, key=lambda task: order.index(results[task.id].outcome))
-
-
-def _row(task: SelectedTask, result: Result | None, bodies: dict[str, Markup]) -> Row:
-    cells = tuple((column.cell(result) if result else "-", column.number) for column in figures.OF_TASK)
-    outcome = result.outcome if result else "unfinished"
-    return Row(task.number, task.id, task.type, outcome, cells, result is not None, bodies.get(task.id, Markup("")))
-
-
-def _headline(summary: Summary) -> str:
-    count = summary.overall
-    success = f"{percent(count.success)} success, 95 % interval {percents(count.interval)}"
-    return f"{count.won} of {count.episodes} tasks won: {success}."
-
-
-def _table(summary: Summary) -> Table:
-    rows = [(name, tuple(column.cell(count) for column in figures.BY_TYPE)) for name, count in groups(summary)]
-    types = len(summary.by_type)
-    return Table(tuple(column.heading for column in figures.BY_TYPE), tuple(rows[:types]), tuple(rows[types:]))
 
 
 def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:
@@ -226,7 +192,7 @@ def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
         (
             rates_chart(
                 "Success by type",
-                [RateGroup(kind, _rates(counts)) for kind, counts in [*comparison.by_type.items(), ("all", comparison.counts)]],
+                [(kind, _rates(counts)) for kind, counts in [*comparison.by_type.items(), ("all", comparison.counts)]],
                 (f"first: {names[0]}", f"second: {names[1]}"),
             ),
             "Success by type of task over the pairs; the whiskers are 95 % intervals of each run by itself.",
@@ -234,26 +200,15 @@ def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
     ]
     means = [figures.tokens_an_episode(side) for side in sides(comparison)]
     runs = [
-        RunPoint(name, mean, of_run)
-        for name, mean, of_run in zip(names, means, _rates(comparison.counts), strict=True)
-        if mean is not None
+        (name, mean, rate) for name, mean, rate in zip(names, means, _rates(comparison.counts), strict=True) if mean is not None
     ]
-    if len(runs) == len(names) and any(point.x for point in runs):
+    if len(runs) == len(names) and any(means):
         charts.append((points_chart("Tokens against success", runs, "tokens an episode"), "What an episode took."))
     return charts
 
 
-def _rates(counts: PairedCounts) -> tuple[RateBar, ...]:
-    total = counts.total
-    won = (counts.both + counts.only_first, counts.both + counts.only_second)
-    return tuple(
-        RateBar(
-            each / total if total else 0.0,
-            wilson(each, total),
-            f"{percent(each / total if total else 0)} ({each}/{total})",
-        )
-        for each in won
-    )
+def _rates(counts: PairedCounts) -> tuple[RateBar, RateBar]:
+    return figures.rate_bar(counts.won_first, counts.total), figures.rate_bar(counts.won_second, counts.total)
 
 
 def _paired(counts: PairedCounts) -> tuple[str, ...]:
@@ -264,19 +219,10 @@ def _paired(counts: PairedCounts) -> tuple[str, ...]:
 def _heading(comparison: Comparison) -> list[tuple[str, str, str]]:
     lines = _both(*(figures.heading(run.manifest) for run in (comparison.first, comparison.second)))
     known = {key for key, _, _ in lines}
-    changes = [change for change in comparison.changes if change.key not in known]
-    return [*lines, *((change.key, figures.setting(change.first), figures.setting(change.second)) for change in changes)]
+    changes = ((key, both) for key, both in comparison.changes.items() if key not in known)
+    return [*lines, *((key, figures.setting(one), figures.setting(other)) for key, (one, other) in changes)]
 
 
 def _both(first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
     one, other, missing = dict(first), dict(second), figures.setting(None)
     return [(key, one.get(key, missing), other.get(key, missing)) for key in {**one, **other}]
-
-
-def _flipped(pair: TaskPair, comparison: Comparison, episodes: Episodes, names: tuple[str, str]) -> Row:
-    result = pair.first
-    task = SelectedTask(number=result.number, id=result.task, type=result.type)
-    records = (comparison.first.folder.episode(task), comparison.second.folder.episode(task))
-    cells = tuple(f"{each.outcome}, {each.turns} turns" for each in (pair.first, pair.second))
-    winner = "first" if pair.first.outcome == "won" else "second"
-    return Row(task.number, task.id, task.type, winner, cells, True, episodes.pair(records, names))

@@ -57,7 +57,7 @@ def test_steps_are_those_of_what_both_won(tmp_path: Path) -> None:
 def test_what_may_make_the_difference_is_named(tmp_path: Path) -> None:
     first = run(tmp_path / "a", [Lived(1)], settings={"order": "name"}, seed=1)
     second = run(tmp_path / "b", [Lived(1)], settings={"depth": 2}, seed=2)
-    changes = {change.key: (change.first, change.second) for change in compare(first, second).changes}
+    changes = compare(first, second).changes
     assert changes == {"seed": (1, 2), "settings.order": ("name", None), "settings.depth": (None, 2)}
 
 
@@ -119,10 +119,10 @@ def test_why_either_did_not_win_is_counted(tmp_path: Path) -> None:
     first = run(tmp_path / "a", [Lived(1), Lived(2, "error"), Lived(3, "lost")])
     second = run(tmp_path / "b", [Lived(1, "lost"), Lived(2), Lived(3)])
     comparison = compare(first, second)
-    total = [sum(lost.first for lost in comparison.failures), sum(lost.second for lost in comparison.failures)]
+    total = [sum(ours for ours, _ in comparison.failures.values()), sum(theirs for _, theirs in comparison.failures.values())]
     assert total == [2, 1]
-    for lost in comparison.failures:
-        assert lost.label in ComparisonReport(comparison).text()
+    for kind in comparison.failures:
+        assert kind.label in ComparisonReport(comparison).text()
 
 
 OUTCOMES = st.lists(st.tuples(*[st.sampled_from(["won", "lost", "error"])] * 2), min_size=1, max_size=6)

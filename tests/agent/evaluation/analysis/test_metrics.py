@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.config import Prices
 from agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, ParseFailed
-from agent.evaluation.analysis.failures import LABELS
+from agent.evaluation.analysis.failures import FailureKind
 from agent.evaluation.analysis.metrics import Extras, Figures, PathSources, summarise
 from agent.evaluation.analysis.paths import PathLengths
 from agent.evaluation.runs.result import Result, SelectedTask, Tally
@@ -55,8 +55,8 @@ def test_an_assisted_episode_is_left_out_by_name() -> None:
 
 
 def test_tokens_are_unknown_until_one_call_counts_them() -> None:
-    assert summarise(TASKS, [result(1, "won")]).prompt_tokens is None
-    counted = summarise(TASKS, [result(1, "won"), result(2, "won", prompt_tokens=7, completion_tokens=2, calls=3)])
+    assert summarise(TASKS, [result(1, "won")]).overall.prompt_tokens is None
+    counted = summarise(TASKS, [result(1, "won"), result(2, "won", prompt_tokens=7, completion_tokens=2, calls=3)]).overall
     assert (counted.prompt_tokens, counted.completion_tokens, counted.calls) == (7, 2, 3)
 
 
@@ -175,8 +175,9 @@ def test_failures_are_classes_in_one_order() -> None:
 
     results = [lost(1, "looped"), lost(2, "not_found"), result(3, "won"), lost(4, "looped")]
     failures = summarise(TASKS, results).failures
-    assert [(each.kind, [one.number for one in each.results]) for each in failures] == [("not_found", [2]), ("looped", [1, 4])]
-    assert failures[0].label == "never found the object"
+    found = [(kind, [one.number for one in results]) for kind, results in failures.items()]
+    assert found == [("not_found", [2]), ("looped", [1, 4])]
+    assert next(iter(failures)).label == "never found the object"
 
 
 def test_goals_are_counted_by_whose_sentence_they_are() -> None:
@@ -204,7 +205,7 @@ def runs(draw: st.DrawFn) -> tuple[list[SelectedTask], list[Result], Extras]:
         if not draw(st.booleans()):
             continue
         outcome = draw(st.sampled_from(["won", "lost", "error", "stopped"]))
-        failure = None if outcome == "won" else {"kind": draw(st.sampled_from(sorted(LABELS))), "turn": 1, "words": "."}
+        failure = None if outcome == "won" else {"kind": draw(st.sampled_from(sorted(FailureKind))), "turn": 1, "words": "."}
         fields = {name: draw(_COUNTS) for name in ("turns", "steps", "refused", "repeated", "calls", "unreadable")}
         conditions = draw(st.none() | st.integers(1, 5))
         results.append(
@@ -261,7 +262,7 @@ def test_the_parts_of_a_run_add_up_to_it(run: tuple[list[SelectedTask], list[Res
             assert sum(each.missing for each in found) == getattr(overall, name).missing, name
             assert sorted(value for each in found for value in each.values) == sorted(getattr(overall, name).values), name
     assert overall.episodes + len(summary.assisted) == len(run[0])
-    assert sum(len(lost.results) for lost in summary.failures) == overall.lost + overall.errors
+    assert sum(len(lost) for lost in summary.failures.values()) == overall.lost + overall.errors
     for sample in (overall.goal, overall.success_by_path, overall.goal_by_path):
         assert all(0 <= value <= 1 for value in sample.values)
     if overall.goal_by_path.mean is not None and overall.goal.mean is not None:

@@ -76,7 +76,7 @@ def test_workers_are_episodes_in_flight(tmp_path: Path, server: Server) -> None:
     meeting = together(3)
     server.behave(meeting, meeting, meeting)
     summary = play(plan(tmp_path, agent="react", model=server.model(), max_steps=1), tmp_path / "run", workers=3)
-    assert (summary.overall.lost, summary.calls) == (3, 3)
+    assert (summary.overall.lost, summary.overall.calls) == (3, 3)
 
 
 def test_clocks_lie_apart(tmp_path: Path, server: Server) -> None:

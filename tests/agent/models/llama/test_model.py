@@ -320,4 +320,4 @@ def test_a_run_with_a_model_that_talks_rubbish_ends(tiny: Path, runtime: str, tm
     assert plan.manifest.configuration.script_sha256
     summary = asyncio.run(run_batch(plan, tmp_path / "run", RunOptions(workers=3)))
     assert (summary.overall.finished, summary.overall.errors) == (3, 0)
-    assert summary.unreadable > 0
+    assert summary.overall.unreadable > 0
