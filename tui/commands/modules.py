@@ -35,7 +35,7 @@ def modules(
     from agent.agents.pet.agent import Pet
     from agent.agents.registry import make_agent
     from agent.config import configure
-    from agent.evaluation.analysis.modules import ModulesReport, modules_of, read_recorded, watch_all, watch_own
+    from agent.evaluation.analysis.modules import modules_of, read_recorded, watch_all, watch_own
     from agent.evaluation.runs.folder import RunFolder
     from agent.models.registry import make_model
     from worlds.registry import make_world
@@ -66,4 +66,4 @@ def modules(
         raise ConfigurationError(f"{run} was played by {config.agent!r}; give --model, and pet looks on along it.")
     found = modules_of(seen)
     head = "" if as_json else f"{found.episodes} episodes of {run}\n\n"
-    print_text(f"{head}{ModulesReport(found).render(as_json=as_json)}")
+    print_text(f"{head}{found.render(as_json=as_json)}")

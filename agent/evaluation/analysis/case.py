@@ -50,7 +50,9 @@ class EpisodeCase:
         self.beliefs = list(self._believed())
         self.belief = self.beliefs[-1] if self.beliefs else Belief()
         self.goal, self.guessed = self._goal()
-        self.treatment: Treatment | None = self._treatment()
+        # The task's type gives the object's treatment where the goal cannot be read.
+        by_type = _BY_TYPE.get(self.started.type) if self.started else None
+        self.treatment: Treatment | None = self.goal.treatment if self.goal else by_type
         self.things = self._things()
         if self.goal and self.guessed and self.met(self.goal):
             # The guess was wrong: it would have been won.
@@ -76,12 +78,6 @@ class EpisodeCase:
         kinds = sorted({one.kind for one in self.beliefs[0].receptacles})
         guess = self._household.guess_goal(self.started.goal, objects=self._household.counts().objects(), receptacles=kinds)
         return (guess, True) if guess and guess.type == self.started.type else (None, False)
-
-    def _treatment(self) -> Treatment | None:
-        """The treatment that the object needs; the task's type gives it where the goal cannot be read."""
-        if self.goal:
-            return self.goal.treatment
-        return _BY_TYPE.get(self.started.type) if self.started else None
 
     def _things(self) -> dict[str, ObjectHistory]:
         things: dict[str, ObjectHistory] = {}

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from agent.agents.pet.agent import Pet, PetMemory
 from agent.base import Grants, Turn
-from agent.episodes.events import Body, Event, Judged, Planned, Progressed, Started, Stepped, branch
+from agent.episodes.events import Body, Judged, Planned, Progressed, Started, Stepped, branch
 from agent.episodes.record import read_episode
-from agent.evaluation.render.table import Column, Report, Section, Table, percent, wrapped
+from agent.evaluation.render.table import Column, Report, Section, Table, percent, plain, wrapped
 from agent.evaluation.runs.batch import run_workers
 from agent.evaluation.runs.folder import RunFolder
 from agent.models.base import Timing
@@ -90,21 +90,9 @@ class TrackingFigures:
         return self.rightly / self.won if self.won and self.watched == self.planned else None
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleFigures:
-    """The figures of all modules over ``episodes``."""
-
-    episodes: int
-    places: MaskingFigures
-    objects: MaskingFigures
-    tracking: TrackingFigures
-
-
-def modules_of(seen: Sequence[WatchedEpisode]) -> ModuleFigures:
+def modules_of(seen: Sequence[WatchedEpisode]) -> ModulesReport:
     """The figures over these episodes; any sequence of events is accepted."""
-    return ModuleFigures(
-        len(seen), _masking(seen, place=True), _masking(seen, place=False), _tracking([_end(each) for each in seen])
-    )
+    return ModulesReport(len(seen), _masking(seen, place=True), _masking(seen, place=False), _tracking(seen))
 
 
 def touched(steps: Iterable[Stepped]) -> frozenset[str]:
@@ -149,70 +137,54 @@ def auc(right: Collection[float], wrong: Collection[float]) -> float | None:
     return area / (len(right) * len(wrong))
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
-    """When an episode's last sub-task was called finished, in commands executed by then, and when it was won."""
-
-    planned: bool
-    finished: int | None
-    won: int | None
-    watched: bool
-
-
-def _end(seen: WatchedEpisode) -> _End:
-    steps, length = 0, 0
-    finished: int | None = None
-    won: int | None = None
-    for body in seen.bodies:
-        match body:
-            case Planned(role="subtasks", steps=plan):
-                length = len(plan)
-            case Progressed(role="tracker", step=step) if length and step >= length:
-                finished = steps if finished is None else finished
-            case Stepped():
-                steps += 1
-                won = steps if body.won and won is None else won
-            case _:
-                pass
-    return _End(length > 0, finished, won, seen.watched)
-
-
-def _tracking(ends: Iterable[_End]) -> TrackingFigures:
-    planned = [end for end in ends if end.planned]
-    return TrackingFigures(
-        planned=len(planned),
-        won=sum(end.won is not None for end in planned),
-        finished=sum(end.finished is not None for end in planned),
-        rightly=sum(end.finished is not None and end.finished == end.won for end in planned),
-        watched=sum(end.watched for end in planned),
-    )
+def _tracking(seen: Iterable[WatchedEpisode]) -> TrackingFigures:
+    planned = all_won = all_finished = rightly = watched = 0
+    for each in seen:
+        # How many commands were executed when the last sub-task was called finished, and when the task was won.
+        steps, length = 0, 0
+        finished: int | None = None
+        won: int | None = None
+        for body in each.bodies:
+            match body:
+                case Planned(role="subtasks", steps=plan):
+                    length = len(plan)
+                case Progressed(role="tracker", step=step) if length and step >= length:
+                    finished = steps if finished is None else finished
+                case Stepped():
+                    steps += 1
+                    won = steps if body.won and won is None else won
+                case _:
+                    pass
+        if length:
+            planned += 1
+            all_won += won is not None
+            all_finished += finished is not None
+            rightly += finished is not None and finished == won
+            watched += each.watched
+    return TrackingFigures(planned, all_won, all_finished, rightly, watched)
 
 
 @dataclass(frozen=True, slots=True)
 class ModulesReport(Report):
-    """A table for eliminating, and a sentence or two for tracking."""
+    """The figures of all modules over ``episodes``: a table for eliminating, and a sentence or two for tracking."""
 
-    modules: ModuleFigures
+    episodes: int
+    places: MaskingFigures
+    objects: MaskingFigures
+    tracking: TrackingFigures
 
     def data(self) -> dict[str, object]:
-        modules, track = self.modules, self.modules.tracking
+        track = plain(self.tracking, "planned", "won", "finished", "rightly", "precision", "recall")
         return {
-            "episodes": modules.episodes,
-            "places": _masking_data(modules.places),
-            "objects": _masking_data(modules.objects),
-            "track": {
-                "planned": track.planned,
-                "won": track.won,
-                "finished": track.finished,
-                "rightly": track.rightly,
-                "precision": track.precision,
-                "recall": track.recall,
-            },
+            "episodes": self.episodes,
+            "places": _masking_data(self.places),
+            "objects": _masking_data(self.objects),
+            "track": track,
         }
 
     def sections(self) -> Iterator[Section]:
-        yield Table.of("", _MASKING, [("places", self.modules.places), ("objects", self.modules.objects)])
-        yield wrapped(_tracked(self.modules.tracking))
+        yield Table.of("", _MASKING, [("places", self.places), ("objects", self.objects)])
+        yield wrapped(_tracked(self.tracking))
 
 
 _MASKING: tuple[Column[MaskingFigures], ...] = (
@@ -225,14 +197,8 @@ _MASKING: tuple[Column[MaskingFigures], ...] = (
 
 
 def _masking_data(masking: MaskingFigures) -> dict[str, object]:
-    return {
-        "judged": masking.judgements,
-        "masked": masking.masked,
-        "share_masked": masking.share,
-        "touched": masking.touched,
-        "recall": masking.recall,
-        "auc": masking.auc,
-    }
+    shares = {"share_masked": masking.share, **plain(masking, "touched", "recall", "auc")}
+    return {"judged": masking.judgements, "masked": masking.masked, **shares}
 
 
 def _tracked(tracking: TrackingFigures) -> str:
@@ -245,10 +211,6 @@ def _tracked(tracking: TrackingFigures) -> str:
         f"{finished}, {tracking.rightly} of them just when the task was won: precision {percent(tracking.precision)}, "
         f"recall {percent(tracking.recall)} of the {tracking.won} won."
     )
-
-
-Watcher = Callable[[int, int], None]
-"""Called with the number of episodes done and of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +231,9 @@ def read_recorded(run: RunFolder, most: int | None = None) -> list[FinishedEpiso
     found: list[FinishedEpisode] = []
     for task in run.manifest().tasks[:most]:
         path = run.episode(task)
-        if path.exists() and (episode := _recorded(list(read_episode(path)))) is not None:
-            found.append(episode)
+        bodies = tuple(event.body for event in branch(list(read_episode(path)))) if path.exists() else ()
+        if started := next((body for body in bodies if isinstance(body, Started)), None):
+            found.append(FinishedEpisode(started, bodies))
     if not found:
         raise ConfigurationError(f"{run.path} has no finished episode; `housequest eval` with --out {run.path} plays them.")
     return found
@@ -307,8 +270,13 @@ async def watch(pet: Pet, episode: FinishedEpisode) -> WatchedEpisode:
     return WatchedEpisode(tuple(told), touched(episode.steps), watched=True)
 
 
-async def watch_all(pet: Pet, episodes: Sequence[FinishedEpisode], workers: int, watcher: Watcher) -> list[WatchedEpisode]:
-    """`watch` for many episodes, ``workers`` at once, in their order; the first failure ends all."""
+async def watch_all(
+    pet: Pet, episodes: Sequence[FinishedEpisode], workers: int, watcher: Callable[[int, int], None]
+) -> list[WatchedEpisode]:
+    """`watch` for many episodes, ``workers`` at once, in their order; the first failure ends all.
+
+    ``watcher`` is called with the number of episodes done and of all.
+    """
     gate = asyncio.Semaphore(workers)
     done = 0
 
@@ -321,9 +289,3 @@ async def watch_all(pet: Pet, episodes: Sequence[FinishedEpisode], workers: int,
         return seen
 
     return await run_workers(one(episode) for episode in episodes)
-
-
-def _recorded(events: Sequence[Event]) -> FinishedEpisode | None:
-    bodies = tuple(event.body for event in branch(events))
-    started = next((body for body in bodies if isinstance(body, Started)), None)
-    return None if started is None else FinishedEpisode(started, bodies)

@@ -5,7 +5,7 @@ It uses hidden state, after the episodes; no agent sees it. It is not part of wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -61,8 +61,9 @@ def paths_of(
             known[task.id] = path_lengths(world, world.task(task.id))
         if watcher is not None:
             watcher(number, len(missing))
+    lines = [PathLine(task=task, expert=par.expert, shortest=par.shortest) for task, par in known.items()]
     with suppress(OSError):  # a read-only folder
-        _keep(run, known)
+        atomic_write(run.paths_file, b"".join(f"{line.model_dump_json(exclude_none=True)}\n".encode() for line in lines))
     return known
 
 
@@ -76,11 +77,6 @@ def _world(manifest: Manifest) -> World | None:
         return make_world(config.world, **options)
     except HousequestError:
         return None
-
-
-def _keep(run: RunFolder, known: Mapping[str, PathLengths]) -> None:
-    lines = [PathLine(task=task, expert=par.expert, shortest=par.shortest) for task, par in known.items()]
-    atomic_write(run.paths_file, b"".join(f"{line.model_dump_json(exclude_none=True)}\n".encode() for line in lines))
 
 
 TURNS = 50

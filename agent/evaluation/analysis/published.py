@@ -63,16 +63,14 @@ def published() -> tuple[PublishedFigure, ...]:
 
 def compare_published(manifest: Manifest) -> tuple[PublishedComparison, ...]:
     """Published figures for the run of ``manifest``: the same split first, then the most similar, then the best."""
-    found = [PublishedComparison(figure, tuple(_differences(manifest, figure))) for figure in published()]
     split = manifest.configuration.split
-    return tuple(
-        sorted(found, key=lambda each: (*_nearness(each.figure.split, split), len(each.differs), -each.figure.success))
-    )
 
+    def order(each: PublishedComparison) -> tuple[bool, bool, str, int, float]:
+        of = each.figure.split
+        return of != split, of is None, of or "", len(each.differs), -each.figure.success
 
-def _nearness(of: str | None, split: str) -> tuple[bool, bool, str]:
-    """The run's own split first, then other splits, then unstated ones."""
-    return (of != split, of is None, of or "")
+    found = [PublishedComparison(figure, tuple(_differences(manifest, figure))) for figure in published()]
+    return tuple(sorted(found, key=order))
 
 
 def _differences(manifest: Manifest, figure: PublishedFigure) -> Iterator[str]:

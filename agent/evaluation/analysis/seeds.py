@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from agent.evaluation.analysis.metrics import Figures, Summary
 from agent.evaluation.analysis.paths import Watcher
-from agent.evaluation.analysis.statistics import Interval, Mean, mean_over_seeds
+from agent.evaluation.analysis.statistics import Mean, mean_over_seeds
 from agent.evaluation.render.report import PriceList, RunReport, heading, pick, read_run
 from agent.evaluation.render.table import Report, Section, Table, ends, named_lines, percent, short, wrapped
 from agent.evaluation.runs.folder import RunFolder, differences
@@ -75,16 +75,8 @@ def means(runs: Sequence[SeedRun]) -> dict[str, Mean | None]:
     found: dict[str, Mean | None] = {}
     for name in each[0]:
         values = [value for figures in each if (value := figures[name]) is not None]
-        mean = mean_over_seeds(values) if len(values) == len(runs) else None
-        found[name] = mean if name in _UNBOUNDED else _as_share(mean)
+        found[name] = mean_over_seeds(values, share=name not in _UNBOUNDED) if len(values) == len(runs) else None
     return found
-
-
-def _as_share(mean: Mean | None) -> Mean | None:
-    """``mean`` with its interval clipped to [0, 1]."""
-    if mean is None or mean.interval is None:
-        return mean
-    return replace(mean, interval=Interval(max(0.0, mean.interval.low), min(1.0, mean.interval.high)))
 
 
 OWN_TASKS = "Each seed drew tasks of its own: the spread is that of the tasks as well as of the agent."
@@ -119,17 +111,17 @@ class SeedsReport(Report):
         columns = pick("tasks", "won", "err", "success", "GC", "SR/path", "GC/path", "steps")
         yield Table.of("seed", columns, [(short(str(run.seed), 12), run.summary.overall) for run in runs])
         rows = tuple(
-            (name.replace("_", " "), _written(name, mean.value), _interval(name, mean.interval))
+            (
+                name.replace("_", " "),
+                _written(name, mean.value),
+                " to ".join(_written(name, end) for end in ends(mean.interval) or ()) or "-",
+            )
             for name, mean in means(runs).items()
             if mean is not None and (name != "cost" or mean.value)
         )
-        yield Table((f"over {len(runs)} seeds", "mean", "95 % interval"), rows)
+        yield Table((f"over {len(runs)} seeds", "mean", "95 % interval"), tuple(rows))
         yield () if same_tasks(runs) else wrapped(OWN_TASKS)
 
 
 def _written(name: str, value: float) -> str:
     return f"{value:.4g}" if name in _UNBOUNDED else percent(value)
-
-
-def _interval(name: str, interval: Interval | None) -> str:
-    return "-" if interval is None else f"{_written(name, interval.low)} to {_written(name, interval.high)}"

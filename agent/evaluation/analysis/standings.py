@@ -10,7 +10,7 @@ from agent.evaluation.analysis.metrics import Extras, Summary, summarise
 from agent.evaluation.analysis.seeds import OWN_TASKS
 from agent.evaluation.analysis.statistics import Interval, mean_over_seeds
 from agent.evaluation.render.report import read_results
-from agent.evaluation.render.table import Column, Report, Section, Table, ends, number, percent, percents, wrapped
+from agent.evaluation.render.table import Column, Report, Section, Table, number, percent, percents, plain, wrapped
 from agent.evaluation.runs.cost import money
 from agent.evaluation.runs.sweep import SweepFolder
 from agent.evaluation.runs.timing import timings_of
@@ -61,7 +61,7 @@ def read_arms(folder: SweepFolder, prices: Callable[[str], Prices | None]) -> tu
 def _standing(arm: str, summaries: list[Summary]) -> ArmFigures:
     counts = [summary.overall for summary in summaries]
     selections = {frozenset([each.task.id for each in one.overall.played] + list(one.assisted)) for one in summaries}
-    mean = mean_over_seeds([count.success for count in counts]) if counts else None
+    mean = mean_over_seeds([count.success for count in counts], share=True) if counts else None
     costs = [summary.overall.cost.total for summary in summaries if summary.prices is not None]
     finished = sum(count.finished for count in counts)
     alone = counts[0].interval if counts else Interval(0.0, 1.0)
@@ -72,16 +72,12 @@ def _standing(arm: str, summaries: list[Summary]) -> ArmFigures:
         unfinished=sum(count.unfinished for count in counts),
         errors=sum(count.errors for count in counts),
         success=mean.value if mean else 0.0,
-        interval=_within(mean.interval) if mean and mean.interval else alone,
+        interval=mean.interval if mean and mean.interval else alone,
         steps=sum(count.steps for count in counts) / finished if finished else None,
         calls=sum(count.calls for count in counts),
         cost=sum(known) if (known := [each for each in costs if each is not None]) else None,
         same_tasks=len(selections) < 2,
     )
-
-
-def _within(interval: Interval) -> Interval:
-    return Interval(max(0.0, interval.low), min(1.0, interval.high))
 
 
 _COLUMNS: tuple[Column[ArmFigures], ...] = (
@@ -103,24 +99,8 @@ class SweepReport(Report):
     arms: tuple[ArmFigures, ...]
 
     def data(self) -> dict[str, object]:
-        return {
-            "arms": [
-                {
-                    "arm": each.arm,
-                    "seeds": each.seeds,
-                    "episodes": each.tasks,
-                    "same_tasks": each.same_tasks,
-                    "unfinished": each.unfinished,
-                    "errors": each.errors,
-                    "success": each.success,
-                    "interval": ends(each.interval),
-                    "steps": each.steps,
-                    "calls": each.calls,
-                    "cost": each.cost,
-                }
-                for each in self.arms
-            ]
-        }
+        figures = ("same_tasks", "unfinished", "errors", "success", "interval", "steps", "calls", "cost")
+        return {"arms": [{**plain(arm, "arm", "seeds"), "episodes": arm.tasks, **plain(arm, *figures)} for arm in self.arms]}
 
     def sections(self) -> Iterator[Section]:
         """The table and its notes."""

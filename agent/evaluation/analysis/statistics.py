@@ -134,8 +134,8 @@ class Mean:
     runs: int
 
 
-def mean_over_seeds(values: Sequence[float]) -> Mean:
-    """The mean of a figure over runs that differ only in their seed, with Student's 95 % interval.
+def mean_over_seeds(values: Sequence[float], *, share: bool = False) -> Mean:
+    """The mean of a figure over runs that differ only in their seed, with Student's 95 % interval, in [0, 1] for a ``share``.
 
     Source: Student, "The probable error of a mean", Biometrika 6 (1908), 1-25. Raises ``ValueError`` for no values.
     """
@@ -147,7 +147,8 @@ def mean_over_seeds(values: Sequence[float]) -> Mean:
         return Mean(mean, None, 1)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (runs - 1))
     reach = student_point(runs - 1) * spread / math.sqrt(runs)
-    return Mean(mean, Interval(mean - reach, mean + reach), runs)
+    low, high = mean - reach, mean + reach
+    return Mean(mean, Interval(max(0.0, low), min(1.0, high)) if share else Interval(low, high), runs)
 
 
 def student_point(degrees: int, share: float = 0.975) -> float:

@@ -2,90 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from agent.evaluation.analysis.metrics import PlayedTask, Summary
 from agent.evaluation.analysis.published import FAMILY, compare_published, warnings
 from agent.evaluation.render.report import definitions, groups, heading, pick, sentences
 from agent.evaluation.render.table import Cell, Table, csv_text, escaped, percent, percents
-from agent.evaluation.runs.result import Result
+from agent.evaluation.runs.result import SelectedTask
 from agent.evaluation.runs.spec import Manifest
 
 
 def as_csv(manifest: Manifest, summary: Summary) -> str:
     """One row for every task that counts, finished or not, in task order."""
-    return csv_text([_row(manifest, played) for played in summary.overall.played], _row(manifest, None))
+    rows = [_row(manifest, played) for played in summary.overall.played]
+    return csv_text(rows, _row(manifest, PlayedTask(SelectedTask(number=0, id="", type=""))))
 
 
-def _row(manifest: Manifest, played: PlayedTask | None) -> dict[str, Cell]:
-    """The cells by column name; without a task, only the names matter."""
-    config = manifest.configuration
-    task, result = (played.task, played.result) if played else (None, None)
+def _row(manifest: Manifest, played: PlayedTask) -> dict[str, Cell]:
+    """The cells by column name; unknown where the task is not finished."""
+    config, task, result, tokens = manifest.configuration, played.task, played.result, played.tokens
     failure = result.failure if result else None
-    tokens = played.tokens if played else None
-    finished = played if played and result else None
+
+    def recorded(*names: str) -> dict[str, Cell]:
+        return {name: getattr(result, name) if result else None for name in names}
+
     return {
         "split": config.split,
-        "number": task and task.number,
-        "task": task and task.id,
-        "type": task and task.type,
-        "wording": (result and result.wording) or (task and task.wording),
+        "number": task.number,
+        "task": task.id,
+        "type": task.type,
+        "wording": (result and result.wording) or task.wording,
         "seed": config.seed,
         "outcome": result.outcome if result else "unfinished",
-        "won": int(played.won) if played else None,
-        "reason": result and result.reason,
+        "won": int(played.won),
+        **recorded("reason"),
         "failure": failure and failure.kind,
         "failure_turn": failure and failure.turn,
         "failure_words": failure and failure.words,
-        "boundary": result and result.boundary,
-        "message": result and result.message,
-        "turns": result and result.turns,
-        "steps": result and result.steps,
-        "refused": result and result.refused,
-        "repeated": result and result.repeated,
-        "unreadable": result and result.unreadable,
-        "met": result and result.met,
-        "conditions": result and result.conditions,
-        "goal_conditions": played and played.goal,
-        "shortest": played and played.par.shortest,
-        "expert": played and played.par.expert,
-        "path_weight": finished and finished.weight,
-        "success_by_path": played and played.weighted(float(played.won)),
-        "goal_conditions_by_path": played and played.weighted(played.goal),
-        "calls": result and result.calls,
-        "prompt_tokens": result and result.prompt_tokens,
+        **recorded("boundary", "message", "turns", "steps", "refused", "repeated", "unreadable", "met", "conditions"),
+        "goal_conditions": played.goal,
+        "shortest": played.par.shortest,
+        "expert": played.par.expert,
+        "path_weight": played.weight if result else None,
+        "success_by_path": played.weighted(float(played.won)),
+        "goal_conditions_by_path": played.weighted(played.goal),
+        **recorded("calls", "prompt_tokens"),
         "fresh_tokens": tokens and tokens.fresh,
         "cached_tokens": tokens and tokens.cached,
-        "completion_tokens": result and result.completion_tokens,
-        "model_seconds": finished and finished.clock.model,
-        "wall_seconds": finished and finished.clock.wall,
-        "cost": finished and finished.cost,
+        **recorded("completion_tokens"),
+        "model_seconds": played.clock.model if result else None,
+        "wall_seconds": played.clock.wall if result else None,
+        "cost": played.cost if result else None,
     }
 
 
 def as_markdown(manifest: Manifest, summary: Summary) -> str:
     """The figures as one Markdown table, with the run above it and notes below."""
-    return "\n".join(_lines(manifest, summary)) + "\n"
-
-
-_HEADINGS = ("tasks", "won", "errors", "success", "95 % interval", "GC", "SR/path", "GC/path", "steps")
-
-
-def _lines(manifest: Manifest, summary: Summary) -> Iterator[str]:
-    yield from (f"- {name}: {escaped(value)}" for name, value in heading(manifest))
-    yield ""
-    yield from Table.of("", pick(*_HEADINGS), groups(summary)).markdown()
-    yield ""
-    for sentence in (*definitions(summary.overall), *sentences(manifest, summary)):
-        yield f"- {escaped(sentence)}"
+    columns = pick("tasks", "won", "errors", "success", "95 % interval", "GC", "SR/path", "GC/path", "steps")
+    notes = (*definitions(summary.overall), *sentences(manifest, summary))
+    lines = [*(f"- {name}: {escaped(value)}" for name, value in heading(manifest)), ""]
+    lines += [*Table.of("", columns, groups(summary)).markdown(), "", *(f"- {escaped(note)}" for note in notes)]
     if summary.failures:
-        yield ""
-        rows = tuple((kind.label, str(len(lost)), _example(manifest, lost[0])) for kind, lost in summary.failures.items())
-        yield from Table(("why not won", "tasks", "for example"), rows).markdown(numbers=(1,))
-
-
-def _example(manifest: Manifest, result: Result) -> str:
-    return f"{manifest.configuration.split}:{result.number}, turn {result.failure.turn if result.failure else 0}"
+        split = manifest.configuration.split
+        rows = tuple(
+            (kind.label, str(len(lost)), f"{split}:{lost[0].number}, turn {lost[0].failure.turn if lost[0].failure else 0}")
+            for kind, lost in summary.failures.items()
+        )
+        lines += ["", *Table(("why not won", "tasks", "for example"), rows).markdown(numbers=(1,))]
+    return "\n".join(lines) + "\n"
 
 
 def published_markdown(manifest: Manifest, summary: Summary) -> str:

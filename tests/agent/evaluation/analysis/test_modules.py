@@ -16,7 +16,6 @@ from agent.agents.registry import make_agent
 from agent.episodes.events import Body, Event, Judged, Planned, Progressed, Relevance, Started, Stepped
 from agent.evaluation.analysis.modules import (
     FinishedEpisode,
-    ModulesReport,
     WatchedEpisode,
     auc,
     modules_of,
@@ -77,8 +76,8 @@ def test_what_is_missing_is_not_divided_by() -> None:
     figures = modules_of([])
     assert (figures.places.share, figures.places.recall, figures.places.auc) == (None, None, None)
     assert (figures.tracking.precision, figures.tracking.recall) == (None, None)
-    assert "no plan" in ModulesReport(figures).text()
-    json.dumps(ModulesReport(figures).data(), allow_nan=False)
+    assert "no plan" in figures.text()
+    json.dumps(figures.data(), allow_nan=False)
 
 
 def test_the_end_is_noticed_just_then_or_not() -> None:
@@ -140,7 +139,7 @@ def test_pet_looks_on_to_the_end(server: Server, world: World, tmp_path: Path, f
     assert figures.tracking.recall == recall
     assert figures.places.recall == 1.0
     assert figures.objects.share
-    assert "precision" in ModulesReport(figures).text()
+    assert "precision" in figures.text()
 
 
 def test_pets_own_episode_is_held_against_the_expert(server: Server, world: World, tmp_path: Path) -> None:
@@ -150,4 +149,4 @@ def test_pets_own_episode_is_held_against_the_expert(server: Server, world: Worl
     assert len(server.requests) == calls
     assert figures.places.touched
     assert figures.tracking.recall is None
-    assert "--model" in ModulesReport(figures).text()
+    assert "--model" in figures.text()
