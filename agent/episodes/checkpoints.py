@@ -38,51 +38,46 @@ class EpisodeState:
     belief: Belief | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Checkpoint:
-    state: EpisodeState
-    env: Env | None
-    """A copy of the env; None if it cannot be copied, and the commands are played again instead."""
-
-
 class Checkpoints:
-    """The checkpoints of all branches, by the id of the event that ended the turn before, or of ``Started``."""
+    """The checkpoints of all branches, by the id of the event that ended the turn before, or of ``Started``.
+
+    Each has a copy of the env; None if it cannot be copied, and the commands are played again instead.
+    """
 
     def __init__(self) -> None:
-        self._saved: dict[int, _Checkpoint] = {}
+        self._saved: dict[int, tuple[EpisodeState, Env | None]] = {}
 
     def __contains__(self, to: int) -> bool:
         return to in self._saved
 
     def save(self, at: int, state: EpisodeState, env: Env) -> None:
         """Save ``state`` and a copy of ``env`` under the id ``at``, once."""
-        if at in self._saved:
-            return
-        copied: Env | None = None
-        with suppress(Unsupported):
-            copied = env.copy()
-        self._saved[at] = _Checkpoint(copy(state), copied)
+        if at not in self._saved:
+            copied: Env | None = None
+            with suppress(Unsupported):
+                copied = env.copy()
+            self._saved[at] = copy(state), copied
 
     def state(self, to: int) -> EpisodeState:
         """A copy of the state at ``to``."""
-        return copy(self._saved[to].state)
+        return copy(self._saved[to][0])
 
     async def env(self, to: int, env: Env, *, inline: bool) -> Env:
         """The env as it was at ``to``: a copy, which the caller closes, or ``env`` itself, replayed in a thread.
 
         Raises ``WorldError`` if a replayed command gets another answer.
         """
-        saved = self._saved[to]
-        if saved.env is None:
-            await asyncio.to_thread(_replay, env, saved.state.played)
+        state, saved = self._saved[to]
+        if saved is None:
+            await asyncio.to_thread(_replay, env, state.played)
             return env
-        return saved.env.copy() if inline else await asyncio.to_thread(saved.env.copy)
+        return saved.copy() if inline else await asyncio.to_thread(saved.copy)
 
     def close(self) -> None:
         """Close the copies."""
-        for saved in self._saved.values():
-            if saved.env is not None:
-                saved.env.close()
+        for _, env in self._saved.values():
+            if env is not None:
+                env.close()
         self._saved.clear()
 
 

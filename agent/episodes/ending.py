@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from agent.episodes.events import Outcome
 from agent.roles.base import clean
 from worlds.errors import Boundary, HousequestError
 
 R = TypeVar("R")
+Work = Callable[[], Coroutine[Any, Any, R]]
 
 
 class EpisodeOver(Exception):
@@ -42,13 +43,13 @@ def attributed(boundary: Boundary) -> Generator[None, None, None]:
         raise EpisodeOver("error", "a fault in the code", boundary, clean(message)) from error
 
 
-async def unless(interruption: Callable[[], Awaitable[None]], work: Callable[[], Awaitable[R]]) -> R | None:
+async def unless(interruption: Work[None], work: Work[R]) -> R | None:
     """Run ``work`` until it returns or ``interruption`` does; return its result, or None if interrupted (also on a tie).
 
     The other one is cancelled and waited for. Raises what either raises, but drops an ``Exception`` of interrupted work.
     """
-    working = asyncio.create_task(_awaited(work))
-    waiting = asyncio.create_task(_awaited(interruption))
+    working = asyncio.create_task(work())
+    waiting = asyncio.create_task(interruption())
     try:
         await asyncio.wait((working, waiting), return_when=asyncio.FIRST_COMPLETED)
         interrupted = waiting.done()
@@ -73,7 +74,3 @@ async def wait_for_end(task: asyncio.Task[object]) -> None:
     await asyncio.wait((task,))
     if not task.cancelled():
         task.result()
-
-
-async def _awaited(call: Callable[[], Awaitable[R]]) -> R:
-    return await call()

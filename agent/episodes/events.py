@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field
 
 from worlds.errors import Boundary
 
@@ -23,11 +23,11 @@ PersonAction = Literal["replace", "hint", "again", "play", "stop", "interrupt", 
 Outcome = Literal["won", "lost", "error", "stopped"]
 
 
-class _Body(BaseModel):
+class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Started(_Body):
+class Started(_Frozen):
     """An episode begins. ``task`` and ``number`` are for people and metrics, never for an agent."""
 
     kind: Literal["started"] = "started"
@@ -53,7 +53,7 @@ class Started(_Body):
     opening: str
 
 
-class Thought(_Body):
+class Thought(_Frozen):
     """A role's thought."""
 
     kind: Literal["thought"] = "thought"
@@ -61,7 +61,7 @@ class Thought(_Body):
     text: str
 
 
-class Planned(_Body):
+class Planned(_Frozen):
     """A role made or revised the plan; ``revision`` counts from 0, ``reason`` says what asked for it."""
 
     kind: Literal["planned"] = "planned"
@@ -71,7 +71,7 @@ class Planned(_Body):
     reason: str
 
 
-class Progressed(_Body):
+class Progressed(_Frozen):
     """The plan's present step is now ``step``, counted from 0."""
 
     kind: Literal["progressed"] = "progressed"
@@ -79,21 +79,21 @@ class Progressed(_Body):
     step: int
 
 
-class Message(_Body):
+class Message(_Frozen):
     """One message of a prompt."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
-class Candidate(_Body):
+class Candidate(_Frozen):
     """A text that a model might have written, with its log-probability in nats."""
 
     text: str
     logprob: float
 
 
-class ModelCall(_Body):
+class ModelCall(_Frozen):
     """A role called its model.
 
     The first ``kept`` messages are those of the role's previous call with its reply, and ``added`` follow them, so the whole
@@ -114,7 +114,7 @@ class ModelCall(_Body):
     calls: int | None = None
 
 
-class ParseFailed(_Body):
+class ParseFailed(_Frozen):
     """A reply could not be read. ``final``: nor could the second one.
 
     The agent then gives up the turn (``TurnSpent``) or goes on without the answer.
@@ -127,7 +127,7 @@ class ParseFailed(_Body):
     final: bool
 
 
-class Relevance(_Body):
+class Relevance(_Frozen):
     """How relevant one thing is: a ``place`` is a receptacle, anything else an object.
 
     ``score`` is between 0 and 1; None if it could not be read, which masks nothing.
@@ -139,7 +139,7 @@ class Relevance(_Body):
     score: float | None = None
 
 
-class Judged(_Body):
+class Judged(_Frozen):
     """A role judged how relevant things are to ``target``, a task or sub-task; the acting agent does not see masked names."""
 
     kind: Literal["judged"] = "judged"
@@ -154,7 +154,7 @@ class Judged(_Body):
         return f"for \u201c{self.target}\u201d it leaves out {', '.join(masked) or f'none of {len(self.things)}'}"
 
 
-class Proposed(_Body):
+class Proposed(_Frozen):
     """The agent wants to execute ``command``; shown to the overseer before it happens."""
 
     kind: Literal["proposed"] = "proposed"
@@ -162,7 +162,7 @@ class Proposed(_Body):
     command: str
 
 
-class RulesShown(_Body):
+class RulesShown(_Frozen):
     """Rules of the world that the next prompt shows for the first time.
 
     ``ids`` are their ids in the rulebook; empty if they come from none. A short prompt has only the beginning of a long rule.
@@ -173,7 +173,7 @@ class RulesShown(_Body):
     ids: tuple[str, ...] = ()
 
 
-class ModelFailed(_Body):
+class ModelFailed(_Frozen):
     """The model failed, and the person who attends is asked what to do. Without one a failure ends the episode."""
 
     kind: Literal["failed"] = "failed"
@@ -182,7 +182,7 @@ class ModelFailed(_Body):
     message: str
 
 
-class Intervened(_Body):
+class Intervened(_Frozen):
     """A person did something: replaced a command, gave a hint, asked again, took over, stopped the episode.
 
     ``interrupt`` cancelled the agent while it decided, ``retry`` asked it again after a failure, ``model`` gave it another
@@ -195,7 +195,7 @@ class Intervened(_Body):
     text: str = ""
 
 
-class Stepped(_Body):
+class Stepped(_Frozen):
     """A command was executed. ``met`` of the goal's ``conditions`` hold now, if the world reports them."""
 
     kind: Literal["stepped"] = "stepped"
@@ -212,7 +212,7 @@ class Stepped(_Body):
     conditions: int | None = None
 
 
-class TurnSpent(_Body):
+class TurnSpent(_Frozen):
     """A turn passed without a command: the reply was unreadable, or the agent's choice cannot be carried out (``reason``)."""
 
     kind: Literal["spent"] = "spent"
@@ -220,7 +220,7 @@ class TurnSpent(_Body):
     reason: str | None = None
 
 
-class Ended(_Body):
+class Ended(_Frozen):
     """The episode is over. ``boundary`` and ``message`` say what broke in an errored one."""
 
     kind: Literal["ended"] = "ended"
@@ -253,28 +253,21 @@ Body = Annotated[
 ]
 
 
-class Event(BaseModel):
+class Event(_Frozen):
     """One thing that happened, in its place in the tree."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: int
     parent: int | None = None
     body: Body
 
 
-class CallTiming(BaseModel):
+class CallTiming(_Frozen):
     """The timing of the event ``of``: wall seconds, attempts, prompt tokens served by a cache."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     of: int
     seconds: float
     attempts: int = 1
     cached: int | None = None
-
-
-event_adapter: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 def branch(events: Sequence[Event]) -> tuple[Event, ...]:

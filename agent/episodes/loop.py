@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agent.base import Act, Agent, Decision, GiveUp, Grants, Idle, Leave, Memory, ParseFailure, Turn
 from agent.episodes import events
@@ -152,7 +152,9 @@ class _Episode:
             while True:
                 try:
                     await begin()
-                    await self._play()
+                    while self.state.turn < self.config.max_turns:
+                        await self._take_turn(self.state.turn + 1)
+                    raise EpisodeOver("lost", f"out of turns ({self.config.max_turns})")
                 except EpisodeOver as over:
                     ended = self._end(over)
                     to = await self._rewind_after(ended)
@@ -171,11 +173,8 @@ class _Episode:
     async def _start(self) -> None:
         opening = await self._in_world(self.env.reset)
         task, config = self.env.task, self.config
-        self.grants = Grants(
-            admissible="admissible" in config.grants,
-            diagnosis="diagnosis" in config.grants,
-            task_type=task.type if "type" in config.grants else None,
-        )
+        task_type = task.type if "type" in config.grants else None
+        self.grants = Grants("admissible" in config.grants, "diagnosis" in config.grants, task_type)
         self.emitter.emit(
             events.Started(
                 world=task.world,
@@ -211,11 +210,6 @@ class _Episode:
                 topic = topic_of(task.goal, self.grants.task_type, self.state.belief, self.household)
                 self.selector = config.rules.about(topic)
         _end_if_over(opening)
-
-    async def _play(self) -> NoReturn:
-        while self.state.turn < self.config.max_turns:
-            await self._take_turn(self.state.turn + 1)
-        raise EpisodeOver("lost", f"out of turns ({self.config.max_turns})")
 
     def _end(self, over: EpisodeOver) -> events.Ended:
         ended = events.Ended(
@@ -315,7 +309,10 @@ class _Episode:
                 return await self._model_failed(answer, number, before)
             if not isinstance(answer.decision, Act):
                 return answer
-            verdict = await self._review(number, answer.decision.command)
+            self.emitter.emit(events.Proposed(turn=number, command=answer.decision.command))
+            verdict: ProposalAnswer | TurnAnswer = Proceed()
+            while isinstance(verdict, Proceed):  # the person's answer after a rewind that leads nowhere
+                verdict = await self._checked(await self.overseer.review(number, answer.decision.command))
             match verdict:
                 case Accept():
                     return answer
@@ -328,7 +325,7 @@ class _Episode:
                     before = self.emitter.last
                 case Stop() | Rewind():
                     return verdict
-                case Play() | SwitchModel():  # the person's answer after a rewind that leads nowhere
+                case Play() | SwitchModel():
                     self.emitter.last = before
                     return verdict
 
@@ -352,13 +349,6 @@ class _Episode:
             self.emitter.intervene("retry")
         return answer
 
-    async def _review(self, number: int, command: str) -> ProposalAnswer | Play | SwitchModel:
-        self.emitter.emit(events.Proposed(turn=number, command=command))
-        while True:
-            verdict = await self._checked(await self.overseer.review(number, command))
-            if not isinstance(verdict, Proceed):
-                return verdict
-
     async def _checked(self, answer: R | Rewind) -> R | TurnAnswer:
         """``answer``; if it rewinds to an event without a checkpoint, the person is asked again."""
         checked: R | TurnAnswer = answer
@@ -378,16 +368,12 @@ class _Episode:
                 raise EpisodeOver("stopped", reason)
             case GiveUp(reason=reason):
                 raise EpisodeOver("lost", f"gave up: {reason}")
-            case ParseFailure():
-                self._spend_turn(number)
-            case Idle(reason=reason):
-                self._spend_turn(number, clean(reason))
+            case ParseFailure() | Idle() as spent:
+                state.turn = number
+                reason = clean(spent.reason) if isinstance(spent, Idle) else None
+                self.turn_start = self.emitter.emit(events.TurnSpent(turn=number, reason=reason))
             case Act(command=command):
                 await self._execute(command, decided.by)
-
-    def _spend_turn(self, number: int, reason: str | None = None) -> None:
-        self.state.turn = number
-        self.turn_start = self.emitter.emit(events.TurnSpent(turn=number, reason=reason))
 
     async def _execute(self, command: str, by: events.Player) -> None:
         state = self.state
@@ -425,8 +411,8 @@ class _Episode:
 
     async def _random_command(self, number: int) -> str | None:
         """The random command that this turn plays instead of the agent's, if any."""
-        chance, seed, task = self.config.curiosity, self.config.seed, self.env.task.id
-        if not chance or not is_random_turn(chance, seed, task, number):
+        seed, task = self.config.seed, self.env.task.id
+        if not is_random_turn(self.config.curiosity or 0.0, seed, task, number):
             return None
         possible = await self._in_world(self.env.admissible_commands)
         with attributed("world"):

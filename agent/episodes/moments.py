@@ -70,7 +70,10 @@ def episode_files(paths: Iterable[Path]) -> tuple[EpisodeFile, ...]:
             whole = file.absolute()
             if whole in found:
                 continue
-            run, folder = _run_of(whole)
+            # The folder tells apart runs of the same name.
+            run, folder = PLAYED, whole.parent
+            if whole.parent.name == "episodes" and (whole.parent.parent / "run.json").exists():
+                run, folder = whole.parent.parent.name, whole.parent.parent
             label, number = run, 1
             while names.setdefault(label, folder) != folder:
                 number += 1
@@ -96,14 +99,6 @@ def _files(path: Path) -> list[Path]:
     return [folder / name for name in sorted(whole | broken)]
 
 
-def _run_of(file: Path) -> tuple[str, Path]:
-    """The name of a record's run, and the folder that identifies it among runs of that name."""
-    run = file.parent.parent
-    if file.parent.name == "episodes" and (run / "run.json").exists():
-        return run.name, run
-    return PLAYED, file.parent
-
-
 def started(record: EpisodeFile) -> Started | None:
     """The first event of a record; None if its beginning is damaged."""
     try:
@@ -126,7 +121,12 @@ def moments(events: Iterable[Event], run: str, task: str, world: str | None = No
         before = after = beliefs.get(event.parent, Belief()) if event.parent is not None else Belief()
         match event.body:
             case Started() as start:
-                reader = _reader_of(start.world, world, house)
+                if start.world != (world or start.world):
+                    raise OtherWorld(f"{house} was played in the world {start.world}; these rules are for {world}.")
+                reader = household(start.world)
+                if reader is None:
+                    name = shown(start.world)
+                    raise OtherWorld(f"{house} was played in the world {name}, whose texts rules cannot be checked against.")
                 # A made-up house depends on its habits, but its name does not.
                 digest = sha256(start.opening.encode("utf-8", "backslashreplace")).hexdigest()[:8]
                 house = f"{start.world}/{start.task}/{digest}"
@@ -141,12 +141,3 @@ def moments(events: Iterable[Event], run: str, task: str, world: str | None = No
             case _:
                 pass
         beliefs[event.id] = after
-
-
-def _reader_of(name: str, wanted: str | None, record: str) -> Household:
-    if wanted is not None and name != wanted:
-        raise OtherWorld(f"{record} was played in the world {name}; these rules are for {wanted}.")
-    found = household(name)
-    if found is None:
-        raise OtherWorld(f"{record} was played in the world {shown(name)}, whose texts rules cannot be checked against.")
-    return found

@@ -64,7 +64,6 @@ async def resume_episode(
     that differs from the record.
     """
     script = _Script(recorded)
-    live = overseer or Unattended()
     agent = make_agent(
         None if model is None else _RecordedModel(script, model),
         None if question is None else _recorded_question(script, question),
@@ -76,18 +75,17 @@ async def resume_episode(
         elif isinstance(event, Event):
             script.enact(event)
 
+    overseeing = _RecordedOverseer(script, overseer or Unattended(), agent, listing)
     try:
-        ended = await run_episode(
-            _RecordedEnv(env, script), agent, config, listen, _RecordedOverseer(script, live, agent, listing)
-        )
-    except _Unfit as unfit:
-        raise ConfigurationError(str(unfit)) from None
-    if script.next is not None:
-        raise ConfigurationError(script.misfit("the episode was over before it"))
+        ended = await run_episode(_RecordedEnv(env, script), agent, config, listen, overseeing)
+        if script.next is not None:
+            raise script.misfit("the episode was over before it")
+    except _Misfit as misfit:
+        raise ConfigurationError(str(misfit)) from None
     return ended
 
 
-class _Unfit(BaseException):
+class _Misfit(BaseException):
     """The episode differs from the record. Not an ``Exception``, so that neither agent nor world is blamed for it."""
 
 
@@ -124,10 +122,10 @@ class _Script:
         return tuple(found)
 
     def enact(self, event: Event) -> None:
-        """Go on to the next event. Raises ``ConfigurationError`` if ``event`` is not the recorded one."""
+        """Go on to the next event, which must be ``event``."""
         recorded = self._recorded[self._at]
         if event != recorded:
-            raise ConfigurationError(self.misfit(_difference(event, recorded)))
+            raise self.misfit(_difference(event, recorded))
         self._at += 1
         self._look()
 
@@ -140,21 +138,17 @@ class _Script:
                 return ModelError(message)
             case _:
                 self.break_off()
-        return self.unfit(what)
+        return self.misfit(f"{what} comes first")
 
     def break_off(self) -> None:
         """Fail as recorded, if that comes next."""
         if isinstance(self.next, Ended) and self.next.outcome == "error":
             raise EpisodeOver(self.next.outcome, self.next.reason, self.next.boundary, self.next.message)
 
-    def unfit(self, what: str) -> _Unfit:
-        """The error for something that happens now but is not recorded."""
-        return _Unfit(self.misfit(f"{what} comes first"))
-
-    def misfit(self, how: str) -> str:
-        """The message that the record does not fit, and where."""
+    def misfit(self, how: str) -> _Misfit:
+        """The error that the record does not fit, and where."""
         event = self._recorded[self._at]
-        return (
+        return _Misfit(
             f"The record does not fit: at event {event.id} ({event.body.kind}) {how}. Go on with the task, agent, settings, "
             "rules and version that it was recorded with, or play the task anew."
         )
@@ -280,12 +274,10 @@ class _RecordedOverseer:
         match self._script.next:
             case None:
                 return await self._live.before(turn, possible if self._live.attended else None)
-            case events.Intervened() as did:
-                if did.action == "interrupt":
-                    return Proceed()
-                return Proceed(self._script.hints()) if did.action == "hint" else self._word(did)
+            case events.Intervened() as did if did.action not in {"interrupt", "hint"}:
+                return self._word(did)
             case _:
-                return Proceed()
+                return Proceed(self._script.hints())
 
     async def review(self, turn: int, proposal: str) -> ProposalAnswer:
         match self._script.next:
@@ -316,7 +308,7 @@ class _RecordedOverseer:
             case events.Intervened() as did:
                 return self._word(did)
             case _:
-                raise self._script.unfit("what to do about a failure")
+                raise self._script.misfit("what to do about a failure comes first")
 
     async def over(self, ended: Ended) -> Rewind | None:
         match self._script.next:
@@ -330,7 +322,7 @@ class _RecordedOverseer:
     def _rewind(self) -> Rewind:
         """The recorded rewind that comes next; if it is requested twice, it led nowhere."""
         if self._back is self._script.next:
-            raise self._script.unfit("a way back to where no turn began")
+            raise self._script.misfit("a way back to where no turn began comes first")
         self._back = self._script.next
         return Rewind(self._script.whence)
 
@@ -346,4 +338,4 @@ class _RecordedOverseer:
             case "rewind":
                 return self._rewind()
             case _:
-                raise self._script.unfit("the turn")
+                raise self._script.misfit("the turn comes first")
