@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 from worlds.errors import KnowledgeError, nearest, shown
@@ -73,24 +73,22 @@ class Fact:
     negated: bool = False
 
     def __str__(self) -> str:
-        if self.relation == "refused":
-            return "accepted" if self.negated else "refused"
-        if self.relation == "holding" and self.negated and self.subject == Term("nothing"):
-            return "holding something"
-        return f"{'not ' if self.negated else ''}{self._plain()}"
-
-    def _plain(self) -> str:
         match self.relation:
+            case "refused":
+                return "accepted" if self.negated else "refused"
+            case "holding" if self.negated and self.subject == Term("nothing"):
+                return "holding something"
             case "holding" | "at":
-                return f"{self.relation} {self.subject}"
+                plain = f"{self.relation} {self.subject}"
             case "in":
-                return f"{self.subject} is in {self.other}"
+                plain = f"{self.subject} is in {self.other}"
             case "says":
-                return f'says "{self.text}"'
+                plain = f'says "{self.text}"'
             case "kind":
-                return f"{self.subject} is {self.other}"
+                plain = f"{self.subject} is {self.other}"
             case _:
-                return f"{self.subject} is {self.text}"
+                plain = f"{self.subject} is {self.text}"
+        return f"{'not ' if self.negated else ''}{plain}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,19 +164,15 @@ def _fact(text: str, variables: tuple[str, ...]) -> Fact:
     match head:
         case "not" if rest:
             fact = _fact(rest, variables)
-            return Fact(fact.relation, fact.subject, fact.other, fact.text, not fact.negated)
+            return replace(fact, negated=not fact.negated)
         case "refused" | "accepted" if not rest:
             return Fact("refused", negated=head == "accepted")
         case "says":
             return Fact("says", text=_pattern(rest.strip(), variables))
-        case "holding" if rest in {"nothing", "something"}:
-            return Fact("holding", Term("nothing"), negated=rest == "something")
-        case "at" if rest == "nothing":
-            return Fact("at", Term("nothing"))
-        case "holding":
-            return Fact("holding", _term(rest, variables))
-        case "at":
-            return Fact("at", _term(rest, variables))
+        case "holding" if rest == "something":
+            return Fact("holding", Term("nothing"), negated=True)
+        case "holding" | "at":
+            return Fact(head, Term("nothing") if rest == "nothing" else _term(rest, variables))
         case _:
             return _described(text, variables)
 
@@ -191,19 +185,16 @@ def _described(text: str, variables: tuple[str, ...]) -> Fact:
         )
     if rest.startswith("not "):
         fact = _described(f"{subject} is {rest.removeprefix('not ')}", variables)
-        return Fact(fact.relation, fact.subject, fact.other, fact.text, not fact.negated)
+        return replace(fact, negated=not fact.negated)
     term = _term(subject, variables)
     if rest.startswith("in "):
         return Fact("in", term, _term(rest.removeprefix("in ").strip(), variables))
     if rest.partition(" ")[0] in _ARTICLES:
         return Fact("kind", term, _term(rest, variables))
     if rest not in STATES:
-        raise KnowledgeError(f"{shown(rest)} is nothing that a thing can be.{nearest(rest, STATES)} It can be {_listed()}.")
+        known = f"It can be {', '.join(STATES)}, in THING, or a KIND."
+        raise KnowledgeError(f"{shown(rest)} is nothing that a thing can be.{nearest(rest, STATES)} {known}")
     return Fact("state", term, text=rest)
-
-
-def _listed() -> str:
-    return f"{', '.join(get_args(ThingState))}, in THING, or a KIND"
 
 
 def _term(text: str, variables: tuple[str, ...]) -> Term:
@@ -239,15 +230,8 @@ def _pattern(text: str, variables: tuple[str, ...]) -> str:
 def _split(text: str, mark: str) -> Iterator[str]:
     """Split ``text`` at ``mark``, except within quotation marks."""
     text = text.replace("\n", " ")
-    pieces = text.split('"')
-    part = ""
-    for number, piece in enumerate(pieces):
-        if number % 2:
-            part += f'"{piece}"' if number < len(pieces) - 1 else f'"{piece}'
-            continue
-        first, *others = piece.split(mark)
-        part += first
-        for other in others:
-            yield part
-            part = other
-    yield part
+    masked = re.sub('"[^"]*"?', lambda quoted: "_" * len(quoted[0]), text)
+    start = 0
+    for part in masked.split(mark):
+        yield text[start : start + len(part)]
+        start += len(part) + len(mark)

@@ -77,7 +77,9 @@ class RuleBudget:
     def about(self, topic: Topic) -> RuleSelector:
         """The selector for an episode about ``topic``."""
         ranked = sorted((rank, place) for place, rule in enumerate(self.rules) if (rank := _rank(rule, topic)) is not None)
-        waiting = ((place, _kinds(rule)) for place, rule in enumerate(self.rules) if _waits(rule, topic))
+        # Rules about things that the task does not name may come up later.
+        later = (rule.kind != "location" and _of_type(rule, topic) and not _of_things(rule, topic) for rule in self.rules)
+        waiting = ((place, _kinds(self.rules[place])) for place, waits in enumerate(later) if waits)
         return RuleSelector(self, tuple(place for _, place in ranked), tuple(waiting))
 
 
@@ -127,11 +129,6 @@ def _rank(rule: Rule, topic: Topic) -> int | None:
     return 0 if rule.types or rule.objects else 1
 
 
-def _waits(rule: Rule, topic: Topic) -> bool:
-    """Whether a rule is about things that the task does not name but that may come up later."""
-    return rule.kind != "location" and _of_type(rule, topic) and not _of_things(rule, topic)
-
-
 def _of_type(rule: Rule, topic: Topic) -> bool:
     """Whether a rule may apply to this task type; rules name types in full or by one word, such as ``heat``."""
     if not rule.types or topic.type is None:
@@ -145,11 +142,7 @@ def _of_things(rule: Rule, topic: Topic) -> bool:
 
 
 def _kinds(rule: Rule) -> frozenset[str]:
-    return frozenset(_joined(name.split()) for name in rule.objects)
-
-
-def _joined(words: Iterable[str]) -> str:
-    return "".join(words).lower()
+    return frozenset("".join(name.split()).lower() for name in rule.objects)
 
 
 def _at_hand(belief: Belief) -> frozenset[str]:
@@ -163,7 +156,7 @@ def _at_hand(belief: Belief) -> frozenset[str]:
 def _named(goal: str) -> frozenset[str]:
     """All words and phrases of a goal that may name a kind of thing, with and without a plural ending."""
     words = re.findall(r"[a-z]+", goal[:_LONGEST_GOAL].lower())
-    runs = {_joined(words[at : at + size]) for at in range(len(words)) for size in range(1, _WORDS + 1)}
+    runs = {"".join(words[at : at + size]) for at in range(len(words)) for size in range(1, _WORDS + 1)}
     return frozenset(form for run in runs for form in (run, run.removesuffix("s"), run.removesuffix("es")))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -36,9 +35,9 @@ class RuleLibrary:
         Raises ``KnowledgeError`` for anything else.
         """
         if _NAME.fullmatch(name):
-            found = next((path for path in self._places(name) if path.is_file()), None)
-            if found is not None:
-                return found
+            for folder in (self.own, self.shipped):
+                if (path := folder / f"{name}{SUFFIX}").is_file():
+                    return path
             if not Path(name).exists():
                 known = self.names()
                 listed = f"there are {', '.join(known)}" if known else "there is none yet"
@@ -80,9 +79,6 @@ class RuleLibrary:
     def is_shipped(self, path: Path) -> bool:
         """Whether this is a rulebook that ships."""
         return path.parent == self.shipped
-
-    def _places(self, name: str) -> Iterator[Path]:
-        return (folder / f"{name}{SUFFIX}" for folder in (self.own, self.shipped))
 
 
 def named(text: str) -> bool:

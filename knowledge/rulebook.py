@@ -72,11 +72,14 @@ class Rulebook:
         changed: dict[int, Rule] = {}
         added: dict[str, Rule] = {}
         for given in rules:
-            rule = replace(given, statement=" ".join(given.statement.split()))
+            known = self.rules[places[given.id]].history if given.id in places else ()
+            new = (replace(edit, date=edit.date or date) for edit in given.history[len(known) :])
+            history = (*given.history[: len(known)], *new)
+            rule = replace(given, statement=" ".join(given.statement.split()), history=history)
             if rule.id in places:
-                changed[places[rule.id]] = _dated(rule, len(self.rules[places[rule.id]].history), date)
+                changed[places[rule.id]] = rule
             else:
-                added[rule.id] = _dated(rule, 0, date)
+                added[rule.id] = rule
         changed = {place: rule for place, rule in changed.items() if rule != self.rules[place]}
         if not changed and not added:
             return self
@@ -95,14 +98,6 @@ def new_book(path: Path, world: str = DEFAULT_WORLD) -> Rulebook:
     """An empty book about ``world``, not saved yet."""
     text = "" if world == DEFAULT_WORLD else f"world: {world}\nrules:\n"
     return Rulebook(path, text, read_page(text, str(path)))
-
-
-def _dated(rule: Rule, known: int, date: datetime.date | None) -> Rule:
-    """``rule`` with the ``date`` on entries of its history after the first ``known`` that have none."""
-    if date is None:
-        return rule
-    new = tuple(replace(edit, date=edit.date or date) for edit in rule.history[known:])
-    return replace(rule, history=(*rule.history[:known], *new))
 
 
 def read_book(path: Path) -> Rulebook:

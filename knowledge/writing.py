@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from knowledge.checks import Check
 from knowledge.reading import FIELDS, Page, read_page
@@ -23,6 +23,8 @@ WIDTH = 110
 
 _ALWAYS = {"status", "source", "supports", "contradicts"}
 """Fields that are written even if they have their default."""
+
+Plain: TypeAlias = "str | int | datetime.date | list[Plain] | dict[str, Plain] | None"
 
 _FIELD = re.compile(r"[- ] +[a-z]+:")
 
@@ -70,7 +72,11 @@ def _item(text: str, rule: Rule) -> list[str]:
     if not isinstance(items, list) or len(items) != 1:
         raise KnowledgeError("a rule cannot be told from the next")
     items[0] = _updated(items[0], rule)
-    within = _within_texts(text)
+    # In the continuation lines of multi-line texts, ``#`` does not start a comment.
+    within: set[int] = set()
+    for event in _round_trip().parse(text):
+        if getattr(event, "value", None) is not None:
+            within.update(range(event.start_mark.line + 1, event.end_mark.line + (event.end_mark.column > 0)))
     before = [line for number, line in enumerate(text.split("\n")) if number not in within]
     return _with_comments(before, _dumped(items).splitlines())
 
@@ -93,16 +99,6 @@ def _with_comments(before: Sequence[str], after: Sequence[str]) -> list[str]:
         else:
             lines.insert(below, line)
     return lines
-
-
-def _within_texts(text: str) -> set[int]:
-    """The continuation lines of multi-line texts, where ``#`` does not start a comment."""
-    found: set[int] = set()
-    for event in _round_trip().parse(text):
-        if getattr(event, "value", None) is not None:
-            end = event.end_mark
-            found.update(range(event.start_mark.line + 1, end.line + (end.column > 0)))
-    return found
 
 
 def _as_a_whole(text: str, _: Page, changed: Mapping[int, Rule], added: Sequence[Rule]) -> str:
@@ -161,7 +157,7 @@ def _updated(item: object, rule: Rule) -> Any:
     return mapping
 
 
-def _put_all(fields: Any, values: Mapping[str, object], order: Sequence[str]) -> None:
+def _put_all(fields: Any, values: Mapping[str, Plain], order: Sequence[str]) -> None:
     """Set ``fields`` to ``values``, in the ``order`` of names."""
     for place, name in enumerate(order):
         value = values.get(name)
@@ -176,30 +172,21 @@ def _put_all(fields: Any, values: Mapping[str, object], order: Sequence[str]) ->
             _put(fields, name, value)
 
 
-def _put(fields: Any, name: str, value: object) -> None:
+def _put(fields: Any, name: str, value: Plain) -> None:
     """Replace a field, or only the part that is new, so that comments within the rest stay."""
     present: Any = fields[name]
-    plain = _plain(present)
-    if plain == value:
+    known = _plain(present)
+    if known == value:
         return
-    known, wanted = _entries(plain), _entries(value)
-    if known and wanted[: len(known)] == known:
-        present.extend(_styled(each) for each in wanted[len(known) :])
-    elif (values := _named(value)) and _named(plain) and not present.fa.flow_style():
-        _put_all(present, values, [*(key for key in present if key not in values), *values])
+    if isinstance(known, list) and isinstance(value, list) and known and value[: len(known)] == known:
+        present.extend(map(_styled, value[len(known) :]))
+    elif isinstance(known, dict) and isinstance(value, dict) and known and not present.fa.flow_style():
+        _put_all(present, value, [*(key for key in present if key not in value), *value])
     else:
         fields[name] = _styled(value)
 
 
-def _entries(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
-
-
-def _named(value: object) -> dict[str, object]:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _plain(value: Any) -> object:
+def _plain(value: Any) -> Plain:
     """A loaded value for comparison, with texts in single spaces as the reader returns them."""
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in cast("dict[Any, Any]", value).items()}
@@ -208,37 +195,34 @@ def _plain(value: Any) -> object:
     return value if isinstance(value, int | datetime.date) else " ".join(str(value).split())
 
 
-def _styled(value: object) -> Any:
+def _styled(value: Plain) -> Any:
     """A value ready to write: short lists and mappings in brackets, long ones and histories an entry a line."""
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
+    from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
+    styled: Any = value
     if isinstance(value, dict):
-        mapping: Any = CommentedMap({key: _styled(each) for key, each in cast("dict[str, object]", value).items()})
-        long = any(isinstance(each, list) for each in cast("dict[str, object]", value).values())
-        (mapping.fa.set_block_style if long else mapping.fa.set_flow_style)()
-        return mapping
-    if isinstance(value, list):
-        entries = cast("list[object]", value)
-        listed: Any = CommentedSeq([_styled(each) for each in entries])
-        long = any(isinstance(each, dict) for each in entries) or sum(len(str(each)) for each in entries) > WIDTH
-        (listed.fa.set_block_style if long else listed.fa.set_flow_style)()
-        return listed
-    if isinstance(value, str) and value.startswith(("?", "-", ":")):
+        styled = CommentedMap({key: _styled(each) for key, each in value.items()})
+        long = any(isinstance(each, list) for each in value.values())
+        (styled.fa.set_block_style if long else styled.fa.set_flow_style)()
+    elif isinstance(value, list):
+        styled = CommentedSeq(map(_styled, value))
+        long = any(isinstance(each, dict) for each in value) or sum(len(str(each)) for each in value) > WIDTH
+        (styled.fa.set_block_style if long else styled.fa.set_flow_style)()
+    elif isinstance(value, str) and value.startswith(("?", "-", ":")):
         # ruamel leaves these unquoted, but cannot read them again between brackets.
-        from ruamel.yaml.scalarstring import SingleQuotedScalarString
-
-        return SingleQuotedScalarString(value)
-    return value
+        styled = SingleQuotedScalarString(value)
+    return styled
 
 
-def _record(value: Rule | Origin | Evidence | Edit) -> dict[str, object]:
+def _record(value: Rule | Origin | Evidence | Edit) -> dict[str, Plain]:
     """The fields of ``value`` as they are written, without those that have their default."""
     defaults = {one.name: one.default for one in fields(value) if one.name not in _ALWAYS}
     values = {name: getattr(value, name) for name in FIELDS[type(value)]}
     return {name: _written(each) for name, each in values.items() if name not in defaults or each != defaults[name]}
 
 
-def _written(value: object) -> object:
+def _written(value: object) -> Plain:
     match value:
         case Origin() | Evidence() | Edit():
             return _record(value)
@@ -247,4 +231,4 @@ def _written(value: object) -> object:
         case Check():
             return str(value)
         case _:
-            return value
+            return cast("Plain", value)
