@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,10 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     """Keep a test away from the user's configuration, records and keys."""
     # The nearest file upwards of a test's folder: whatever lies above it is not read.
     (tmp_path_factory.getbasetemp() / "housequest.toml").touch()
-    monkeypatch.setenv("HOUSEQUEST_HOME", str(tmp_path_factory.mktemp("home")))
+    # A numbered folder of pytest's own takes a look at all the others, which are thousands.
+    homes = tmp_path_factory.getbasetemp() / "homes"
+    homes.mkdir(exist_ok=True)
+    monkeypatch.setenv("HOUSEQUEST_HOME", tempfile.mkdtemp(dir=homes))
     for name in list(os.environ):
         if (
             name == "OPENAI_API_KEY"

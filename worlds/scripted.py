@@ -10,6 +10,7 @@ import hashlib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from worlds.base import Observation, Step, Task, World
@@ -164,6 +165,7 @@ class ScriptedExpert:
         return commands[0] if commands else "look", f"{max(len(commands) - 1, 0)} more to go", memory
 
 
+@lru_cache(maxsize=256)
 def _shortest(problem: _Problem, start: ScriptedState) -> tuple[str, ...]:
     """The commands of a shortest way to the goal, found breadth-first."""
     ways: dict[ScriptedState, tuple[str, ...]] = {start: ()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation, Transition
@@ -30,18 +31,26 @@ class State:
 
 def follow(opening: Observation, told: Sequence[tuple[tuple[Transition, ...], tuple[str, ...] | None]]) -> str:
     """The reply to a conversation: ``told`` holds what was executed and the plan shown, message by message."""
-    state = State(begin(opening))
-    for transitions, plan in told:
-        for transition in transitions:
-            state = _advance(_observed(state, transition))
-        if plan is not None and plan != state.plan:
-            state = _advance(replace(state, plan=plan, step=0))
+    state = _followed(opening, tuple(told))
     if state.step >= len(state.plan):
         return f"Thought: every step of the plan is done.\nStep: {max(1, len(state.plan))}\nAction: stuck"
     step = state.plan[state.step]
     command = next((command for command in _commands(state, step) if command not in state.refused), None)
     thought = f"the plan says: {step.partition(':')[0]}" if command else f"there is no way to {step.partition(':')[0]}"
     return f"Thought: {thought}.\nStep: {state.step + 1}\nAction: {command or 'stuck'}"
+
+
+@lru_cache(maxsize=4096)
+def _followed(opening: Observation, told: tuple[tuple[tuple[Transition, ...], tuple[str, ...] | None], ...]) -> State:
+    """The state after ``told``, which begins with what was told in the last request."""
+    if not told:
+        return State(begin(opening))
+    state, (transitions, plan) = _followed(opening, told[:-1]), told[-1]
+    for transition in transitions:
+        state = _advance(_observed(state, transition))
+    if plan is not None and plan != state.plan:
+        state = _advance(replace(state, plan=plan, step=0))
+    return state
 
 
 def _observed(state: State, transition: Transition) -> State:

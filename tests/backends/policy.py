@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from tests.backends import prompts
 from tests.backends.actor import follow
@@ -18,9 +19,10 @@ from tests.backends.pet import PetPolicy
 from tests.backends.planners import Planners
 from tests.backends.server import Messages
 from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.expert import make_expert
+from worlds.alfworld.expert import HouseholdExpertMemory, make_expert
 from worlds.alfworld.text.goals import read_goal
 from worlds.alfworld.text.reader import begin
+from worlds.base import Observation, Transition
 from worlds.household.goals import APPLIANCES, Goal
 
 
@@ -62,13 +64,22 @@ class Solver:
 
 def react(messages: Messages) -> str:
     """What the expert does, told only what the conversation tells."""
+    told = tuple(one.transitions for one in prompts.heard(messages))
+    _, reply = _expert(prompts.goal(messages), prompts.opening(messages), told)
+    return reply
+
+
+@lru_cache(maxsize=4096)
+def _expert(goal: str, opening: Observation, told: tuple[tuple[Transition, ...], ...]) -> tuple[HouseholdExpertMemory, str]:
+    """The expert's memory and reply after ``told``, which begins with what it was told in the last request."""
     expert = make_expert()
-    memory = expert.begin(prompts.goal(messages), prompts.opening(messages))
-    for told in prompts.heard(messages):
-        for transition in told.transitions:
-            memory = expert.observe(memory, transition.command, transition.observation)
-        command, thought, memory = expert.decide(memory)
-    return f"Thought: {thought}\nAction: {command}"
+    memory = _expert(goal, opening, told[:-1])[0] if told else expert.begin(goal, opening)
+    if not told:
+        return memory, ""
+    for transition in told[-1]:
+        memory = expert.observe(memory, transition.command, transition.observation)
+    command, thought, memory = expert.decide(memory)
+    return memory, f"Thought: {thought}\nAction: {command}"
 
 
 def act(messages: Messages) -> str:

@@ -101,6 +101,7 @@ class _Decision:
         self.belief = memory.belief
         self.counts = counts
         self.here = {one.name for one in memory.belief.here()}
+        self._openable: dict[str, float] = {}
 
     def moves(self) -> Iterator[Move]:
         goal, held = self.memory.goal, self.belief.item(self.belief.held)
@@ -220,10 +221,11 @@ class _Decision:
             return float(one.openness == "closed")
         if f"open {one.name}" in self.memory.failed:
             return 0.0
-        alike = [other.openness != "surface" for other in self.belief.receptacles if other.kind == one.kind and other.openness]
-        if alike:
-            return sum(alike) / len(alike)
-        return self.counts.openable(one.kind) if self.counts else 0.0
+        if one.kind not in self._openable:
+            alike = [each.openness != "surface" for each in self.belief.receptacles if each.kind == one.kind and each.openness]
+            usual = self.counts.openable(one.kind) if self.counts else 0.0
+            self._openable[one.kind] = sum(alike) / len(alike) if alike else usual
+        return self._openable[one.kind]
 
     def _nearest(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
         """The receptacles by the number of commands needed to reach into them, then by name."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 Openness = Literal["surface", "open", "closed"]
@@ -113,6 +114,7 @@ class Belief:
         return tuple(one for one in self.receptacles if name in self.inside(one))
 
 
+@lru_cache(maxsize=4096)
 def kind(name: str) -> str:
     """The type part of a name: "drawer" of "drawer 2"."""
     return name.rpartition(" ")[0] or name
