@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from agent.models.registry import is_free
 from worlds.alfred import PLANS
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.options import Scalar
@@ -142,8 +143,6 @@ class Settings(BaseModel):
 
         None where none are set; models that run here for free cost 0.
         """
-        from agent.models.registry import is_free
-
         served = _ADDRESS.sub("", model)
         found = (self.prices.get(name) for name in (model, served, served.partition("?")[0]))
         return next(filter(None, found), None) or (Prices(input=0, output=0) if is_free(model) else None)

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from agent.agents.registry import DEFAULT_AGENT, make_agent, model_for, resolve_settings, takes_rules
+from agent.base import Agent, AskPerson
 from agent.config import RULES_BUDGET, Prices, Settings, world_of
 from agent.episodes.loop import EpisodeConfig
-from agent.models.registry import portable_name
-from knowledge.rules import RuleKind
+from agent.models.base import Model
+from agent.models.registry import make_model, portable_name
+from knowledge.choosing import RuleBudget
+from knowledge.rules import Rule, RuleKind, accepted
 from worlds.base import Env, Task, World
+from worlds.registry import world_class
 
 if TYPE_CHECKING:
-    from agent.base import Agent, AskPerson
-    from agent.models.base import Model
-    from knowledge.choosing import RuleBudget
     from knowledge.rulebook import Rulebook
-    from knowledge.rules import Rule
 
 HUMAN = "human"
 
@@ -71,9 +72,6 @@ class FrozenRules(BaseModel):
     @property
     def offered(self) -> RuleBudget:
         """The rules with their budget, as an agent takes them."""
-        from knowledge.choosing import RuleBudget
-        from knowledge.rules import Rule
-
         rules = (Rule(each.id, each.statement, each.kind, each.types, each.objects) for each in self.rules)
         return RuleBudget(tuple(rules), self.budget or RULES_BUDGET, self.label)
 
@@ -96,16 +94,10 @@ class Setup:
 
     def make_model(self) -> Model | None:
         """Make the model, which the caller closes; None where the agent needs none. Raises ``ConfigurationError``."""
-        if self.model is None:
-            return None
-        from agent.models.registry import make_model
-
-        return make_model(self.model, timeout=self.timeout)
+        return make_model(self.model, timeout=self.timeout) if self.model is not None else None
 
     def make_agent(self, model: Model | None, question: AskPerson | None = None) -> Agent:
         """Make the agent; ``question`` asks a person. Raises ``ConfigurationError``."""
-        from agent.agents.registry import make_agent
-
         settings, seed = self.episode.settings, self.episode.seed
         return make_agent(self.agent, world=self.world, model=model, settings=settings, seed=seed, question=question)
 
@@ -115,8 +107,6 @@ class Setup:
 
     def with_model(self, name: str) -> Setup:
         """The same setup with another model. Raises ``ConfigurationError`` where the agent cannot use it."""
-        from agent.agents.registry import model_for
-
         model = model_for(self.agent, name, self.world.name)
         return replace(self, model=model, episode=replace(self.episode, model=portable_name(model) if model else None))
 
@@ -134,12 +124,8 @@ def set_up(
     ``world`` and ``agent`` are made from ``settings`` unless given; ``rules`` replace the configured rulebook, ``curiosity`` is
     the probability of a random turn. Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
-    from worlds.registry import world_class
-
     if world is None:
         world_class(settings.world)  # An unknown world is refused before its agent's model is looked for.
-    from agent.agents.registry import DEFAULT_AGENT, model_for, resolve_settings, takes_rules
-
     agent = agent or settings.agent or DEFAULT_AGENT
     model = model_for(agent, settings.model, world.name if world else settings.world)
     world = world or world_of(settings)
@@ -171,7 +157,6 @@ def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) 
     Raises ``KnowledgeError``, also where they are about another world than ``world``.
     """
     from knowledge.library import library
-    from knowledge.rules import accepted
 
     book = library().open(name)
     if world is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -42,7 +41,7 @@ def check(
     from worlds.alfworld.data.index import check_data
     from worlds.alfworld.data.tasks import GET_DATA, LAYOUT
 
-    data = alfworld_data() if folder is None else folder
+    data = folder or alfworld_data()
     reports = check_data(data)
     for report in reports:
         print_lines(_lines(report))
@@ -67,7 +66,7 @@ def download(
 
     if source and url:
         raise ConfigurationError("--source and --url both say where to fetch from; give one of them.")
-    data = alfworld_data() if to is None else to
+    data = to or alfworld_data()
     refused = False
     for address in url or official(source):
         meter = _Meter()
@@ -89,7 +88,7 @@ def import_(
     force: ForceOption = False,
 ) -> None:
     """Import games from an archive or a folder that you have."""
-    finish(1 if _imported(source, alfworld_data() if to is None else to, force, _Meter()) else 0)
+    finish(1 if _imported(source, to or alfworld_data(), force, _Meter()) else 0)
 
 
 @data_app.command("export")
@@ -150,13 +149,11 @@ def _lines(report: SplitReport) -> Iterator[str]:
 
 def _grouped(reasons: Iterable[tuple[str, str]]) -> Iterator[str]:
     """One line for each reason: how often, and the first name."""
-    first: dict[str, str] = {}
-    counts: Counter[str] = Counter()
+    grouped: dict[str, list[str]] = {}
     for reason, name in reasons:
-        first.setdefault(reason, name)
-        counts[reason] += 1
-    for reason, count in counts.items():
-        yield f"{count:,} × {reason} ({'the first: ' if count > 1 else ''}{first[reason]})"
+        grouped.setdefault(reason, []).append(name)
+    for reason, names in grouped.items():
+        yield f"{len(names):,} × {reason} ({'the first: ' if len(names) > 1 else ''}{names[0]})"
 
 
 class _Meter(terminal.StatusLine):

@@ -68,6 +68,5 @@ def _episode(path: Path, task: str | None) -> Path:
     found = find_task(tasks, task)
     if found is None:
         raise ConfigurationError(f"--task: {shown(task)} is no task of the run in {path}, which has {len(tasks)}.")
-    finished = run.episode(found)
-    part = finished.with_name(f"{finished.name}.part")
+    finished, part = run.episode(found), run.part(found)
     return part if part.exists() and not finished.exists() else finished

@@ -132,19 +132,12 @@ def edit(
     """Change a rule. For anything else, edit the book's file: it is plain YAML, and your comments stay."""
     current = _library().editable(book)
     rule = current.rule(name)
-    given = {
-        "statement": statement,
-        "kind": kind,
-        "types": ", ".join(types) if types else None,
-        "objects": ", ".join(objects) if objects else None,
-        "check": check,
-    }
+    given = {"statement": statement, "kind": kind, "check": check}
     changes = {field: text for field, text in given.items() if text is not None}
+    changes |= {field: ", ".join(words) for field, words in (("types", types), ("objects", objects)) if words}
     if not changes:
         raise ConfigurationError(f"No change is given; see `housequest rules edit --help`, or edit {current.path}.")
-    edited = _edited(current, rule, changes)
-    _save(current.put([edited], today()))
-    _note_candidate(book, rule, edited)
+    _put(book, current, rule, _edited(current, rule, changes))
 
 
 @rules_app.command()
@@ -163,8 +156,7 @@ def merge(
     kept = before.including(merged)
     if statement is not None:
         kept = _edited(current, kept, {"statement": statement})
-    _save(current.put([kept, *merged], today()))
-    _note_candidate(book, before, kept)
+    _put(book, current, before, kept, *merged)
 
 
 def _judge(book: str, names: Sequence[str], status: RuleVerdict) -> None:
@@ -186,9 +178,11 @@ def _edited(book: Rulebook, rule: Rule, changes: dict[str, str]) -> Rule:
     return draft.onto(rule, since)
 
 
-def _note_candidate(book: str, before: Rule, after: Rule) -> None:
+def _put(name: str, book: Rulebook, before: Rule, after: Rule, *others: Rule) -> None:
+    """Save what a person made of a rule today, and say if it has to be judged again."""
+    _save(book.put([after, *others], today()))
     if remark := taken_back(before, after):
-        terminal.note(f"{remark}; `housequest rules accept {book} {after.id}` accepts it.")
+        terminal.note(f"{remark}; `housequest rules accept {name} {after.id}` accepts it.")
 
 
 def _save(book: Rulebook) -> None:
