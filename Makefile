@@ -5,13 +5,17 @@ BIN    := $(VENV)/bin
 TESTS  ?= tests
 ARGS   ?=
 
-.PHONY: play test test-games check bench parity check-extras clean
+.PHONY: play test test-heavy test-games check bench parity check-extras clean
 
 play: $(VENV)/.core
 	@$(BIN)/housequest play $(ARGS)
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 4 -m "not slow and not games" $(TESTS) $(ARGS)
+	$(BIN)/python -m pytest -n 4 -m "not heavy and not slow and not games" $(TESTS) $(ARGS)
+
+# What the fast suite leaves out and needs nothing compiled and no games: kills, crowds, thousands of odd inputs.
+test-heavy: $(VENV)/.test
+	$(BIN)/python -m pytest -n 4 -m "heavy and not slow and not games" $(TESTS) $(ARGS)
 
 # Needs the published games: set ALFWORLD_DATA, or have them where ALFWorld keeps them.
 test-games: $(VENV)/.test
@@ -22,7 +26,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n 4 -m "not slow and not games" $(TESTS)
+	$(BIN)/python -m pytest -n 4 -m "not heavy and not slow and not games" $(TESTS)
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m scripts.bench $(ARGS)

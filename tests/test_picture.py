@@ -31,6 +31,7 @@ def picture(tmp_path_factory: pytest.TempPathFactory) -> str:
     return drawn(tmp_path_factory.mktemp("picture") / "screen.svg")
 
 
+@pytest.mark.heavy
 def test_it_is_drawn_and_is_the_same_the_next_time(picture: str, tmp_path: Path) -> None:
     assert "proposed" in text(picture)
     assert drawn(tmp_path / "again.svg") == picture

@@ -19,6 +19,7 @@ def walked(first: int, last: int) -> list[Moment]:
     return [moment for seed in range(first, last) for moment in moments_of(walk(seed, 250), HOUSEHOLD, f"walks/{seed}")]
 
 
+@pytest.mark.heavy
 def test_what_commands_need_is_found_and_holds_elsewhere() -> None:
     found = mine(walked(0, 60)).rules("walks")
     needs = {str(rule.check) for rule in found}

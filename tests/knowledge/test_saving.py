@@ -85,6 +85,7 @@ def test_an_undone_change_is_what_was_before(tmp_path: Path) -> None:
     assert path.read_text("utf-8") == before.text
 
 
+@pytest.mark.heavy
 def test_many_editors_at_once_lose_nothing(tmp_path: Path) -> None:
     path = book(tmp_path)
     code = """
@@ -104,6 +105,7 @@ for number in range(8):
     assert path.read_text("utf-8").startswith("# ours\n- a\n- b\n")
 
 
+@pytest.mark.heavy
 def test_a_kill_in_the_middle_leaves_a_whole_book(tmp_path: Path) -> None:
     path = book(tmp_path, "".join(f"- {'x' * 400} {number}\n" for number in range(400)))
     code = """

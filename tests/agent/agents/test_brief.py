@@ -204,6 +204,7 @@ def test_who_is_stuck_gets_another_plan_or_chooses_something() -> None:
     assert len(of(events.Stepped, told)) == 2
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_rubbish_is_bounded_spends_turns_and_is_recorded(tmp_path: Path, seed: int) -> None:
     told = episode(load_builtin(write_tiny(tmp_path, seed)), max_turns=3)

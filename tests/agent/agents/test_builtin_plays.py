@@ -50,6 +50,7 @@ def test_a_game_that_it_loses_ends_and_after_nothing_happened_it_does_something_
     assert goes_on_otherwise(stepped)
 
 
+@pytest.mark.heavy
 def test_many_games_at_once_are_the_games_that_were_played_alone() -> None:
     together = asyncio.run(played(HOUSES))
     assert together == [asyncio.run(played((house,)))[0] for house in HOUSES]

@@ -153,6 +153,7 @@ def played(world: World, case: Case, model: Answering, path: Path) -> list[Event
     return told
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.agent}: {case.what}" for case in CASES])
 def test_a_reply_that_leads_nowhere_is_bounded_recorded_and_classed(world: World, tmp_path: Path, case: Case) -> None:
     told = played(world, case, Answering(case, case.can), tmp_path / "e.jsonl")

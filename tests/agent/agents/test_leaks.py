@@ -168,6 +168,7 @@ def test_grants_show_what_they_say_alone(server: Server, world: World, tmp_path:
         assert names(exchange.written) <= names(exchange.told)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("agent", EVERY)
 def test_the_system_message_knows_no_task(server: Server, world: World, tmp_path: Path, agent: str) -> None:
     systems = [
@@ -192,6 +193,7 @@ def prompts(played: Played) -> list[object]:
     return [request.body for request in played.requests if "continue_final_message" not in request.body]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("agent", "house"), in_turn(HOUSES))
 def test_what_was_not_told_makes_no_difference(server: Server, world: World, tmp_path: Path, agent: str, house: str) -> None:
     task = world.task(house)
@@ -213,6 +215,7 @@ def test_what_was_not_told_makes_no_difference(server: Server, world: World, tmp
     assert copy.ended.outcome == "won"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("agent", "house"), in_turn(HOUSES))
 def test_what_wins_makes_no_difference(server: Server, world: World, tmp_path: Path, agent: str, house: str) -> None:
     def unwinnable(pddl: str) -> str:

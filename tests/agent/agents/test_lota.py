@@ -170,6 +170,7 @@ def test_a_bundled_house_is_won_over_a_connection(server: Server, world: World, 
         assert after.messages[: len(before.messages)] == before.messages
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("agent", "grants"), [("saycan", set[str]()), ("lota", {"admissible"})])
 def test_a_house_is_won_where_texts_are_scored_over_a_connection(
     server: Server, world: World, tmp_path: Path, agent: str, grants: set[str]
@@ -322,6 +323,7 @@ def test_who_needs_scores_says_so_before_the_first_call(
     assert not (tmp_path / "run" / "run.json").exists()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("trouble", [backend.saying("find an egg,"), backend.raw(b'{"choices": []}'), backend.status(401)])
 def test_an_endpoint_that_no_longer_scores_ends_the_episode_as_the_models(
     server: Server, world: World, tmp_path: Path, trouble: backend.Behaviour

@@ -180,6 +180,7 @@ PLANNING = ("You are the planner of a robot", "You plan household tasks for a ro
 """How the instructions of planners begin that are called for a plan alone."""
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", CHATTING)
 @pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_replies_that_cannot_be_read(house: World, name: str, every: int) -> None:
@@ -228,6 +229,7 @@ BUSY = Person(
 )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", [*CHATTING, "expert"])
 @pytest.mark.parametrize(
     ("copied", "every"),
@@ -327,6 +329,7 @@ def test_a_fault_in_the_agent(scripted: World) -> None:
     assert lived.ended.boundary == "agent"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize(
     ("attended", "every"),

@@ -197,6 +197,7 @@ def test_hints_that_were_not_yet_told_come_back(scripted: World) -> None:
     assert [turn.hints for turn in agent.turns] == [*[("mind the step",)] * 3, ()]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("agent", CHATTING)
 @pytest.mark.parametrize("copied", [True, False])
 def test_the_next_request_after_a_rewind_is_the_first_sent_from_that_step(

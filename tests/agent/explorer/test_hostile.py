@@ -65,6 +65,7 @@ def server(running: Server) -> Server:
     return running
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_replies(name: str, tmp_path: Path, server: Server) -> None:
     server.behave(saying(HOSTILE[name]))
@@ -80,6 +81,7 @@ def test_hostile_replies(name: str, tmp_path: Path, server: Server) -> None:
         assert GOOD in {each.statement for each in report.found}, "it was asked again"
 
 
+@pytest.mark.heavy
 def test_any_statements_become_a_book_that_can_be_read(tmp_path: Path, server: Server) -> None:
     book, teacher = tmp_path / "book.yaml", Teacher()
     server.policy = teacher

@@ -168,6 +168,7 @@ def test_over_a_pipe_with_a_record(tmp_path: Path) -> None:
     assert (bodies[-1].outcome, bodies[-1].steps) == ("won", sum(isinstance(body, Stepped) for body in bodies))
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(sys.platform == "win32", reason="it is ended by an interrupt, which Windows has not")
 def test_over_http_on_this_machine_alone(tmp_path: Path) -> None:
     arguments = [*COMMAND, "mcp", "--http", "0", "--no-record", "--world", "scripted"]
@@ -205,6 +206,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.heavy
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     import socket
 

@@ -117,6 +117,7 @@ def test_other_habits_are_another_run(call: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("presses", [1, 20])
 def test_an_interrupt_ends_cleanly_and_is_resumable(presses: int, call: Run, tmp_path: Path, server: Server) -> None:
     command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")

@@ -171,6 +171,7 @@ def test_other_runs_are_evidence_but_none_of_a_split_for_evaluation(call: Run, t
     assert call(*few, "--evidence", "nowhere").returncode == 2
 
 
+@pytest.mark.heavy
 def test_a_budget_stops_it_at_any_call_and_the_same_command_goes_on(call: Run, tmp_path: Path, server: Server) -> None:
     server.policy = Teacher(lessons=["\n\n".join(LESSON)])
     flags = ("--chunk-steps", "9", "--workers", "2")
@@ -321,6 +322,7 @@ def go_on_after_kills(folder: Path, call: Run, server: Server, kills: list[int])
     assert (folder / "run.yaml").read_text() == (folder / "whole.yaml").read_text()
 
 
+@pytest.mark.heavy
 def test_killed_while_it_learns(call: Run, tmp_path: Path, server: Server) -> None:
     go_on_after_kills(tmp_path, call, server, [2])
 

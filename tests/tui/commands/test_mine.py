@@ -18,6 +18,7 @@ def played(call: Run) -> str:
     return "runs/one"
 
 
+@pytest.mark.heavy
 def test_runs_and_the_table_are_mined_and_mined_again(call: Run, played: str, tmp_path: Path) -> None:
     done = call("rules", "mine", played, "--into", "book.yaml")
     assert done.returncode == 0

@@ -274,6 +274,7 @@ def streams(draw: st.DrawFn) -> list[Event]:
     ]
 
 
+@pytest.mark.heavy
 @settings(max_examples=60)
 @given(streams(), st.lists(st.builds(CallTiming, of=st.integers(-1, 14), seconds=st.floats(0, 100), cached=st.none() | _WHOLE)))
 def test_any_events_give_a_state_and_change_none(stream: list[Event], clocks: list[CallTiming]) -> None:

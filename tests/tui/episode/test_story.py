@@ -268,6 +268,7 @@ def test_a_rewind_tells_the_new_branch_after_what_both_share() -> None:
     show(act)
 
 
+@pytest.mark.heavy
 @given(moves=st.lists(st.integers(0, 24), min_size=1, max_size=12))
 @settings(max_examples=10)
 def test_any_way_of_looking_back_and_forth_shows_what_looking_there_at_once_shows(moves: Sequence[int]) -> None:

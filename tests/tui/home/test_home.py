@@ -437,6 +437,7 @@ def test_thousands_of_games_are_listed_beside_the_typing(alfworld_games: Path, m
     at_home(test, size=(120, 40))
 
 
+@pytest.mark.heavy
 def test_no_window_is_too_small() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         for size in ((200, 60), (40, 12), (20, 6), (3, 2)):

@@ -137,6 +137,7 @@ async def test_after_a_rewind_the_model_is_asked_the_same_byte_for_byte(server: 
         assert server.requests[-1].raw == before[1]
 
 
+@pytest.mark.heavy
 async def test_quitting_in_the_middle_of_a_call_and_taking_up_the_game_again(server: Server) -> None:
     played = game(agent="react", model=server.model())
     app = playing(played)

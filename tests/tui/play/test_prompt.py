@@ -80,6 +80,7 @@ def test_seconds_are_shown_where_they_are_told() -> None:
     assert said(80, "thinking", "reasoner is thinking", seconds=4.2)[0] == "… reasoner is thinking  4 s"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("width", [3, 24, 80, 200])
 def test_any_text_of_any_kind_fits_any_width(width: int) -> None:
     async def run() -> None:

@@ -52,6 +52,7 @@ async def played(pilot: Pilot[Any], command: str, turn: int) -> None:
     await until(pilot, lambda: f"You · turn {turn}" in screen_text(pilot.app) or "You · ✦" in screen_text(pilot.app))
 
 
+@pytest.mark.heavy
 async def test_a_race_to_the_end_by_keyboard_alone_leaves_two_records_in_which_nobody_was_helped() -> None:
     app = showing(lambda: RaceScreen(game(COIN)))
     async with app.run_test(size=(120, 40)) as pilot:

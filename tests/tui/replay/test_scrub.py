@@ -78,6 +78,7 @@ async def test_nothing_to_scrub_through() -> None:
         assert "opening of 0 turns · 0.5/s" in scrub.render().plain
 
 
+@pytest.mark.heavy
 @settings(max_examples=25)
 @given(turns=st.integers(0, 400), width=st.integers(20, 200), data=st.data())
 async def test_it_fits_whatever_the_episode(turns: int, width: int, data: st.DataObject) -> None:

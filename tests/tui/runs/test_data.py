@@ -161,6 +161,7 @@ def test_runs_of_different_tasks_share_nothing(expert: Path, tmp_path: Path) -> 
     assert (both.shared, both.by_type, both.flips) == (0, {}, ())
 
 
+@pytest.mark.heavy
 def test_a_run_of_thousands_of_tasks(expert: Path) -> None:
     folder = RunFolder(expert)
     manifest = folder.manifest()

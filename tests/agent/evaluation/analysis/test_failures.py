@@ -415,6 +415,7 @@ _ends = st.builds(
 )
 
 
+@pytest.mark.heavy
 @given(
     started=st.lists(_started, max_size=2),
     middle=st.lists(st.one_of(_steps, st.builds(TurnSpent, turn=st.integers(0, 60))), max_size=30),

@@ -62,6 +62,7 @@ def test_the_interval_holds_the_rate_and_mirrors(counts: tuple[int, int]) -> Non
     assert interval.low == pytest.approx(1 - mirrored.high, abs=1e-12)
 
 
+@pytest.mark.heavy
 @given(st.integers(0, 4_000), st.integers(0, 4_000))
 def test_wilson_is_that_of_statsmodels(won: int, lost: int) -> None:
     from statsmodels.stats import proportion

@@ -155,6 +155,7 @@ def planned(folder: Path, server: Server, tasks: int) -> RunSpec:
     return make_run_spec(configure(flags, folder))
 
 
+@pytest.mark.heavy
 def test_each_episode_ends_for_its_own_reason(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRECIOUS_KEY", KEY)
     keys = KeyRing({f"127.0.0.1:{server.port}": "PRECIOUS_KEY"})

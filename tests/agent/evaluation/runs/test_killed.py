@@ -80,6 +80,7 @@ def killed_again_and_again(folder: Path, server: Server, seed: int, kills: int, 
     assert counted == Counter({f"generated/{number}": 1 for number in range(tasks)})
 
 
+@pytest.mark.heavy
 def test_a_full_disk_stops_the_run_and_with_room_it_goes_on(tmp_path: Path, server: Server) -> None:
     finish(command(server, tmp_path / "whole", 3, 2))
     line = command(server, tmp_path / "run", 3, 2)
@@ -101,6 +102,7 @@ def test_a_full_disk_stops_the_run_and_with_room_it_goes_on(tmp_path: Path, serv
     assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
 
 
+@pytest.mark.heavy
 def test_two_kills(tmp_path: Path, server: Server) -> None:
     killed_again_and_again(tmp_path, server, seed=7, kills=2, tasks=6, workers=4)
 

@@ -52,6 +52,7 @@ async def work(server: Server, workers: int, calls: int, keys: KeyRing | None = 
         await model.aclose()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("asked", [{}, {"retry_after": "1"}], ids=["no wait asked for", "a wait asked for"])
 def test_140_workers_at_a_server_that_takes_4(server: Server, asked: dict[str, str]) -> None:
     room = Room(4, lambda: status(429, **asked))

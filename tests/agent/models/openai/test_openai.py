@@ -208,6 +208,7 @@ def test_a_parameter_that_the_model_does_not_take_is_left_out_from_then_on(
     assert "does not take temperature" in caplog.text
 
 
+@pytest.mark.heavy
 def test_hundreds_of_calls_run_at_once(server: Server) -> None:
     server.behave(otherwise=backend.together(300))
     model = model_of(server, timeout=30)

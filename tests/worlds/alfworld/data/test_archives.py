@@ -229,6 +229,7 @@ def test_a_changed_byte_in_a_zip_is_noticed(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.heavy
 @settings(max_examples=200)
 @given(st.data())
 def test_no_damage_ends_in_anything_but_our_errors(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:

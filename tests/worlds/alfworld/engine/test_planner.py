@@ -120,6 +120,7 @@ def wandered(game: Game, seed: int, steps: int) -> State:
     return state
 
 
+@pytest.mark.heavy
 @given(seed=st.integers(0, 2**32), steps=st.sampled_from((0, 0, 1, 3, 6)))
 @settings(max_examples=150)
 def test_a_plan_is_as_short_as_trying_everything_finds(seed: int, steps: int) -> None:
@@ -199,6 +200,7 @@ def crowd(things: int, receptacles: int, form: GoalForm, *, together: bool = Fal
     return house(places, holders, mugs, facts, form, types)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("form", ["place", "two", "heat", "light"])
 @pytest.mark.parametrize("together", [False, True])
 def test_thousands_of_things_are_planned_for_or_given_up(form: GoalForm, together: bool) -> None:

@@ -262,6 +262,7 @@ ENDS = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("way", ENDS)
 def test_no_worker_outlives_who_started_it(tmp_path: Path, way: str) -> None:
     code = PARENT + ENDS[way]

@@ -75,6 +75,7 @@ def check_random_play(game: Game, seed: int, steps: int) -> Belief:
     return belief
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("house", HOUSES, ids=name_of)
 def test_belief_is_true_however_a_house_is_played(house: Path) -> None:
     for seed in range(4):

@@ -144,6 +144,7 @@ HOSTILE = (
 TEXTS = st.one_of(st.text(max_size=60), st.sampled_from(HOSTILE), st.text(alphabet="<>&\"'/=-!\x00\x0c\x1b x", max_size=30))
 
 
+@pytest.mark.heavy
 @given(TEXTS)
 @example("".join(HOSTILE))
 @settings(max_examples=settings().max_examples // 4)
