@@ -47,7 +47,9 @@ class HousequestApp(App[None]):
         self._home = home
 
     def on_mount(self) -> None:
-        self.theme = theme.LIGHT if _light(os.environ.get("COLORFGBG", "")) else theme.DARK
+        # COLORFGBG is "foreground;background", as numbers of colours, of which two are light.
+        background = os.environ.get("COLORFGBG", "").rpartition(";")[2]
+        self.theme = theme.LIGHT if background in {"7", "15"} else theme.DARK
         self.push_screen(self._start())
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
@@ -155,8 +157,3 @@ def game_screen(game: GameConfig, mode: Mode, resume: Path | None = None) -> Scr
     from tui.play.screen import PlayScreen
 
     return PlayScreen(game, mode, resume)
-
-
-def _light(colours: str) -> bool:
-    """Whether ``COLORFGBG`` ("foreground;background", colour numbers) names a light background."""
-    return colours.rpartition(";")[2] in {"7", "15"}

@@ -103,12 +103,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         app(arguments, prog_name="housequest")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
-    except (ConfigurationError, KnowledgeError) as error:
-        terminal.note(f"housequest: {error}")
-        return 2
     except HousequestError as error:
         terminal.note(f"housequest: {error}")
-        return 1
+        return 2 if isinstance(error, ConfigurationError | KnowledgeError) else 1
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # one Ctrl-C is enough
         terminal.note("Interrupted.")

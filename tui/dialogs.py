@@ -81,15 +81,12 @@ class PickDialog(ModalScreen[str | None]):
         field = self.query_one(Input)
         field.cursor_blink = False
         self.query_one(OptionList).can_focus = False
-        self._narrow("")
+        self._narrow()
         field.focus()
 
     @on(Input.Changed)
-    def _typed(self, message: Input.Changed) -> None:
-        self._narrow(message.value)
-
-    def _narrow(self, typed: str) -> None:
-        words = typed.lower().split()
+    def _narrow(self) -> None:
+        words = self.query_one(Input).value.lower().split()
         self._found = tuple(one for one in self._options if all(word in one.lower() for word in words))
         listed = self.query_one(OptionList)
         listed.set_options(Option(Content(printable(one))) for one in self._found)

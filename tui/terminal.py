@@ -82,14 +82,11 @@ def note(text: str) -> None:
     """Print a message that is no result on standard error; on a terminal, lines break between words."""
     lines = printable(text).split("\n")
     if is_terminal(sys.stderr):
-        lines = [part for line in lines for part in _broken(line, columns())]
+        # A path or a command longer than the line stays in one piece, so that it can be copied.
+        wrapper = textwrap.TextWrapper(columns(), break_long_words=False, break_on_hyphens=False)
+        lines = [part for line in lines for part in wrapper.wrap(line) or [""]]
     sys.stderr.writelines(f"{line}\n" for line in lines)
     sys.stderr.flush()
-
-
-def _broken(line: str, width: int) -> list[str]:
-    # A path or a command longer than the line stays in one piece, so that it can be copied.
-    return textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 class StatusLine:
@@ -121,12 +118,10 @@ class StatusLine:
 
 def read_line(prompt: str) -> str | None:
     """A line from standard input without its end, or None at the end of input. The prompt is shown on a terminal only."""
-    try:
-        return input(prompt) if interactive() else _piped()
-    except EOFError:
-        return None
-
-
-def _piped() -> str | None:
+    if interactive():
+        try:
+            return input(prompt)
+        except EOFError:
+            return None
     line = sys.stdin.readline(100_000) if sys.stdin is not None else ""
     return line.rstrip("\r\n") if line else None

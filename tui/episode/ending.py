@@ -27,16 +27,13 @@ _LOOKS: dict[Outcome, tuple[str, str, str]] = {
 """The mark, the word and the style of each outcome."""
 
 
-class Ending(Widget):
-    """A card of seven lines, shown at the end of a game. What is still being measured is filled in later."""
+class Card(Widget):
+    """A framed card about the end of a game, not displayed until there is one."""
 
     DEFAULT_CSS = """
-    Ending {
+    Card {
         display: none;
-        height: 7;
         padding: 0 2;
-        background: $background;
-        color: $foreground;
         border: round $frame;
         border-title-color: $foreground;
         border-title-style: bold;
@@ -46,12 +43,18 @@ class Ending(Widget):
     }
     """
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
-        self._moment = EpisodeMoment()
-        self._assisted = False
-        self._par: PathLengths | None = None
-        self._failure: Failure | None = None
+
+class Ending(Card):
+    """A card of seven lines, shown at the end of a game. What is still being measured is filled in later."""
+
+    DEFAULT_CSS = """
+    Ending { height: 7; }
+    """
+
+    _moment = EpisodeMoment()
+    _assisted = False
+    _par: PathLengths | None = None
+    _failure: Failure | None = None
 
     def show(self, state: ViewState, par: PathLengths | None = None, failure: Failure | None = None, keys: str = "") -> None:
         """Show how the game in ``state`` ended; nothing while it goes on.
@@ -91,19 +94,16 @@ class Ending(Widget):
 
     def _missed(self, ended: Ended, width: int) -> list[Content]:
         failure = self._failure
-        style = _LOOKS[ended.outcome][2]
-        if failure is None:
-            title, words = (
-                f"{_LOOKS[ended.outcome][1]} after {plural(ended.turns, 'turn')}.",
-                flat(ended.message or ended.reason),
-            )
-        else:
-            title, words = _title(ended, failure), flat(failure.words)
+        _, word, style = _LOOKS[ended.outcome]
+        title = f"{word} after {plural(ended.turns, 'turn')}"
+        if failure is not None and ended.outcome != "stopped":
+            title += f": {failure.label}" + (f", turn {failure.turn}" if ended.outcome == "lost" else "")
+        words = flat(failure.words if failure else ended.message or ended.reason)
         why = Content(words).wrap(max(width, 8)) if words else []
         if len(why) > _WORDS:
             why[_WORDS - 1] = (why[_WORDS - 1].rstrip() + Content(" …")).truncate(width, ellipsis=True)
         kept = [*why[:_WORDS], *[Content("")] * (_WORDS - len(why))]
-        return [Content.styled(title, f"bold {style}"), *kept, Content.styled(_par_words(self._par), "$quiet")]
+        return [Content.styled(f"{title}.", f"bold {style}"), *kept, Content.styled(_par_words(self._par), "$quiet")]
 
     @property
     def _player(self) -> str:
@@ -127,10 +127,9 @@ class Ending(Widget):
 
 def par_bars(par: PathLengths | None) -> tuple[Bar, Bar]:
     """The turns of the expert and of the shortest way, as bars; both have their places while they are measured."""
-    if par is None:
-        return Bar("the expert", None, note=_PENDING), Bar("the shortest", None, note=_PENDING)
-    if par == PathLengths():
-        return Bar("the expert", None, note=_UNKNOWN), Bar("the shortest", None, note=_UNKNOWN)
+    if par is None or par == PathLengths():
+        note = _UNKNOWN if par else _PENDING
+        return Bar("the expert", None, note=note), Bar("the shortest", None, note=note)
     return (
         Bar("the expert", par.expert, note="does not win this one" if par.expert is None else ""),
         Bar("the shortest", par.shortest, note=_UNKNOWN if par.shortest is None else ""),
@@ -146,13 +145,3 @@ def _par_words(par: PathLengths | None) -> str:
         return f"It can be done in {plural(par.shortest or 0, 'turn')}; the expert does not manage it."
     best = "" if par.shortest is None else f", the shortest way {par.shortest}"
     return f"It can be done: the expert takes {plural(par.expert, 'turn')}{best}."
-
-
-def _title(ended: Ended, failure: Failure) -> str:
-    match ended.outcome:
-        case "lost":
-            return f"Lost after {plural(ended.turns, 'turn')}: {failure.label}, turn {failure.turn}."
-        case "stopped":
-            return f"Stopped after {plural(ended.turns, 'turn')}."
-        case _:
-            return f"Broken off after {plural(ended.turns, 'turn')}: {failure.label}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from textual.content import Content
 from textual.widget import Widget
@@ -10,81 +10,48 @@ from textual.widget import Widget
 from tui.episode.state import ViewState
 from tui.widgets.lines import flat
 
-_BETWEEN = " · "
 _LEAST_GAP = 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A word on the right; the one of the highest ``rank`` is dropped first."""
-
-    text: str
-    rank: int
-    style: str = "$quiet"
+_DROPPED = ("world", "task", "model", "agent", "assisted", "turn")
+"""What is left out where the line is narrow, in this order."""
 
 
 class GameHeader(Widget):
     """One line above the game. Where it is narrow, all but the goal is dropped, the world first and the mode last."""
 
     DEFAULT_CSS = """
-    GameHeader {
-        height: 1;
-        padding: 0 1;
-        background: $background;
-        color: $foreground;
-    }
+    GameHeader { height: 1; padding: 0 1; }
     """
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
-        self._goal = ""
-        self._parts: tuple[_Part, ...] = ()
+    _goal = ""
+    _words: Mapping[str, str] = {}
+    _mode = ""
 
     def show(self, state: ViewState, mode: str) -> None:
         """Show what is played in ``state``; ``mode`` is the word for how (STEP, AUTO, YOU, REPLAY, RACE)."""
-        started = state.moment.started
-        goal = flat(started.goal).removesuffix(".") if started else ""
-        parts = tuple(part for part in _parts(state, mode) if part.text)
-        if (goal, parts) != (self._goal, self._parts):
-            self._goal, self._parts = goal, parts
+        goal, words = "", dict[str, str]()
+        if started := state.moment.started:
+            goal = flat(started.goal).removesuffix(".")
+            words = {
+                "world": flat(started.world),
+                "task": flat(f"{started.split}:{started.number}"),
+                "turn": f"turn {state.moment.turn}/{started.max_turns}",
+                "agent": flat(started.agent),
+                "model": flat(state.model or ""),
+                "assisted": "assisted" if state.assisted else "",
+            }
+        if (goal, words, mode) != (self._goal, self._words, self._mode):
+            self._goal, self._words, self._mode = goal, words, mode
             self.refresh()
 
     def render(self) -> Content:
-        return header_line(self._goal, self._parts, self.content_size.width)
-
-
-def _parts(state: ViewState, mode: str) -> tuple[_Part, ...]:
-    started = state.moment.started
-    shown_mode = _Part(flat(mode), 0, "bold reverse")
-    if started is None:
-        return (shown_mode,)
-    return (
-        _Part(flat(started.world), 6),
-        _Part(flat(f"{started.split}:{started.number}"), 5),
-        _Part(f"turn {state.moment.turn}/{started.max_turns}", 1, ""),
-        _Part(flat(started.agent), 3),
-        _Part(flat(state.model or ""), 4),
-        _Part("assisted" if state.assisted else "", 2),
-        shown_mode,
-    )
-
-
-def header_line(goal: str, parts: tuple[_Part, ...], width: int) -> Content:
-    """``goal`` to the left and as many of ``parts`` to the right as ``width`` columns leave room for."""
-    title = Content.styled(goal, "bold")
-    kept = sorted(parts, key=lambda part: part.rank)
-    while kept:
-        right = _right([part for part in parts if part in kept])
-        gap = width - title.cell_length - right.cell_length
-        if gap >= _LEAST_GAP or not goal:
-            return (title.pad_right(max(gap, 0)) + right).truncate(width, ellipsis=True)
-        kept.pop()
-    return title.truncate(width, ellipsis=True)
-
-
-def _right(parts: list[_Part]) -> Content:
-    *others, mode = parts
-    words = [Content.styled(part.text, part.style) for part in others]
-    shown = Content.styled(f" {mode.text} ", mode.style) if mode.rank == 0 else Content.styled(mode.text, mode.style)
-    joined = Content.styled(_BETWEEN, "$quiet").join(words)
-    return joined + Content("  ") + shown if words else shown
+        width = self.content_size.width
+        title = Content.styled(self._goal, "bold")
+        for dropped in range(len(_DROPPED) + 1):
+            kept = [(word, name) for name, word in self._words.items() if word and name not in _DROPPED[:dropped]]
+            words = [Content.styled(word, "" if name == "turn" else "$quiet") for word, name in kept]
+            right = Content.styled(" · ", "$quiet").join(words)
+            right += Content.assemble("  " if kept else "", (f" {self._mode} ", "bold reverse"))
+            gap = width - title.cell_length - right.cell_length
+            if gap >= _LEAST_GAP or not self._goal:
+                return (title.pad_right(max(gap, 0)) + right).truncate(width, ellipsis=True)
+        return title.truncate(width, ellipsis=True)

@@ -7,7 +7,7 @@ part the order is that of the opening, so that little moves.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -80,16 +80,22 @@ def house_view(moment: EpisodeMoment) -> HouseView | None:
     belief = moment.belief
     if belief is None:
         return None
-    goal, world = (moment.started.goal, moment.started.world) if moment.started else ("", "")
-    kinds = tuple(dict.fromkeys(one.kind for one in belief.receptacles))
-    return _View(belief, moment.before or belief, goal_kinds(world, goal, kinds)).house()
+    return _View(belief, moment.before or belief, wanted_kinds(moment)).house()
+
+
+def wanted_kinds(moment: EpisodeMoment) -> frozenset[str]:
+    """The kinds of things that the goal of the episode names."""
+    if moment.started is None:
+        return frozenset()
+    receptacles = moment.belief.receptacles if moment.belief is not None else ()
+    return goal_kinds(moment.started.world, moment.started.goal, tuple(dict.fromkeys(one.kind for one in receptacles)))
 
 
 @lru_cache(maxsize=64)
 def goal_kinds(world: str, goal: str, receptacles: Sequence[str]) -> frozenset[str]:
     """The kinds that ``goal`` names; if it cannot be read, every word in it. ``receptacles`` are the kinds in this house."""
-    reader, read = household(world) if world else None, None
-    if reader is not None:
+    read = None
+    if (reader := household(world)) is not None:
         read = reader.read_goal(goal) or reader.guess_goal(goal, objects=reader.counts().objects(), receptacles=receptacles)
     if read is not None:
         return frozenset(name.lower() for name in (read.object, read.receptacle, read.lamp) if name)
@@ -121,19 +127,30 @@ class _View:
         shown = here.union(one.name for one in known)
         held = self.items.get(belief.held) or Item(belief.held) if belief.held else None
         hand_changed = belief.held != self.before.held
+        placed = {name for names in self.contents.values() for name in names}
+        placed.update(name for item in belief.items for name in item.inside or ())
+        stray = [item for item in belief.items if item.name not in placed and item.name != belief.held]
+        rest: dict[str, dict[str, list[Receptacle]]] = {}
+        for one in ordered:
+            if one.name not in shown:
+                rest.setdefault(self._word(one, ()), {}).setdefault(one.kind, []).append(one)
+        words = sorted(rest, key=lambda word: (word == NOT_VISITED, "empty" not in word, word))
         return HouseView(
             held=self._thing(held, hand_changed) if held else None,
             hand_changed=hand_changed,
             here=tuple(self._place(one) for one in present),
             known=tuple(self._place(one) for one in known),
-            stray=self._stray(),
-            rest=self._sections(one for one in ordered if one.name not in shown),
+            stray=tuple(self._thing(item, item.name not in self.old_items) for item in stray),
+            rest=tuple(HouseSection(word, tuple(map(self._group, rest[word].values()))) for word in words),
         )
+
+    def _group(self, alike: Sequence[Receptacle]) -> ReceptacleGroup:
+        return ReceptacleGroup(alike[0].kind, _ranges(alike), self._wanted(alike[0].name))
 
     def _word(self, one: Receptacle, contents: tuple[str, ...]) -> str:
         state = one.openness if one.openness in ("open", "closed") else ""
         if contents:
-            return state or ""
+            return state
         if one.contents is not None:
             return f"{state}, empty" if state else "empty"
         return state or ("visited" if one.visited else NOT_VISITED)
@@ -157,24 +174,6 @@ class _View:
 
     def _wanted(self, name: str) -> bool:
         return kind(name).lower() in self.wanted
-
-    def _stray(self) -> tuple[ObjectView, ...]:
-        placed = {name for names in self.contents.values() for name in names}
-        placed.update(name for item in self.belief.items for name in item.inside or ())
-        stray = (item for item in self.belief.items if item.name not in placed and item.name != self.belief.held)
-        return tuple(self._thing(item, item.name not in self.old_items) for item in stray)
-
-    def _sections(self, rest: Iterable[Receptacle]) -> tuple[HouseSection, ...]:
-        found: dict[str, dict[str, list[Receptacle]]] = {}
-        for one in rest:
-            found.setdefault(self._word(one, ()), {}).setdefault(one.kind, []).append(one)
-        words = sorted(found, key=lambda word: (word == NOT_VISITED, "empty" not in word, word))
-        return tuple(
-            HouseSection(
-                word, tuple(ReceptacleGroup(name, _ranges(of), self._wanted(of[0].name)) for name, of in found[word].items())
-            )
-            for word in words
-        )
 
 
 def _contents(belief: Belief) -> dict[str, tuple[str, ...]]:

@@ -22,10 +22,11 @@ class MindPane(LinesPane):
 
     BORDER_TITLE = "Mind"
 
-    def __init__(self, prices: Prices | None = None, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    _state = ViewState()
+
+    def __init__(self, prices: Prices | None = None) -> None:
+        super().__init__()
         self._prices = prices
-        self._state = ViewState()
 
     def show(self, state: ViewState) -> None:
         self._state = state
@@ -41,12 +42,11 @@ class MindPane(LinesPane):
 
 
 def _plan(moment: EpisodeMoment, width: int) -> Block:
-    assert moment.started is not None
-    if not moment.plan:
-        model = moment.started.model
-        words = "no plan so far" if model else f"{flat(moment.started.agent)} goes from turn to turn, without a plan"
-        return [Content.styled("Plan", "bold"), *_quiet(words, width)]
     title = Content.styled("Plan", "bold")
+    if not moment.plan:
+        assert moment.started is not None
+        unplanned = f"{flat(moment.started.agent)} goes from turn to turn, without a plan"
+        return [title, *_quiet("no plan so far" if moment.started.model else unplanned, width)]
     if moment.revision:
         revised = Content.styled(f"revised {moment.revision}×", "$quiet")
         title = title.pad_right(max(2, width - 4 - revised.cell_length)) + revised

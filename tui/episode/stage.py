@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from textual import events
@@ -10,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
+from textual.reactive import reactive
 from textual.widget import Widget
 
 from agent.config import Prices
@@ -35,35 +34,21 @@ class Tabs(Widget):
     DEFAULT_CSS = """
     Tabs { height: 1; padding: 0 1; color: $quiet; }
     """
-
-    @dataclass
-    class Picked(Message):
-        """Show this pane."""
-
-        pane: Pane
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._pane: Pane = "story"
-
-    def show(self, pane: Pane) -> None:
-        """Mark ``pane`` as the one that is shown."""
-        self._pane = pane
-        self.refresh()
+    pane: reactive[Pane] = reactive[Pane]("story")
 
     def render(self) -> Content:
         return Content.assemble(*(self._label(pane) for pane in PANES))
 
     def _label(self, pane: Pane) -> tuple[str, str]:
         key, name = PANES.index(pane) + 1, pane.capitalize()
-        return (f"[{key} {name}]", "$foreground bold") if pane == self._pane else (f" {key} {name} ", "$quiet")
+        return (f"[{key} {name}]", "$foreground bold") if pane == self.pane else (f" {key} {name} ", "$quiet")
 
-    def on_click(self, event: events.Click) -> None:
+    async def on_click(self, event: events.Click) -> None:
         place = event.x - 1
         for pane in PANES:
             place -= len(self._label(pane)[0])
             if place < 0:
-                self.post_message(self.Picked(pane))
+                await self.run_action(f"screen.pane('{pane}')")
                 return
 
 
@@ -77,7 +62,6 @@ class EpisodePanes(Vertical):
     DEFAULT_CSS = """
     EpisodePanes {
         height: 1fr;
-        background: $background;
         & > Horizontal { height: 1fr; }
         & #middle { width: 1fr; height: 1fr; }
         & HousePane { width: 34; }
@@ -91,8 +75,8 @@ class EpisodePanes(Vertical):
     }
     """
 
-    def __init__(self, teaching: str = "", prices: Prices | None = None, *, id: str | None = None) -> None:
-        super().__init__(id=id, classes="-story")
+    def __init__(self, teaching: str = "", prices: Prices | None = None) -> None:
+        super().__init__(classes="-story")
         self.pane: Pane = "story"
         self.story = Story(teaching)
         self.house = HousePane()
@@ -100,11 +84,6 @@ class EpisodePanes(Vertical):
         self.ending = Ending()
         self._header = GameHeader()
         self._tabs = Tabs()
-
-    @property
-    def narrow(self) -> bool:
-        """Whether one pane is shown at a time."""
-        return self.has_class("-narrow")
 
     def compose(self) -> ComposeResult:
         yield self._header
@@ -134,10 +113,6 @@ class EpisodePanes(Vertical):
         self._fold()
         {"story": self.story, "house": self.house, "mind": self.mind}[pane].focus()
 
-    def next_pane(self) -> None:
-        """Show and focus the next pane."""
-        self.show_pane(PANES[(PANES.index(self.pane) + 1) % len(PANES)])
-
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width < NARROW, "-narrow")
         self.set_class(event.size.width >= WIDE, "-wide")
@@ -145,14 +120,10 @@ class EpisodePanes(Vertical):
 
     def _fold(self) -> None:
         # A changed class costs a layout of everything.
-        if self.narrow:
+        if self.has_class("-narrow"):
             for one in PANES:
                 self.set_class(one == self.pane, f"-{one}")
-            self._tabs.show(self.pane)
-
-    def on_tabs_picked(self, message: Tabs.Picked) -> None:
-        message.stop()
-        self.show_pane(message.pane)
+            self._tabs.pane = self.pane
 
 
 PANE_KEYS = (
@@ -176,4 +147,4 @@ class PaneActions:
         self.panes.show_pane(pane)
 
     def action_next_pane(self) -> None:
-        self.panes.next_pane()
+        self.panes.show_pane(PANES[(PANES.index(self.panes.pane) + 1) % len(PANES)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from types import MappingProxyType
 from typing import Literal
 
@@ -157,8 +158,8 @@ def apply(state: ViewState, event: Event | CallTiming) -> ViewState:
         latest = event.of == state.last
         totals_at = MappingProxyType(state.totals_at | {event.of: totals}) if latest else state.totals_at
         return replace(state, totals=totals, totals_at=totals_at)
-    parent = state.moments.get(event.parent, EpisodeMoment()) if event.parent is not None else EpisodeMoment()
-    moment = _after(parent, event)
+    parent = state.moments.get(event.parent) if event.parent is not None else None
+    moment = _after(parent or EpisodeMoment(), event)
     totals = _called(state.totals, event.body) if isinstance(event.body, ModelCall) else state.totals
     went_back = isinstance(event.body, Intervened) and event.body.action == "rewind"
     return ViewState(
@@ -175,10 +176,7 @@ def apply(state: ViewState, event: Event | CallTiming) -> ViewState:
 
 def replayed(events: Iterable[Event | CallTiming], state: ViewState | None = None) -> ViewState:
     """``state``, or an empty one, after all ``events``."""
-    state = ViewState() if state is None else state
-    for event in events:
-        state = apply(state, event)
-    return state
+    return reduce(apply, events, state or ViewState())
 
 
 def _models(models: tuple[str, ...], body: Body) -> tuple[str, ...]:
@@ -193,7 +191,29 @@ def _models(models: tuple[str, ...], body: Body) -> tuple[str, ...]:
             return models
 
 
+def note_of(body: Body) -> StoryNote | None:
+    """The note that ``body`` leaves in the story; None where it leaves none."""
+    match body:
+        case Thought(role=role, text=text):
+            return StoryNote("thought", role, text)
+        case Judged(role=role) as judged:
+            return StoryNote("thought", role, judged.words)
+        case Planned(role=role, revision=revision, reason=reason):
+            return StoryNote("plan", role, f"plan revised: {reason}" if revision else "plan")
+        case ParseFailed(role=role, reason=reason, final=final):
+            way = "it was asked twice" if final else "it is asked again"
+            return StoryNote("fault", role, f"its reply could not be read: {reason} ({way})")
+        case ModelFailed(boundary=boundary, message=message):
+            return StoryNote("fault", boundary, message)
+        case Intervened(action=action, text=text):
+            return StoryNote("person", PERSON, f"{action} {text}".strip())
+        case _:
+            return None
+
+
 def _after(moment: EpisodeMoment, event: Event) -> EpisodeMoment:
+    if (note := note_of(event.body)) is not None:
+        moment = replace(moment, notes=(*moment.notes, note))
     match event.body:
         case Started() as started:
             reader = household(started.world)
@@ -201,69 +221,43 @@ def _after(moment: EpisodeMoment, event: Event) -> EpisodeMoment:
             return EpisodeMoment(started=started, belief=opening, before=opening, anchor=event.id)
         case RulesShown(rules=rules):
             return replace(moment, rules=(*moment.rules, *rules))
-        case Thought(role=role, text=text):
-            return _note(moment, StoryNote("thought", role, text))
-        case Judged(role=role) as judged:
-            return _note(moment, StoryNote("thought", role, judged.words))
-        case Planned() as planned:
-            words = "plan" if not planned.revision else f"plan revised: {planned.reason}"
-            moment = replace(moment, plan=planned.steps, step=0, revision=planned.revision)
-            return _note(moment, StoryNote("plan", planned.role, words))
+        case Planned(steps=steps, revision=revision):
+            return replace(moment, plan=steps, step=0, revision=revision)
         case Progressed(step=step):
             return replace(moment, step=step)
-        case ParseFailed() as unreadable:
-            way = "it was asked twice" if unreadable.final else "it is asked again"
-            return _note(
-                moment, StoryNote("fault", unreadable.role, f"its reply could not be read: {unreadable.reason} ({way})")
-            )
         case Proposed(command=command):
             return replace(moment, proposal=command, failure=None)
-        case ModelFailed() as failed:
-            changed = replace(moment, failure=failed.message, proposal=None)
-            return _note(changed, StoryNote("fault", failed.boundary, failed.message))
-        case Intervened(action=action, text=text):
-            changed = replace(moment, proposal=None, failure=None, ended=None)
-            return _note(changed, StoryNote("person", PERSON, f"{action} {text}".strip()))
-        case Stepped() as stepped:
-            return _stepped(moment, event.id, stepped)
-        case TurnSpent(turn=turn):
-            return _turned(moment, _entry(moment, event.id, turn))
+        case ModelFailed(message=message):
+            return replace(moment, proposal=None, failure=message)
+        case Intervened():
+            return replace(moment, proposal=None, failure=None, ended=None)
+        case Stepped() | TurnSpent() as spent:
+            return _turned(moment, event.id, spent)
         case Ended() as ended:
             return replace(moment, ended=ended, proposal=None, failure=None)
-        case ModelCall():
+        case Thought() | Judged() | ParseFailed() | ModelCall():
             return moment
 
 
-def _note(moment: EpisodeMoment, note: StoryNote) -> EpisodeMoment:
-    return replace(moment, notes=(*moment.notes, note))
-
-
-def _entry(moment: EpisodeMoment, id: int, turn: int) -> TurnEntry:
+def _turned(moment: EpisodeMoment, id: int, spent: Stepped | TurnSpent) -> EpisodeMoment:
     replanned = any(note.kind == "plan" for note in moment.notes)
-    return TurnEntry(id, turn, None, "agent", "", True, None, moment.notes, replanned)
-
-
-def _stepped(moment: EpisodeMoment, id: int, stepped: Stepped) -> EpisodeMoment:
-    entry = replace(
-        _entry(moment, id, stepped.turn),
-        command=stepped.command,
-        by=stepped.by,
-        observation=stepped.observation,
-        accepted=stepped.accepted,
-        explanation=stepped.explanation,
-    )
-    reader = household(moment.started.world) if moment.started else None
-    belief = moment.belief
-    if reader is not None and belief is not None:
-        belief = reader.update(belief, stepped.command, Observation(stepped.observation, stepped.accepted, stepped.explanation))
-    turned = _turned(moment, entry)
-    return replace(turned, before=moment.belief, belief=belief, met=stepped.met, conditions=stepped.conditions)
-
-
-def _turned(moment: EpisodeMoment, entry: TurnEntry) -> EpisodeMoment:
-    return replace(
-        moment, story=(*moment.story, entry), notes=(), proposal=None, failure=None, before=moment.belief, anchor=entry.id
-    )
+    entry = TurnEntry(id, spent.turn, None, "agent", "", True, None, moment.notes, replanned)
+    before = belief = moment.belief
+    if isinstance(spent, Stepped):
+        answer = Observation(spent.observation, spent.accepted, spent.explanation)
+        reader = household(moment.started.world) if moment.started else None
+        belief = reader.update(belief, spent.command, answer) if reader and belief is not None else belief
+        moment = replace(moment, met=spent.met, conditions=spent.conditions)
+        entry = replace(
+            entry,
+            command=spent.command,
+            by=spent.by,
+            observation=spent.observation,
+            accepted=spent.accepted,
+            explanation=spent.explanation,
+        )
+    story = (*moment.story, entry)
+    return replace(moment, story=story, notes=(), belief=belief, before=before, proposal=None, failure=None, anchor=id)
 
 
 def _called(totals: CallTotals, called: ModelCall) -> CallTotals:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import events
 from textual.actions import SkipAction
@@ -12,14 +12,14 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
 
-from tui.episode.house_state import goal_kinds
+from tui.episode.house_state import wanted_kinds
 from tui.episode.state import EpisodeMoment, TurnEntry, ViewState
 from tui.episode.story_state import FoldableNote, StoryLayout, StoryLine
 from tui.text import plural
+from tui.widgets.lines import FramedPane
 
 _CONTEXT = 2
 """Lines kept in sight above and below a turn that is scrolled to."""
@@ -33,7 +33,6 @@ class _Block:
 
     rows: tuple[StoryLine, ...]
     event: int | None = None
-    entry: TurnEntry | None = None
 
 
 @dataclass(slots=True)
@@ -54,7 +53,7 @@ class _OpenNotes:
         self.exceptions.clear()
 
 
-class Story(ScrollView):
+class Story(FramedPane):
     """Shows an episode; ``teaching`` is shown before its first turn.
 
     It stays at its end until one scrolls up, then holds still and says how much is new below. Only new turns are laid out and
@@ -63,25 +62,7 @@ class Story(ScrollView):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"story--selected"}
     DEFAULT_CSS = """
-    Story {
-        height: 1fr;
-        min-width: 8;
-        padding: 0 1;
-        border: round $frame;
-        border-title-color: $quiet;
-        border-subtitle-color: $quiet;
-        background: $background;
-        color: $foreground 88%;
-        overflow-x: hidden;
-        overflow-y: auto;
-        scrollbar-size: 0 0;
-        & > .story--selected { background: $panel; }
-        &:focus {
-            border: round $foreground;
-            border-title-color: $foreground;
-            border-title-style: bold;
-        }
-    }
+    Story { color: $foreground 88%; & > .story--selected { background: $panel; } }
     """
     BORDER_TITLE = "Story"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "unfold", "Open or close the turn's thoughts", show=False)]
@@ -92,15 +73,16 @@ class Story(ScrollView):
 
         event_id: int
 
-    def __init__(self, teaching: str = "", *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, teaching: str = "", *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._teaching = teaching
         self._moment = EpisodeMoment()
         self._start: int | None = None
         self._open_notes = _OpenNotes()
         self._selected: int | None = None
         self._followed = True
-        self._follow = True
+        self.following = True
+        """Whether it stays at its end."""
         self._known = 0
         self._story_layout = StoryLayout(80)
         self._laid_out: dict[int, _Block] = {}
@@ -128,7 +110,7 @@ class Story(ScrollView):
         if event_id == self._selected:
             return
         if self._selected is None:
-            self._followed = self._follow
+            self._followed = self.following
         self._selected = event_id
         place = self._place(event_id)
         if place is not None:
@@ -141,11 +123,6 @@ class Story(ScrollView):
         """Open all notes, or close them all."""
         self._open_notes.toggle_all()
         self._lay_out()
-
-    @property
-    def following(self) -> bool:
-        """Whether it stays at its end."""
-        return self._follow
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
@@ -161,32 +138,25 @@ class Story(ScrollView):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         follow = self.is_vertical_scroll_end
-        if follow != self._follow:
-            self._follow = follow
+        if follow != self.following:
+            self.following = follow
             self._known = len(self._moment.story)
         self._show_hidden()
 
-    def scroll_to(self, x: float | None = None, y: float | None = None, **options: Any) -> None:
-        options["animate"] = False
-        super().scroll_to(x, y, **options)
-
     def action_unfold(self) -> None:
         place = self._place(self._selected)
-        folds = (
-            {row.fold for row in self._blocks[place].rows if row.fold is not None} if place is not None else set[FoldableNote]()
-        )
-        if not folds:
+        rows = () if place is None else self._blocks[place].rows
+        folds = {row.fold for row in rows if row.fold is not None}
+        if place is None or not folds:
             raise SkipAction
         opened = all(fold in self._open_notes for fold in folds)
         for fold in folds:
             if (fold in self._open_notes) == opened:
                 self._open_notes.toggle(fold)
         self._lay_out()
-        if place is not None:
-            self._into_sight(place)
+        self._into_sight(place)
 
-    def on_resize(self, event: events.Resize) -> None:
-        del event
+    def on_resize(self) -> None:
         self._lay_out()
 
     def on_click(self, event: events.Click) -> None:
@@ -215,7 +185,7 @@ class Story(ScrollView):
         new = len(self._moment.story) - self._known
         below = self._lines[-1] - self.scroll_offset.y - self.scrollable_content_region.height
         count = f"{new} new below" if new > 0 else f"{plural(below, 'line')} below"
-        self.border_subtitle = "" if self._follow or below <= 0 else Content(f"{count} · End")
+        self.border_subtitle = "" if self.following or below <= 0 else Content(f"{count} · End")
 
     def _drawn(self, text: Content, width: int, component: str | None = None) -> Strip:
         style = self.get_visual_style(component) if component else self.visual_style
@@ -225,12 +195,12 @@ class Story(ScrollView):
     def _lay_out(self) -> None:
         """Lay everything out again; what is at the top stays there."""
         size = self.scrollable_content_region.size
-        self._story_layout = StoryLayout(size.width, _wanted(self._moment), airy=size.height >= _AIRY)
+        self._story_layout = StoryLayout(size.width, wanted_kinds(self._moment), airy=size.height >= _AIRY)
         top = min(bisect_right(self._lines, self.scroll_offset.y) - 1, len(self._blocks) - 1)
         within = self.scroll_offset.y - self._lines[top] if top >= 0 else 0
         self._laid_out.clear()
         self._append(0)
-        if not self._follow and 0 <= top < len(self._blocks):
+        if not self.following and 0 <= top < len(self._blocks):
             self.scroll_to(y=self._lines[top] + min(within, len(self._blocks[top].rows) - 1), immediate=True)
 
     def _append(self, kept: int) -> None:
@@ -248,25 +218,23 @@ class Story(ScrollView):
         idle = not moment.story and not pending
         self._add(_Block(self._story_layout.words(self._teaching) if idle else pending))
         self.virtual_size = Size(self.scrollable_content_region.width, self._lines[-1])
-        if self._follow:
+        if self.following:
             self._to_the_end()
         self._show_hidden()
         self.refresh()
 
     def _block(self, entry: TurnEntry, after: int | None) -> _Block:
         # A rewind removes turns and may bring them back: they are laid out once.
-        block = self._laid_out.get(entry.id)
-        if block is None or block.entry is not entry:
-            block = _Block(self._story_layout.entry(entry, after, self._open_notes), entry.id, entry)
-            self._laid_out[entry.id] = block
-        return block
+        if entry.id not in self._laid_out:
+            self._laid_out[entry.id] = _Block(self._story_layout.entry(entry, after, self._open_notes), entry.id)
+        return self._laid_out[entry.id]
 
     def _add(self, block: _Block) -> None:
         self._blocks.append(block)
         self._lines.append(self._lines[-1] + len(block.rows))
 
     def _to_the_end(self) -> None:
-        self._follow = True
+        self.following = True
         self.scroll_to(y=self.max_scroll_y, immediate=True, force=True)
 
     def _into_sight(self, place: int) -> None:
@@ -281,11 +249,3 @@ class Story(ScrollView):
 def _common(was: tuple[TurnEntry, ...], now: tuple[TurnEntry, ...]) -> int:
     """The number of turns at the front that are the same objects."""
     return next((n for n, (old, new) in enumerate(zip(was, now, strict=False)) if old is not new), min(len(was), len(now)))
-
-
-def _wanted(moment: EpisodeMoment) -> frozenset[str]:
-    """The kinds of things that the goal names."""
-    if moment.started is None:
-        return frozenset()
-    receptacles = moment.belief.receptacles if moment.belief is not None else ()
-    return goal_kinds(moment.started.world, moment.started.goal, tuple(dict.fromkeys(one.kind for one in receptacles)))

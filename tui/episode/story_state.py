@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from textual.content import Content
 
@@ -55,7 +56,10 @@ class StoryLayout:
 
     def __init__(self, width: int, wanted: Collection[str] = (), *, airy: bool = False) -> None:
         self._width = max(12, min(width - len(_INDENT) - 1, MEASURE))
-        self._wanted = _wanted(wanted)
+        words = "|".join(sorted(map(re.escape, wanted), key=lambda word: (-len(word), word)))
+        # Things of these kinds: after an article, or before a number.
+        found = rf"(?:(?<=\ba )|(?<=\ban )|(?<=\bthe ))(?:{words})(?: \d+)?\b|\b(?:{words}) \d+\b"
+        self._wanted = re.compile(found, re.IGNORECASE) if words else None
         self._gap = (_BLANK,) if airy else ()
         self._end = () if airy else (_BLANK,)
 
@@ -67,7 +71,7 @@ class StoryLayout:
             if goal and goal in line:
                 text = Content(line).stylize("bold $goal")
             else:
-                text = Content(line).stylize("$quiet") if line.startswith(_BANNER) else self._observed(line)
+                text = self._observed(line, quiet=line.startswith(_BANNER))
             rows += _beneath(text.wrap(self._width), turn=True)
         return (*rows, *self._end)
 
@@ -89,7 +93,7 @@ class StoryLayout:
 
     def words(self, text: str) -> tuple[StoryLine, ...]:
         """Text of the screen's own."""
-        lines = [line for part in _lines(text) for line in Content(part).stylize("$quiet").wrap(self._width)]
+        lines = self._wrapped(text, "$quiet")
         return (*self._gap, *_beneath(lines)) if lines else ()
 
     def _notes(
@@ -112,17 +116,15 @@ class StoryLayout:
             margin = _INDENT
 
     def _observation(self, entry: TurnEntry) -> tuple[StoryLine, ...]:
-        lines = [line for part in _lines(entry.observation) for line in self._seen(part, entry.accepted).wrap(self._width)]
-        if entry.explanation:
-            lines += [line for part in _lines(entry.explanation) for line in Content(part).stylize("italic").wrap(self._width)]
-        return _beneath(lines, turn=True)
+        seen = [self._observed(line, quiet=not entry.accepted).wrap(self._width) for line in _lines(entry.observation)]
+        return _beneath([*chain(*seen), *self._wrapped(entry.explanation or "", "italic")], turn=True)
 
-    def _seen(self, line: str, accepted: bool) -> Content:
-        return self._observed(line) if accepted else Content(line).stylize("$quiet")
+    def _wrapped(self, text: str, style: str, hang: int = 0) -> list[Content]:
+        return [line for part in _lines(text) for line in Content(part).stylize(style).wrap(self._width - hang)]
 
-    def _observed(self, line: str) -> Content:
-        text = Content(line)
-        if self._wanted is not None:
+    def _observed(self, line: str, *, quiet: bool) -> Content:
+        text = Content(line).stylize("$quiet" if quiet else "")
+        if self._wanted is not None and not quiet:
             for name in self._wanted.finditer(line):
                 text = text.stylize("bold $goal", *name.span())
         return text
@@ -143,7 +145,7 @@ class StoryLayout:
             lines = [text.stylize(style)]
         else:
             mark = "▾"
-            lines = [line for part in _lines(note.text) for line in Content(part).stylize(style).wrap(self._width - 2 - hang)]
+            lines = self._wrapped(note.text, style, 2 + hang)
             if not roomy:
                 lines = [Content(""), *lines]
         margin = Content.assemble(_INDENT, (f"{mark} {name}", hue))
@@ -179,11 +181,3 @@ def _entry_notes(entry: TurnEntry) -> Iterator[StoryNote]:
         words = note.text.partition(" ")[2]
         if not (note.kind == "person" and entry.by == "person" and words == entry.command):
             yield note
-
-
-def _wanted(kinds: Collection[str]) -> re.Pattern[str] | None:
-    """Finds things of these kinds in a text: after an article, or before a number."""
-    words = "|".join(sorted(map(re.escape, kinds), key=lambda word: (-len(word), word)))
-    if not words:
-        return None
-    return re.compile(rf"(?:(?<=\ba )|(?<=\ban )|(?<=\bthe ))(?:{words})(?: \d+)?\b|\b(?:{words}) \d+\b", re.IGNORECASE)

@@ -35,7 +35,8 @@ class _Known:
     """Each with the place at which it begins."""
 
 
-_Ranked = tuple[int, int, CommandMatch]
+_Rank = tuple[int, int, tuple[int, ...]]
+"""How a command matches: in which way, how closely, both better if smaller, and the places of the typed letters."""
 
 
 class CommandCompleter:
@@ -53,10 +54,8 @@ class CommandCompleter:
     def ranked(self, typed: str) -> tuple[CommandMatch, ...]:
         """The commands that ``typed`` may mean, best first; all of them for an empty text."""
         sought = _plain(typed)
-        if not sought:
-            return tuple(CommandMatch(command, ()) for command in self.commands)
-        ranks = (_prefix(known, sought) or _words(known, sought.split()) or _letters(known, sought) for known in self._known)
-        return tuple(match for _, _, match in sorted(filter(None, ranks), key=lambda rank: rank[:2]))
+        ranks = [(rank, known.command) for known in self._known if (rank := _rank(known, sought)) is not None]
+        return tuple(CommandMatch(command, rank[2]) for rank, command in sorted(ranks, key=lambda ranked: ranked[0][:2]))
 
 
 def _plain(text: str) -> str:
@@ -73,17 +72,17 @@ def _known(command: str) -> _Known:
     return _Known(command, lower, tuple((word.start(), word.group()) for word in re.finditer(r"\S+", lower)))
 
 
-def _prefix(known: _Known, sought: str) -> _Ranked | None:
-    return (0, 0, CommandMatch(known.command, tuple(range(len(sought))))) if known.lower.startswith(sought) else None
-
-
-def _words(known: _Known, sought: Sequence[str]) -> _Ranked | None:
+def _rank(known: _Known, sought: str) -> _Rank | None:
+    text, words, letters = known.lower, sought.split(), sought.replace(" ", "")
+    if text.startswith(sought):
+        return 0, 0, tuple(range(len(sought)))
     for tier, lenient in ((1, False), (2, True)):
-        places = _placed(known.words, sought, lenient=lenient)
-        if places is not None:
+        if places := _placed(known.words, words, lenient=lenient):
             starts = (known.words[place][0] for place in places)
-            marks = tuple(start + at for start, word in zip(starts, sought, strict=True) for at in range(len(word)))
-            return tier, places[-1] + 1 - len(places), CommandMatch(known.command, marks)
+            marks = tuple(start + at for start, word in zip(starts, words, strict=True) for at in range(len(word)))
+            return tier, places[-1] + 1 - len(places), marks
+    if marks := _marked(text, letters, leap=True) or _marked(text, letters, leap=False):
+        return 3, sum(here != before + 1 and text[here - 1] != " " for before, here in pairwise((-1, *marks))), marks
     return None
 
 
@@ -97,15 +96,6 @@ def _placed(words: Sequence[tuple[int, str]], sought: Sequence[str], *, lenient:
             return None
         places.append(place)
     return places
-
-
-def _letters(known: _Known, sought: str) -> _Ranked | None:
-    text, letters = known.lower, sought.replace(" ", "")
-    marks = _marked(text, letters, leap=True) or _marked(text, letters, leap=False)
-    if not marks:
-        return None
-    apart = sum(here != before + 1 and text[here - 1] != " " for before, here in pairwise((-1, *marks)))
-    return 3, apart, CommandMatch(known.command, marks)
 
 
 def _marked(text: str, letters: str, *, leap: bool) -> tuple[int, ...] | None:

@@ -16,7 +16,7 @@ from tui.base_screen import AppScreen
 from tui.dialogs import PickDialog
 from tui.play.game import GameConfig
 from tui.play.line import CommandLine
-from tui.play.prompt import PromptBar, PromptContent
+from tui.play.prompt import PromptBar, PromptContent, action_name
 from tui.play.session import Session, SessionUpdate
 from tui.play.status import PACES, PlayMode, SessionStatus, next_pace
 from tui.widgets.keybar import KeyBar
@@ -43,7 +43,7 @@ def with_explanations(keys: Sequence[Binding]) -> list[Binding]:
     return [
         binding
         for key in keys
-        for binding in (key, replace(key, action=f"explain('{_name(key)}')", description="", show=False))
+        for binding in (key, replace(key, action=f"explain('{action_name(key.action)}')", description="", show=False))
     ]
 
 
@@ -95,7 +95,7 @@ class LiveScreen(AppScreen):
         status = self.session.status
         self._line.offer(status.possible)
         self._focus_line(status)
-        refused = tuple(key.action for key in self.KEYS if self.play_state.refusal(_name(key)) is not None)
+        refused = tuple(key.action for key in self.KEYS if self.play_state.refusal(action_name(key.action)) is not None)
         if refused != self._refused:
             self._refused = refused
             self.refresh_bindings()
@@ -161,14 +161,12 @@ class LiveScreen(AppScreen):
         self.session.play(command)
 
     def on_command_line_submitted(self, message: CommandLine.Submitted) -> None:
-        message.stop()
         if (refusal := self.play_state.refusal("line")) is not None:
             self.say(refusal)
         else:
             self.submit(message.command)
 
-    def on_command_line_left(self, message: CommandLine.Left) -> None:
-        message.stop()
+    def on_command_line_left(self) -> None:
         self.focus_story()
         self.show()
 
@@ -223,7 +221,3 @@ class LiveScreen(AppScreen):
         self._line.display = not ended
         if yours or status.mode != "you":
             self._typing = yours
-
-
-def _name(key: Binding) -> str:
-    return key.action.partition("(")[0]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -13,16 +13,11 @@ from agent.episodes.events import (
     CallTiming,
     Ended,
     Event,
-    Intervened,
-    Judged,
-    ModelFailed,
-    ParseFailed,
     Planned,
     Progressed,
     RulesShown,
     Started,
     Stepped,
-    Thought,
     TurnSpent,
 )
 from agent.episodes.loop import run_episode
@@ -30,8 +25,9 @@ from agent.episodes.overseer import Proceed, Unattended
 from agent.episodes.record import EpisodeRecorder
 from agent.setup import Setup
 from tui import terminal
+from tui.episode.state import note_of
 from tui.play.game import HUMAN, GameConfig, partial_file, record_file
-from tui.text import TextLayout, cut, plural
+from tui.text import TextLayout, TextStyle, cut, plural
 from worlds.base import Env, World
 from worlds.errors import ConfigurationError, shown
 
@@ -83,10 +79,17 @@ async def _play(game: GameConfig, setup: Setup, path: Path | None) -> Ended:
         agent = setup.make_agent(model, ConsolePlayer(game.world, env, layout).ask)
         formatter = EventFormatter(layout, typed=game.agent == HUMAN and terminal.interactive())
         overseer = PacedOverseer(game.speed) if game.speed is not None else None
-        with _recorder(path) as record:
+        with ExitStack() as files:
+            record = None
+            if path is not None:
+                try:
+                    record = files.enter_context(EpisodeRecorder(path))
+                except OSError as error:
+                    terminal.note(f"Played without a record: {path} cannot be written ({error.strerror}).\n")
 
             def listen(event: Event | CallTiming) -> None:
-                record(event)
+                if record is not None:
+                    record(event)
                 if isinstance(event, Event):
                     terminal.show(formatter.lines(event))
 
@@ -95,22 +98,6 @@ async def _play(game: GameConfig, setup: Setup, path: Path | None) -> Ended:
         env.close()
         if model is not None:
             await model.aclose()
-
-
-@contextmanager
-def _recorder(path: Path | None) -> Generator[Callable[[Event | CallTiming], None], None, None]:
-    """A listener that records in ``path``; one that does nothing where that is None or cannot be written."""
-    recorder = None
-    if path is not None:
-        try:
-            recorder = EpisodeRecorder(path).__enter__()
-        except OSError as error:
-            terminal.note(f"Played without a record: {path} cannot be written ({error.strerror}).\n")
-    if recorder is None:
-        yield lambda _: None
-        return
-    with recorder:
-        yield recorder
 
 
 class PacedOverseer(Unattended):
@@ -155,75 +142,57 @@ class EventFormatter:
                 yield from self._started(started)
             case RulesShown(rules=rules):
                 yield from self._note("rules", f"the agent is shown {plural(len(rules), 'rule')}")
-            case Thought(role=role, text=text):
-                yield from self._note(role, cut(text, LONGEST_THOUGHT))
-            case Judged(role=role) as judged:
-                yield from self._note(role, cut(judged.words, LONGEST_THOUGHT))
             case Planned() as planned:
-                yield from self._planned(planned)
+                self._plan = planned.steps
+                again = f" (revised, {plural(planned.revision, 'time')}: {planned.reason})" if planned.revision else ""
+                yield from self._note(planned.role, f"the plan{again}")
+                for number, step in enumerate(planned.steps, start=1):
+                    yield from self._painted("dim", " ".join(step.split()), f"       {number:>2} ", "          ")
             case Progressed(step=step) if step < len(self._plan):
                 yield from self._note("plan", f"now step {step + 1}, {self._plan[step]}")
-            case ParseFailed(role=role, reason=reason, final=final):
-                way = "it was asked twice" if final else "it is asked again"
-                yield from self._note(role, f"its reply could not be read: {reason} ({way})")
-            case ModelFailed(boundary=boundary, message=message):
-                yield from self._note(boundary, cut(message, LONGEST_THOUGHT))
-            case Intervened(action=action, text=text):
-                yield from self._note("person", f"{action} {text}".strip())
             case TurnSpent(turn=turn):
                 yield self._layout.paint("dim", f"{turn:>2}   (no command)")
             case Stepped() as stepped:
                 yield from self._stepped(stepped)
             case Ended() as ended:
                 yield from self._ended(ended)
-            case _:
-                pass
+            case body:
+                if (note := note_of(body)) is not None:
+                    yield from self._note(note.role, cut(note.text, LONGEST_THOUGHT))
+
+    def _painted(self, style: TextStyle, text: str, first: str = "", rest: str | None = None) -> list[str]:
+        return [self._layout.paint(style, line) for line in self._layout.wrapped(text, first, rest)]
+
+    def _note(self, who: str, text: str) -> list[str]:
+        return self._painted("dim", f"{who}: {' '.join(text.split())}", "     ", "       ")
 
     def _started(self, started: Started) -> Iterator[str]:
-        layout = self._layout
         model = f", {started.model}" if started.model else ""
         limit = f"at most {plural(started.max_turns, 'turn')}"
-        place = f"{started.world} {started.split}:{started.number}, {started.agent}{model}, {limit}"
-        yield from (layout.paint("goal", line) for line in layout.wrapped(started.goal.strip()))
-        yield from (layout.paint("dim", line) for line in layout.wrapped(place))
-        yield ""
-        yield from layout.wrapped(started.opening.strip())
-        yield ""
-
-    def _note(self, who: str, text: str) -> Iterator[str]:
-        lines = self._layout.wrapped(f"{who}: {' '.join(text.split())}", "     ", "       ")
-        yield from (self._layout.paint("dim", line) for line in lines)
-
-    def _planned(self, planned: Planned) -> Iterator[str]:
-        self._plan = planned.steps
-        again = f" (revised, {plural(planned.revision, 'time')}: {planned.reason})" if planned.revision else ""
-        yield from self._note(planned.role, f"the plan{again}")
-        for number, step in enumerate(planned.steps, start=1):
-            lines = self._layout.wrapped(" ".join(step.split()), f"       {number:>2} ", "          ")
-            yield from (self._layout.paint("dim", line) for line in lines)
+        yield from self._painted("goal", started.goal.strip())
+        yield from self._painted("dim", f"{started.world} {started.split}:{started.number}, {started.agent}{model}, {limit}")
+        yield from ("", *self._layout.wrapped(started.opening.strip()), "")
 
     def _stepped(self, stepped: Stepped) -> Iterator[str]:
-        layout = self._layout
         self._last = stepped
         if not self._typed or stepped.by == "person":
             command = f"{stepped.command} (by chance)" if stepped.by == "curiosity" else stepped.command
-            lines = layout.wrapped(command, f"{stepped.turn:>2} > ", "     ")
-            yield from (layout.paint("command", line) for line in lines)
-        yield from layout.wrapped(f"{stepped.observation.strip()} {stepped.explanation or ''}".strip(), "     ")
+            yield from self._painted("command", command, f"{stepped.turn:>2} > ", "     ")
+        yield from self._layout.wrapped(f"{stepped.observation.strip()} {stepped.explanation or ''}".strip(), "     ")
 
     def _ended(self, ended: Ended) -> Iterator[str]:
-        layout, turns = self._layout, plural(ended.turns, "turn")
+        turns = plural(ended.turns, "turn")
         yield ""
         match ended.outcome:
             case "won":
-                yield layout.paint("good", f"Won in {turns}.")
+                yield self._layout.paint("good", f"Won in {turns}.")
             case "lost":
-                yield from (layout.paint("bad", line) for line in layout.wrapped(f"Lost after {turns}: {ended.reason}."))
+                yield from self._painted("bad", f"Lost after {turns}: {ended.reason}.")
             case "stopped":
-                yield from layout.wrapped(f"Stopped after {turns}: {ended.reason}.")
+                yield from self._layout.wrapped(f"Stopped after {turns}: {ended.reason}.")
             case "error":
-                what = f"Broken off after {turns} by an error ({ended.boundary}): {ended.message or ended.reason}"
-                yield from (layout.paint("bad", line) for line in layout.wrapped(what))
+                why = ended.message or ended.reason
+                yield from self._painted("bad", f"Broken off after {turns} by an error ({ended.boundary}): {why}")
         last = self._last
         if ended.outcome in {"lost", "stopped"} and last and last.conditions:
             yield f"{last.met} of the {plural(last.conditions, 'condition')} of the goal held at the end."
@@ -243,8 +212,12 @@ class ConsolePlayer:
 
     async def ask(self, turn: Turn) -> str | None:
         """The next command; None when the person leaves."""
+        if terminal.interactive():
+            with suppress(ImportError):
+                # Importing it makes lines editable.
+                import readline  # noqa: F401  # pyright: ignore[reportUnusedImport]
         while True:
-            line = _read(f"{turn.number:>2} > ")
+            line = terminal.read_line(f"{turn.number:>2} > ")
             word = line.strip() if line is not None else QUIT[0]
             if word in QUIT:
                 return None
@@ -270,11 +243,3 @@ def _by_verb(commands: tuple[str, ...] | None) -> str:
     if commands is None:
         return "This world cannot list its commands."
     return "\n".join(", ".join(alike) for _, alike in groupby(commands, key=lambda command: command.partition(" ")[0]))
-
-
-def _read(prompt: str) -> str | None:
-    if terminal.interactive():
-        with suppress(ImportError):
-            # Importing it makes lines editable.
-            import readline  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    return terminal.read_line(prompt)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from textual.binding import Binding
 from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
@@ -39,54 +40,56 @@ class PromptContent:
     keys: tuple[KeyHint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    mark: str
-    label: str
-    style: str
+def hints(keys: Sequence[Binding], words: Mapping[str, str]) -> tuple[KeyHint, ...]:
+    """The keys of ``words``, by how they are shown, each with what it does; a click does what ``keys`` bind to it."""
+    actions: dict[str, str] = {}
+    for key in keys:
+        shown = key.key_display or key.key
+        actions |= {shown: f"screen.{key.action}", shown.partition(" ")[0]: f"screen.{key.action}"}
+    return tuple(KeyHint(key, does, actions.get(key, "")) for key, does in words.items())
 
 
-_LOOKS: dict[PromptKind, _Look] = {
-    "thinking": _Look("…", "", "$quiet"),
-    "proposed": _Look("▸", "proposed", "$new"),
-    "yours": _Look("›", "your turn", "$role-person"),
-    "waiting": _Look("‖", "paused", "$quiet"),
-    "failed": _Look("!", "the model failed", "$fault"),
-    "replaying": _Look("▷", "replay", "$new"),
-    "selected": _Look("▌", "turn", "$new"),
-    "over": _Look("■", "", "$won"),
-    "message": _Look("·", "", "$quiet"),
+def action_name(action: str) -> str:
+    """``action`` without its parameters."""
+    return action.partition("(")[0]
+
+
+_LOOKS: dict[PromptKind, tuple[str, str]] = {
+    "thinking": ("… ", "$quiet"),
+    "proposed": ("▸ proposed  ", "$new"),
+    "yours": ("› your turn  ", "$role-person"),
+    "waiting": ("‖ paused  ", "$quiet"),
+    "failed": ("! the model failed  ", "$fault"),
+    "replaying": ("▷ replay  ", "$new"),
+    "selected": ("▌ turn  ", "$new"),
+    "over": ("■ ", "$won"),
+    "message": ("· ", "$quiet"),
 }
+"""What the text begins with, and its style."""
 
 
 class PromptBar(Widget):
     """One line where the window is wide, with the keys at its end; else two. A long failure gets one line more."""
 
     DEFAULT_CSS = """
-    PromptBar {
-        height: 2;
-        padding: 0 1;
-        background: $background;
-        color: $foreground;
-    }
+    PromptBar { height: 2; padding: 0 1; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._kind: PromptKind = "message"
-        self._text = ""
-        self._keys: tuple[KeyHint, ...] = ()
-        self._seconds: float | None = None
+    _content = PromptContent("message", "")
+    _seconds: float | None = None
 
     def show(self, kind: PromptKind, text: str, keys: Sequence[KeyHint] = (), seconds: float | None = None) -> None:
         """Show ``text`` and what ``keys`` do; ``seconds``: how long it has taken so far."""
-        now = (kind, text, tuple(keys), seconds)
-        if now != (self._kind, self._text, self._keys, self._seconds):
-            self._kind, self._text, self._keys, self._seconds = now
-            self._fit()
+        content = PromptContent(kind, text, tuple(keys))
+        if (content, seconds) != (self._content, self._seconds):
+            self._content, self._seconds = content, seconds
+            self.on_resize()
 
     def on_resize(self) -> None:
-        self._fit()
+        broad = self.size.width + 2 >= _BROAD
+        long = self._message().cell_length > self.content_size.width - (_ROOM if broad else 0)
+        self.styles.height = 2 - broad + (self._content.kind == "failed" and long)
+        self.refresh()
 
     def render(self) -> Content:
         width, height = self.content_size
@@ -94,48 +97,31 @@ class PromptBar(Widget):
         if height > 1:
             first, *rest = said.wrap(max(1, width)) if height > 2 else [said]
             lines = [first, Content(" ").join(rest)] if rest else [first]
-            return Content("\n").join([*(_fitted(line, width) for line in lines), _keys(self._keys, width)])
-        keys = _keys(self._keys, max(width // 3, width - said.cell_length - 3))
+            return Content("\n").join([*(_fitted(line, width) for line in lines), _keys(self._content.keys, width)])
+        keys = _keys(self._content.keys, max(width // 3, width - said.cell_length - 3))
         said = _fitted(said, width - keys.cell_length - 3)
         return Content.assemble(said, " " * max(0, width - said.cell_length - keys.cell_length), keys)
 
-    def _fit(self) -> None:
-        broad = self.size.width + 2 >= _BROAD
-        long = self._message().cell_length > self.content_size.width - (_ROOM if broad else 0)
-        self.styles.height = 2 - broad + (self._kind == "failed" and long)
-        self.refresh()
-
     def _message(self) -> Content:
-        look = _LOOKS[self._kind]
-        text = printable(" ".join(cut(self._text, LONGEST_TEXT).split()))
-        label = f"{look.mark} {look.label}  " if look.label else f"{look.mark} "
+        label, style = _LOOKS[self._content.kind]
+        text = printable(" ".join(cut(self._content.text, LONGEST_TEXT).split()))
         took = "" if self._seconds is None else f"  {self._seconds:.0f} s"
-        said = Content(text).stylize("bold" if self._kind == "proposed" else "")
-        return Content.assemble((label, f"bold {look.style}"), said, (took, "$quiet"))
+        weight = "bold" if self._content.kind == "proposed" else ""
+        return Content.assemble((label, f"bold {style}"), (text, weight), (took, "$quiet"))
 
 
 def _fitted(text: Content, width: int) -> Content:
-    return text if text.cell_length <= width else text.truncate(max(1, width), ellipsis=True)
+    return text.truncate(max(1, width), ellipsis=True)
 
 
 def _keys(keys: Sequence[KeyHint], width: int) -> Content:
     """What the keys do: in full, else in a word each, else without the last ones."""
-    row = Content("")
-    for row in _shortened(keys):
-        if row.cell_length <= width:
-            return row
+    row = Content.styled(" · ", "$quiet").join(map(_hint, keys))
+    brief = [replace(key, does=key.does.partition(" ")[0]) for key in keys]
+    while row.cell_length > width and brief:
+        row = Content("  ").join(map(_hint, brief))
+        brief.pop()
     return _fitted(row, width)
-
-
-def _shortened(keys: Sequence[KeyHint]) -> Iterator[Content]:
-    yield _row(keys, " · ")
-    brief = [KeyHint(key.key, key.does.split(maxsplit=1)[0] if key.does else "", key.action) for key in keys]
-    for kept in range(len(brief), 0, -1):
-        yield _row(brief[:kept], "  ")
-
-
-def _row(keys: Sequence[KeyHint], between: str) -> Content:
-    return Content.assemble(*(part for at, key in enumerate(keys) for part in ((between if at else "", "$quiet"), _hint(key))))
 
 
 def _hint(key: KeyHint) -> Content:

@@ -8,21 +8,21 @@ from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 
 from agent.agents.registry import needs_model
 from agent.models.registry import model_forms
 from tui.desk.teaching import Teach, taught_step
 from tui.dialogs import PickDialog
-from tui.episode.stage import PANE_KEYS, EpisodePanes, PaneActions
+from tui.episode.stage import EpisodePanes, PaneActions
 from tui.episode.story import Story
 from tui.home.recent import load_recent
 from tui.play.game import GameConfig, Mode
 from tui.play.line import CommandLine
 from tui.play.live_screen import LiveScreen, with_explanations
 from tui.play.session import Session
-from tui.play.state import GameView, PlayState
+from tui.play.state import KEYS, GameView, PlayState
 from tui.play.status import Waiting
 from tui.text import printable
 from worlds.errors import HousequestError
@@ -39,34 +39,6 @@ _TEACHING = {
 _MODES = {"watch": "AUTO", "step": "STEP", "you": "YOU"}
 LONG = 3
 """Seconds after which the prompt says how long something takes."""
-
-KEYS = (
-    Binding("space", "step", "Step"),
-    Binding("a", "auto", "Auto"),
-    Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -"),
-    Binding("minus", "pace(-1)", "Slower", show=False),
-    Binding("escape", "escape", "Back", key_display="esc"),
-    Binding("left", "back", "Rewind", key_display="← →"),
-    Binding("right", "forward", "Forward", show=False),
-    Binding("b", "branch", "Branch"),
-    Binding("r", "retry", "Try again"),
-    Binding("p", "replay", "Replay"),
-    Binding("n", "next", "Next"),
-    Binding("colon", "line", "Type", key_display=":"),
-    Binding("g", "commands", "Possible"),
-    Binding("R", "race", "Race"),
-    Binding("k", "teach", "Teach"),
-    Binding("m", "model", "Model"),
-    Binding("t", "take_over", "Take over"),
-    Binding("enter", "accept", "Accept"),
-    Binding("e", "edit", "Edit"),
-    Binding("o", "other", "Other"),
-    Binding("question_mark", "hint", "Hint", key_display="?"),
-    Binding("f", "fold", "Thoughts"),
-    *PANE_KEYS,
-    Binding("q", "home", "Home"),
-)
-"""In the order in which they are shown."""
 
 
 class PlayScreen(PaneActions, LiveScreen):
@@ -88,9 +60,6 @@ class PlayScreen(PaneActions, LiveScreen):
     KEYS = KEYS
     BINDINGS: ClassVar[list[BindingType]] = [*with_explanations(KEYS)]
     AUTO_FOCUS = "Story"
-    DEFAULT_CSS = """
-    PlayScreen { background: $background; }
-    """
 
     def __init__(self, game: GameConfig, mode: Mode = "watch", resume: Path | None = None) -> None:
         super().__init__(game, hints=needs_model(game.agent))
@@ -134,19 +103,16 @@ class PlayScreen(PaneActions, LiveScreen):
         self._leave_line()
 
     def on_live_screen_updated(self, message: LiveScreen.Updated) -> None:
-        message.stop()
         if message.session is self.session:  # not one that was closed for another
             if self._view.apply(message.update):
                 self.measure()
             self.say("")
 
     def on_story_picked(self, message: Story.Picked) -> None:
-        message.stop()
         self._view.look_at(message.event_id)
         self.say("")
 
     def on_command_line_hinted(self, message: CommandLine.Hinted) -> None:
-        message.stop()
         refusal = self.play_state.refusal("hint")
         if refusal is None:
             self.session.hint(message.text)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,7 +64,7 @@ class Session:
         self._change: SwitchModel | None = None
         self._paused = False
         self._decided = False
-        self._last_turn: float | None = None
+        self._last_turn = -inf
         self._woken = asyncio.Event()
         self._interrupted = asyncio.Event()
 
@@ -109,10 +110,10 @@ class Session:
         if self.status.waiting == "verdict":
             self._decide(Accept())
 
-    def ask_again(self, hint: str = "") -> None:
-        """Have the agent decide again, with a hint or none."""
+    def ask_again(self) -> None:
+        """Have the agent decide again."""
         if self.status.waiting == "verdict":
-            self._decide(Again(hint))
+            self._decide(Again())
 
     def play(self, command: str) -> None:
         """Execute ``command`` in place of the agent's."""
@@ -161,10 +162,6 @@ class Session:
             self._pause()
             self._decide(Rewind(to))
 
-    def stop(self) -> None:
-        """End the episode here."""
-        self._decide(Stop())
-
     async def change_model(self, name: str) -> None:
         """Go on with the model ``name``: now where the agent is deciding or failed, else from its next turn on.
 
@@ -186,7 +183,8 @@ class Session:
         self._interrupted.clear()
         self._set(possible=possible)
         while True:
-            if (change := self._take_change()) is not None:
+            if self._change is not None:
+                change, self._change = self._change, None
                 return change
             match self._take_decision():
                 case Play() | Rewind() | Stop() as decision:
@@ -201,7 +199,7 @@ class Session:
                 await self._wait("turn")
             elif self._paused:
                 await self._wait("paused")
-            elif self.status.mode == "watch" and (early := self._seconds_left()) > 0:
+            elif self.status.mode == "watch" and (early := self._last_turn + 1 / self.status.pace - _now()) > 0:
                 await self._wait("pace", early)
             else:
                 return self._deciding()
@@ -237,9 +235,9 @@ class Session:
         """``Overseer.failed``: ask what to do about a model that failed."""
         del turn
         self._set(failure=message)
-        decision: TurnAnswer | None = None
-        while decision is None:
-            decision = self._take_change()
+        while True:
+            decision: TurnAnswer | None
+            decision, self._change = self._change, None
             match self._take_decision():
                 case Play() | Rewind() | Stop() as given:
                     decision = self._acting(given)
@@ -247,10 +245,10 @@ class Session:
                     decision = decision or self._deciding()
                 case _:
                     pass
-            if decision is None:
-                await self._wait("turn" if self.status.mode == "you" else "failed")
-        self._set(failure=None)
-        return decision
+            if decision is not None:
+                self._set(failure=None)
+                return decision
+            await self._wait("turn" if self.status.mode == "you" else "failed")
 
     async def over(self, ended: Ended) -> Rewind | None:
         """``Overseer.over``: go back from the end, or leave it at that."""
@@ -267,11 +265,10 @@ class Session:
     async def _ask(self, turn: Turn) -> str:
         """The command of a person who plays without an agent."""
         del turn
-        while True:
-            if isinstance(self._decision, Play):
-                command, self._decision = self._decision.command, None
-                return command
+        while not isinstance(self._decision, Play):
             await self._wait("turn")
+        command, self._decision = self._decision.command, None
+        return command
 
     def _decide(self, decision: TurnAnswer | ProposalAnswer) -> None:
         if not self.status.playing:
@@ -287,10 +284,6 @@ class Session:
         decision, self._decision = self._decision, None
         return decision
 
-    def _take_change(self) -> SwitchModel | None:
-        change, self._change = self._change, None
-        return change
-
     def _pause(self) -> None:
         self._paused = True
         if self.status.mode == "watch":
@@ -305,12 +298,6 @@ class Session:
     def _acting(self, decision: R) -> R:
         self._set(waiting="acting")
         return decision
-
-    def _seconds_left(self) -> float:
-        """Seconds until the next turn is due."""
-        if self._last_turn is None:
-            return 0.0
-        return self._last_turn + 1 / self.status.pace - asyncio.get_running_loop().time()
 
     async def _wait(self, waiting: Waiting, seconds: float | None = None) -> None:
         """Wait until the person does something, or for so many seconds."""
@@ -375,7 +362,7 @@ class Session:
 
     def _emit(self, event: Event | CallTiming) -> None:
         if isinstance(event, Event) and isinstance(event.body, Stepped | TurnSpent):
-            self._last_turn = asyncio.get_running_loop().time()
+            self._last_turn = _now()
         if self._record is not None:
             try:
                 self._record(event)
@@ -387,6 +374,10 @@ class Session:
         self._record = self._path = None
         where = f"{error.filename} " if error.filename else ""
         self._set(trouble=f"No record is kept: {where}cannot be written ({error.strerror}).")
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _close_env(opening: asyncio.Future[OpenGame]) -> None:

@@ -5,20 +5,27 @@ No widget is needed: it is computed from the game, its status and its events.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from textual.binding import Binding
 
 from agent.agents.registry import needs_model
 from agent.episodes.events import Ended, Event
+from tui.episode.stage import PANE_KEYS
 from tui.episode.state import EpisodeMoment, ViewState, apply
 from tui.play.game import HUMAN, GameConfig
-from tui.play.prompt import KeyHint, PromptContent
+from tui.play.prompt import PromptContent, PromptKind, action_name, hints
 from tui.play.session import Session, SessionUpdate
 from tui.play.status import SessionStatus
 from tui.text import plural
 
 if TYPE_CHECKING:
     from agent.evaluation.analysis.failures import Failure
+
+_Prompt = tuple[PromptKind, str, Mapping[str, str]]
+"""A kind of prompt, its text, and what each key does."""
 
 
 class LiveGame:
@@ -110,30 +117,39 @@ class GameView(LiveGame):
         return self._stops()[self.failure.turn - 1]
 
 
-_ACCEPT = KeyHint("enter", "accept", "screen.accept")
-_ASK = KeyHint("space", "ask the agent", "screen.step")
-_AUTO = KeyHint("a", "auto", "screen.auto")
-_BRANCH = KeyHint("b", "play on from here", "screen.branch")
-_CALL_OFF = KeyHint("esc", "call it off", "screen.escape")
-_EDIT = KeyHint("e", "edit", "screen.edit")
-_HAND_BACK = KeyHint("t", "hand back", "screen.take_over")
-_HINT = KeyHint("?", "hint", "screen.hint")
-_HOME = KeyHint("q", "home", "screen.home")
-_MISSED = KeyHint("b", "to what was missed", "screen.branch")
-_MODEL = KeyHint("m", "another model", "screen.model")
-_MOVE = KeyHint("← →", "move", "screen.back")
-_NEXT = KeyHint("n", "next task", "screen.next")
-_OTHER = KeyHint("o", "ask again", "screen.other")
-_PACE = KeyHint("+ -", "pace", "screen.pace(1)")
-_POSSIBLE = KeyHint("g", "what is possible", "screen.commands")
-_PRESENT = KeyHint("esc", "to the present", "screen.escape")
-_REPLAY = KeyHint("p", "replay", "screen.replay")
-_RETRY = KeyHint("r", "try again", "screen.retry")
-_REWIND = KeyHint("←", "rewind", "screen.back")
-_STEP = KeyHint("space", "step", "screen.step")
-_TAKE_OVER = KeyHint("t", "take over", "screen.take_over")
-_TYPE = KeyHint(":", "type a command", "screen.line")
+KEYS = (
+    Binding("space", "step", "Step"),
+    Binding("a", "auto", "Auto"),
+    Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -"),
+    Binding("minus", "pace(-1)", "Slower", show=False),
+    Binding("escape", "escape", "Back", key_display="esc"),
+    Binding("left", "back", "Rewind", key_display="← →"),
+    Binding("right", "forward", "Forward", show=False),
+    Binding("b", "branch", "Branch"),
+    Binding("r", "retry", "Try again"),
+    Binding("p", "replay", "Replay"),
+    Binding("n", "next", "Next"),
+    Binding("colon", "line", "Type", key_display=":"),
+    Binding("g", "commands", "Possible"),
+    Binding("R", "race", "Race"),
+    Binding("k", "teach", "Teach"),
+    Binding("m", "model", "Model"),
+    Binding("t", "take_over", "Take over"),
+    Binding("enter", "accept", "Accept"),
+    Binding("e", "edit", "Edit"),
+    Binding("o", "other", "Other"),
+    Binding("question_mark", "hint", "Hint", key_display="?"),
+    Binding("f", "fold", "Thoughts"),
+    *PANE_KEYS,
+    Binding("q", "home", "Home"),
+)
+"""In the order in which they are shown."""
 
+_NO_MODEL = {
+    "hint": "The {} hears no hints, having no model: t takes over, q goes home.",
+    "other": "The {} would propose the same again: e edits it, t takes over.",
+    "model": "The {} has no model to change: q goes home, where agents are chosen.",
+}
 _CHOOSE = "First choose a turn to go back to, with ← or a click on it."
 
 
@@ -151,27 +167,24 @@ class PlayState:
     cursor: int | None = None
     missed: int | None = None
 
-    @property
-    def human(self) -> bool:
-        """Whether a person plays without an agent."""
-        return self.game.agent == HUMAN
-
-    @property
-    def over(self) -> bool:
-        """Whether the game has ended."""
-        return self.status.waiting == "over"
-
     def refusal(self, action: str) -> str | None:
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
+        waiting = self.status.waiting
         match action:
             case "step" | "auto" | "take_over":
                 return self._not_running() or self._no_agent()
             case "pace":
-                return self._not_running() or self._no_agent() or self._not_watching()
+                watching = self.status.mode == "watch"
+                other = None if watching else "The pace is for watching: a lets the agent play on."
+                return self._not_running() or self._no_agent() or other
             case "accept" | "other":
-                return self._not_running() or self._not_proposed() or (self._no_model(action) if action == "other" else None)
-            case "edit" | "line" | "commands":
-                return self._not_running() or (self._unlisted() if action == "commands" else None)
+                proposed = None if waiting == "verdict" else "Nothing is proposed; space steps to the next proposal."
+                return self._not_running() or proposed or (self._no_model(action) if action == "other" else None)
+            case "edit" | "line":
+                return self._not_running()
+            case "commands":
+                unlisted = "This world cannot list its commands; type after : what you mean."
+                return self._not_running() or (unlisted if self.status.possible is None else None)
             case "hint":
                 return self._not_running() or self._no_agent() or self._no_model(action)
             case "model":
@@ -183,121 +196,88 @@ class PlayState:
             case "forward":
                 return None if self.cursor is not None else "This is the present; ← goes back."
             case "branch":
-                return self._no_way_back()
+                chosen = self.cursor is not None or (waiting == "over" and self.missed is not None)
+                return (None if chosen else _CHOOSE) if self.status.playing else self._not_running()
             case "escape":
-                busy = self.status.waiting == "deciding" and not self.human
+                busy = waiting == "deciding" and self.game.agent != HUMAN
                 return None if busy or self.cursor is not None else "There is nothing to call off."
             case "retry":
-                return None if self.status.waiting in {"failed", "closed"} else "Nothing failed; o asks for another proposal."
+                return None if waiting in {"failed", "closed"} else "Nothing failed; o asks for another proposal."
             case "replay" | "next":
-                return None if self.over else "The game goes on; q leaves it, and home takes it up again."
+                return None if waiting == "over" else "The game goes on; q leaves it, and home takes it up again."
             case _:
                 return None
 
     def prompt(self) -> PromptContent:
         """What the prompt says now, with those of its keys that do something."""
-        content = self._present() if self.cursor is None else self._past(self.cursor)
-        return replace(content, keys=tuple(key for key in content.keys if self.refusal(_name(key)) is None))
+        kind, text, words = self._present() if self.cursor is None else self._past(self.cursor)
+        keys = hints(KEYS, words)
+        return PromptContent(
+            kind, text, tuple(key for key in keys if self.refusal(action_name(key.action.removeprefix("screen."))) is None)
+        )
 
-    def _present(self) -> PromptContent:
+    def _past(self, cursor: int) -> _Prompt:
+        at = f"{self.state.moments[cursor].turn} of {self.state.moment.turn}"
+        return "selected", at, {"← →": "move", "b": "play on from here", "esc": "to the present"}
+
+    def _present(self) -> _Prompt:
         moment, agent = self.state.moment, self.game.agent
         at = f"{moment.turn + 1} of {moment.started.max_turns}" if moment.started else ""
+        hinted = "; your hint goes with the next turn" if self.status.hints else ""
         match self.status.waiting:
             case "opening":
-                return PromptContent("thinking", "opening the world", (_HOME,))
+                return "thinking", "opening the world", {"q": "home"}
             case "closed":
-                return PromptContent("message", "there is no game to play here", (_RETRY, _MODEL, _HOME))
+                return "message", "there is no game to play here", {"r": "try again", "m": "another model", "q": "home"}
             case "deciding":
-                return PromptContent("thinking", f"{agent} is deciding{self._hints()}", (_CALL_OFF, _TAKE_OVER, _HINT))
+                return "thinking", f"{agent} is deciding{hinted}", {"esc": "call it off", "t": "take over", "?": "hint"}
             case "acting":
-                return PromptContent("thinking", "the world answers")
+                return "thinking", "the world answers", {}
             case "pace":
-                text = f"{agent} plays, {_pace(self.status.pace)}{self._hints()}"
-                return PromptContent("thinking", text, (_STEP, _PACE, _TAKE_OVER, _HINT))
+                pace = self.status.pace
+                speed = "as fast as it goes" if pace > 50 else f"at most {pace:g} turn{'' if pace == 1 else 's'} a second"
+                keys = {"space": "step", "+ -": "pace", "t": "take over", "?": "hint"}
+                return "thinking", f"{agent} plays, {speed}{hinted}", keys
             case "paused":
-                return PromptContent("waiting", f"before turn {at}{self._hints()}", (_ASK, _AUTO, _TAKE_OVER, _HINT))
+                keys = {"space": "ask the agent", "a": "auto", "t": "take over", "?": "hint"}
+                return "waiting", f"before turn {at}{hinted}", keys
             case "verdict":
-                return PromptContent("proposed", moment.proposal or "", (_ACCEPT, _EDIT, _OTHER, _TAKE_OVER, _HINT))
+                keys = {"enter": "accept", "e": "edit", "o": "ask again", "t": "take over", "?": "hint"}
+                return "proposed", moment.proposal or "", keys
             case "turn":
-                return PromptContent("yours", at, (_TYPE, _POSSIBLE, _HAND_BACK))
+                return "yours", at, {":": "type a command", "g": "what is possible", "t": "hand back"}
             case "failed":
-                return PromptContent("failed", self.status.failure or moment.failure or "", (_RETRY, _MODEL, _TAKE_OVER))
+                keys = {"r": "try again", "m": "another model", "t": "take over"}
+                return "failed", self.status.failure or moment.failure or "", keys
             case "over":
                 won = moment.ended is not None and moment.ended.outcome == "won"
-                keys = (_REPLAY, _MISSED, _REWIND, _NEXT, _HOME)
-                return PromptContent("over" if won else "message", self._ending(), keys)
-
-    @property
-    def thinks(self) -> bool:
-        """Whether the agent has a language model, which takes hints and can be changed."""
-        return needs_model(self.game.agent)
-
-    def _past(self, cursor: int) -> PromptContent:
-        turns, turn = self.state.moment.turn, self.state.moments[cursor].turn
-        return PromptContent("selected", f"{turn} of {turns}", (_MOVE, _BRANCH, _PRESENT))
-
-    def _hints(self) -> str:
-        return "; your hint goes with the next turn" if self.status.hints else ""
-
-    def _ending(self) -> str:
-        ended = self.state.moment.ended
-        if ended is None:
-            return "over"
-        turns = plural(ended.turns, "turn")
-        match ended.outcome:
-            case "won":
-                return f"won in {turns}"
-            case "lost":
-                return f"lost after {turns}: {ended.reason}"
-            case "stopped":
-                return f"stopped after {turns}"
-            case "error":
-                return f"broken off after {turns}: {ended.message or ended.reason}"
+                keys = {"p": "replay", "b": "to what was missed", "←": "rewind", "n": "next task", "q": "home"}
+                return "over" if won else "message", _ending(moment.ended), keys
 
     def _not_running(self) -> str | None:
         if self.status.waiting == "opening":
             return "The world is still being opened."
         if self.status.waiting == "closed":
             return "There is no game here: r tries to open it again, q goes home."
-        return "The game is over: ← goes back into it, n plays another, q goes home." if self.over else None
+        over = self.status.waiting == "over"
+        return "The game is over: ← goes back into it, n plays another, q goes home." if over else None
 
     def _no_agent(self) -> str | None:
-        return "You play alone, with no agent: type after :, or choose one at home (q)." if self.human else None
+        alone = self.game.agent == HUMAN
+        return "You play alone, with no agent: type after :, or choose one at home (q)." if alone else None
 
     def _no_model(self, action: str) -> str | None:
-        if self.thinks:
-            return None
-        agent = self.game.agent
-        match action:
-            case "hint":
-                return f"The {agent} hears no hints, having no model: t takes over, q goes home."
-            case "other":
-                return f"The {agent} would propose the same again: e edits it, t takes over."
-            case _:
-                return f"The {agent} has no model to change: q goes home, where agents are chosen."
-
-    def _not_watching(self) -> str | None:
-        return None if self.status.mode == "watch" else "The pace is for watching: a lets the agent play on."
-
-    def _not_proposed(self) -> str | None:
-        return None if self.status.waiting == "verdict" else "Nothing is proposed; space steps to the next proposal."
-
-    def _unlisted(self) -> str | None:
-        return None if self.status.possible is not None else "This world cannot list its commands; type after : what you mean."
-
-    def _no_way_back(self) -> str | None:
-        if not self.status.playing:
-            return self._not_running()
-        if self.cursor is None:
-            return None if self.over and self.missed is not None else _CHOOSE
-        return None
+        return None if needs_model(self.game.agent) else _NO_MODEL[action].format(self.game.agent)
 
 
-def _name(key: KeyHint) -> str:
-    return key.action.removeprefix("screen.").partition("(")[0]
-
-
-def _pace(pace: float) -> str:
-    if pace > 50:
-        return "as fast as it goes"
-    return f"at most {pace:g} turn{'' if pace == 1 else 's'} a second"
+def _ending(ended: Ended | None) -> str:
+    if ended is None:
+        return "over"
+    turns = plural(ended.turns, "turn")
+    words = {
+        "won": f"won in {turns}",
+        "lost": f"lost after {turns}: {ended.reason}",
+        "stopped": f"stopped after {turns}",
+        "error": f"broken off after {turns}: {ended.message or ended.reason}",
+    }
+    return words[ended.outcome]

@@ -48,8 +48,5 @@ class SessionStatus:
 
 def next_pace(paces: Sequence[float], pace: float, by: int) -> float:
     """The next of ``paces`` above ``pace``, or below it where ``by`` is negative; ``pace`` itself at either end."""
-    return (
-        min((one for one in paces if one > pace), default=pace)
-        if by > 0
-        else max((one for one in paces if one < pace), default=pace)
-    )
+    further = [one for one in paces if (one - pace) * by > 0]
+    return min(further, key=lambda one: abs(one - pace), default=pace)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from textual.content import Content
-from textual.widget import Widget
 
 from agent.episodes.events import Ended
 from agent.evaluation.analysis.failures import Failure
 from agent.evaluation.analysis.paths import PathLengths
-from tui.episode.ending import par_bars
+from tui.episode.ending import Card, par_bars
 from tui.text import plural
 from tui.theme import role_style
 from tui.widgets.bars import Bar, bars
@@ -34,52 +32,49 @@ class RaceResult:
         return self.ended.outcome == "won"
 
 
-class RaceEnding(Widget):
+class RaceEnding(Card):
     """A card shown when both games are over. What is still being measured has its place and is filled in later."""
 
-    DEFAULT_CSS = """
-    RaceEnding {
-        display: none;
-        padding: 0 2;
-        background: $background;
-        color: $foreground;
-        border: round $frame;
-        border-title-color: $foreground;
-        border-title-style: bold;
-        border-subtitle-color: $quiet;
-        &.-ahead { border: round $won; border-title-color: $won; }
-    }
-    """
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._results: tuple[RaceResult, RaceResult] | None = None
-        self._par: PathLengths | None = None
+    _shown: tuple[RaceResult, RaceResult, PathLengths | None] | None = None
 
     def show(self, you: RaceResult, rival: RaceResult, par: PathLengths | None) -> None:
         """Compare both; ``par`` None: it is being measured."""
-        if (you, rival, par) == (*(self._results or (None, None)), self._par) and self.display:
+        if (you, rival, par) == self._shown:
             return
-        self._results, self._par = (you, rival), par
+        self._shown = you, rival, par
         self.display = True
-        self.set_class(faster(you, rival) is you, "-ahead")
-        self.border_title = Content(_title(you, rival))
-        self.styles.height = _FRAME + 1 + len(self._rows(you, rival)) + sum(not one.won for one in (you, rival))
+        first = faster(you, rival)
+        self.set_class(first is you, "-won")
+        if first is None:
+            title = "= A draw" if you.won else "○ Nobody won"
+        else:
+            title = "✦ You were quicker" if first is you else f"○ {flat(first.name).capitalize()} was quicker"
+        self.border_title = Content(title)
+        self.styles.height = _FRAME + 1 + len(_rows(you, rival, par)) + sum(not one.won for one in (you, rival))
         self.refresh()
 
     def render(self) -> Content:
-        if self._results is None:
+        if self._shown is None:
             return Content("")
-        you, rival = self._results
+        you, rival, _ = self._shown
         width = self.content_size.width
-        lines = [Content.styled(verdict(you, rival), "bold"), *bars(self._rows(you, rival), width), *_missed((you, rival))]
+        lines = [Content.styled(verdict(you, rival), "bold"), *bars(_rows(*self._shown), width)]
+        for one in (you, rival):
+            if not one.won:
+                why = flat(one.failure.words if one.failure else one.ended.reason)
+                lines.append(Content.assemble((f"{flat(one.name).capitalize()}: ", "bold"), why))
         return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines)
 
-    def _rows(self, you: RaceResult, rival: RaceResult) -> list[Bar]:
-        first = faster(you, rival)
-        # Who races the expert has its bar already.
-        par = [bar for bar in par_bars(self._par) if bar.label != rival.name]
-        return [*(_bar(one, one is first) for one in (you, rival)), *par]
+
+def _rows(you: RaceResult, rival: RaceResult, par: PathLengths | None) -> list[Bar]:
+    first = faster(you, rival)
+    rows: list[Bar] = []
+    for one in (you, rival):
+        note = f"{one.ended.outcome} · {one.ended.refused} refused{' · assisted' if one.ended.assisted else ''}"
+        role = "person" if one.name == YOU else one.name.removeprefix("the ")
+        rows.append(Bar(one.name, one.ended.turns, "bold $won" if one is first else role_style(role), note))
+    # Who races the expert has its bar already.
+    return [*rows, *(bar for bar in par_bars(par) if bar.label != rival.name)]
 
 
 def faster(you: RaceResult, rival: RaceResult) -> RaceResult | None:
@@ -105,26 +100,3 @@ def verdict(you: RaceResult, rival: RaceResult) -> str:
     if rival.won:
         return f"{name.capitalize()} won in {plural(theirs, 'turn')}; you did not."
     return "Neither of you won this one."
-
-
-def _title(you: RaceResult, rival: RaceResult) -> str:
-    first = faster(you, rival)
-    if first is None:
-        return "= A draw" if you.won else "○ Nobody won"
-    return "✦ You were quicker" if first is you else f"○ {flat(first.name).capitalize()} was quicker"
-
-
-def _bar(one: RaceResult, first: bool) -> Bar:
-    note = f"{one.ended.outcome} · {one.ended.refused} refused{' · assisted' if one.ended.assisted else ''}"
-    role = "person" if one.name == YOU else one.name.removeprefix("the ")
-    return Bar(one.name, one.ended.turns, "bold $won" if first else role_style(role), note)
-
-
-def _missed(results: Sequence[RaceResult]) -> list[Content]:
-    return [
-        Content.assemble(
-            (f"{flat(one.name).capitalize()}: ", "bold"), (flat(one.failure.words if one.failure else one.ended.reason), "")
-        )
-        for one in results
-        if not one.won
-    ]

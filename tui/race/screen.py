@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 
@@ -15,11 +15,10 @@ from tui.episode.header import GameHeader
 from tui.episode.house import HousePane
 from tui.episode.story import Story
 from tui.play.game import HUMAN, GameConfig
-from tui.play.line import CommandLine
 from tui.play.live_screen import LiveScreen, with_explanations
 from tui.play.session import Session
 from tui.race.ending import YOU, RaceEnding
-from tui.race.state import RaceGame, RaceState
+from tui.race.state import KEYS, RaceGame, RaceState
 
 BROAD = 120
 """Columns from which on the house stands beside both stories; below, it takes the place of the agent's."""
@@ -34,23 +33,6 @@ RaceSide = Literal["you", "rival"]
 _YOURS = "You play: type a command and press enter; tab completes it. Both games begin alike, and neither knows of the other."
 _THEIRS = "{name} plays one turn whenever you have played one; l lets it run at its own pace."
 
-KEYS = (
-    Binding("colon", "line", "Type", key_display=":"),
-    Binding("g", "commands", "Possible"),
-    Binding("l", "lockstep", "Turn for turn"),
-    Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -"),
-    Binding("minus", "pace(-1)", "Slower", show=False),
-    Binding("h", "house", "House"),
-    Binding("r", "retry", "Try again"),
-    Binding("p", "replay('you')", "Replay yours"),
-    Binding("P", "replay('rival')", "Replay the other's"),
-    Binding("f", "fold", "Thoughts"),
-    Binding("tab", "next_pane", "Next region", show=False),
-    Binding("slash", "app.command_palette", "Palette", key_display="/"),
-    Binding("q", "home", "Home"),
-)
-"""In the order in which they are shown."""
-
 
 class RaceScreen(LiveScreen):
     """Races the agent of ``game``: two games of its task, each with a record of its own, the agent's without help.
@@ -64,7 +46,6 @@ class RaceScreen(LiveScreen):
     AUTO_FOCUS = "CommandLine"
     DEFAULT_CSS = """
     RaceScreen {
-        background: $background;
         & > Horizontal { height: 1fr; }
         & Story {
             width: 1fr;
@@ -141,7 +122,6 @@ class RaceScreen(LiveScreen):
         super().show()
 
     def on_live_screen_updated(self, message: LiveScreen.Updated) -> None:
-        message.stop()
         game = self._you if message.session is self.session else self._rival
         game.apply(message.update)
         if game is self._you:
@@ -151,8 +131,7 @@ class RaceScreen(LiveScreen):
             self.measure()
         self.show()
 
-    def on_command_line_hinted(self, message: CommandLine.Hinted) -> None:
-        message.stop()
+    def on_command_line_hinted(self) -> None:
         self.say("In a race nobody is helped: hints are for playing together. q leaves the race.")
 
     def on_descendant_focus(self) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from textual.binding import Binding
+
 from tui.episode.state import ViewState
-from tui.play.prompt import KeyHint, PromptContent
+from tui.play.prompt import PromptContent, PromptKind, hints
 from tui.play.session import Session
 from tui.play.state import LiveGame
 from tui.play.status import PACES
@@ -13,9 +15,24 @@ from tui.race.ending import YOU, RaceResult
 from tui.widgets.lines import flat
 
 _OPENING = "The world is still being opened."
-_HOME = KeyHint("q", "home", "screen.home")
-_RETRY = KeyHint("r", "try again", "screen.retry")
 _MARKS = {"won": "✦ won in", "lost": "○ lost after", "stopped": "▪ stopped after", "error": "! broke off after"}
+
+KEYS = (
+    Binding("colon", "line", "Type", key_display=":"),
+    Binding("g", "commands", "Possible"),
+    Binding("l", "lockstep", "Turn for turn"),
+    Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -"),
+    Binding("minus", "pace(-1)", "Slower", show=False),
+    Binding("h", "house", "House"),
+    Binding("r", "retry", "Try again"),
+    Binding("p", "replay('you')", "Replay yours"),
+    Binding("P", "replay('rival')", "Replay the other's"),
+    Binding("f", "fold", "Thoughts"),
+    Binding("tab", "next_pane", "Next region", show=False),
+    Binding("slash", "app.command_palette", "Palette", key_display="/"),
+    Binding("q", "home", "Home"),
+)
+"""In the order in which they are shown."""
 
 
 class RaceGame(LiveGame):
@@ -120,34 +137,32 @@ class RaceState:
 
     def prompt(self) -> PromptContent:
         """What the prompt says now."""
+        kind, text, words = self._prompt()
+        return PromptContent(kind, text, hints(KEYS, words))
+
+    def _prompt(self) -> tuple[PromptKind, str, dict[str, str]]:
         you, rival, name = self.you, self.rival, self.rival.name
         trouble = you.status.trouble or rival.status.trouble
         if rival.status.waiting == "failed":
-            return PromptContent("failed", f"{name}: {rival.status.failure or 'its model failed'}", (_RETRY, _HOME))
+            return "failed", f"{name}: {rival.status.failure or 'its model failed'}", {"r": "try again", "q": "home"}
         if you.status.waiting == "closed" and you.result is None:
-            return PromptContent("message", trouble or "this game is closed", (_HOME,))
+            return "message", trouble or "this game is closed", {"q": "home"}
         if self.over:
-            keys = (KeyHint("p", "replay yours"), KeyHint("P", f"replay {name}'s"), _HOME)
-            return PromptContent("over", "The race is over." if rival.result else trouble or "The race is over.", keys)
+            text = None if rival.result else trouble
+            return "over", text or "The race is over.", {"p": "replay yours", "P": f"replay {name}'s", "q": "home"}
         if you.over:
-            return PromptContent("waiting", f"you are done; {name} plays on", (KeyHint("+ -", "its pace"), _HOME))
+            return "waiting", f"you are done; {name} plays on", {"+ -": "its pace", "q": "home"}
         if you.status.waiting == "opening":
-            return PromptContent("thinking", "opening the world, twice", (_HOME,))
-        done = f"{name} is done; play on" if rival.over else f"turn {you.turn + 1}"
-        return PromptContent("yours", trouble or done, tuple(self._keys()))
-
-    def _keys(self) -> list[KeyHint]:
-        run = [] if self.rival.over else ["turn for turn" if self.free else f"let {self.rival.name} run"]
-        house = [] if self.wide else ["house"]
+            return "thinking", "opening the world, twice", {"q": "home"}
+        keys = {"g": "possible"}
+        keys |= {} if self.wide else {"h": "house"}
+        keys |= {} if rival.over else {"l": "turn for turn" if self.free else f"let {name} run"}
         if self.typing:
-            rest = ", ".join(["g possible", *(f"h {word}" for word in house), *(f"l {word}" for word in run)])
-            return [KeyHint("esc", f"then {rest}")]
-        return [
-            KeyHint(":", "type", "screen.line"),
-            KeyHint("g", "possible", "screen.commands"),
-            *(KeyHint("h", word, "screen.house") for word in house),
-            *(KeyHint("l", word, "screen.lockstep") for word in run),
-        ]
+            keys = {"esc": f"then {', '.join(f'{key} {does}' for key, does in keys.items())}"}
+        else:
+            keys = {":": "type", **keys}
+        done = f"{name} is done; play on" if rival.over else f"turn {you.turn + 1}"
+        return "yours", trouble or done, keys
 
     def _not_yours(self) -> str | None:
         if self.you.status.waiting == "opening":

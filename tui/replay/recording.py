@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,14 +46,6 @@ class ReplayBranch:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayPosition:
-    """A place in a recording: the number of a branch, and of a stop on it."""
-
-    branch: int
-    place: int
-
-
-@dataclass(frozen=True, slots=True)
 class Recording:
     """An episode read back. ``branches`` are in the order in which they were left; the last is the one that was played on.
 
@@ -65,12 +57,12 @@ class Recording:
     branches: tuple[ReplayBranch, ...]
     faults: tuple[str, ...]
 
-    def spot(self, event: int) -> ReplayPosition | None:
-        """Where the turn that ``event`` spent is looked at: on the last branch that has it; None where no branch does."""
+    def spot(self, event: int) -> tuple[int, int] | None:
+        """The branch and the stop of the turn that ``event`` spent, on the last branch that has it; None where none does."""
         for number in range(len(self.branches) - 1, -1, -1):
             for place, stop in enumerate(self.branches[number].stops):
                 if stop.spent == event:
-                    return ReplayPosition(number, place)
+                    return number, place
         return None
 
 
@@ -84,15 +76,16 @@ def read_recording(path: Path) -> Recording:
     if not events:
         raise ConfigurationError(faults[0] if faults else f"{path.name} holds no events: it was interrupted before it began.")
     clocks = _clocks(path, faults)
-    return Recording(path, replayed(_timed(events, clocks)), _branches(events), tuple(faults))
-
-
-def _timed(events: Sequence[Event], clocks: Mapping[int, CallTiming]) -> Iterator[Event | CallTiming]:
-    """The events with their clocks. A run keeps those of every attempt at an episode: what was no call this time has none."""
+    timed: list[Event | CallTiming] = []
     for event in events:
-        yield event
+        timed.append(event)
+        # A run keeps the clocks of every attempt at an episode: what was no call this time has none.
         if isinstance(event.body, ModelCall) and event.id in clocks:
-            yield clocks[event.id]
+            timed.append(clocks[event.id])
+    # The branches that were left by a rewind, and the one that was played on.
+    ends = [at for at, event in enumerate(events) if isinstance(event.body, Intervened) and event.body.action == "rewind"]
+    branches = tuple(_branch(branch(events[:end])) for end in (*ends, len(events)))
+    return Recording(path, replayed(timed), branches, tuple(faults))
 
 
 def _sound(path: Path, faults: list[str]) -> Iterator[Event]:
@@ -112,35 +105,21 @@ def _sound(path: Path, faults: list[str]) -> Iterator[Event]:
         faults.append(str(error).replace(str(path), path.name))
 
 
-def _branches(events: Sequence[Event]) -> tuple[ReplayBranch, ...]:
-    """The branches that were left by a rewind, and the one that was played on."""
-    rewinds = [
-        place for place, event in enumerate(events) if isinstance(event.body, Intervened) and event.body.action == "rewind"
-    ]
-    told = [branch(events[:end]) for end in (*rewinds, len(events))]
-    return tuple(_branch(path) for path in told)
-
-
 def _branch(path: Sequence[Event]) -> ReplayBranch:
-    stops, failure = _stops(path), failure_of(path)
-    if failure is None:
-        return ReplayBranch(stops, None)
-    return ReplayBranch(tuple(replace(stop, lost=place == failure.turn) for place, stop in enumerate(stops)), failure)
-
-
-def _stops(path: Sequence[Event]) -> tuple[ReplayStop, ...]:
-    stops: list[ReplayStop] = [ReplayStop(path[0].id)]
+    failure = failure_of(path)
+    lost = None if failure is None else failure.turn
+    stops: list[ReplayStop] = [ReplayStop(path[0].id, lost=lost == 0)]
     replanned = False
     for event in path:
         replanned = replanned or event.body.kind == "planned"
         if isinstance(event.body, Stepped | TurnSpent):
             refused = isinstance(event.body, Stepped) and not event.body.accepted
-            stops.append(ReplayStop(event.id, refused, replanned))
+            stops.append(ReplayStop(event.id, refused, replanned, lost == len(stops)))
             replanned = False
     # The last one also shows how it ended, or what was being done when the record broke off.
     if stops[-1].id != path[-1].id:
         stops[-1] = replace(stops[-1], id=path[-1].id, event=stops[-1].id)
-    return tuple(stops)
+    return ReplayBranch(tuple(stops), failure)
 
 
 def _clocks(path: Path, faults: list[str]) -> dict[int, CallTiming]:
@@ -154,6 +133,5 @@ def _clocks(path: Path, faults: list[str]) -> dict[int, CallTiming]:
         elif path.parent.name == EPISODES and runs.is_file():
             clocks.update((clock.of, clock) for clock in read_clocks(runs, stem))
     except ConfigurationError as error:
-        told = str(error).replace(f"{path.parent}/", "")
-        faults.append(f"{told} Shown without the clocks from there on.")
+        faults.append(f"{str(error).replace(f'{path.parent}/', '')} Shown without the clocks from there on.")
     return clocks

@@ -16,11 +16,11 @@ from agent.evaluation.analysis.failures import Failure
 from tui.base_screen import AppScreen
 from tui.desk.teaching import Teach, taught_step
 from tui.episode.stage import PANE_KEYS, EpisodePanes, PaneActions
-from tui.episode.state import EpisodeMoment
+from tui.episode.state import EpisodeMoment, ViewState
 from tui.episode.story import Story
 from tui.play.status import DEFAULT_PACE, next_pace
-from tui.replay.recording import Recording, ReplayStop, read_recording
-from tui.replay.timeline import Playback, Timeline
+from tui.replay.recording import Recording, ReplayBranch, ReplayStop, read_recording
+from tui.replay.timeline import Timeline
 from tui.text import cut, plural, printable
 from tui.widgets.keybar import KeyBar
 from worlds.errors import ConfigurationError
@@ -72,7 +72,6 @@ class ReplayScreen(PaneActions, AppScreen):
 
     DEFAULT_CSS = """
     ReplayScreen {
-        background: $background;
         #replay-note { height: auto; max-height: 4; padding: 0 1; display: none; }
         &.noted #replay-note { display: block; }
     }
@@ -80,11 +79,11 @@ class ReplayScreen(PaneActions, AppScreen):
 
     def __init__(self, path: Path, speed: float | None = None, at: int | None = None) -> None:
         super().__init__()
-        self._path = path
         self.panes = EpisodePanes(_TEACHING)
-        self._recording: Recording | None = None
+        self.place = 0
+        """The turn that is shown; 0 is the opening."""
+        self._recording = Recording(path, ViewState(), (ReplayBranch((), None),), ())
         self._branch = 0
-        self._place = 0
         self._speed = speed or DEFAULT_PACE
         self._begins = speed is not None
         self._at = at
@@ -102,11 +101,6 @@ class ReplayScreen(PaneActions, AppScreen):
         self.action_read()
 
     @property
-    def place(self) -> int:
-        """The turn that is shown; 0 is the opening."""
-        return self._place
-
-    @property
     def playing(self) -> bool:
         """Whether it plays by itself."""
         return self._timer is not None
@@ -114,96 +108,91 @@ class ReplayScreen(PaneActions, AppScreen):
     @property
     def stops(self) -> tuple[ReplayStop, ...]:
         """The turns of the branch that is shown; none before the record has been read."""
-        return self._recording.branches[self._branch].stops if self._recording else ()
+        return self._recording.branches[self._branch].stops
 
     @property
     def _failure(self) -> Failure | None:
-        return self._recording.branches[self._branch].failure if self._recording else None
+        return self._recording.branches[self._branch].failure
+
+    @property
+    def _at_end(self) -> bool:
+        return self.place == len(self.stops) - 1
 
     def action_read(self) -> None:
         self.run_worker(self._read, group="read", exclusive=True)
 
     async def _read(self) -> None:
         try:
-            recording = await self.in_thread(partial(read_recording, self._path))
+            recording = await self.in_thread(partial(read_recording, self._recording.path))
         except ConfigurationError as error:
             self._faults = (str(error), "q leads back.")
-            self._note(None)
+            self._note()
             return
-        again = self._recording is not None and self._branch < len(recording.branches) - 1
+        last = len(recording.branches) - 1
+        self._branch = min(self._branch, last) if self.stops else last
         self._recording = recording
-        self._branch = self._branch if again else len(recording.branches) - 1
         self._faults = recording.faults
-        self._go(self._place)
-        self._open_at(recording)
+        self._show(self.place)
+        # The turn it was asked to open at, once.
+        event, self._at = self._at, None
+        if event is not None:
+            if spot := recording.spot(event):
+                self._branch, place = spot
+                self._show(place)
+            else:
+                self._say(f"This record has no turn at event {event}: it was replaced, or is damaged before it.")
         if self._begins:
             self._begins = False
             self.action_play()
 
-    def _open_at(self, recording: Recording) -> None:
-        """Go to the turn the replay was asked to open at, once; say so if the record no longer has it."""
-        if self._at is None:
-            return
-        event, self._at = self._at, None
-        spot = recording.spot(event)
-        if spot is None:
-            self._say(f"This record has no turn at event {event}: it was replaced, or is damaged before it.")
-            return
-        self._branch = spot.branch
-        self._go(spot.place)
-
-    def _note(self, moment: EpisodeMoment | None) -> None:
+    def _note(self, moment: EpisodeMoment | None = None) -> None:
         """Show what is wrong with the record, and at the last turn how the episode ended."""
         lines = [Content.styled(printable(cut(fault, LONGEST)), "$fault") for fault in self._faults]
         if self._said:
             lines.append(Content.styled(self._said, "$new"))
-        if moment is not None and self._place == len(self.stops) - 1:
+        if moment is not None and self._at_end:
             lines.append(_ending(moment, self._failure))
         self.set_class(bool(lines), "noted")
         self.query_one("#replay-note", Static).update(Content("\n").join(lines))
 
-    def _go(self, place: int) -> None:
-        if self._recording is None:
+    def _show(self, place: int) -> None:
+        if not self.stops:
             return
         self._said = ""
-        self._place = min(max(0, place), len(self.stops) - 1)
-        if self._place == len(self.stops) - 1:
+        self.place = min(max(0, place), len(self.stops) - 1)
+        if self._at_end:
             self._pause()
-        state = self._recording.state.at(self.stops[self._place].id)
+        state = self._recording.state.at(self.stops[self.place].id)
         self.panes.show(state, "REPLAY")
         self._note(state.moment)
         self._show_timeline()
 
     def _show_timeline(self) -> None:
-        branches = len(self._recording.branches) if self._recording else 0
+        branches = len(self._recording.branches)
         branch = f"branch {self._branch + 1} of {branches}" if branches > 1 else ""
-        self.query_one(Timeline).show(self.stops, self._place, Playback(self.playing, self._speed), branch)
+        self.query_one(Timeline).show(self.stops, self.place, self._speed, self.playing, branch)
 
     def on_timeline_went(self, message: Timeline.Went) -> None:
-        self._pause()
-        self._go(message.place)
+        self.action_go(message.place)
 
     def on_story_picked(self, event: Story.Picked) -> None:
         place = next((place for place, stop in enumerate(self.stops) if stop.id >= event.event_id), None)
         if place is not None:
-            self._pause()
-            self._go(place)
+            self.action_go(place)
 
     def action_move(self, by: int) -> None:
-        self._pause()
-        self._go(self._place + by)
+        self.action_go(max(0, self.place + by))
 
     def action_go(self, place: int) -> None:
         self._pause()
-        self._go(place if place >= 0 else len(self.stops) - 1)
+        self._show(place if place >= 0 else len(self.stops) - 1)
 
     def action_jump(self, what: str, by: int) -> None:
         """Go to the next turn that was refused or changed the plan, or to the one before."""
         wanted = [place for place, stop in enumerate(self.stops) if (stop.refused if what == "refused" else stop.replanned)]
-        ahead = [place for place in wanted if (place - self._place) * by > 0]
+        ahead = [place for place in wanted if (place - self.place) * by > 0]
         if ahead:
-            self._pause()
-            self._go(ahead[0] if by > 0 else ahead[-1])
+            self.action_go(ahead[0] if by > 0 else ahead[-1])
         else:
             name = "refused command" if what == "refused" else "change of the plan"
             self._say(f"There is no {name} {'further on' if by > 0 else 'before this'}.")
@@ -212,39 +201,35 @@ class ReplayScreen(PaneActions, AppScreen):
         if self._failure is None:
             self._say("It was won, or it is not over: there is no turn at which it was lost.")
         else:
-            self._pause()
-            self._go(self._failure.turn)
+            self.action_go(self._failure.turn)
 
     def action_branch(self) -> None:
-        if self._recording is None:
-            return
         branches = len(self._recording.branches)
-        if branches == 1:
+        if branches > 1:
+            self._branch = (self._branch + 1) % branches
+            self.action_go(self.place)
+        elif self.stops:
             self._say("The episode was never rewound: it has one branch.")
-            return
-        self._pause()
-        self._branch = (self._branch + 1) % branches
-        self._go(self._place)
 
     def action_play(self) -> None:
         """Play, from the beginning if at the end; or pause."""
         if self.playing:
             self._pause()
         elif len(self.stops) > 1:
-            if self._place == len(self.stops) - 1:
-                self._go(0)
-            self._timer = self.set_interval(1 / self._speed, self._advance)
+            if self._at_end:
+                self._show(0)
+            self._play()
         self._show_timeline()
 
     def action_pace(self, by: int) -> None:
         self._speed = next_pace(SPEEDS, self._speed, by)
         if self.playing:
-            self._pause()
-            self._timer = self.set_interval(1 / self._speed, self._advance)
+            self._play()
         self._show_timeline()
 
-    def _advance(self) -> None:
-        self._go(self._place + 1)
+    def _play(self) -> None:
+        self._pause()
+        self._timer = self.set_interval(1 / self._speed, lambda: self._show(self.place + 1))
 
     def _pause(self) -> None:
         if self._timer is not None:
@@ -254,11 +239,11 @@ class ReplayScreen(PaneActions, AppScreen):
     def _say(self, text: str) -> None:
         """Show ``text`` until the next move."""
         self._said = text
-        self._note(None)
+        self._note()
 
     def action_teach(self) -> None:
-        moment = self._recording.state.moments[self.stops[self._place].id] if self._recording else EpisodeMoment()
-        lesson = taught_step(moment, self._path)
+        moment = self._recording.state.moments[self.stops[self.place].id] if self.stops else EpisodeMoment()
+        lesson = taught_step(moment, self._recording.path)
         if lesson is None:
             self._say("No command was played by then; a rule is made of one.")
         else:
@@ -282,10 +267,9 @@ def _ending(moment: EpisodeMoment, failure: Failure | None) -> Content:
         case "error":
             return Content.assemble((f"! Broken off after {turns} by an error ({ended.boundary}): ", "bold $fault"), why)
         case "lost" if failure is not None:
-            words = printable(cut(failure.words, LONGEST))
-            return Content.assemble(
-                (f"○ Lost after {turns}: {failure.label}, turn {failure.turn} (w). ", "bold $goal"), (words, "$quiet")
-            )
+            why = Content.styled(printable(cut(failure.words, LONGEST)), "$quiet")
+            lost = f"○ Lost after {turns}: {failure.label}, turn {failure.turn} (w). "
+            return Content.assemble((lost, "bold $goal"), why)
         case "lost":
             return Content.assemble((f"○ Lost after {turns}: ", "bold $goal"), why)
         case "stopped":

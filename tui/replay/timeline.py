@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,24 +16,16 @@ from tui.replay.recording import ReplayStop
 LABEL = 34
 """Columns of the words to the right of the line, where there is room for them."""
 
-HERE, LOST, PLANNED, REFUSED = "●", "!", "◆", "×"
-RANK = (LOST, PLANNED, REFUSED, "")
-_STYLES = {LOST: "bold $fault", PLANNED: "$goal", REFUSED: "$fault"}
-
-
-@dataclass(frozen=True, slots=True)
-class Playback:
-    """Whether it plays, and its speed in turns a second."""
-
-    playing: bool
-    speed: float
+LOST, PLANNED, REFUSED = "!", "◆", "×"
+_LOOKS = {LOST: ("lost here", "bold $fault"), PLANNED: ("plan", "$goal"), REFUSED: ("refused", "$fault")}
+"""The words and the style of each mark. Where several fall together, the first of these is shown."""
 
 
 class Timeline(Widget):
     """Shows ``stops`` from the first to the last; knows nothing of what they are stops of."""
 
     DEFAULT_CSS = """
-    Timeline { height: 1; padding: 0 1; background: $background; color: $foreground; }
+    Timeline { height: 1; padding: 0 1; }
     """
 
     @dataclass
@@ -41,28 +34,34 @@ class Timeline(Widget):
 
         place: int
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._stops: Sequence[ReplayStop] = ()
-        self._place = 0
-        self._pace = Playback(False, 1.0)
-        self._branch = ""
-        self._held = False
+    _stops: Sequence[ReplayStop] = ()
+    _place = 0
+    _speed = 1.0
+    _playing = False
+    _branch = ""
+    _held = False
 
-    def show(self, stops: Sequence[ReplayStop], place: int, pace: Playback, branch: str = "") -> None:
-        """Be at ``place`` of ``stops``; ``branch`` says which branch they are of, where there are several."""
-        self._stops, self._place, self._pace, self._branch = stops, place, pace, branch
+    def show(self, stops: Sequence[ReplayStop], place: int, speed: float, playing: bool = False, branch: str = "") -> None:
+        """Be at ``place`` of ``stops``, at ``speed`` turns a second; ``branch`` says which one it is, of several."""
+        self._stops, self._place, self._speed, self._playing, self._branch = stops, place, speed, playing, branch
         self.refresh()
 
     def render(self) -> Content:
         if not self._stops:
             return Content("")
         width = self._width
-        sign = ("▶ ", "$new") if self._pace.playing else ("‖ ", "$quiet")
-        marks = self._marks(width)
-        here = self._column(self._place, width)
-        line = Content.assemble(*(self._drawn(column, here, marks.get(column)) for column in range(width)))
-        return Content.assemble(sign, line, "  ", self._words())
+        last = max(1, len(self._stops) - 1)
+        marks = defaultdict[int, set[str]](set)
+        for place, stop in enumerate(self._stops):
+            marks[round(place * (width - 1) / last)].update(_marks(stop))
+        here = round(self._place * (width - 1) / last)
+        line: list[tuple[str, str]] = []
+        for column in range(width):
+            mark = next((mark for mark in _LOOKS if mark in marks[column]), "")
+            rail = ("━", "$quiet") if column < here else ("─", "$frame")
+            line.append(("●", "bold $new") if column == here else (mark, _LOOKS[mark][1]) if mark else rail)
+        sign = ("▶ ", "$new") if self._playing else ("‖ ", "$quiet")
+        return Content.assemble(sign, *line, "  ", self._words())
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         self._held = True
@@ -73,8 +72,7 @@ class Timeline(Widget):
         if self._held:
             self._go(event)
 
-    def on_mouse_up(self, event: events.MouseUp) -> None:
-        del event
+    def on_mouse_up(self) -> None:
         self._held = False
         self.release_mouse()
 
@@ -93,33 +91,14 @@ class Timeline(Widget):
         label = self._words().cell_length
         return max(8, self.content_size.width - 4 - max(label, min(LABEL, self.content_size.width // 3)))
 
-    def _column(self, place: int, width: int) -> int:
-        last = len(self._stops) - 1
-        return round(place * (width - 1) / last) if last else 0
-
-    def _marks(self, width: int) -> dict[int, str]:
-        """The marks by column; where several fall together, the turn at which it was lost wins, then a change of the plan."""
-        marks: dict[int, str] = {}
-        for place, stop in enumerate(self._stops):
-            column = self._column(place, width)
-            for mark, holds in ((LOST, stop.lost), (PLANNED, stop.replanned), (REFUSED, stop.refused)):
-                if holds and RANK.index(mark) < RANK.index(marks.get(column, "")):
-                    marks[column] = mark
-        return marks
-
-    def _drawn(self, column: int, here: int, mark: str | None) -> tuple[str, str]:
-        if column == here:
-            return (HERE, "bold $new")
-        if mark is not None:
-            return (mark, _STYLES[mark])
-        return ("━", "$quiet") if column < here else ("─", "$frame")
-
     def _words(self) -> Content:
         stop, last = self._stops[self._place], len(self._stops) - 1
-        told = [f"turn {self._place} of {last}" if self._place else f"opening of {last} turns"]
-        told += [f"{REFUSED} refused"] if stop.refused else []
-        told += [f"{PLANNED} plan"] if stop.replanned else []
-        told += [f"{LOST} lost here"] if stop.lost and self._place else []
-        told += [self._branch] if self._branch else []
-        speed = f"{self._pace.speed:g}/s"
-        return Content.assemble(" · ".join(told), (f" · {speed}", "$quiet"))
+        words = [f"turn {self._place} of {last}" if self._place else f"opening of {last} turns"]
+        words += [f"{mark} {_LOOKS[mark][0]}" for mark in _marks(stop) if self._place]
+        words += [self._branch] if self._branch else []
+        return Content.assemble(" · ".join(words), (f" · {self._speed:g}/s", "$quiet"))
+
+
+def _marks(stop: ReplayStop) -> list[str]:
+    marks = {REFUSED: stop.refused, PLANNED: stop.replanned, LOST: stop.lost}
+    return [mark for mark, holds in marks.items() if holds]

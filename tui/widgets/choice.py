@@ -51,64 +51,60 @@ class ChoiceBar(Widget, can_focus=True):
     def __init__(self, *, several: bool = False, id: str | None = None) -> None:
         super().__init__(id=id)
         self._several = several
-        self._words: tuple[str, ...] = ()
+        self.words: tuple[str, ...] = ()
+        """What can be chosen."""
         self._chosen: frozenset[str] = frozenset()
         self._cursor = 0
 
     @property
     def value(self) -> str:
         """The chosen word; an empty text where there is none."""
-        return next((word for word in self._words if word in self._chosen), "")
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What can be chosen."""
-        return self._words
+        return next(iter(self.values), "")
 
     @property
     def values(self) -> tuple[str, ...]:
         """Every chosen word, in the order shown."""
-        return tuple(word for word in self._words if word in self._chosen)
+        return tuple(word for word in self.words if word in self._chosen)
 
     def offer(self, words: Sequence[str], *chosen: str) -> None:
         """Show these words, with those chosen; nothing is posted. Without ``several`` the first one stands in for none."""
-        self._words = tuple(words)
-        found = [word for word in chosen if word in self._words]
-        self._chosen = frozenset(found if self._several else (found or self._words)[:1])
-        self._cursor = self._words.index(self.value) if self.value and not self._several else 0
+        self.words = tuple(words)
+        found = [word for word in chosen if word in self.words]
+        self._chosen = frozenset(found if self._several else (found or self.words)[:1])
+        self._cursor = self.words.index(self.value) if self.value and not self._several else 0
         self.refresh(layout=True)
 
     def choose(self, word: str) -> None:
         """Choose ``word``, or, with ``several``, give or take it, and say so."""
-        if word not in self._words or (not self._several and word == self.value):
+        if word not in self.words or (not self._several and word == self.value):
             return
         self._chosen = self._chosen ^ {word} if self._several else frozenset({word})
-        self._cursor = self._words.index(word)
+        self._cursor = self.words.index(word)
         self.refresh(layout=True)
         self.post_message(self.Changed(self))
 
     def next(self, by: int = 1) -> None:
         """Choose the word after the chosen one, round and round."""
-        if self._words:
-            self.choose(self._words[(self._words.index(self.value) + by) % len(self._words)])
+        if self.words:
+            self.choose(self.words[(self.words.index(self.value) + by) % len(self.words)])
 
     def action_move(self, by: int) -> None:
         if not self._several:
             self.next(by)
-        elif self._words:
-            self._cursor = (self._cursor + by) % len(self._words)
+        elif self.words:
+            self._cursor = (self._cursor + by) % len(self.words)
             self.refresh()
 
     def action_give(self) -> None:
         """Give or take the word under the cursor; a single choice goes on to the next word."""
         if not self._several:
             self.next()
-        elif self._words:
-            self.choose(self._words[self._cursor])
+        elif self.words:
+            self.choose(self.words[self._cursor])
 
     def on_click(self, click: events.Click) -> None:
         end = len(BEFORE) if self._first else 0
-        for word in self._words[self._first :]:
+        for word in self.words[self._first :]:
             end += cell_len(self._label(word)) + GAP
             if click.x < end:
                 self.choose(word)
@@ -125,7 +121,7 @@ class ChoiceBar(Widget, can_focus=True):
         room = self.region.width
         if isinstance(self.parent, Widget) and self.parent.content_region.right > self.region.x:
             room = min(room, self.parent.content_region.right - self.region.x)
-        widths = [cell_len(self._label(word)) + GAP for word in self._words[: self._cursor + 1]]
+        widths = [cell_len(self._label(word)) + GAP for word in self.words[: self._cursor + 1]]
         first = 0
         while first < self._cursor and sum(widths[first:]) - GAP + (len(BEFORE) if first else 0) > room:
             first += 1
@@ -134,9 +130,7 @@ class ChoiceBar(Widget, can_focus=True):
     def render(self) -> Content:
         first = self._first
         parts: list[Content] = []
-        for number, word in enumerate(self._words):
-            if number < first:
-                continue
+        for number, word in enumerate(self.words[first:], first):
             style = "bold $foreground" if word in self._chosen else "$quiet"
             if self._several and self.has_focus and number == self._cursor:
                 style = f"underline {style}"
@@ -145,4 +139,4 @@ class ChoiceBar(Widget, can_focus=True):
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         del container, viewport
-        return sum(cell_len(self._label(word)) for word in self._words) + GAP * max(0, len(self._words) - 1)
+        return sum(cell_len(self._label(word)) for word in self.words) + GAP * max(0, len(self.words) - 1)

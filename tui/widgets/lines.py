@@ -21,12 +21,11 @@ from tui.text import cut, printable
 _LONGEST = 2_000
 
 
-class LinesPane(ScrollView, can_focus=True):
-    """A pane that shows what ``lines`` gives for its width and height; with the focus on it, all of it."""
+class FramedPane(ScrollView, can_focus=True):
+    """A pane in a frame, which scrolls without a scroll bar and without gliding."""
 
     DEFAULT_CSS = """
-    LinesPane {
-        width: 1fr;
+    FramedPane {
         height: 1fr;
         min-width: 8;
         padding: 0 1;
@@ -41,13 +40,24 @@ class LinesPane(ScrollView, can_focus=True):
             border: round $foreground;
             border-title-color: $foreground;
             border-title-style: bold;
-            border-subtitle-color: $foreground;
         }
     }
     """
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def scroll_to(self, x: float | None = None, y: float | None = None, *, animate: bool = True, **how: Any) -> None:
+        del animate
+        super().scroll_to(x, y, animate=False, **how)
+
+
+class LinesPane(FramedPane):
+    """A pane that shows what ``lines`` gives for its width and height; with the focus on it, all of it."""
+
+    DEFAULT_CSS = """
+    LinesPane { width: 1fr; &:focus { border-subtitle-color: $foreground; } }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
         self._lines: tuple[Content, ...] = ()
         self._strips: dict[int, Strip] = {}
         self._hidden = ""
@@ -71,7 +81,7 @@ class LinesPane(ScrollView, can_focus=True):
                 self.refresh_line(y)
         if len(old) != len(self._lines) or self.virtual_size.width != size.width:
             self.virtual_size = Size(size.width, len(self._lines))
-            self.scroll_to(y=min(self.scroll_offset.y, max(0, len(self._lines) - size.height)), animate=False)
+            self.scroll_to(y=min(self.scroll_offset.y, max(0, len(self._lines) - size.height)))
         self._show_hidden()
 
     def render_line(self, y: int) -> Strip:
@@ -96,7 +106,7 @@ class LinesPane(ScrollView, can_focus=True):
         self.relay()
 
     def on_show(self) -> None:
-        # What was told while it was hidden could not be laid out.
+        # What changed while it was hidden could not be laid out.
         self.relay()
 
     def watch_has_focus(self, value: bool) -> None:
@@ -104,10 +114,6 @@ class LinesPane(ScrollView, can_focus=True):
         self.relay()
         if not value:
             self.scroll_home(animate=False)
-
-    def scroll_to(self, x: float | None = None, y: float | None = None, *, animate: bool = True, **how: Any) -> None:
-        del animate  # nothing glides here, whoever asks for it
-        super().scroll_to(x, y, animate=False, **how)
 
     def action_scroll_end(self) -> None:
         if not self.allow_vertical_scroll:

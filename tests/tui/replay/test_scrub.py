@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from tui.replay.recording import ReplayStop
-from tui.replay.timeline import Playback, Timeline
+from tui.replay.timeline import Timeline
 from tui.theme import register
 
 pytestmark = pytest.mark.anyio
@@ -30,12 +30,12 @@ class Alone(App[None]):
 
     def on_timeline_went(self, message: Timeline.Went) -> None:
         self.places.append(message.place)
-        self.query_one(Timeline).show(STOPS, message.place, Playback(False, 2.0))
+        self.query_one(Timeline).show(STOPS, message.place, 2.0)
 
 
 async def shown(pilot: Pilot[None], place: int, playing: bool = False, branch: str = "") -> str:
     scrub = pilot.app.query_one(Timeline)
-    scrub.show(STOPS, place, Playback(playing, 2.0), branch)
+    scrub.show(STOPS, place, 2.0, playing=playing, branch=branch)
     await pilot.pause()
     return scrub.render().plain
 
@@ -73,7 +73,7 @@ async def test_nothing_to_scrub_through() -> None:
         scrub = pilot.app.query_one(Timeline)
         assert scrub.render().plain == ""
         await pilot.click(Timeline, offset=(10, 0))
-        scrub.show((ReplayStop(0),), 0, Playback(False, 0.5))
+        scrub.show((ReplayStop(0),), 0, 0.5)
         await pilot.click(Timeline, offset=(10, 0))
         assert "opening of 0 turns · 0.5/s" in scrub.render().plain
 
@@ -86,6 +86,6 @@ async def test_it_fits_whatever_the_episode(turns: int, width: int, data: st.Dat
     place = data.draw(st.integers(0, turns))
     async with Alone().run_test(size=(width, 2)) as pilot:
         scrub = pilot.app.query_one(Timeline)
-        scrub.show(stops, place, Playback(False, 2.0))
+        scrub.show(stops, place, 2.0)
         await pilot.pause()
         assert scrub.render().plain.count("●") == 1
