@@ -7,9 +7,9 @@ import json
 import math
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from agent.models.base import Capabilities, Completion, Message, Model, Request
+from agent.models.base import Completion, Message, Model, Request
 from agent.models.openai.probes import spells
 from worlds.errors import HousequestError, Unsupported
 
@@ -27,12 +27,9 @@ _SCHEMA = {
     "additionalProperties": False,
 }
 
-
-_AT_ONCE = 4
 _ENDED = 10.0
 """Seconds after which a cancelled call counts as running on."""
 
-_SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 _SHORTEST_SECRET = 16
 
 
@@ -70,15 +67,22 @@ async def check_model(model: Model) -> ModelReport:
     reply = await model.complete(plain)
     again = await model.complete(plain)
     offered = await model.capabilities()
+    counted = None not in {reply.usage.prompt, reply.usage.completion}
+    cached = again.timing.cached
+    alike = "equal" if reply.text == again.text else "different"
     abilities = (
-        _usage(reply),
-        _cache(again),
-        await _tried("log-probabilities", offered.log_probabilities, lambda: _log_probabilities(model, messages)),
-        await _tried("choice among texts", offered.choices, lambda: _choice(model, messages)),
-        await _tried("JSON by a schema", offered.schema, lambda: _schema(model, messages)),
-        await _tried("bias on words", offered.bias, lambda: _bias(model, messages)),
-        await _tried("exact scores of texts", offered.scoring, lambda: _scores(model, messages)),
-        _sameness(offered, reply, again),
+        Finding("tokens counted", counted, "read and written" if counted else "not told"),
+        Finding(
+            "prefix cache",
+            bool(cached),
+            "not told" if cached is None else f"{cached} of {again.usage.prompt} tokens of the same prompt were not read again",
+        ),
+        *[await _tried(name, getattr(offered, needed), trial, model, messages) for needed, (name, trial) in _TRIALS.items()],
+        Finding(
+            "deterministic",
+            offered.deterministic and alike == "equal",
+            f"{'' if offered.deterministic else 'not promised; '}two equal calls had {alike} replies",
+        ),
     )
     promised = reply.text if offered.deterministic else None
     demands = (
@@ -88,8 +92,7 @@ async def check_model(model: Model) -> ModelReport:
         await _met("a stop text ends the reply before it", _stops(model, plain, reply)),
         await _met("many calls may run at once", _at_once(model, plain, promised)),
         await _met("cancelling a call ends it, and the model goes on", _cancels(model, plain)),
-        *[await _denied(what, model, request, offered) for what, request in _extras(messages).items()],
-        await _met("score raises Unsupported where scoring is denied", _scoring_denied(model, messages, offered)),
+        *[await _denied(needed, getattr(offered, needed), trial, model, messages) for needed, (_, trial) in _TRIALS.items()],
     )
     return ModelReport(reply, abilities, demands, await model.runtime())
 
@@ -109,10 +112,10 @@ def _named(model: Model) -> Finding:
     secrets = [
         value
         for key, value in os.environ.items()
-        if any(word in key.upper() for word in _SECRETS) and len(value) >= _SHORTEST_SECRET
+        if any(word in key.upper() for word in ("KEY", "TOKEN", "SECRET", "PASSWORD")) and len(value) >= _SHORTEST_SECRET
     ]
-    told = any(secret in text for secret in secrets for text in (model.name, repr(model)))
-    wrong = "it holds a key of the environment" if told else "" if model.name.isprintable() and model.name else "it is no text"
+    leaks = any(secret in text for secret in secrets for text in (model.name, repr(model)))
+    wrong = "it holds a key of the environment" if leaks else "" if model.name.isprintable() and model.name else "it is no text"
     return Finding("the name is printable text without a secret", not wrong, wrong or model.name)
 
 
@@ -124,12 +127,12 @@ def _complete(reply: Completion) -> Finding:
 
 async def _stops(model: Model, plain: Request, reply: Completion) -> str:
     word = next((word for word in reply.text.split()[1:] if word.isascii()), "")
-    text = (await model.complete(Request(plain.messages, stop=(word,), max_tokens=plain.max_tokens))).text if word else ""
+    text = (await model.complete(replace(plain, stop=(word,)))).text if word else ""
     return f"{word!r} stands in {text!r}" if word and word in text else ""
 
 
 async def _at_once(model: Model, plain: Request, promised: str | None) -> str:
-    replies = await asyncio.gather(*(model.complete(plain) for _ in range(_AT_ONCE)))
+    replies = await asyncio.gather(*(model.complete(plain) for _ in range(4)))
     alike = promised is None or all(reply.text == promised for reply in replies)
     return "" if alike else "their replies differ from that of a call alone, in a model that says it is deterministic"
 
@@ -147,71 +150,36 @@ async def _cancels(model: Model, plain: Request) -> str:
     return ""
 
 
-def _extras(messages: list[Message]) -> dict[str, Request]:
-    """For each capability that ``Request`` may need, a request that needs it."""
-    return {
-        "log_probabilities": Request(messages, top_logprobs=1, max_tokens=1),
-        "choices": Request(messages, choices=_CHOICES),
-        "schema": Request(messages, schema=_SCHEMA),
-        "bias": Request(messages, bias={"a": 1.0}, max_tokens=1),
-    }
-
-
-async def _denied(what: str, model: Model, request: Request, offered: Capabilities) -> Finding:
-    async def trial() -> str:
-        if getattr(offered, what):
-            return ""
-        try:
-            await model.complete(request)
-        except Unsupported:
-            return ""
-        return "it replied as if nothing had been asked"
-
-    return await _met(f"complete raises Unsupported where {what} are denied".replace("schema are", "schema is"), trial())
-
-
-async def _scoring_denied(model: Model, messages: list[Message], offered: Capabilities) -> str:
-    if offered.scoring:
-        return ""
-    try:
-        await model.score(messages, _CHOICES)
-    except Unsupported:
-        return ""
-    return "it scored"
-
-
-async def _tried(ability: str, offered: bool, trial: Callable[[], Awaitable[tuple[bool, str]]]) -> Finding:
+async def _tried(ability: str, offered: bool, trial: _Trial, model: Model, messages: list[Message]) -> Finding:
     if not offered:
         return Finding(ability, False, "not offered")
     try:
-        return Finding(ability, *await trial())
+        return Finding(ability, *await trial(model, messages))
     except HousequestError as error:
         return Finding(ability, False, f"offered, but: {error}")
 
 
-def _usage(reply: Completion) -> Finding:
-    counted = None not in {reply.usage.prompt, reply.usage.completion}
-    return Finding("tokens counted", counted, "read and written" if counted else "not told")
+async def _denied(needed: str, offered: bool, trial: _Trial, model: Model, messages: list[Message]) -> Finding:
+    """The demand that a call which needs a capability is refused where the model says that it has it not."""
 
+    async def wrong() -> str:
+        if offered:
+            return ""
+        try:
+            await trial(model, messages)
+        except Unsupported:
+            return ""
+        return "it scored" if needed == "scoring" else "it replied as if nothing had been asked"
 
-def _cache(again: Completion) -> Finding:
-    cached = again.timing.cached
-    seen = "not told" if cached is None else f"{cached} of {again.usage.prompt} tokens of the same prompt were not read again"
-    return Finding("prefix cache", bool(cached), seen)
-
-
-def _sameness(offered: Capabilities, reply: Completion, again: Completion) -> Finding:
-    alike = reply.text == again.text
-    seen = "two equal calls had equal replies" if alike else "two equal calls had different replies"
-    return Finding("deterministic", offered.deterministic and alike, seen if offered.deterministic else f"not promised; {seen}")
+    call, are = "score" if needed == "scoring" else "complete", "are" if needed in {"log_probabilities", "choices"} else "is"
+    return await _met(f"{call} raises Unsupported where {needed} {are} denied", wrong())
 
 
 async def _log_probabilities(model: Model, messages: list[Message]) -> tuple[bool, str]:
     tokens = (await model.complete(Request(messages, max_tokens=4, top_logprobs=2))).tokens
     if not tokens or not tokens[0].alternatives:
         return False, "no token came with alternatives"
-    told = ", ".join(f"{text!r} {logprob:.2f}" for text, logprob in tokens[0].alternatives)
-    return True, f"the first token: {told}"
+    return True, "the first token: " + ", ".join(f"{text!r} {logprob:.2f}" for text, logprob in tokens[0].alternatives)
 
 
 async def _choice(model: Model, messages: list[Message]) -> tuple[bool, str]:
@@ -235,5 +203,16 @@ async def _bias(model: Model, messages: list[Message]) -> tuple[bool, str]:
 
 async def _scores(model: Model, messages: list[Message]) -> tuple[bool, str]:
     scores = (await model.score(messages, _CHOICES)).logprobs
-    told = ", ".join(f"{text!r} {score:.2f}" for text, score in zip(_CHOICES, scores, strict=False))
-    return len(scores) == len(_CHOICES) and all(math.isfinite(score) for score in scores), told
+    seen = ", ".join(f"{text!r} {score:.2f}" for text, score in zip(_CHOICES, scores, strict=False))
+    return len(scores) == len(_CHOICES) and all(math.isfinite(score) for score in scores), seen
+
+
+_Trial = Callable[[Model, list[Message]], Awaitable[tuple[bool, str]]]
+_TRIALS: dict[str, tuple[str, _Trial]] = {
+    "log_probabilities": ("log-probabilities", _log_probabilities),
+    "choices": ("choice among texts", _choice),
+    "schema": ("JSON by a schema", _schema),
+    "bias": ("bias on words", _bias),
+    "scoring": ("exact scores of texts", _scores),
+}
+"""For each capability what it is called in the report, and a call that needs it."""

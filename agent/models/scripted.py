@@ -26,49 +26,37 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from agent.models.base import Capabilities, Completion, Model, Request, Usage
 from agent.models.provider import CallOptions, ModelProvider, file_name, portable_file
+from agent.models.text import stop_at
+from knowledge.reading import YamlNode
 from worlds.errors import ConfigurationError, ModelError, nearest, shown
 from worlds.paths import given_path
 
 LARGEST_FILE = 1 << 18
 
-_TOP = ("rules", "replies", "default")
-_RULE = ("role", "match", "reply", "replies")
 _CAPABILITIES = Capabilities(deterministic=True)
-
-
-class _Mark(Protocol):
-    line: int
-
-
-class Node(Protocol):
-    """A node of a YAML document: ``id`` is scalar, sequence or mapping, ``value`` its text, nodes or pairs of nodes."""
-
-    id: str
-    tag: str
-    value: Any
-    start_mark: _Mark
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Answers a conversation whose system message holds ``role`` and whose last user message holds ``match``."""
+    """Answers a conversation whose system message holds ``role`` and whose last user message holds ``match``.
 
-    role: str
-    match: str
-    replies: tuple[str, ...]
-    repeated: bool
+    It answers with the same ``reply`` always, or with ``replies`` one after the other.
+    """
 
-    def reply(self, system: str, last: str, place: int) -> str | None:
+    role: str = ""
+    match: str = ""
+    reply: str | None = None
+    replies: tuple[str, ...] = ()
+
+    def answer(self, system: str, last: str, place: int) -> str | None:
         """The reply at ``place`` (from 0) of a conversation, or None where this rule does not fit or has run out."""
         if self.role not in system or self.match not in last:
             return None
-        if self.repeated:
-            return self.replies[0]
-        return self.replies[place] if place < len(self.replies) else None
+        return self.replies[place] if place < len(self.replies) else self.reply
 
 
 class ScriptedModel(Model):
@@ -83,19 +71,18 @@ class ScriptedModel(Model):
 
     async def complete(self, request: Request) -> Completion:
         request.check(self.name, _CAPABILITIES)
-        messages, stop, max_tokens = request.messages, request.stop, request.max_tokens
+        messages, max_tokens = request.messages, request.max_tokens
         system = "\n".join(message.content for message in messages if message.role == "system")
         last = next((message.content for message in reversed(messages) if message.role == "user"), "")
         place = sum(message.role == "assistant" for message in messages)
-        found = (rule.reply(system, last, place) for rule in self._rules)
-        reply = next((reply for reply in found if reply is not None), None)
+        answers = (rule.answer(system, last, place) for rule in self._rules)
+        reply = next((reply for reply in answers if reply is not None), None)
         if reply is None:
             raise ModelError(
                 f"{self.name} has no reply number {place + 1} for a message that begins {shown(last, 80)}; "
                 "add one, or a default."
             )
-        ends = [at for at in (reply.find(word) for word in stop if word) if at >= 0]
-        text = reply[: min(ends)] if ends else reply
+        text = reply[: stop_at(reply, request.stop)]
         words = list(re.finditer(r"\S+", text))
         cut = len(words) > max_tokens
         text = text[: words[max_tokens].start()].rstrip() if cut else text
@@ -149,52 +136,50 @@ class _Reader:
         self._file = file
 
     def rules(self) -> list[Rule]:
-        top = self._fields(self._root(), _TOP)
+        top = self._fields(self._root(), ("rules", "replies", "default"))
         rules = [self._rule(node) for node in self._items(top["rules"])] if "rules" in top else []
         if "replies" in top:
-            rules.append(Rule("", "", self._texts(top["replies"]), repeated=False))
+            rules.append(Rule(replies=self._texts(top["replies"])))
         if "default" in top:
-            rules.append(Rule("", "", (self._text(top["default"]),), repeated=True))
+            rules.append(Rule(reply=self._text(top["default"])))
         if not rules:
             raise ConfigurationError(f"{self._file} says nothing; give it rules, replies or a default.")
         return rules
 
-    def _root(self) -> Node:
+    def _root(self) -> YamlNode:
         from ruamel.yaml import YAML
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
         content = read_script(self._file)
+        yaml: Any = YAML(typ="safe", pure=True)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of an anchor that is set twice: as YAML has it, the last one counts
-                yaml = YAML(typ="safe", pure=True)
-                root = cast("Node | None", yaml.compose(content.decode("utf-8-sig")))  # pyright: ignore[reportUnknownMemberType]
+                root: YamlNode | None = yaml.compose(content.decode("utf-8-sig"))
         except UnicodeDecodeError:
             raise ConfigurationError(f"{self._file} is not UTF-8 text, so it is no script of replies.") from None
         except MarkedYAMLError as error:
-            mark: _Mark | None = getattr(error, "problem_mark", None)
-            line = "" if mark is None else f", line {mark.line + 1}"
-            raise ConfigurationError(f"{self._file}{line} is not YAML: {getattr(error, 'problem', None)}."[:400]) from None
+            marked: Any = error
+            line = "" if marked.problem_mark is None else f", line {marked.problem_mark.line + 1}"
+            raise ConfigurationError(f"{self._file}{line} is not YAML: {marked.problem}."[:400]) from None
         except (YAMLError, ValueError, RecursionError) as error:
             raise ConfigurationError(f"{self._file} is not YAML: {shown(str(error))}.") from None
         if root is None:
             raise ConfigurationError(f"{self._file} is empty; give it rules, replies or a default.")
         return root
 
-    def _rule(self, node: Node) -> Rule:
-        fields = self._fields(node, _RULE)
+    def _rule(self, node: YamlNode) -> Rule:
+        fields = self._fields(node, ("role", "match", "reply", "replies"))
         if ("reply" in fields) == ("replies" in fields):
             raise self._error(node, "a rule has either a reply or replies")
-        repeated = "reply" in fields
-        replies = (self._text(fields["reply"]),) if repeated else self._texts(fields["replies"])
-        role, match = (self._text(fields[key]) if key in fields else "" for key in ("role", "match"))
-        return Rule(role, match, replies, repeated)
+        texts = {key: self._text(value) for key, value in fields.items() if key != "replies"}
+        return Rule(**texts, replies=self._texts(fields["replies"]) if "replies" in fields else ())
 
-    def _fields(self, node: Node, known: tuple[str, ...]) -> dict[str, Node]:
+    def _fields(self, node: YamlNode, known: tuple[str, ...]) -> dict[str, YamlNode]:
         if node.id != "mapping":
             raise self._error(node, f"here must be a mapping with {', '.join(known)}")
-        fields: dict[str, Node] = {}
-        for key_node, value in cast("list[tuple[Node, Node]]", node.value):
+        fields: dict[str, YamlNode] = {}
+        for key_node, value in cast("list[tuple[YamlNode, YamlNode]]", node.value):
             key = self._text(key_node)
             if key not in known:
                 suggestion = nearest(key, known) or f" Known: {', '.join(known)}"
@@ -204,18 +189,18 @@ class _Reader:
             fields[key] = value
         return fields
 
-    def _items(self, node: Node) -> Iterator[Node]:
+    def _items(self, node: YamlNode) -> Iterator[YamlNode]:
         if node.id != "sequence":
             raise self._error(node, "here must be a list")
-        yield from cast("list[Node]", node.value)
+        yield from cast("list[YamlNode]", node.value)
 
-    def _texts(self, node: Node) -> tuple[str, ...]:
+    def _texts(self, node: YamlNode) -> tuple[str, ...]:
         return tuple(self._text(item) for item in self._items(node))
 
-    def _text(self, node: Node) -> str:
+    def _text(self, node: YamlNode) -> str:
         if node.id != "scalar" or node.tag == "tag:yaml.org,2002:null":
             raise self._error(node, "here must be text")
         return str(node.value).encode("utf-8", "replace").decode("utf-8")
 
-    def _error(self, node: Node, what: str) -> ConfigurationError:
+    def _error(self, node: YamlNode, what: str) -> ConfigurationError:
         return ConfigurationError(f"{self._file}, line {node.start_mark.line + 1}: {what}{'' if what.endswith('?') else '.'}")

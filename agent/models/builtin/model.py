@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -24,13 +23,24 @@ from threadpoolctl import threadpool_limits
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, Timing, TokenChoice, Usage
 from agent.models.builtin.file import SHIPPED, BuiltinFile, read_builtin
 from agent.models.builtin.network import Cache, Floats
+from agent.models.text import shared_prefix, stop_at
 from agent.roles.brief import is_brief
 from worlds.errors import ModelError, Unsupported
+
+T = TypeVar("T")
 
 _CAPABILITIES = Capabilities(log_probabilities=True, scoring=True, choices=True, deterministic=True)
 _BLOCK = 32
 _CACHES = 8
 _MOST_TOKENS = 512
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """The tokens of whole blocks of a prompt, and a cache that begins with them."""
+
+    tokens: list[int]
+    cache: Cache
 
 
 class BuiltinModel(Model):
@@ -44,7 +54,8 @@ class BuiltinModel(Model):
     def __init__(self, file: BuiltinFile, *, name: str = "builtin") -> None:
         self.name = name
         self._vocabulary = file.vocabulary
-        self._reader = _Reader(file)
+        self._network = file.network
+        self._kept: list[_Kept] = []
         # For matrices as small as these, BLAS threads cost more than they save.
         self._thread = ThreadPoolExecutor(1, "builtin-model", threadpool_limits, (1, "blas"))
 
@@ -53,24 +64,20 @@ class BuiltinModel(Model):
 
     async def complete(self, request: Request) -> Completion:
         request.check(self.name, _CAPABILITIES)
-        tokens, cancelled = self._tokens(request.messages), threading.Event()
         began = perf_counter()
-        completion, cached = await self._in_thread(cancelled, partial(self._complete, request, tokens, cancelled))
-        timing = Timing(perf_counter() - began, cached=cached)
-        return Completion(completion.text, completion.finish, completion.usage, timing, completion.tokens)
+        completion = await self._in_thread(self._complete, request, self._tokens(request.messages))
+        return replace(completion, timing=replace(completion.timing, seconds=perf_counter() - began))
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        tokens = self._tokens(messages)
-        cancelled = threading.Event()
-        scores = partial(self._scores, tokens, tuple(continuations), cancelled, ended=False)
-        return Scores(tuple(await self._in_thread(cancelled, scores)))
+        return Scores(tuple(await self._in_thread(self._scores, self._tokens(messages), tuple(continuations))))
 
     async def aclose(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _in_thread(self, cancelled: threading.Event, work: Any) -> Any:
+    async def _in_thread(self, work: Callable[..., T], *given: object) -> T:
+        cancelled = threading.Event()
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work, cancelled, *given)
         finally:
             cancelled.set()
 
@@ -91,16 +98,20 @@ class BuiltinModel(Model):
             tokens.append(known.reply)
         return tokens
 
-    def _complete(self, asked: Request, tokens: list[int], cancelled: threading.Event) -> tuple[Completion, int]:
-        if asked.choices is not None:
-            return self._choose(asked, asked.choices, tokens, cancelled)
+    def _complete(self, cancelled: threading.Event, asked: Request, tokens: list[int]) -> Completion:
         known = self._vocabulary
-        cache, logits, cached = self._reader.read(tokens, room=1)
         random = np.random.default_rng([asked.seed or 0, crc32(np.array(tokens).tobytes())])
+        if asked.choices is not None:
+            if not asked.choices:
+                raise ModelError(f"{self.name} was given nothing to choose from; give at least one text.")
+            scores = np.array(self._scores(cancelled, tokens, asked.choices, ended=True))
+            text = asked.choices[_sample(scores, asked.temperature, random)]
+            return Completion(text, "stop", Usage(len(tokens), len(known.encode(text))), Timing(cached=0))
+        cache, logits, cached = self._read(tokens, room=1)
         said: list[int] = []
         choices: list[TokenChoice] = []
         text, finish = "", "length"
-        most = min(asked.max_tokens, _MOST_TOKENS, self._reader.context - len(tokens))
+        most = min(asked.max_tokens, _MOST_TOKENS, self._network.shape.context - len(tokens))
         while len(said) < most and not cancelled.is_set():
             token = _sample(logits, asked.temperature, random)
             if token == known.end:
@@ -110,37 +121,27 @@ class BuiltinModel(Model):
                 choices.append(self._choice(logits, token, asked.top_logprobs))
             said.append(token)
             text = known.decode(said)
-            if ends := [at for at in (text.find(word) for word in asked.stop if word) if at >= 0]:
-                text, finish = text[: min(ends)], "stop"
+            end = stop_at(text, asked.stop)
+            if end is not None:
+                text, finish = text[:end], "stop"
                 break
-            logits = self._reader.follow([token], cache)
-        return Completion(text, finish, Usage(len(tokens), len(said)), tokens=tuple(choices)), cached
-
-    def _choose(
-        self, asked: Request, choices: Sequence[str], tokens: list[int], cancelled: threading.Event
-    ) -> tuple[Completion, int]:
-        if not choices:
-            raise ModelError(f"{self.name} was given nothing to choose from; give at least one text.")
-        scores = np.array(self._scores(tokens, choices, cancelled, ended=True))
-        random = np.random.default_rng([asked.seed or 0, crc32(np.array(tokens).tobytes())])
-        text = choices[_sample(scores, asked.temperature, random)]
-        return Completion(text, "stop", Usage(len(tokens), len(self._vocabulary.encode(text)))), 0
+            logits = self._network.read([token], cache)
+        return Completion(text, finish, Usage(len(tokens), len(said)), Timing(cached=cached), tuple(choices))
 
     def _scores(
-        self, tokens: list[int], continuations: Sequence[str], cancelled: threading.Event, *, ended: bool
+        self, cancelled: threading.Event, tokens: list[int], continuations: Sequence[str], *, ended: bool = False
     ) -> list[float]:
         """log p (nats) of each continuation, with ``ended`` that of the end of the reply after it too."""
         known = self._vocabulary
         each = [known.encode(text) + [known.end] * ended for text in continuations]
-        cache, first, _ = self._reader.read(tokens, room=max((len(one) for one in each), default=0))
+        cache, first, _ = self._read(tokens, room=max((len(one) for one in each), default=0))
         length, found = cache.length, [0.0] * len(each)
         for at, one in enumerate(each):
             if cancelled.is_set():
                 break
             cache.length = length
             if one:
-                rest = self._reader.follow(one[:-1], cache, every=True) if len(one) > 1 else first[None, :0]
-                logits = np.vstack((first[None], rest)) if len(one) > 1 else first[None]
+                logits = [first, *self._network.read(one[:-1], cache, every=True)] if len(one) > 1 else [first]
                 found[at] = float(sum(_log_softmax(row)[token] for row, token in zip(logits, one, strict=True)))
         cache.length = length
         return found
@@ -150,40 +151,21 @@ class BuiltinModel(Model):
         best = np.argsort(-logs, kind="stable")[:top]
         return TokenChoice(names[token], float(logs[token]), tuple((names[int(id)], float(logs[int(id)])) for id in best))
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Kept:
-    """The tokens of whole blocks of a prompt, and a cache that begins with them."""
-
-    tokens: list[int]
-    cache: Cache
-
-
-class _Reader:
-    """Reads prompts and keeps the caches of the last few."""
-
-    def __init__(self, file: BuiltinFile) -> None:
-        self._network = file.network
-        self._kept: list[_Kept] = []
-
-    @property
-    def context(self) -> int:
-        return self._network.shape.context
-
-    def read(self, tokens: list[int], *, room: int) -> tuple[Cache, Floats, int]:
+    def _read(self, tokens: list[int], *, room: int) -> tuple[Cache, Floats, int]:
         """The cache after ``tokens``, the logits that follow, and how many tokens were cached.
 
         The cache is good until the next call. Raises ``ModelError`` where ``room`` tokens more would be too many.
         """
-        if len(tokens) + room > self.context:
+        context = self._network.shape.context
+        if len(tokens) + room > context:
             raise ModelError(
-                f"The prompt of {len(tokens)} tokens is too long for the built-in model, which reads {self.context}; give it "
-                "fewer or shorter rules and hints."
+                f"The prompt of {len(tokens)} tokens is too long for the built-in model, which reads {context}; give it fewer "
+                "or shorter rules and hints."
             )
         # The last block is always read, since its logits are wanted; only whole blocks are kept.
         whole = (len(tokens) - 1) // _BLOCK * _BLOCK
-        best = max(self._kept, key=lambda kept: _shared(kept.tokens, tokens), default=None)
-        known = 0 if best is None else min(_shared(best.tokens, tokens) // _BLOCK * _BLOCK, whole)
+        best = max(self._kept, key=lambda kept: shared_prefix(kept.tokens, tokens), default=None)
+        known = 0 if best is None else min(shared_prefix(best.tokens, tokens) // _BLOCK * _BLOCK, whole)
         if best is not None and known == len(best.tokens):
             self._kept.remove(best)
             cache = best.cache
@@ -196,17 +178,6 @@ class _Reader:
             self._network.read(tokens[start : start + _BLOCK], cache)
         self._kept = [*self._kept, _Kept(tokens[:whole], cache)][-_CACHES:]
         return cache, self._network.read(tokens[whole:], cache), known
-
-    def follow(self, tokens: Sequence[int], cache: Cache, *, every: bool = False) -> Floats:
-        return self._network.read(tokens, cache, every=every)
-
-
-def _shared(some: Sequence[int], others: Sequence[int]) -> int:
-    """The length of the shared prefix."""
-    for at, (one, other) in enumerate(zip(some, others, strict=False)):
-        if one != other:
-            return at
-    return min(len(some), len(others))
 
 
 def _sample(logits: Floats, temperature: float, random: np.random.Generator) -> int:
