@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from agent.models.openai.keys import Endpoint, KeyRing, load_keys
-from agent.models.openai.provider import read_name
+from agent.models.openai.keys import KeyRing, load_keys
+from agent.models.openai.provider import EndpointName, read_name
 from agent.models.openai.wire import NotACompletion, at, finite, listed
 from agent.models.text import encodable, printable
 from worlds.errors import ConfigurationError, ModelError, shown
@@ -15,7 +15,6 @@ from worlds.errors import ConfigurationError, ModelError, shown
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-FORMS = "openai:NAME, openai:NAME@http://HOST:PORT/v1 or local:FOLDER"
 BATCH = 8
 """Texts a call: few enough for their vectors to stay well below the limit on an answer."""
 
@@ -24,45 +23,20 @@ LONGEST_TEXT = 4_000
 Vector = tuple[float, ...]
 
 
-class Embedder(Protocol):
-    """Gives texts as vectors of one length; safe for many calls at once."""
-
-    @property
-    def name(self) -> str:
-        """The model as a person named it."""
-        ...
-
-    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """A vector for each of ``texts``. Raises ``ModelError``."""
-        ...
-
-
-def make_embedder(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0) -> Embedder:
-    """Make the embedding model ``name``; nothing is called or loaded yet. Raises ``ConfigurationError``."""
-    kind, _, rest = name.partition(":")
-    if kind == "local" and rest.strip():
-        return LocalEmbedder(rest.strip())
-    if kind == "openai":
-        parsed = read_name(rest.strip())
-        key = (load_keys() if keys is None else keys).key(parsed.endpoint)
-        return EndpointEmbedder(parsed.model, parsed.endpoint, name=f"openai:{parsed}", key=key, timeout=timeout)
-    raise ConfigurationError(f"There is no embedding model {shown(name, 80)}. Name one as {FORMS}.")
-
-
 class EndpointEmbedder:
     """An embedding model behind an OpenAI-compatible endpoint; ``timeout`` limits each call, in seconds."""
 
-    def __init__(self, model: str, endpoint: Endpoint, *, name: str, key: str, timeout: float) -> None:
-        self._model = model
-        self._endpoint = endpoint
+    def __init__(self, served: EndpointName, key: str, timeout: float) -> None:
+        self._served = served
         self._key = key
         self._timeout = timeout
-        self.name = name
+        self.name = f"openai:{served}"
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """A vector for each of ``texts``. Raises ``ModelError``."""
         from agent.models.openai.connection import connect
 
-        client = await asyncio.to_thread(connect, self._endpoint, self._key, self._timeout)
+        client = await asyncio.to_thread(connect, self._served.endpoint, self._key, self._timeout)
         try:
             batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
             vectors = [vector for batch in batches for vector in await self._batch(client, batch)]
@@ -79,9 +53,8 @@ class EndpointEmbedder:
         try:
             async with asyncio.timeout(self._timeout):
                 # Read by hand: the SDK believes the shape of what it is sent.
-                answer = await client.embeddings.with_raw_response.create(
-                    model=self._model, input=given, encoding_format="float"
-                )
+                create = client.embeddings.with_raw_response.create
+                answer = await create(model=self._served.model, input=given, encoding_format="float")
             return _vectors(answer.http_response.json(), len(texts))
         except TimeoutError:
             raise self._error(f"did not answer within {self._timeout:g} seconds") from None
@@ -108,6 +81,7 @@ class LocalEmbedder:
         self.name = f"local:{folder}"
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """A vector for each of ``texts``. Raises ``ConfigurationError``."""
         async with self._loading:
             if self._loaded is None:
                 self._loaded = await asyncio.to_thread(self._load)
@@ -130,6 +104,23 @@ class LocalEmbedder:
             return cast("Any", StaticModel).from_pretrained(path)
         except (OSError, ValueError, KeyError) as error:
             raise ConfigurationError(f"{self.name}: this is no model2vec model: {shown(error)}") from error
+
+
+Embedder = EndpointEmbedder | LocalEmbedder
+"""Gives texts as vectors of one length; safe for many calls at once. ``name`` is as a person named it."""
+
+
+def make_embedder(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0) -> Embedder:
+    """Make the embedding model ``name``; nothing is called or loaded yet. Raises ``ConfigurationError``."""
+    kind, _, rest = name.partition(":")
+    if kind == "local" and rest.strip():
+        return LocalEmbedder(rest.strip())
+    if kind == "openai":
+        parsed = read_name(rest.strip())
+        key = (load_keys() if keys is None else keys).key(parsed.endpoint)
+        return EndpointEmbedder(parsed, key, timeout)
+    forms = "openai:NAME, openai:NAME@http://HOST:PORT/v1 or local:FOLDER"
+    raise ConfigurationError(f"There is no embedding model {shown(name, 80)}. Name one as {forms}.")
 
 
 def _vectors(value: object, number: int) -> list[Vector]:

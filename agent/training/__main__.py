@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -59,7 +58,7 @@ def _train(given: argparse.Namespace) -> None:
 
 def _own(given: argparse.Namespace) -> None:
     vocabulary = corpus.load_vocabulary(given.corpus)
-    own = corpus.ModelPlayer(load_builtin(given.file), asyncio.new_event_loop())
+    own = corpus.ModelPlayer(load_builtin(given.file))
     train = list(corpus.train_games(given.games_folder, given.games, human=given.human))
     houses = corpus.made_up_games(given.first, given.houses, given.seed)
     actor = corpus.encoded(corpus.own_actor_samples(chain(train, houses), own, given.seed), vocabulary)
@@ -132,14 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     own.add_argument("--no-human", dest="human", action="store_false", help="leave out the annotators' goals")
     export = step("export", _export, "write the file that ships")
     export.add_argument("file", type=Path)
-    export.add_argument(
-        "--besides",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="RUN",
-        help="average with this run too",
-    )
+    export.add_argument("--besides", type=Path, action="append", default=[], metavar="RUN", help="average with this run too")
     evaluate = step("evaluate", _evaluate, "measure a file")
     evaluate.add_argument("file", type=Path, nargs="?")
     evaluate.add_argument("--sets", nargs="+", choices=SETS, help="what to measure; all by default")

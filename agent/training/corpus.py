@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -26,13 +26,12 @@ from agent.models.builtin.vocabulary import Vocabulary
 from agent.roles import brief
 from agent.roles.base import ReplyError
 from agent.training import wordings
-from agent.training.demonstrations import MISSTEPS, STUCK, Teacher, TrainingSample, plan_of, planned, plans, play
+from agent.training.demonstrations import MISSTEPS, STUCK, TrainingSample, plan_of, planned, plans, play
 from agent.training.wordings import SearchOrder
 from worlds.alfworld.data.annotations import sentences_of
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.data.tasks import GENERATED, TRAJECTORY_FILE
 from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.expert import make_expert
 from worlds.alfworld.houses.habits import Habits, counted
 from worlds.alfworld.houses.house import make_house
 from worlds.alfworld.text import reader
@@ -44,10 +43,8 @@ from worlds.household.goals import Goal
 
 EVALUATION_SEEDS = 1_000_000
 """Made-up houses from this seed on are never trained on."""
-NUMBERS = {"object": 12, "receptacle": 30}
 _PROMPT_LABELS = ("goal", "places", "rule", "hint", "failed", "plan", "holding", "here", "found", "unseen", "tried")
 LABELS = tuple(f"{label}:" for label in (*_PROMPT_LABELS, "thought", "step", "action"))
-_OVERSAMPLED = ("pick_two_obj_and_place", "look_at_obj_in_light")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +115,9 @@ def made_up_games(first: int, number: int, seed: int) -> Iterator[TrainingGame]:
 
 def _altered(habits: Habits, random: Random) -> Habits:
     """``habits`` with six kinds of objects moved to other places."""
-    kinds = sorted({thing for room in habits.rooms.values() for goal, _ in room.goals for thing in (goal.object,)})
-    known = {place for room in habits.rooms.values() for place in room.places}
-    for thing in random.sample([kind for kind in kinds if kind in known], 6):
+    known = {kind for room in habits.rooms.values() for kind in room.places}
+    sought = {goal.object for room in habits.rooms.values() for goal, _ in room.goals}
+    for thing in random.sample(sorted(sought & known), 6):
         places = random.sample(sorted(habits.accepts), random.randint(1, 2))
         habits = habits.placing(thing, {place: random.randint(1, 3) for place in places})
     return habits
@@ -128,11 +125,10 @@ def _altered(habits: Habits, random: Random) -> Habits:
 
 def actor_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iterator[TrainingSample]:
     """Each game ``passes`` times, played by the expert; the two harder types of task twice as often."""
-    teacher = Teacher(make_expert())
     for number, game in enumerate(games):
-        times = passes * (2 if game.goal.type in _OVERSAMPLED else 1)
-        for time in range(times):
-            yield from play(game.env, game.goal, teacher, Random(f"{seed} {number} {time}"))
+        harder = game.goal.type in {"pick_two_obj_and_place", "look_at_obj_in_light"}
+        for time in range(passes * (2 if harder else 1)):
+            yield from play(game.env, game.goal, Random(f"{seed} {number} {time}"))
 
 
 def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iterator[TrainingSample]:
@@ -156,7 +152,7 @@ class ModelPlayer:
     """The model playing its own games, for DAgger (Ross et al., AISTATS 2011): the expert says what it should have done."""
 
     model: BuiltinModel
-    loop: asyncio.AbstractEventLoop
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
 
     def reply(self, prompt: str, *, temperature: float = 0.0, seed: int = 0) -> str:
         call = self.model.complete(Request((Message("user", prompt),), max_tokens=96, temperature=temperature, seed=seed))
@@ -172,9 +168,8 @@ class ModelPlayer:
 
 def own_actor_samples(games: Iterable[TrainingGame], own: ModelPlayer, seed: int) -> Iterator[TrainingSample]:
     """Each game once, played by the model, with fewer missteps than the expert's games."""
-    teacher = Teacher(make_expert())
     for number, game in enumerate(games):
-        yield from play(game.env, game.goal, teacher, Random(f"own {seed} {number}"), own.command, missteps=MISSTEPS / 4)
+        yield from play(game.env, game.goal, Random(f"own {seed} {number}"), own.command, missteps=MISSTEPS / 4)
 
 
 def own_reasoner_samples(games: Iterable[TrainingGame], own: ModelPlayer, seed: int) -> Iterator[TrainingSample]:
@@ -201,52 +196,38 @@ def make_vocabulary(data: Path | None, *, human: bool = True) -> Vocabulary:
     """The words of the templates, names with their numbers, and with ``human`` what annotators of ``train`` wrote twice."""
     counts = load_counts()
     receptacles = sorted({kind for room in counts.rooms.values() for kind in room.receptacles})
-    names = [f"{kind} {number}" for kind in receptacles for number in range(1, NUMBERS["receptacle"] + 1)]
-    names += [f"{kind} {number}" for kind in counts.objects() for number in range(1, NUMBERS["object"] + 1)]
-    kinds = [*receptacles, *counts.objects()]
+    names = [f"{kind} {number}" for kind in receptacles for number in range(1, 31)]
+    names += [f"{kind} {number}" for kind in counts.objects() for number in range(1, 13)]
     seen: Counter[str] = Counter()
-    world = AlfworldWorld(data=data)
-    for task in world.tasks("train") if human else ():
+    for task in AlfworldWorld(data=data).tasks("train") if human else ():
         if task.source is not None:
             for sentence in sentences_of(task.source.with_name(TRAJECTORY_FILE)):
-                seen.update(re.findall(r"[a-z]+(?:'[a-z]+)?", sentence.lower()))
+                seen.update(_WORD.findall(sentence.lower()))
     people = sorted(word for word, times in seen.items() if times > 1)
-    spoken = chain.from_iterable(re.findall(r"[a-z]+(?:'[a-z]+)?", text.lower()) for text in _template_texts())
-    numerals = [str(number) for number in range(100)]
-    return Vocabulary([*LABELS, *numerals, *kinds, *sorted(set(spoken)), *people, *names])
+    texts = chain(_TEMPLATE_WORDS, wordings.texts(), *wordings.SYNONYMS.values())
+    spoken = sorted({word for text in texts for word in _WORD.findall(text.lower())})
+    return Vocabulary([*LABELS, *map(str, range(100)), *receptacles, *counts.objects(), *spoken, *people, *names])
 
 
-def _template_texts() -> Iterator[str]:
-    yield from (name for names in wordings.SYNONYMS.values() for name in names)
-    yield from wordings.texts()
-    yield "surface open closed empty unseen nothing hot cool clean on in stuck look inventory go to take from move use heat"
-    yield "with slice examine close find and another too it put the a an first last or some two under look at see by light"
-    yield "of is not needed down all steps are done but task over every place was searched in vain that led nowhere try"
-    yield "something else for whether"
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+_TEMPLATE_WORDS = (
+    "surface open closed empty unseen nothing hot cool clean on in stuck look inventory go to take from move use heat",
+    "with slice examine close find and another too it put the a an first last or some two under look at see by light",
+    "of is not needed down all steps are done but task over every place was searched in vain that led nowhere try",
+    "something else for whether",
+)
 
 
 def composition(vocabulary: Vocabulary) -> tuple[list[int], list[int]]:
     """For each token the word that it is made of (itself where it has no number) and its number, 0 for none."""
-    base: list[int] = []
-    number: list[int] = []
-    for id, token in enumerate(vocabulary.tokens):
-        stem, _, digits = token.rpartition(" ")
-        whole = bool(stem) and digits.isdigit()
-        base.append(vocabulary.id(stem) if whole else id)
-        number.append(int(digits) if whole else 0)
-    return base, number
+    parts = [token.rpartition(" ") for token in vocabulary.tokens]
+    numbers = [int(digits) if stem and digits.isdigit() else 0 for stem, _, digits in parts]
+    base = [vocabulary.id(stem) if number else id for id, ((stem, _, _), number) in enumerate(zip(parts, numbers, strict=True))]
+    return base, numbers
 
 
 def make_corpus(
-    folder: Path,
-    data: Path | None,
-    seed: int,
-    *,
-    passes: int = 2,
-    plans: int = 5,
-    houses: int = 3000,
-    games: int | None = None,
-    human: bool = True,
+    folder: Path, data: Path | None, seed: int, *, passes: int, plans: int, houses: int, games: int | None, human: bool
 ) -> dict[str, Any]:
     """Play all games, write the vocabulary and the parts, and return what was counted.
 

@@ -7,14 +7,14 @@ house; the command follows from plan and belief.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 from agent.roles import brief
 from agent.training import wordings
 from agent.training.wordings import SearchOrder
-from worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory
+from worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
 from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.alfworld.text.reader import begin
 from worlds.base import Env, Observation, Transition
@@ -36,21 +36,18 @@ class TrainingSample:
     reply: str
 
 
-Player = Callable[[str], str]
-"""Replies to the actor's prompt with the command it would give."""
-
-
 def play(
-    env: Env, goal: Goal, teacher: Teacher, random: Random, player: Player | None = None, *, missteps: float = MISSTEPS
+    env: Env, goal: Goal, random: Random, player: Callable[[str], str] | None = None, *, missteps: float = MISSTEPS
 ) -> Iterator[TrainingSample]:
-    """Play a game, and yield the actor's prompt at each step with the teacher's reply.
+    """Play a game, and yield the actor's prompt at each step with the reply that the expert gives.
 
-    The commands are the teacher's or ``player``'s, a share ``missteps`` of them random, for at most ``MOST_STEPS`` steps. Now
-    and then the first plan is a wrong one, as when a goal was misread.
+    The commands are the expert's or those of ``player``, who reads the prompt; a share ``missteps`` of them is random. It ends
+    after ``MOST_STEPS`` steps. Now and then the first plan is a wrong one, as when a goal was misread.
     """
-    scene = brief.BriefState(HOUSEHOLD.begin(env.reset().observation))
+    expert, opening = make_expert(), env.reset().observation
+    memory = expert.begin("", opening)
+    scene = brief.BriefState(HOUSEHOLD.begin(opening))
     belief = scene.belief
-    room = teacher.room(belief)
     told = _told(random, goal, belief)
     wrong = wrong_goal(random, goal, belief) if random.random() < 0.15 else None
     aim, until = (wrong, random.randint(2, 25)) if wrong else (goal, 0)
@@ -59,11 +56,16 @@ def play(
             aim = goal
         belief, tried = scene.belief, scene.tried
         prompt = brief.acting(plan_of(aim, told), belief, tried)
-        reply = teacher.reply(aim, told, belief, room, tried)
+        memory = replace(memory, goal=aim, belief=belief, failed=frozenset(tried), first=told.first, last=told.last)
+        reply = _taught(expert, memory, aim)
         yield TrainingSample(prompt, reply)
         command = player(prompt) if player else reply.rpartition("Action: ")[2]
         if missteps and random.random() < missteps:
-            command = _misstep(random, env, goal, belief)
+            if random.random() < 0.2:
+                kinds = sorted({one.kind for one in belief.receptacles}) or ["drawer"]
+                command = random.choice(_RUBBISH).format(r=random.choice(kinds), o=goal.object)
+            else:
+                command = random.choice(env.admissible_commands() or ("look",))
         if command == STUCK:
             if aim is goal:
                 return
@@ -88,15 +90,10 @@ def plans(
     failed: list[tuple[str, ...]] = []
     told = SearchOrder()
     draw = random.random()
-    if draw < 0.3:
-        thing, places, lamp = _where(random, goal, belief, named=False)
-        said = wordings.rule(random, thing, places, lamp=lamp)
-        rules.append(said.text)
-        told = said.told
-    elif draw < 0.55:
-        thing, places, lamp = _where(random, goal, belief, named=True)
-        said = wordings.hint(random, thing, places, lamp=lamp)
-        hints.append(said.text)
+    if draw < 0.55:
+        thing, places, lamp = _where(random, goal, belief, named=draw >= 0.3)
+        said = (wordings.rule if draw < 0.3 else wordings.hint)(random, thing, places, lamp=lamp)
+        (rules if draw < 0.3 else hints).append(said.text)
         told = said.told
     if random.random() < 0.3:
         drawn = random.sample(others, min(len(others), random.randint(1, 3)))
@@ -161,19 +158,13 @@ def _where(random: Random, goal: Goal, belief: Belief, *, named: bool) -> tuple[
     return goal.lamp if goal.lamp and lamp else goal.object, places, lamp
 
 
-def _misstep(random: Random, env: Env, goal: Goal, belief: Belief) -> str:
-    if random.random() < 0.2:
-        kinds = sorted({one.kind for one in belief.receptacles}) or ["drawer"]
-        return random.choice(_RUBBISH).format(r=random.choice(kinds), o=goal.object)
-    return random.choice(env.admissible_commands() or ("look",))
-
-
 def plan_of(goal: Goal, told: SearchOrder) -> tuple[str, ...]:
     """The plan for ``goal``, in two to four steps."""
     first = f", first in the {' or the '.join(told.first)}" if told.first else ""
     last = f", last in the {' or the '.join(told.last)}" if told.last else ""
     where = first + last
-    find = f"find and take {_a(goal.object)}{'' if told.lamp else where}"
+    a = "an" if goal.object[0] in "aeiou" else "a"
+    find = f"find and take {a} {goal.object}{'' if told.lamp else where}"
     if goal.lamp:
         return (find, f"find a {goal.lamp}{where if told.lamp else ''} and use it")
     if goal.count > 1:
@@ -189,35 +180,24 @@ def planned(goal: Goal, told: SearchOrder) -> str:
     return f"Thought: {goal}\nPlan:\n{steps}"
 
 
-class Teacher:
-    """Says what the actor should reply, in any state of a game."""
-
-    def __init__(self, expert: HouseholdExpert) -> None:
-        self._expert = expert
-
-    def room(self, belief: Belief) -> str:
-        """The kind of room; it never changes in a game."""
-        counts = self._expert.counts
-        return counts.room_of(one.kind for one in belief.receptacles) if counts else ""
-
-    def reply(self, goal: Goal, told: SearchOrder, belief: Belief, room: str, tried: Collection[str] = ()) -> str:
-        """The actor's reply: the thought, the step of the plan, and the next command or ``stuck``."""
-        memory = HouseholdExpertMemory(goal, False, room, belief, frozenset(tried), "", told.first, told.last)
-        command, thought, _ = self._expert.decide(memory)
-        if command is None:
-            command, thought = STUCK, "all steps are done, but the task is not over"
-        elif command == "look" and thought.startswith("every place"):
-            command, thought = STUCK, "every place was searched in vain"
-        if command in tried:
-            moves = ("look", *(f"go to {one.name}" for one in belief.receptacles if not belief.is_here(one.name)))
-            command = next((move for move in moves if move not in tried), "inventory")
-            thought = "that led nowhere; try something else"
-        elif found := _SOUGHT.fullmatch(thought):
-            thought = f"look for {found['sought']} in the {found['place']}"
-        return f"Thought: {thought}\nStep: {step_of(goal, belief) + 1}\nAction: {command}"
+def _taught(expert: HouseholdExpert, memory: HouseholdExpertMemory, goal: Goal) -> str:
+    """What the actor should reply in any state of a game: the thought, the step of the plan, and a command or ``stuck``."""
+    belief, tried = memory.belief, memory.failed
+    command, thought, _ = expert.decide(memory)
+    if command is None:
+        command, thought = STUCK, "all steps are done, but the task is not over"
+    elif command == "look" and thought.startswith("every place"):
+        command, thought = STUCK, "every place was searched in vain"
+    if command in tried:
+        moves = ("look", *(f"go to {one.name}" for one in belief.receptacles if not belief.is_here(one.name)))
+        command = next((move for move in moves if move not in tried), "inventory")
+        thought = "that led nowhere; try something else"
+    elif found := _SOUGHT.fullmatch(thought):
+        thought = f"look for {found['sought']} in the {found['place']}"
+    return f"Thought: {thought}\nStep: {_step(goal, belief) + 1}\nAction: {command}"
 
 
-def step_of(goal: Goal, belief: Belief) -> int:
+def _step(goal: Goal, belief: Belief) -> int:
     """The index of the current step of the plan."""
     held = belief.item(belief.held)
     holding = held is not None and held.kind == goal.object
@@ -229,7 +209,3 @@ def step_of(goal: Goal, belief: Belief) -> int:
         return int(holding)
     done = bool(held.clean) if goal.treatment == "clean" else held.heat == ("hot" if goal.treatment == "heat" else "cool")
     return 1 + done
-
-
-def _a(name: str) -> str:
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import count, islice, zip_longest
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -16,7 +16,6 @@ from time import perf_counter
 from typing import Any
 
 from agent.agents.registry import make_agent
-from agent.base import Agent
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import EpisodeConfig, run_episode
@@ -24,6 +23,7 @@ from agent.episodes.overseer import Overseer, Proceed, Unattended
 from agent.models.base import Model
 from agent.setup import read_rules
 from agent.training.corpus import EVALUATION_SEEDS
+from agent.training.wordings import phrases
 from knowledge.choosing import RuleBudget
 from worlds.alfworld.houses.generated import GeneratedTasks
 from worlds.alfworld.houses.habits import counted
@@ -37,46 +37,19 @@ SETS = ("seen", "admissible", "houses", "human", "hints", "rules")
 
 RULE_GAMES = 60
 
-HINTS = (
-    "Have you tried {place}?",
-    "I'd bet on {place}.",
-    "Somebody left it at {place}, I believe.",
-    "My guess would be {place}",
-    "It could be hiding in {place}",
-    "If I were you I would begin at {place}.",
-    "Last night I noticed it near {place}",
-    "Take a peek inside {place}",
-    "Head over to {place} before you do anything.",
-    "Let's see whether {place} has it",
-    "Walk to {place}, please.",
-    "Now over to {place}",
-    "Grandma always keeps hers in {place}",
-    "Peek into {place}; trust me",
-    "{place} seems a good place",
-    "Would you mind examining {place}?",
-    "Could you have a glance at {place}?",
-    "It must be lying around {place}",
-    "Probably {place}.",
-    "There used to be one at {place}",
-    "Hmm, {place} perhaps?",
-    "Listen: {place}!",
-    "I would love you to investigate {place}",
-    "We usually store those in {place}",
-    "Rumour has it that you want {place}",
-    "Your best chance is {place}",
-    "Forget the rest and visit {place}",
-    "The answer lies in {place}",
-    "Do me a favour and inspect {place}",
-    "Straight to {place} with you",
-    "You'd better approach {place}",
-    "Somewhere around {place} I think",
-    "The children played with it by {place}",
-    "Begin your search with {place}, ok?",
-    "I put it away in {place} yesterday",
-    "Wander across to {place}",
-    "Next stop: {place}",
-    "Don't you think {place} is worth a visit?",
-    "Everything you need is at {place}",
+HINTS = phrases(
+    "Have you tried {place}? / I'd bet on {place}. / Somebody left it at {place}, I believe. / My guess would be {place}",
+    "It could be hiding in {place} / If I were you I would begin at {place}. / Last night I noticed it near {place}",
+    "Take a peek inside {place} / Head over to {place} before you do anything. / Let's see whether {place} has it",
+    "Walk to {place}, please. / Now over to {place} / Grandma always keeps hers in {place} / Peek into {place}; trust me",
+    "{place} seems a good place / Would you mind examining {place}? / Could you have a glance at {place}?",
+    "It must be lying around {place} / Probably {place}. / There used to be one at {place} / Hmm, {place} perhaps?",
+    "Listen: {place}! / I would love you to investigate {place} / We usually store those in {place}",
+    "Rumour has it that you want {place} / Your best chance is {place} / Forget the rest and visit {place}",
+    "The answer lies in {place} / Do me a favour and inspect {place} / Straight to {place} with you",
+    "You'd better approach {place} / Somewhere around {place} I think / The children played with it by {place}",
+    "Begin your search with {place}, ok? / I put it away in {place} yesterday / Wander across to {place}",
+    "Next stop: {place} / Don't you think {place} is worth a visit? / Everything you need is at {place}",
     "Turn to {place} now",
 )
 """Forty hints in free wording; ``{place}`` is a receptacle of the house, such as ``drawer 3``."""
@@ -90,9 +63,6 @@ HABITS: dict[str, dict[str, str]] = {
 
 TOLD = ("none", "learned", "true", "false")
 """No rules; the accepted rules of the book that ships; one true sentence; one false sentence."""
-
-_NOT_SHOWN = frozenset({"set", "by_type", "lost", "missed"})
-_WRONG = ("drawer", "shelf", "sofa", "fridge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +105,9 @@ def evaluate(
                 tasks = world.tasks("valid_seen")[:limit]
                 yield _measure(f"valid_seen, annotator {annotator}", model, world, tasks, plain=AlfworldWorld(data=data))
         else:
-            world, admissible = AlfworldWorld(data=data), name == "admissible"
-            title = "valid_seen, admissible" if admissible else "valid_seen, freely"
-            grants = frozenset({"admissible"}) if admissible else frozenset[str]()
-            yield _measure(title, model, world, world.tasks("valid_seen")[:limit], grants)
+            world = AlfworldWorld(data=data)
+            title, grants = ("admissible", frozenset({"admissible"})) if name == "admissible" else ("freely", frozenset[str]())
+            yield _measure(f"valid_seen, {title}", model, world, world.tasks("valid_seen")[:limit], grants)
 
 
 def _measure(
@@ -154,8 +123,7 @@ def _measure(
     games = [_play(world, task, model, EpisodeConfig(world.engine, grants)) for task in tasks]
     seconds = perf_counter() - began
     plain = plain or world
-    expert = make_agent("expert", world=plain)
-    others = [_run(plain, plain.task(task.reference), expert, EpisodeConfig(plain.engine)) for task in tasks]
+    others = [_play(plain, plain.task(task.reference), None, EpisodeConfig(plain.engine)) for task in tasks]
     lost = [f"{game.task} ({game.goal}) {game.outcome}: {game.plans}" for game in games if not game.won]
     return summary(name, games, seconds, others) | {"lost": lost}
 
@@ -188,7 +156,9 @@ def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
             began = perf_counter()
             played: list[GameResult] = []
             for task, thing, place in asked:
-                wrong = Random(f"false {task.number}").choice([other for other in _WRONG if other != place])
+                wrong = Random(f"false {task.number}").choice(
+                    [other for other in ("drawer", "shelf", "sofa", "fridge") if other != place]
+                )
                 # In words that were not trained on.
                 sentence = f"In this house every {thing} is kept in the {place if told == 'true' else wrong}."
                 rules = None if told == "none" else book if told == "learned" else RuleBudget.of_statements([sentence])
@@ -228,20 +198,14 @@ class _Hinting(Unattended):
         return Proceed((self._hint,) if turn == 1 else ())
 
 
-def _play(world: World, task: Task, model: Model, config: EpisodeConfig, overseer: Overseer | None = None) -> GameResult:
-    return _run(world, task, make_agent("reasoner-actor", world=world, model=model), config, overseer)
-
-
-def _run(world: World, task: Task, agent: Agent, config: EpisodeConfig, overseer: Overseer | None = None) -> GameResult:
-    seen: list[events.Body] = []
-
-    def listen(event: Event | CallTiming) -> None:
-        if isinstance(event, Event):
-            seen.append(event.body)
-
+def _play(world: World, task: Task, model: Model | None, config: EpisodeConfig, overseer: Overseer | None = None) -> GameResult:
+    """One game of the agent reasoner-actor, or without a model, of the expert."""
+    agent = make_agent("reasoner-actor" if model else "expert", world=world, model=model)
+    heard: list[Event | CallTiming] = []
     env = world.open(task)
-    ended = asyncio.run(run_episode(env, agent, config, listen, overseer))
+    ended = asyncio.run(run_episode(env, agent, config, heard.append, overseer))
     env.close()
+    seen = [event.body for event in heard if isinstance(event, Event)]
     calls = [body for body in seen if isinstance(body, events.ModelCall)]
     return GameResult(
         task.reference,
@@ -260,9 +224,7 @@ def _run(world: World, task: Task, agent: Agent, config: EpisodeConfig, overseer
 
 def summary(name: str, games: Sequence[GameResult], seconds: float, expert: Sequence[GameResult] = ()) -> dict[str, Any]:
     """The figures of one set of games, all of it and by type, beside those of the ``expert`` in the same games."""
-    types = sorted({game.type for game in games})
-    beside: list[GameResult | None] = [*expert] if expert else [None] * len(games)
-    pairs = list(zip(games, beside, strict=True))
+    pairs = list(zip_longest(games, expert))
     return {
         "set": name,
         **_figures(pairs),
@@ -270,21 +232,19 @@ def summary(name: str, games: Sequence[GameResult], seconds: float, expert: Sequ
         "unreadable": sum(game.unreadable for game in games),
         "seconds_a_game": round(seconds / max(1, len(games)), 3),
         "ms_a_call": round(1000 * seconds / max(1, sum(game.calls for game in games)), 2),
-        "by_type": {kind: _figures([pair for pair in pairs if pair[0].type == kind]) for kind in types},
+        "by_type": {
+            kind: _figures([pair for pair in pairs if pair[0].type == kind]) for kind in sorted({game.type for game in games})
+        },
     }
 
 
 def _figures(pairs: Sequence[tuple[GameResult, GameResult | None]]) -> dict[str, Any]:
     """Won and played, mean steps of the games that were won, and the expert's where both won them."""
     won = [(game, other) for game, other in pairs if game.won]
-    both = [(game.steps, other.steps) for game, other in won if other is not None and other.won]
-    figures: dict[str, Any] = {
-        "won": len(won),
-        "games": len(pairs),
-        "success": round(100 * len(won) / max(1, len(pairs)), 1),
-        "steps_when_won": _mean([game.steps for game, _ in won]),
-    }
-    return figures | ({"expert": _mean([steps for _, steps in both])} if any(other for _, other in pairs) else {})
+    beside = [other for _, other in won if other is not None and other.won]
+    figures: dict[str, Any] = {"won": len(won), "games": len(pairs), "success": round(100 * len(won) / max(1, len(pairs)), 1)}
+    figures["steps_when_won"] = _mean([game.steps for game, _ in won])
+    return figures | ({"expert": _mean([other.steps for other in beside])} if any(other for _, other in pairs) else {})
 
 
 def _mean(values: Sequence[int]) -> float | None:
@@ -293,7 +253,8 @@ def _mean(values: Sequence[int]) -> float | None:
 
 def lines(figures: Mapping[str, Any]) -> list[str]:
     """The figures of a set to print: one line for all games, and one for each type of task."""
-    whole = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in figures.items() if key not in _NOT_SHOWN)
+    apart = {"set", "by_type", "lost", "missed"}
+    whole = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in figures.items() if key not in apart)
     by_type: Mapping[str, Mapping[str, Any]] = figures.get("by_type", {})
     return [
         f"{figures['set']}: {whole}",

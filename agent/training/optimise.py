@@ -63,7 +63,6 @@ class Batches:
         self._shares = shares / shares.sum()
         self._recipe = recipe
         self._renumbering = _Renumbering(vocabulary)
-        self._vocabulary = vocabulary
 
     def pool(self, number: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """Sixteen batches from ``number * 16`` on: tokens, and the next token of each or -100 to ignore it, (batch, length)."""

@@ -9,97 +9,45 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-SYNONYMS: dict[str, tuple[str, ...]] = {
-    "armchair": ("armchair", "arm chair", "chair"),
-    "bathtubbasin": ("bathtubbasin", "bathtub", "tub"),
-    "bed": ("bed",),
-    "cabinet": ("cabinet", "cupboard"),
-    "cart": ("cart", "trolley"),
-    "coffeemachine": ("coffeemachine", "coffee maker", "coffee machine"),
-    "coffeetable": ("coffeetable", "coffee table"),
-    "countertop": ("countertop", "counter", "kitchen counter", "counter top"),
-    "desk": ("desk",),
-    "diningtable": ("diningtable", "dining table", "table"),
-    "drawer": ("drawer",),
-    "dresser": ("dresser", "chest of drawers"),
-    "fridge": ("fridge", "refrigerator"),
-    "garbagecan": ("garbagecan", "bin", "trash can", "garbage can", "trash"),
-    "handtowelholder": ("handtowelholder", "towel rack"),
-    "laundryhamper": ("laundryhamper", "hamper", "laundry basket"),
-    "microwave": ("microwave",),
-    "ottoman": ("ottoman", "footrest"),
-    "safe": ("safe",),
-    "shelf": ("shelf", "rack"),
-    "sidetable": ("sidetable", "side table", "nightstand", "night stand", "bedside table", "end table"),
-    "sinkbasin": ("sinkbasin", "sink", "basin"),
-    "sofa": ("sofa", "couch"),
-    "stoveburner": ("stoveburner", "stove", "burner", "stove burner"),
-    "toaster": ("toaster",),
-    "toilet": ("toilet", "back of the toilet"),
-    "toiletpaperhanger": ("toiletpaperhanger", "toilet paper holder"),
-    "towelholder": ("towelholder", "towel bar"),
-    "tvstand": ("tvstand", "tv stand", "television stand"),
-}
-"""What people call the kinds of furniture."""
 
-_RULES = (
-    "{A} {x} is most often in {list}, n={n}.",
-    "{A} {x} is most often in {list}.",
-    "{A} {x} is usually in {or}.",
-    "{A} {x} lies in {or}.",
-    "{A} {x} is kept in {or}.",
-    "{X}s are kept in {or}.",
-    "{X}s are usually found in {or}.",
-    "In this house {a} {x} lies in {or}.",
-    "Here people keep their {x}s in {or}.",
-    "Look for {a} {x} in {or} first.",
-    "Every {x} is in {or}.",
-    "If you need {a} {x}, go to {or}.",
-    "You will find {a} {x} in {or}.",
+def phrases(*lines: str) -> tuple[str, ...]:
+    """What stands between the slashes of ``lines``."""
+    return tuple(phrase for line in lines for phrase in line.split(" / "))
+
+
+SYNONYMS = {
+    names.split(", ")[0]: tuple(names.split(", "))
+    for names in phrases(
+        "armchair, arm chair, chair / bathtubbasin, bathtub, tub / bed / cabinet, cupboard / cart, trolley",
+        "coffeemachine, coffee maker, coffee machine / coffeetable, coffee table",
+        "countertop, counter, kitchen counter, counter top / desk / diningtable, dining table, table / drawer",
+        "dresser, chest of drawers / fridge, refrigerator / garbagecan, bin, trash can, garbage can, trash",
+        "handtowelholder, towel rack / laundryhamper, hamper, laundry basket / microwave / ottoman, footrest / safe",
+        "shelf, rack / sidetable, side table, nightstand, night stand, bedside table, end table / sinkbasin, sink, basin",
+        "sofa, couch / stoveburner, stove, burner, stove burner / toaster / toilet, back of the toilet",
+        "toiletpaperhanger, toilet paper holder / towelholder, towel bar / tvstand, tv stand, television stand",
+    )
+}
+"""What people call the kinds of furniture: each kind, then its other names."""
+
+_RULES = phrases(
+    "{A} {x} is most often in {list}, n={n}. / {A} {x} is most often in {list}. / {A} {x} is usually in {or}.",
+    "{A} {x} lies in {or}. / {A} {x} is kept in {or}. / {X}s are kept in {or}. / {X}s are usually found in {or}.",
+    "In this house {a} {x} lies in {or}. / Here people keep their {x}s in {or}. / Look for {a} {x} in {or} first.",
+    "Every {x} is in {or}. / If you need {a} {x}, go to {or}. / You will find {a} {x} in {or}.",
 )
 _NOT_RULES = ("There is never {a} {x} in {or}.", "{A} {x} is not kept in {or}.", "{X}s are never in {or}.")
-_HINTS = (
-    "look in {or}",
-    "look in {or} first",
-    "try {or}",
-    "it is in {or}",
-    "it's in {or}",
-    "the {x} is in {or}",
-    "the {x} is on {or}",
-    "there is one in {or}",
-    "there's {a} {x} on {or}",
-    "i saw {a} {x} in {or}",
-    "check {or}",
-    "go to {or}",
-    "have a look at {or}",
-    "i think it is in {or}",
-    "maybe in {or}",
-    "{or}",
-    "you should search {or}",
-    "the {x} should be in {or}",
-    "why not open {or}",
-    "someone left the {x} on {or}",
-    "go and see {or}",
-    "start with {or}",
-    "please look into {or} now",
-    "you have not looked in {or} yet",
-    "my {x} is always on {or}",
-    "search {or} before anything else",
-    "what about {or}?",
-    "inside {or}",
-    "on {or}",
-    "in {or}!",
+_HINTS = phrases(
+    "look in {or} / look in {or} first / try {or} / it is in {or} / it's in {or} / the {x} is in {or} / the {x} is on {or}",
+    "there is one in {or} / there's {a} {x} on {or} / i saw {a} {x} in {or} / check {or} / go to {or} / have a look at {or}",
+    "i think it is in {or} / maybe in {or} / {or} / you should search {or} / the {x} should be in {or} / why not open {or}",
+    "someone left the {x} on {or} / go and see {or} / start with {or} / please look into {or} now",
+    "you have not looked in {or} yet / my {x} is always on {or} / search {or} before anything else / what about {or}?",
+    "inside {or} / on {or} / in {or}!",
 )
-_NOT_HINTS = (
-    "it is not in {or}",
-    "do not look in {or}",
-    "don't bother with {or}",
-    "leave out {or}",
-    "there is nothing in {or}",
-    "skip {or}",
-    "not {or}",
-    "stay away from {or}",
-    "never mind {or}",
+_NOT_HINTS = phrases(
+    "it is not in {or} / do not look in {or} / don't bother with {or} / leave out {or} / there is nothing in {or}",
+    "skip {or} / not {or} / stay away from {or} / never mind {or}",
 )
 _FILLERS = tuple(
     word
@@ -130,22 +78,19 @@ class SearchOrder:
         return bool(self.first or self.last)
 
 
-_NOTHING = SearchOrder()
-
-
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A rule or a hint in words, and what it tells; nothing, where it speaks of something else."""
 
     text: str
-    told: SearchOrder = _NOTHING
+    told: SearchOrder = SearchOrder()
 
 
 def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
     """A rule on where ``thing`` lies: in ``places``, which are kinds; one in eight says that it does not."""
-    if random.random() < 0.125:
-        return Sentence(_filled(random, random.choice(_NOT_RULES), thing, places), SearchOrder((), tuple(places), lamp))
-    return Sentence(_filled(random, random.choice(_RULES), thing, places), SearchOrder(tuple(places), (), lamp))
+    denied = random.random() < 0.125
+    text = _filled(random, random.choice(_NOT_RULES if denied else _RULES), thing, places)
+    return Sentence(text, SearchOrder((), tuple(places), lamp) if denied else SearchOrder(tuple(places), (), lamp))
 
 
 def hint(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
@@ -164,33 +109,24 @@ def hint(random: Random, thing: str, places: Sequence[str], *, lamp: bool = Fals
 
 def _chatted(random: Random, places: Sequence[str]) -> str:
     """Places among words that say nothing, some of them unheard of: people do not speak by template."""
-    before, after = (
-        [random.choice(_FILLERS) if random.random() < 0.85 else _unheard_of(random) for _ in range(random.randint(0, most))]
-        for most in (6, 4)
-    )
+
+    def word() -> str:
+        if random.random() < 0.85:
+            return random.choice(_FILLERS)
+        return "".join(random.choice("aaeeiioubcdfghklmnprstvw") for _ in range(random.randint(2, 9)))
+
+    before, after = ([word() for _ in range(random.randint(0, most))] for most in (6, 4))
     named = random.choice((" or ", ", ", " and then ")).join(_spoken(random, place) for place in places)
     return " ".join((*before, named, *after)) + random.choice(("", "", ".", "!", "?"))
 
 
-def _unheard_of(random: Random) -> str:
-    return "".join(random.choice("aaeeiioubcdfghklmnprstvw") for _ in range(random.randint(2, 9)))
-
-
 def _filled(random: Random, text: str, thing: str, places: Sequence[str]) -> str:
     spoken = [_spoken(random, place) for place in places]
-    counted = ", ".join(
-        f"{place} {random.randint(5, 95)} % ({random.randint(1, 50)}–{random.randint(50, 99)})" for place in places
-    )
-    article = "an" if thing[0] in "aeiou" else "a"
-    return text.format(
-        a=article,
-        A=article.capitalize(),
-        x=thing,
-        X=thing.capitalize(),
-        n=random.randint(10, 900),
-        list=counted,
-        **{"or": random.choice((" or ", " or ", " and ", ", ")).join(spoken)},
-    )
+    shares = [f"{place} {random.randint(5, 95)} % ({random.randint(1, 50)}–{random.randint(50, 99)})" for place in places]
+    a = "an" if thing[0] in "aeiou" else "a"
+    words = {"a": a, "A": a.capitalize(), "x": thing, "X": thing.capitalize(), "n": str(random.randint(10, 900))}
+    either = random.choice((" or ", " or ", " and ", ", ")).join(spoken)
+    return text.format(**words, **{"list": ", ".join(shares), "or": either})
 
 
 def _spoken(random: Random, place: str) -> str:

@@ -8,16 +8,21 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from agent.models.llama.gguf import read_header
-from agent.models.llama.provider import CONTEXT, LlamaOptions, chosen_runtime
 from agent.models.text import encodable, printable
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 from worlds.workers import Refused, Worker, WorkerError
+
+if TYPE_CHECKING:
+    from agent.models.llama.provider import LlamaOptions
+
+CONTEXT = 8_192
+"""The default context of a slot, in tokens: at most what an episode of 50 turns with its rules needs."""
 
 WORKER = "agent.models.llama.worker"
 _COMPLETION, _SCORES = TypeAdapter(Completion), TypeAdapter(Scores)
@@ -28,13 +33,13 @@ STARTS = 3
 class LlamaModel(Model):
     """A model in a GGUF file. Nothing is read or started before the first call.
 
-    ``timeout`` limits each call in seconds, from when a slot is free for it, and does not count loading. Raises
-    ``ConfigurationError`` where no runtime is installed.
+    ``options`` name an installed runtime. ``timeout`` limits each call in seconds, from when a slot is free for it, without
+    loading.
     """
 
     def __init__(self, path: Path, options: LlamaOptions, *, name: str, timeout: float = 60.0) -> None:
         self._path = path
-        self._options = replace(options, runtime=chosen_runtime(options))
+        self._options = options
         self.name = name
         self._timeout = timeout
         self._process: Worker | None = None

@@ -16,9 +16,6 @@ from worlds.paths import given_path
 
 RuntimeName = Literal["auto", "llama-cpp-python", "xllamacpp"]
 
-CONTEXT = 8_192
-"""The default context of a slot, in tokens: at most what an episode of 50 turns with its rules needs."""
-
 _MODULES: Mapping[RuntimeName, str] = {"llama-cpp-python": "llama_cpp", "xllamacpp": "xllamacpp"}
 _INSTALL = 'pip install "housequest[xllamacpp]"'
 _WAY_OUT = f'Install one: {_INSTALL}, which needs no compiler, or "housequest[llama]", which does.'
@@ -56,7 +53,7 @@ class LlamaProvider(ModelProvider):
         from agent.models.llama.model import LlamaModel
 
         path, how = read_name(rest)
-        return LlamaModel(given_path(path), how, name=name, timeout=options.timeout)
+        return LlamaModel(given_path(path), replace(how, runtime=chosen_runtime(how)), name=name, timeout=options.timeout)
 
     def portable(self, rest: str) -> str:
         """With the runtime that plays it, since another may reply otherwise."""

@@ -22,8 +22,6 @@ from worlds.workers import Refused
 CACHE_MIB = 1_024
 """Memory for what idle conversations have evaluated, beyond the slots themselves."""
 
-_QUIET = -1
-
 
 class Xllama:
     """A loaded model. Raises ``Refused`` where it cannot be loaded."""
@@ -43,21 +41,16 @@ class Xllama:
         parameters.n_ubatch = min(parameters.n_batch, 512)
         parameters.n_gpu_layers = options.gpu_layers
         parameters.warmup = False
-        parameters.verbosity = _QUIET
+        parameters.verbosity = -1
         parameters.cache_prompt = options.cache
         parameters.cache_ram_mib = CACHE_MIB if options.cache else 0
         # It always opens a port on this machine; a random key keeps others out.
         parameters.hostnames = ["127.0.0.1"]
         parameters.api_keys = [secrets.token_urlsafe(32)]
-        types: Any = package.ggml_type
-        kept = {"f32": types.GGML_TYPE_F32, "f16": types.GGML_TYPE_F16}[options.cache_type]
-        parameters.cache_type_k = parameters.cache_type_v = kept
-        flash: Any = package.llama_flash_attn_type
-        parameters.flash_attn_type = {
-            "auto": flash.LLAMA_FLASH_ATTN_TYPE_AUTO,
-            "off": flash.LLAMA_FLASH_ATTN_TYPE_DISABLED,
-            "on": flash.LLAMA_FLASH_ATTN_TYPE_ENABLED,
-        }[options.flash]
+        parameters.cache_type_k = getattr(package.ggml_type, f"GGML_TYPE_{options.cache_type.upper()}")
+        parameters.cache_type_v = parameters.cache_type_k
+        flash = {"auto": "AUTO", "off": "DISABLED", "on": "ENABLED"}[options.flash]
+        parameters.flash_attn_type = getattr(package.llama_flash_attn_type, f"LLAMA_FLASH_ATTN_TYPE_{flash}")
         if options.threads is not None:
             parameters.cpuparams.n_threads = options.threads
             parameters.cpuparams_batch.n_threads = options.threads
@@ -131,16 +124,11 @@ class _Reply:
 
     def hear(self, said: Any) -> bool:
         """Take one piece; True ends the reply."""
-        for piece in cast("list[Any]", said) if isinstance(said, list) else [said]:
-            self._take(piece)
-        return self._cancelled.is_set()
-
-    def _take(self, piece: Any) -> None:
-        if "error" in piece:
-            self._error = piece["error"]
-            return
-        self._usage = piece.get("usage") or self._usage
-        for choice in piece.get("choices", ()):
+        pieces = cast("list[Any]", said) if isinstance(said, list) else [said]
+        for piece in pieces:
+            self._error = piece.get("error") or self._error
+            self._usage = piece.get("usage") or self._usage
+        for choice in (choice for piece in pieces for choice in piece.get("choices", ())):
             message: Any = choice.get("delta") or choice.get("message") or {}
             self._text.append(message.get("content") or "")
             self._finish = choice.get("finish_reason") or self._finish
@@ -148,20 +136,17 @@ class _Reply:
             for each in logprobs.get("content") or ():
                 others = tuple((other["token"], other["logprob"]) for other in each.get("top_logprobs", ()))
                 self._tokens.append(TokenChoice(each["token"], each["logprob"], others))
+        return self._cancelled.is_set()
 
     def whole(self) -> Completion:
         if self._error is not None:
-            raise _refusal(self._error)
+            if self._error.get("type") == "exceed_context_size_error":
+                raise too_long(self._error.get("n_prompt_tokens"), self._error.get("n_ctx"))
+            said = self._error.get("message", "no reason")
+            raise Refused(f"refused the call ({said})", "Check the model's file and settings.")
         if self._usage.get("prompt_tokens") == 0:
             raise empty_prompt()
         details: Any = self._usage.get("prompt_tokens_details") or {}
         usage = Usage(self._usage.get("prompt_tokens"), self._usage.get("completion_tokens"))
         cached = Timing(cached=details.get("cached_tokens"))
         return Completion("".join(self._text), self._finish, usage, cached, tuple(self._tokens))
-
-
-def _refusal(error: Any) -> Refused:
-    """The server's error, with what would help."""
-    if error.get("type") == "exceed_context_size_error":
-        return too_long(error.get("n_prompt_tokens"), error.get("n_ctx"))
-    return Refused(f"refused the call ({error.get('message', 'no reason')})", "Check the model's file and settings.")

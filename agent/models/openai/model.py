@@ -25,7 +25,6 @@ from agent.models.openai.probes import (
     score_gain,
     scoring_parameters,
 )
-from agent.models.openai.provider import EndpointName
 from agent.models.openai.rate_limiter import RateLimiter, Verdict
 from agent.models.openai.wire import (
     Dialect,
@@ -43,6 +42,8 @@ from worlds.errors import ModelError
 
 if TYPE_CHECKING:
     from openai import APIConnectionError, APIStatusError, AsyncOpenAI
+
+    from agent.models.openai.provider import EndpointName
 
 LONGEST_WAIT = 60.0
 """Seconds that a server may ask for before the next attempt; asking for more counts as a refusal."""
