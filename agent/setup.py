@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from agent.agents.registry import DEFAULT_AGENT, make_agent, model_for, resolve_settings, takes_rules
+from agent.agents.registry import DEFAULT_AGENT, agent_spec, make_agent, model_for, resolve_settings
 from agent.base import Agent, AskPerson
 from agent.config import RULES_BUDGET, Prices, Settings, world_of
 from agent.episodes.loop import EpisodeConfig
@@ -129,7 +129,7 @@ def set_up(
     agent = agent or settings.agent or DEFAULT_AGENT
     model = model_for(agent, settings.model, world.name if world else settings.world)
     world = world or world_of(settings)
-    shown = takes_rules(agent) or agent == HUMAN
+    shown = agent_spec(agent).takes_rules or agent == HUMAN
     if rules is None and settings.rules:
         # An unreadable book is always refused; another world's book only where its rules would be shown.
         rules = read_rules(settings.rules, settings.rules_budget, world.name if shown else None)

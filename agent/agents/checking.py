@@ -16,7 +16,6 @@ from agent.models.base import Completion, Message, Model, ModelWrapper, Request,
 from knowledge.rules import Rule
 from worlds.base import Env, Observation, Task, Transition, World
 from worlds.errors import ConfigurationError, HousequestError
-from worlds.options import read_options
 
 RULE = Rule("check", "A rule that a check of the agent shows, which no book has.")
 HINT = "A hint that a check of the agent gives."
@@ -129,15 +128,14 @@ async def check_agent(
 
 
 def _make(spec: AgentSpec, world: World, model: Model | None, settings: Mapping[str, Any]) -> Agent:
-    given = settings if spec.settings is None else read_options(spec.settings, settings, owner=spec.name, word="setting")
-    return spec.make(AgentParts(spec.name, world, given, given_model=model))
+    return spec.make(AgentParts(spec.name, world, spec.read_settings(settings), given_model=model))
 
 
 def _settings(spec: AgentSpec) -> str:
     if spec.settings is None:
         return ""
     try:
-        read_options(spec.settings, {"no such setting": 1}, owner=spec.name, word="setting")
+        spec.read_settings({"no such setting": 1})
         return "an unknown one is taken"
     except ConfigurationError:
         return ""

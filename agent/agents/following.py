@@ -1,23 +1,33 @@
-"""Follows a high-level plan: the shared controller turns one subgoal after the other into text commands.
+"""What LLM-Planner and the Socratic Planner share: they write a high-level plan and follow it, one subgoal after the other.
 
-This is the low-level planner that LLM-Planner (section 4.5) and the Socratic Planner (section 3.5) both take from HLSM: it goes
-to a subgoal's object, and searches for it if it was not seen yet.
+The low-level planner, which LLM-Planner (section 4.5) and the Socratic Planner (section 3.5) both take from HLSM, is the shared
+controller: it goes to a subgoal's object, and searches for it if it was not seen yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from agent.roles.subgoals import Subgoal
-from agent.skills.controller import Controller, ControllerState, Execute, Failed
+from agent.agents.examples import make_example_selector
+from agent.agents.spec import AgentParts
+from agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
+from agent.episodes import events
+from agent.roles.subgoals import PlanExample, Subgoal, plan_example
+from agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
 from agent.skills.naming import resolve
 from agent.skills.skill import Skill, Verb
-from worlds.base import Observation, Transition
 from worlds.household.belief import Belief, kind
 
-MOST_COMPLETED = 200
+if TYPE_CHECKING:
+    from agent.agents.llm_planner import LlmPlannerSettings
+    from agent.agents.socratic import SocraticSettings
 
+PLANNER = "planner"
+"""The role that writes the plan."""
+MOST_COMPLETED = 200
 _VERBS: dict[str, Verb] = {"toggle": "use", "slice": "slice", "pick": "pick"}
 
 
@@ -46,47 +56,105 @@ class PlanProgress:
         """The present subgoal; None at the end of the plan."""
         return self.plan[self.at] if self.at < len(self.plan) else None
 
-
-@dataclass(frozen=True, slots=True)
-class SubgoalFailed:
-    """``subgoal`` cannot be carried out, or took too many commands."""
-
-    subgoal: Subgoal
-    reason: str
+    def moved(self, at: int) -> PlanProgress:
+        """The progress at the beginning of the subgoal ``at``."""
+        return replace(self, at=at, ahead=None, steps=0)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanDone:
-    """Every subgoal of the plan was carried out or skipped."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannerMemory:
+    """What a planner remembers: how far its plan is, and the examples that it was shown.
+
+    ``revision`` is -1 before the first plan; ``asked`` counts the calls for another one, and ``retried`` the tries of the
+    present subgoal beyond the first.
+    """
+
+    goal: str
+    grants: Grants
+    progress: PlanProgress
+    shots: tuple[PlanExample, ...] = ()
+    revision: int = -1
+    asked: int = 0
+    retried: int = 0
 
 
-class PlanFollower:
-    """Carries plans out with ``controller``. A subgoal fails after ``patience`` commands (0: no limit)."""
+M = TypeVar("M", bound=PlannerMemory)
 
-    def __init__(self, controller: Controller, patience: int) -> None:
-        self._controller = controller
-        self._patience = patience
 
-    def begin(self, opening: Observation, goal: str) -> PlanProgress:
-        """The progress before any plan."""
-        return PlanProgress(self._controller.begin(opening, goal))
+class PlanFollower(ABC, Generic[M]):
+    """An agent that plans, and plans again when a subgoal fails, or after ``patience`` commands for it (0: no limit).
 
-    def observe(self, progress: PlanProgress, transitions: Sequence[Transition]) -> PlanProgress:
-        """The progress after these commands were executed, whoever chose them."""
-        return replace(
-            progress, state=self._controller.observe(progress.state, transitions), steps=progress.steps + len(transitions)
-        )
+    Without re-planning the first plan is followed to its end, whatever fails.
+    """
 
-    def take(self, progress: PlanProgress, plan: Sequence[Subgoal]) -> PlanProgress:
-        """Replace the plan by ``plan`` and start at its beginning."""
-        return _at(replace(progress, plan=tuple(plan)), 0)
+    words: ClassVar[Callable[[Subgoal], str]]
+    """A subgoal as the planner writes it."""
+    skipping: ClassVar[str] = ""
+    """What is added to the reason for which a subgoal is skipped."""
 
-    def skip(self, progress: PlanProgress) -> PlanProgress:
-        """Go on with the next subgoal."""
-        return _at(progress, progress.at + 1)
+    def __init__(self, parts: AgentParts[LlmPlannerSettings] | AgentParts[SocraticSettings]) -> None:
+        self._model, self._sampling = parts.model, parts.sampling
+        self._controller = Controller(parts.household, order=parts.settings.search)
+        self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
+        self._patience, self._revisions = parts.settings.patience, parts.settings.revisions
+        self._replanning = parts.settings.replanning
 
-    def advance(self, progress: PlanProgress) -> tuple[Execute | SubgoalFailed | PlanDone, PlanProgress]:
-        """The next command, or the failure of the present subgoal, or the end of the plan.
+    @abstractmethod
+    async def _prepare(self, memory: M, turn: Turn, emit: Emitter) -> tuple[Decision | None, M]:
+        """The first plan, where there is none yet; a revised one where a person gave a hint."""
+
+    @abstractmethod
+    async def _recover(self, memory: M, failed: Subgoal, reason: str, turn: Turn, emit: Emitter) -> tuple[Decision | None, M]:
+        """What comes of the subgoal that ``failed``, if the plan may be revised."""
+
+    async def decide(self, memory: M, turn: Turn, emit: Emitter) -> tuple[Decision, M]:
+        """Plan if need be, then follow the plan up to its next command."""
+        progress = memory.progress
+        state = self._controller.observe(progress.state, turn.transitions)
+        memory = replace(memory, progress=replace(progress, state=state, steps=progress.steps + len(turn.transitions)))
+        failure, memory = await self._prepare(memory, turn, emit)
+        while failure is None:
+            before = memory.progress.at
+            outcome, progress = self._advance(memory.progress)
+            memory = replace(memory, progress=progress, retried=memory.retried if progress.at == before else 0)
+            subgoal = progress.subgoal
+            if progress.at != before and subgoal is not None:
+                emit(events.Progressed(role=PLANNER, step=progress.at))
+            if isinstance(outcome, Execute):
+                return Act(outcome.command), memory
+            if outcome is None or subgoal is None:
+                return GiveUp("the plan is carried out, and the task goes on"), memory
+            reason = f"{type(self).words(subgoal)} failed: {outcome.reason.rstrip('.')}"
+            if not self._replanning:
+                memory = self._skipped(memory, reason, emit)
+            elif memory.asked >= self._revisions:
+                failure = GiveUp(f"{reason}; it was planned anew {memory.asked} times, which is as often as is allowed")
+            else:
+                failure, memory = await self._recover(memory, subgoal, reason, turn, emit)
+        return failure, memory
+
+    async def _with_examples(self, memory: M) -> M:
+        """``memory`` with the examples for its task."""
+        if memory.shots:
+            return memory
+        chosen = await self._examples.choose(memory.goal, seen_kinds(memory.progress.belief))
+        return replace(memory, shots=tuple(map(plan_example, chosen)))
+
+    def _planned(self, memory: M, plan: tuple[Subgoal, ...], reason: str, emit: Emitter) -> M:
+        """``memory`` at the beginning of a new ``plan``."""
+        progress = replace(memory.progress, plan=plan).moved(0)
+        memory = replace(memory, progress=progress, revision=memory.revision + 1, retried=0)
+        steps = tuple(map(type(self).words, plan))
+        emit(events.Planned(role=PLANNER, steps=steps, revision=memory.revision, reason=reason))
+        return memory
+
+    def _skipped(self, memory: M, reason: str, emit: Emitter) -> M:
+        """``memory`` at the next subgoal."""
+        emit(events.Thought(role=PLANNER, text=f"{reason}{self.skipping}"))
+        return replace(memory, progress=memory.progress.moved(memory.progress.at + 1))
+
+    def _advance(self, progress: PlanProgress) -> tuple[Execute | Failed | None, PlanProgress]:
+        """The next command, or why the present subgoal failed, or None at the end of the plan.
 
         Subgoals that already hold are skipped. Advancing again after a failure retries the subgoal.
         """
@@ -94,17 +162,20 @@ class PlanFollower:
             if progress.ahead is None:
                 progress = self._begun(replace(progress, steps=0), skills_of(subgoal))
             if not progress.ahead:
-                progress = _at(_completed(progress, subgoal), progress.at + 1)
+                # A subgoal that is completed twice in a row is listed once.
+                done = progress.completed if progress.completed[-1:] == (subgoal,) else (*progress.completed, subgoal)
+                progress = replace(progress, completed=done[-MOST_COMPLETED:]).moved(progress.at + 1)
                 continue
             outcome, state = self._controller.next(progress.state)
+            if isinstance(outcome, Done):
+                progress = self._begun(replace(progress, state=state), progress.ahead[1:])
+                continue
             if isinstance(outcome, Failed):
-                return SubgoalFailed(subgoal, outcome.reason.rstrip(".")), _at(replace(progress, state=state), progress.at)
-            if isinstance(outcome, Execute):
-                if self._patience and progress.steps >= self._patience:
-                    return SubgoalFailed(subgoal, f"it is not done after {progress.steps} commands"), _at(progress, progress.at)
-                return outcome, replace(progress, state=state)
-            progress = self._begun(replace(progress, state=state), progress.ahead[1:])
-        return PlanDone(), progress
+                return outcome, replace(progress, state=state).moved(progress.at)
+            if self._patience and progress.steps >= self._patience:
+                return Failed(f"it is not done after {progress.steps} commands"), progress.moved(progress.at)
+            return outcome, replace(progress, state=state)
+        return None, progress
 
     def _begun(self, progress: PlanProgress, skills: tuple[Skill, ...]) -> PlanProgress:
         state = self._controller.start(progress.state, skills[0]) if skills else progress.state
@@ -134,14 +205,3 @@ def seen_kinds(belief: Belief) -> tuple[str, ...]:
 def was_seen(belief: Belief, said: str) -> bool:
     """Whether something that ``said`` can refer to was seen."""
     return resolve(said, seen_kinds(belief), [one.name for one in (*belief.receptacles, *belief.items)]) is not None
-
-
-def _completed(progress: PlanProgress, subgoal: Subgoal) -> PlanProgress:
-    # A subgoal that is completed twice in a row is listed once.
-    if progress.completed[-1:] == (subgoal,):
-        return progress
-    return replace(progress, completed=(*progress.completed, subgoal)[-MOST_COMPLETED:])
-
-
-def _at(progress: PlanProgress, at: int) -> PlanProgress:
-    return replace(progress, at=at, ahead=None, steps=0)

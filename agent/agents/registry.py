@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent.agents.spec import AgentParts, AgentSpec, needs_a_model
 from agent.models.registry import DEFAULT_MODEL, EXAMPLE, parse_model
 from worlds.base import World
 from worlds.errors import ConfigurationError, Unsupported, shown
-from worlds.options import read_options
+from worlds.options import Scalar
 from worlds.plugins import load_plugin, plugins
 from worlds.registry import household
 
@@ -18,24 +18,10 @@ if TYPE_CHECKING:
     from agent.base import Agent, AskPerson
     from agent.models.base import Model
 
-Setting = str | int | float | bool
-
 DEFAULT_AGENT = "reasoner-actor"
 """The agent that plays if none is given."""
 
-
-SHIPPED = (
-    "react",
-    "reasoner-actor",
-    "opex",
-    "llm-planner",
-    "socratic",
-    "pet",
-    "lota",
-    "saycan",
-    "expert",
-    "human",
-)
+SHIPPED = ("react", "reasoner-actor", "opex", "llm-planner", "socratic", "pet", "lota", "saycan", "expert", "human")
 """The agents that ship, in the order of lists; others follow by name."""
 
 
@@ -53,21 +39,6 @@ def agent_spec(name: str) -> AgentSpec:
             f"The entry point {name!r} of housequest.agents is no AgentSpec of that name; mend its package."
         )
     return spec
-
-
-def about(name: str) -> str:
-    """One line about the agent."""
-    return agent_spec(name).about
-
-
-def needs_model(name: str) -> bool:
-    """Whether the agent needs a language model."""
-    return agent_spec(name).needs_model
-
-
-def takes_rules(name: str) -> bool:
-    """Whether rules can change what the agent does."""
-    return agent_spec(name).takes_rules
 
 
 def default_agent(model: str | None, world: str) -> str:
@@ -101,19 +72,14 @@ def model_for(agent: str, model: str | None, world: str) -> str | None:
     return model
 
 
-def resolve_settings(name: str, given: Mapping[str, str | Setting]) -> dict[str, Setting]:
+def resolve_settings(name: str, given: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """All settings of agent ``name``: its defaults, replaced by those ``given``, each read as its field's type.
 
     Raises ``ConfigurationError`` for an unknown setting or an invalid value.
     """
     spec = agent_spec(name)
-    return dict(given) if spec.settings is None else dataclasses.asdict(_read_settings(spec, given))
-
-
-def _read_settings(spec: AgentSpec, given: Mapping[str, str | Setting]) -> Any:
-    if spec.settings is None:
-        return dict(given)
-    return read_options(spec.settings, given, owner=f"The agent {spec.name!r}", word="setting")
+    read = spec.read_settings(given)
+    return read if spec.settings is None else dataclasses.asdict(read)
 
 
 def make_agent(
@@ -121,7 +87,7 @@ def make_agent(
     *,
     world: World,
     model: Model | None = None,
-    settings: Mapping[str, str | Setting] | None = None,
+    settings: Mapping[str, Scalar] | None = None,
     seed: int = 0,
     question: AskPerson | None = None,
 ) -> Agent:
@@ -131,7 +97,7 @@ def make_agent(
     ``ConfigurationError``, and ``Unsupported`` if the agent needs a household and the world is none.
     """
     spec = agent_spec(name)
-    read = _read_settings(spec, settings or {})
+    read = spec.read_settings(settings or {})
     if spec.needs_model and model is None:
         raise ConfigurationError(needs_a_model(name))
     if spec.needs_household and world.household is None:
@@ -145,9 +111,7 @@ def used_prompts(agent: str) -> frozenset[str]:
     """The templates that can reach a model when ``agent`` plays, by their names in `prompt_hashes`."""
     from agent.roles.base import template_hashes
 
-    # PET wraps one of two other agents.
-    agents = (agent, "react", "reasoner-actor") if agent == "pet" else (agent,)
-    packages = ["agent.roles", *filter(None, (agent_spec(name).prompts for name in agents))]
+    packages = ["agent.roles", *filter(None, (agent_spec(name).prompts for name in (agent, *agent_spec(agent).wraps)))]
     names = [name for package in packages for name in template_hashes(package)]
     return frozenset((*names, *(f"{agent}/{name}" for name in names)))
 

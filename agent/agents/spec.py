@@ -13,15 +13,15 @@ The agents that ship are declared the same way, each in the package that holds i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from agent.models.registry import EXAMPLE
 from worlds.base import World
 from worlds.errors import ConfigurationError
 from worlds.household.base import Household
-from worlds.options import option
+from worlds.options import option, read_options
 
 if TYPE_CHECKING:
     from agent.base import Agent, AskPerson
@@ -94,49 +94,47 @@ class AgentParts(Generic[S]):
         return found
 
 
+def _unmade(parts: AgentParts[Any]) -> Agent:
+    raise ConfigurationError(f"The agent {parts.name!r} is declared without a function that makes it.")
+
+
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
     """An agent as it is registered.
 
     ``about``: one line for people. ``settings``: a frozen dataclass of ``worlds.options``; None if the world's expert declares
-    them. ``prompts``: the package whose ``*.txt`` files are the agent's prompt templates. ``takes_rules``: rules can change
-    what it does. ``needs_household``: worlds that are no household refuse it. ``builtin``: the built-in model can play it in a
-    household. ``rerenders``: its prompts do not only grow; its docstring says what that costs.
+    them. ``prompts``: the package whose ``*.txt`` files are the agent's prompt templates. ``wraps``: the agents through which
+    it may play. ``takes_rules``: rules can change what it does. ``needs_household``: worlds that are no household refuse it.
+    ``builtin``: the built-in model can play it in a household. ``rerenders``: its prompts do not only grow; its docstring says
+    what that costs.
+
+    As a decorator it takes the function that makes the agent from its parts. That function imports the agent's code itself, so
+    that listing agents stays cheap.
     """
 
     name: str
     about: str
-    make: Callable[[AgentParts[Any]], Agent]
+    make: Callable[[AgentParts[Any]], Agent] = _unmade
     settings: type[Any] | None = NoSettings
     prompts: str | None = None
+    wraps: tuple[str, ...] = ()
     needs_model: bool = True
     needs_household: bool = False
     takes_rules: bool = True
     builtin: bool = False
     rerenders: bool = False
 
+    def __call__(self, make: Callable[[AgentParts[Any]], Agent]) -> AgentSpec:
+        return replace(self, make=make)
 
-def declare_agent(
-    name: str,
-    about: str,
-    *,
-    settings: type[Any] | None = NoSettings,
-    prompts: str | None = None,
-    needs_model: bool = True,
-    needs_household: bool = False,
-    takes_rules: bool = True,
-    builtin: bool = False,
-    rerenders: bool = False,
-) -> Callable[[Callable[[AgentParts[Any]], Agent]], AgentSpec]:
-    """Turn the decorated function, which makes the agent from its parts, into an `AgentSpec`.
+    def read_settings(self, given: Mapping[str, object]) -> Any:
+        """The settings with those ``given``, each read as its field's type. Raises ``ConfigurationError``."""
+        if self.settings is None:
+            return dict(given)
+        return read_options(self.settings, given, owner=f"The agent {self.name!r}", word="setting")
 
-    The function imports the agent's code itself, so that listing agents stays cheap.
-    """
 
-    def declared(make: Callable[[AgentParts[Any]], Agent]) -> AgentSpec:
-        return AgentSpec(name, about, make, settings, prompts, needs_model, needs_household, takes_rules, builtin, rerenders)
-
-    return declared
+declare_agent = AgentSpec
 
 
 def needs_a_model(agent: str) -> str:

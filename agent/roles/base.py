@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -42,7 +42,6 @@ class ReplyError(Exception):
 class Prompt:
     """A prompt template: named sections with ``$names`` to fill in, from a file beside the role."""
 
-    name: str
     sections: Mapping[str, str]
 
     def render(self, section: str, **values: str) -> str:
@@ -55,44 +54,47 @@ def load_prompt(package: str, name: str) -> Prompt:
     """The template ``NAME.txt`` of ``package``, the role's package."""
     text = resources.files(package).joinpath(f"{name}.txt").read_text("utf-8")
     _, *parts = _SECTION.split(text)
-    return Prompt(name, dict(zip(parts[::2], parts[1::2], strict=True)))
+    return Prompt(dict(zip(parts[::2], parts[1::2], strict=True)))
 
 
 def template_hashes(package: str) -> dict[str, str]:
     """The SHA-256 of each prompt template in ``package`` by name, sorted."""
-    files = sorted(
-        (file for file in resources.files(package).iterdir() if file.name.endswith(".txt")), key=lambda file: file.name
-    )
-    return {file.name.removesuffix(".txt"): sha256(file.read_bytes()).hexdigest() for file in files}
+    files = {file.name: file.read_bytes() for file in resources.files(package).iterdir() if file.name.endswith(".txt")}
+    return {name.removesuffix(".txt"): sha256(files[name]).hexdigest() for name in sorted(files)}
 
 
 @dataclass(frozen=True, slots=True)
 class Role(Generic[T]):
-    """One job for a language model: its name and the readers of its reply, the strict one first, then the lenient one.
+    """One job for a language model: its name, the reader of its reply, and a more ``lenient`` one for what that refuses.
 
-    Both readers raise ``ReplyError``. ``reply_tokens`` replaces `Sampling`'s token limit for this role.
+    Readers raise ``ReplyError``. ``reply_tokens`` limits the reply where `Sampling` does not.
     """
 
     name: str
-    strict: Callable[[str], T]
-    lenient: Callable[[str], T]
+    reader: Callable[[str], T]
+    lenient: Callable[[str], T] | None = None
     stop: tuple[str, ...] = ()
-    reply_tokens: int | None = None
+    reply_tokens: int = 512
 
     def read(self, reply: str) -> T:
-        """Read ``reply`` without reasoning in ``<think>`` marks and code fences."""
+        """Read ``reply`` without its reasoning in ``<think>`` marks."""
         text = _THOUGHT_BEFORE.sub("", _THINKING.sub("", reply)).strip()
         try:
-            return self.strict(text)
+            return self.reader(text)
         except ReplyError:
+            if self.lenient is None:
+                raise
             return self.lenient(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sampling parameters of a call; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`)."""
+    """Sampling parameters of a call; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`).
 
-    max_tokens: int = 512
+    ``max_tokens`` limits every reply; None leaves it to each role.
+    """
+
+    max_tokens: int | None = None
     temperature: float = 0.0
     seed: int | None = None
     bias: tuple[tuple[str, float], ...] = ()
@@ -121,7 +123,15 @@ def reply_message(reply: str) -> Message:
     return Message("assistant", reply if reply.strip() else "(nothing)")
 
 
-def call_event(role: str, prompt: Conversation, completion: Completion, kept: int | None = None) -> events.ModelCall:
+def call_event(
+    role: str,
+    prompt: Conversation,
+    completion: Completion,
+    candidates: Iterable[tuple[str, float]] = (),
+    *,
+    kept: int | None = None,
+    calls: int | None = None,
+) -> events.ModelCall:
     """The event of a call, with only the part of ``prompt`` after the role's last reply, or after ``kept`` messages."""
     if kept is None:
         kept = max((i + 1 for i, message in enumerate(prompt) if message.role == "assistant"), default=0)
@@ -133,16 +143,9 @@ def call_event(role: str, prompt: Conversation, completion: Completion, kept: in
         finish=completion.finish,
         prompt_tokens=completion.usage.prompt,
         completion_tokens=completion.usage.completion,
+        candidates=tuple(events.Candidate(text=text, logprob=logprob) for text, logprob in candidates) or None,
+        calls=calls,
     )
-
-
-def first_words(completion: Completion) -> tuple[tuple[str, float], ...]:
-    """The first word of a reply and its alternatives, with their log-probabilities (nats); only finite ones, since a record
-    has no infinity.
-    """
-    first = next((one for one in completion.tokens if one.token.strip()), None)
-    words = {} if first is None else {first.token: first.logprob} | dict(first.alternatives)
-    return tuple((clean(word), logprob) for word, logprob in words.items() if math.isfinite(logprob))
 
 
 async def ask(
@@ -160,7 +163,7 @@ async def ask(
     ``conversation`` are the messages before, from the system message on. ``alternatives`` requests so many possible first words
     of the reply, which are recorded with it. Raises ``ModelError`` when the model fails.
     """
-    most = role.reply_tokens or sampling.max_tokens
+    most = sampling.max_tokens or role.reply_tokens
     reason = ""
     begun: tuple[tuple[str, float], ...] = ()
     for final in (False, True):
@@ -176,20 +179,19 @@ async def ask(
                 bias=dict[int | str, float](sampling.bias) or None,
             )
         )
-        call = call_event(role.name, conversation, completion)
-        begun = first_words(completion) if alternatives else ()
-        if begun:
-            noted = tuple(events.Candidate(text=word, logprob=logprob) for word, logprob in begun)
-            call = call.model_copy(update={"candidates": noted})
-        reply = call.reply
+        first = next((one for one in completion.tokens if alternatives and one.token.strip()), None)
+        words = {first.token: first.logprob, **dict(first.alternatives)} if first else {}
+        # Only finite ones: a record has no infinity.
+        begun = tuple((clean(word), logprob) for word, logprob in words.items() if math.isfinite(logprob))
+        call = call_event(role.name, conversation, completion, begun)
         emit(call, completion.timing)
-        conversation = (*conversation, reply_message(reply))
+        conversation = (*conversation, reply_message(call.reply))
         try:
-            return Answer(role.read(reply), "", conversation, begun)
+            return Answer(role.read(call.reply), "", conversation, begun)
         except ReplyError as error:
             # A model may allow a reply more or fewer tokens than were asked for, so its own count comes first.
             length = completion.usage.completion or most
             reason = f"{error} It was cut off after {length} tokens." if completion.finish == "length" else str(error)
-        emit(events.ParseFailed(role=role.name, reply=reply, reason=reason, final=final))
+        emit(events.ParseFailed(role=role.name, reply=call.reply, reason=reason, final=final))
         text = load_prompt("agent.roles", "again").render("user", reason=reason)
     return Answer(None, reason, conversation, begun)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.base import Emitter, Grants, Turn
-from agent.episodes.events import RulesShown
+from agent.episodes.events import RulesShown, Thought
 from agent.models.base import Message
 from agent.roles.base import Conversation, Prompt, load_prompt
 from knowledge.rules import Rule
@@ -88,3 +88,9 @@ def emit_rules(rules: Sequence[Rule], shown_rules: Sequence[Rule], emit: Emitter
 def rules_after(turn: Turn, shown_rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """The rules that a role has been shown after this turn."""
     return (*shown_rules, *(rule for rule in turn.rules if rule not in shown_rules))
+
+
+def emit_thought(role: str, text: str, emit: Emitter) -> None:
+    """Emit a thought, unless it is empty."""
+    if text:
+        emit(Thought(role=role, text=text))

@@ -18,10 +18,13 @@ _LABEL = re.compile(
     r"\s?(?P<number>\d{1,2})?[\s*_`]{0,4}(?:[:=：][\s*_`]{0,4}(?P<rest>.*)|$)",
     re.IGNORECASE,
 )
-_ACTIONS = frozenset({"action", "act", "command"})
-_THOUGHTS = frozenset({"thought", "think", "reasoning"})
+ACTIONS = frozenset({"action", "act", "command"})
+THOUGHTS = frozenset({"thought", "think", "reasoning"})
+"""The labels of a command and of a thought."""
 _WITHIN = re.compile(r"\bAction\s?: *(?P<command>[^\n]+)")
+_EXACT = re.compile(r"Thought: ?(?P<thought>[^\n]*)\n(?:Step: ?(?P<step>\d{1,2})\n)?Action: ?(?P<command>[^\n]+)")
 _PLAIN = re.compile(r"[A-Za-z][\w '/-]{0,79}")
+"""A few plain words without markup."""
 _FENCE = re.compile(r"^\s*```\w*\s*$")
 _MARK = re.compile(r"^(?:[-•*>]|\d{1,2}[.)])\s+")
 _REMARK = re.compile(r"\s*(?:\(|#|//|<[/|]).*$")
@@ -44,23 +47,26 @@ def read_command(text: str) -> CommandReply:
 
     What follows the first command is ignored: the model made up an answer. Raises ``ReplyError``.
     """
+    exact = _EXACT.fullmatch(text)
+    if exact and _PLAIN.fullmatch(exact["command"].strip()):
+        return CommandReply(thought(exact["thought"]), exact["step"] or "", exact["command"].strip())
     said = step = ""
     for label, rest in labelled(text):
-        if label in _ACTIONS:
-            return CommandReply(said, step, checked(undress(rest.split("\n")[0])))
-        if label in _THOUGHTS:
+        if label in ACTIONS:
+            return CommandReply(said, step, _undressed(rest.split("\n")[0]))
+        if label in THOUGHTS:
             said = thought(rest)
         elif label == "step":
             step = rest
     fields = json_fields(text)
     command = fields.get("action") or fields.get("command")
     if command is not None:
-        return CommandReply(thought(fields.get("thought", "")), fields.get("step", ""), checked(undress(command)))
+        return CommandReply(thought(fields.get("thought", "")), fields.get("step", ""), _undressed(command))
     within = _WITHIN.search(text)
-    command = within["command"] if within else None if fields else lone_line(text)
-    if command is None:
+    command = within["command"] if within else "" if fields else _lone_line(text)
+    if not command:
         raise ReplyError('there is no line that begins with "Action:".')
-    return CommandReply(said.partition("Action:")[0].strip(), step, checked(undress(command)))
+    return CommandReply(said.partition("Action:")[0].strip(), step, _undressed(command))
 
 
 def labelled(text: str) -> list[tuple[str, str]]:
@@ -80,12 +86,7 @@ def labelled(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def plain(command: str) -> bool:
-    """Whether ``command`` is a few plain words without markup."""
-    return _PLAIN.fullmatch(command) is not None
-
-
-def undress(command: str) -> str:
+def _bare(command: str) -> str:
     """A command without the quotes, backticks, prompts, remarks and full stop that models add."""
     command = _MARK.sub("", " ".join(command.split()))
     quoted = _QUOTED.match(command)
@@ -93,8 +94,8 @@ def undress(command: str) -> str:
     return _MARKS.sub("", command).strip(_DRESS).rstrip(".").strip(_DRESS)
 
 
-def checked(command: str) -> str:
-    """``command`` if it is valid: a single line, neither empty nor too long. Raises ``ReplyError``."""
+def _undressed(command: str) -> str:
+    command = _bare(command)
     if not command:
         raise ReplyError("the action is empty.")
     if len(command) > LONGEST_COMMAND:
@@ -104,27 +105,28 @@ def checked(command: str) -> str:
     return command
 
 
-def lone_line(text: str) -> str | None:
+def _lone_line(text: str) -> str:
     """The only line of ``text``, if there is only one and it could be a command: a few plain words, not a sentence."""
     lines = [line for line in text.splitlines() if line.strip() and not _FENCE.match(line)]
-    line = undress(lines[0]) if len(lines) == 1 else ""
+    line = _bare(lines[0]) if len(lines) == 1 else ""
     sentence = bool(line) and (lines[0].rstrip().endswith(".") or line.split()[0] in {"I", "I'll", "I'm"})
-    return line if plain(line) and len(line.split()) <= 8 and not sentence else None
+    return line if _PLAIN.fullmatch(line) and len(line.split()) <= 8 and not sentence else ""
 
 
 def json_fields(text: str) -> dict[str, str]:
     """The fields of the JSON object in ``text`` as text, with lowercased names and lists as numbered lines; else empty."""
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
-        return {}
-    try:
-        value: object = json.loads(text[start : end + 1])
-    except (ValueError, RecursionError):
-        return {}
-    if not isinstance(value, dict):
-        return {}
-    fields = cast("dict[object, object]", value)
+    value = found_json(text, "{", "}")
+    fields = cast("dict[object, object]", value) if isinstance(value, dict) else {}
     return {str(key).lower(): _text(item) for key, item in fields.items() if type(item) in {str, int, list}}
+
+
+def found_json(text: str, opening: str, closing: str) -> object:
+    """The JSON value in ``text`` from its first ``opening`` bracket to its last ``closing`` one; None if there is none."""
+    start, end = text.find(opening), text.rfind(closing)
+    try:
+        return json.loads(text[start : end + 1]) if 0 <= start < end else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _text(item: object) -> str:
@@ -147,9 +149,8 @@ _ITEM = re.compile(r"^\s*(?:(?:step\s*)?\d{1,2}\s*[.):]|[-*•])\s*(?P<step>\S.*
 
 def items(text: str) -> list[str]:
     """The numbered or bulleted lines of ``text``, without their numbers and marks."""
-    matches = (_ITEM.match(line) for line in text.splitlines())
-    steps = [match["step"].replace("**", "").strip(" *_`") for match in matches if match]
-    return [step for step in steps if step]
+    matches = filter(None, map(_ITEM.match, text.splitlines()))
+    return [step for match in matches if (step := match["step"].replace("**", "").strip(" *_`"))]
 
 
 def bounded(steps: Sequence[str]) -> tuple[str, ...]:

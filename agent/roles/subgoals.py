@@ -6,13 +6,13 @@ separate actions, as in ALFRED's ground-truth plans.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from agent.roles.base import ReplyError
+from agent.roles.reading import found_json
 from knowledge.examples import Example
 from knowledge.examples import Subgoal as ExampleSubgoal
 from worlds.errors import shown
@@ -191,13 +191,7 @@ def _parted(words: list[str]) -> list[str]:
 
 def _json_lines(text: str) -> str:
     """The entries of the JSON list in ``text``, one a line; empty if there is none."""
-    start, end = text.find("["), text.rfind("]")
-    if start < 0 or end < start:
-        return ""
-    try:
-        value: object = json.loads(text[start : end + 1])
-    except (ValueError, RecursionError):
-        return ""
+    value = found_json(text, "[", "]")
     return "\n".join(_entry(entry) for entry in cast("list[object]", value)) if isinstance(value, list) else ""
 
 

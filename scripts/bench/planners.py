@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from agent.agents.registry import agent_names, make_agent, needs_model
+from agent.agents.registry import agent_names, agent_spec, make_agent
 from agent.base import Agent
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.registry import make_model
@@ -58,7 +58,7 @@ def run(data: Path | None) -> list[str]:
     with serve() as server:
         server.probing = answer
         for agent in agent_names():
-            if needs_model(agent):
+            if agent_spec(agent).needs_model:
                 lines.append(asyncio.run(_row(agent, world, tasks, server, count)))
     return lines
 

@@ -121,12 +121,13 @@ class HomeScreen(AppScreen):
 
     def _agents(self) -> list[AgentEntry]:
         """The agents, without the person, who plays by the mode; one that cannot be loaded is left out, and said."""
-        from agent.agents.registry import about, agent_names, needs_model, resolve_settings, shipped_model
+        from agent.agents.registry import agent_names, agent_spec, resolve_settings, shipped_model
 
         found: list[AgentEntry] = []
         for name in agent_names():
             try:
-                entry = AgentEntry(name, about(name), needs_model(name), shipped_model(name) or "", resolve_settings(name, {}))
+                spec, model = agent_spec(name), shipped_model(name) or ""
+                entry = AgentEntry(name, spec.about, spec.needs_model, model, resolve_settings(name, {}))
             except HousequestError as error:
                 self._unloadable = str(error)
             else:

@@ -9,7 +9,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Literal
 
-from agent.agents.registry import model_for, needs_model
+from agent.agents.registry import agent_spec, model_for
 from agent.base import Agent, AskPerson
 from agent.config import Settings
 from agent.episodes.events import CallTiming, Event
@@ -79,7 +79,7 @@ def open_recorder(game: GameConfig, resume: Path | None, files: ExitStack) -> Ep
     """Record ``game`` in a new file, or continue ``resume``, until ``files`` are closed. Raises ``OSError``."""
     path = resume.with_name(resume.name.removesuffix(".part")) if resume else record_file(game.task, game.agent)
     path.parent.mkdir(parents=True, exist_ok=True)
-    clock = files.enter_context(timing_file(path).open("a", encoding="utf-8")) if needs_model(game.agent) else None
+    clock = files.enter_context(timing_file(path).open("a", encoding="utf-8")) if agent_spec(game.agent).needs_model else None
     return files.enter_context(EpisodeRecorder(path, clock=clock, label=path.stem, resume=resume is not None))
 
 

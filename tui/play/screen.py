@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
 
-from agent.agents.registry import needs_model
+from agent.agents.registry import agent_spec
 from agent.models.registry import model_forms
 from tui.desk.teaching import Teach, taught_step
 from tui.dialogs import PickDialog
@@ -62,7 +62,7 @@ class PlayScreen(PaneActions, LiveScreen):
     AUTO_FOCUS = "Story"
 
     def __init__(self, game: GameConfig, mode: Mode = "watch", resume: Path | None = None) -> None:
-        super().__init__(game, hints=needs_model(game.agent))
+        super().__init__(game, hints=agent_spec(game.agent).needs_model)
         self._mode: Mode = mode
         self._resume = resume
         self._view = self._new_view(game)

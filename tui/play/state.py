@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 
-from agent.agents.registry import needs_model
+from agent.agents.registry import agent_spec
 from agent.episodes.events import Ended, Event
 from tui.episode.stage import PANE_KEYS
 from tui.episode.state import EpisodeMoment, ViewState, apply
@@ -267,7 +267,7 @@ class PlayState:
         return "You play alone, with no agent: type after :, or choose one at home (q)." if alone else None
 
     def _no_model(self, action: str) -> str | None:
-        return None if needs_model(self.game.agent) else _NO_MODEL[action].format(self.game.agent)
+        return None if agent_spec(self.game.agent).needs_model else _NO_MODEL[action].format(self.game.agent)
 
 
 def _ending(ended: Ended | None) -> str:

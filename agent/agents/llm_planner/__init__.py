@@ -41,11 +41,6 @@ class LlmPlannerSettings(ExampleSettings):
     rerenders=True,
 )
 def llm_planner(parts: AgentParts[LlmPlannerSettings]) -> Agent:
-    from agent.agents.examples import make_example_selector
-    from agent.agents.following import PlanFollower
     from agent.agents.llm_planner.agent import LlmPlanner
-    from agent.skills.controller import Controller
 
-    follower = PlanFollower(Controller(parts.household, order=parts.settings.search), parts.settings.patience)
-    examples = make_example_selector(parts.world, parts.settings, parts.seed)
-    return LlmPlanner(parts.model, follower, examples, parts.sampling, parts.settings)
+    return LlmPlanner(parts)

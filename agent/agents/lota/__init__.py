@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from agent.agents.spec import AgentParts, ModelSettings, SearchOrder, Strategy, declare_agent
 from worlds.options import option
 
 if TYPE_CHECKING:
     from agent.base import Agent
-
-Selection = Literal["greedy", "exact", "each"]
-"""How the next skill is selected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,9 @@ class LotaSettings(SayCanSettings):
     needs_household=True,
 )
 def lota(parts: AgentParts[LotaSettings]) -> Agent:
-    return _make(parts, "exact" if parts.settings.exact else "greedy")
+    from agent.agents.lota.agent import Lota
+
+    return Lota(parts, "exact" if parts.settings.exact else "greedy")
 
 
 @declare_agent(
@@ -54,17 +53,6 @@ def lota(parts: AgentParts[LotaSettings]) -> Agent:
     needs_household=True,
 )
 def saycan(parts: AgentParts[SayCanSettings]) -> Agent:
-    return _make(parts, "each")
-
-
-def _make(parts: AgentParts[LotaSettings] | AgentParts[SayCanSettings], selection: Selection) -> Agent:
-    from agent.agents.examples import make_example_selector
     from agent.agents.lota.agent import Lota
-    from agent.agents.lota.selector import fixed_skills
-    from agent.skills.controller import Controller
 
-    given = parts.settings
-    controller = Controller(parts.household, order=given.search, near=True)
-    examples = make_example_selector(parts.world, given, parts.seed)
-    skills = fixed_skills(parts.household.counts())
-    return Lota(parts.model, controller, skills, examples, parts.sampling, selection, replanning=given.replanning)
+    return Lota(parts, "each")

@@ -7,15 +7,15 @@ LoTa-Bench's appendix B has it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from agent.agents.examples import ExampleSelector
-from agent.agents.lota.selector import DONE, NAME, Constrained, Prompted, Scored, Selector, SkillSet, numbered_skills
+from agent.agents.examples import make_example_selector
+from agent.agents.lota.selector import DONE, NAME, Constrained, Prompted, Scored, fixed_skills, said
+from agent.agents.spec import AgentParts
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
-from agent.episodes import events
-from agent.models.base import Capabilities, Message, Model
-from agent.roles.base import Conversation, Sampling, load_prompt
-from agent.roles.messages import additions, emit_rules, rules_after
+from agent.models.base import Capabilities, Message
+from agent.roles.base import Conversation, load_prompt
+from agent.roles.messages import additions, emit_rules, emit_thought, rules_after
 from agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
 from agent.skills.skill import Skill, skills_of
 from knowledge.examples import Example
@@ -24,7 +24,7 @@ from worlds.base import Observation
 from worlds.errors import Unsupported
 
 if TYPE_CHECKING:
-    from agent.agents.lota import Selection
+    from agent.agents.lota import LotaSettings, SayCanSettings
 
 MOST_AT_ONCE = 8
 """Selected skills in a turn that had nothing left to do; after so many the turn is used up."""
@@ -66,28 +66,16 @@ class Lota:
     """
 
     def __init__(
-        self,
-        model: Model,
-        controller: Controller,
-        skills: SkillSet,
-        examples: ExampleSelector,
-        sampling: Sampling,
-        selection: Selection,
-        *,
-        replanning: bool = False,
+        self, parts: AgentParts[LotaSettings] | AgentParts[SayCanSettings], selection: Literal["greedy", "exact", "each"]
     ) -> None:
-        self._model = model
-        self._controller = controller
-        self._examples = examples
-        self._sampling = sampling
-        self._selection: Selection = selection
-        self._replanning = replanning
-        self._set = skills
+        self.name = "saycan" if selection == "each" else "lota"
+        self._model, self._sampling = parts.model, parts.sampling
+        self._controller = Controller(parts.household, order=parts.settings.search, near=True)
+        self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
+        self._selection, self._replanning = selection, parts.settings.replanning
+        self._set = fixed_skills(parts.household.counts())
         self._skills = {skill.text: skill for skill in self._set.skills}
-
-    @property
-    def name(self) -> str:
-        return "saycan" if self._selection == "each" else "lota"
+        self._prompt = load_prompt("agent.agents.lota", "selector")
 
     async def check(self) -> None:
         """Raise ``Unsupported`` if the model cannot do what the selection needs."""
@@ -113,7 +101,7 @@ class Lota:
                     return Act(command), memory
                 case Failed(reason=reason):
                     memory = replace(memory, failure=reason)
-                    emit(events.Thought(role=self.name, text=f"this skill failed: {reason}"))
+                    emit_thought(self.name, f"this skill failed: {reason}", emit)
                     if not begun:
                         return Idle(reason), memory
                 case Done():
@@ -123,9 +111,19 @@ class Lota:
     async def _select(self, memory: LotaMemory, turn: Turn, emit: Emitter) -> tuple[Skill | Decision, LotaMemory]:
         selector = self._selector(await self._model.capabilities())
         if not memory.conversation:
-            if notice := self._notice(selector, memory.grants):
-                emit(events.Thought(role=self.name, text=notice))
-            memory = replace(memory, conversation=(self._system(listed=selector.listed),))
+            listed = isinstance(selector, Prompted)
+            system = [self._prompt.render("system")]
+            if listed:
+                # Nothing else restricts the model to the skills.
+                system.append(self._prompt.render("listed", skills=", ".join((*self._skills, DONE))))
+                notice = "the model cannot be held to given texts: it is shown the skills, and its replies are read"
+                emit_thought(self.name, notice, emit)
+            elif self._selection == "each" and not memory.grants.admissible:
+                notice = (
+                    "no commands are granted as admissible, so nothing tells what can be done: the language score decides alone"
+                )
+                emit_thought(self.name, notice, emit)
+            memory = replace(memory, conversation=(Message("system", "\n".join(system)),))
         asked = replace(turn, hints=memory.hints, admissible=None)
         first = memory.selected == 0
         added = additions(asked, memory.shown_rules, memory.grants, first=first)
@@ -142,12 +140,12 @@ class Lota:
         )
         if answer.value is None:
             return ParseFailure(NAME, answer.reason), memory
-        emit(events.Thought(role=self.name, text=answer.value))
+        emit_thought(self.name, answer.value, emit)
         if answer.value == DONE:
             return GiveUp("it takes the task for done"), memory
         return self._skills[answer.value], memory
 
-    def _selector(self, can: Capabilities) -> Selector:
+    def _selector(self, can: Capabilities) -> Constrained | Scored | Prompted:
         if self._selection == "greedy":
             return Constrained(self._model, self._sampling) if can.choices else Prompted(self._model, self._sampling)
         if not can.scoring:
@@ -159,52 +157,37 @@ class Lota:
             )
         return Scored(self._model, each=self._selection == "each")
 
-    def _notice(self, selector: Selector, grants: Grants) -> str:
-        """What is unusual about how skills are selected; empty if nothing is."""
-        if selector.listed:
-            return "the model cannot be held to given texts: it is shown the skills, and its replies are read"
-        if self._selection == "each" and not grants.admissible:
-            return "no commands are granted as admissible, so nothing tells what can be done: the language score decides alone"
-        return ""
-
     def _possible(self, memory: LotaMemory, turn: Turn) -> dict[str, bool]:
         if turn.admissible is None:
             return dict.fromkeys((*self._skills, DONE), True)
         possible = self._set.possible(memory.state.belief, turn.admissible)
         return {**{text: skill in possible for text, skill in self._skills.items()}, DONE: True}
 
-    def _system(self, *, listed: bool) -> Message:
-        prompt = load_prompt("agent.agents.lota", "selector")
-        parts = [prompt.render("system")]
-        if listed:
-            parts.append(prompt.render("listed", skills=", ".join((*self._skills, DONE))))
-        return Message("system", "\n".join(parts))
-
     async def _opening(self, memory: LotaMemory, added: str) -> str:
-        prompt = load_prompt("agent.agents.lota", "selector")
         places = {one.kind for one in memory.state.belief.receptacles}
         parts = [
-            prompt.render("example", goal=example.goal, skills=numbered_skills(demonstrated(example)))
+            self._prompt.render("example", goal=example.goal, skills=_demonstrated(example))
             for example in await self._examples.choose(memory.goal, places)
         ]
         if self._replanning:
-            parts.append(prompt.render("replanning"))
-        return "\n".join((*parts, prompt.render("opening", goal=memory.goal) + added, prompt.render("first")))
+            parts.append(self._prompt.render("replanning"))
+        return "\n".join((*parts, self._prompt.render("opening", goal=memory.goal) + added, self._prompt.render("first")))
 
     def _next(self, memory: LotaMemory, added: str) -> str:
-        prompt, number = load_prompt("agent.agents.lota", "selector"), str(memory.selected + 1)
-        failed = prompt.render("failed", reason=memory.failure) if self._replanning and memory.failure else ""
+        failed = self._prompt.render("failed", reason=memory.failure) if self._replanning and memory.failure else ""
         start = f"{failed}{added}".strip()
-        between = "\n\n" if added else " "
-        return f"{start}{between}{prompt.render('next', number=number)}" if start else prompt.render("next", number=number)
+        between = "" if not start else "\n\n" if added else " "
+        return f"{start}{between}{self._prompt.render('next', number=str(memory.selected + 1))}"
 
 
-def demonstrated(example: Example) -> tuple[str, ...]:
-    """The skills that win an example, as the set has them: ``find`` in place of going, and ``put`` without a place."""
-    return tuple(_as_said(skill).text for skill in skills_of(example))
+def _demonstrated(example: Example) -> str:
+    """The numbered skills that win an example, ended by ``done``."""
+    skills = (*(_listed(skill).text for skill in skills_of(example)), DONE)
+    return " ".join(f"{number}. {said(skill)}" for number, skill in enumerate(skills, 1))
 
 
-def _as_said(skill: Skill) -> Skill:
+def _listed(skill: Skill) -> Skill:
+    """``skill`` as the set has it: ``find`` in place of going, and ``put`` without a place."""
     match skill.verb:
         case "go":
             return Skill("find", skill.receptacle or skill.object)

@@ -15,7 +15,6 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol
 
 from agent.base import Emitter
 from agent.episodes import events
@@ -27,6 +26,7 @@ from worlds.household.belief import Belief
 from worlds.household.counts import Counts
 
 NAME = "selector"
+REPLY_TOKENS = 64
 DONE = "done"
 """The skill that ends an episode."""
 
@@ -46,27 +46,9 @@ Skills = Mapping[str, bool]
 """The skills in their order, each with whether it can be done now."""
 
 
-class Selector(Protocol):
-    """One way of selecting the next skill."""
-
-    @property
-    def listed(self) -> bool:
-        """Whether the prompt must list the skills, since nothing else restricts the model to them."""
-        ...
-
-    async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[str]:
-        """Add ``text`` to the conversation and select which of ``skills`` follows it. Raises ``ModelError``."""
-        ...
-
-
 def said(skill: str) -> str:
     """A skill as the list has it: the mark that ends it is scored too."""
     return f"{skill}." if skill == DONE else f"{skill},"
-
-
-def numbered_skills(skills: Iterable[str]) -> str:
-    """The whole list of an example, ended by ``done``."""
-    return " ".join(f"{number}. {said(skill)}" for number, skill in enumerate((*skills, DONE), 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +57,16 @@ class Constrained:
 
     model: Model
     sampling: Sampling
-    listed: bool = False
 
     async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[str]:
+        """Add ``text`` to the conversation and select which of ``skills`` follows it. Raises ``ModelError``."""
         texts = {said(skill): skill for skill, possible in skills.items() if possible}
         conversation = (*conversation, Message("user", clean(text)))
+        most = self.sampling.max_tokens or REPLY_TOKENS
         completion = await self.model.complete(
             Request(
                 conversation,
-                max_tokens=self.sampling.max_tokens,
+                max_tokens=most,
                 temperature=self.sampling.temperature,
                 seed=self.sampling.seed,
                 choices=tuple(texts),
@@ -94,8 +77,7 @@ class Constrained:
         conversation = (*conversation, reply_message(call.reply))
         if call.reply in texts:
             return Answer(texts[call.reply], "", conversation)
-        length = completion.usage.completion or self.sampling.max_tokens
-        cut = f" It was cut off after {length} tokens." if call.finish == "length" else ""
+        cut = f" It was cut off after {completion.usage.completion or most} tokens." if call.finish == "length" else ""
         reason = f"it is none of the skills that it was held to.{cut}"
         emit(events.ParseFailed(role=NAME, reply=call.reply, reason=reason, final=True))
         return Answer(None, reason, conversation)
@@ -112,9 +94,9 @@ class Scored:
 
     model: Model
     each: bool = False
-    listed: bool = False
 
     async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[str]:
+        """Add ``text`` to the conversation and select which of ``skills`` follows it. Raises ``ModelError``."""
         conversation = (*conversation, Message("user", clean(text)))
         asked = tuple(skills if self.each else (skill for skill, possible in skills.items() if possible))
         began = time.perf_counter()
@@ -122,14 +104,9 @@ class Scored:
         seconds = time.perf_counter() - began
         ranked = sorted(zip(asked, scores.logprobs, strict=True), key=lambda scored: (not skills[scored[0]], -scored[1]))
         best = ranked[0][0]
-        call = call_event(NAME, conversation, Completion(said(best), "scored", scores.usage)).model_copy(
-            update={
-                "candidates": tuple(
-                    events.Candidate(text=said(skill), logprob=score) for skill, score in ranked[:MOST_CANDIDATES]
-                ),
-                "calls": None if scores.calls == 1 else scores.calls,
-            }
-        )
+        candidates = ((said(skill), score) for skill, score in ranked[:MOST_CANDIDATES])
+        calls = None if scores.calls == 1 else scores.calls
+        call = call_event(NAME, conversation, Completion(said(best), "scored", scores.usage), candidates, calls=calls)
         emit(call, replace(scores.timing, seconds=seconds))
         return Answer(best, "", (*conversation, reply_message(call.reply)))
 
@@ -148,38 +125,28 @@ class Prompted:
 
     model: Model
     sampling: Sampling
-    listed: bool = True
 
     async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[str]:
+        """Add ``text`` to the conversation and select which of ``skills`` follows it. Raises ``ModelError``."""
         possible = frozenset(skill for skill, can in skills.items() if can)
         return await ask(reader_of(tuple(skills), possible), self.model, conversation, text, emit, self.sampling)
 
 
 def reader_of(skills: Sequence[str], possible: Collection[str]) -> Role[str]:
     """The role whose replies name one of ``skills``: the first one named counts and must be ``possible``."""
-    exact = {form: skill for skill in skills for form in (skill, said(skill))}
     by_key = {_key(skill): skill for skill in reversed(skills)}
 
-    def checked(skill: str) -> str:
+    def read(reply: str) -> str:
+        items = [found[0] for found in islice(_ITEM.finditer(reply), _MOST_ITEMS)]
+        skill = next((by_key[key] for key in map(_key, items) if key in by_key), None)
+        if skill is None:
+            told = shown(items[0].strip(), 60) if items else "an empty reply"
+            raise ReplyError(f"{told} is none of the skills in the list.")
         if skill not in possible:
             raise ReplyError(f'"{skill}" cannot be done now.')
         return skill
 
-    def strict(reply: str) -> str:
-        if reply not in exact:
-            raise ReplyError("it is none of the skills in the list, word for word.")
-        return checked(exact[reply])
-
-    def lenient(reply: str) -> str:
-        items = [found[0] for found in islice(_ITEM.finditer(reply), _MOST_ITEMS)]
-        named = (by_key[key] for key in map(_key, items) if key in by_key)
-        skill = next(named, None)
-        if skill is None:
-            told = shown(items[0].strip(), 60) if items else "an empty reply"
-            raise ReplyError(f"{told} is none of the skills in the list.")
-        return checked(skill)
-
-    return Role(NAME, strict, lenient)
+    return Role(NAME, read, reply_tokens=REPLY_TOKENS)
 
 
 def _key(item: str) -> str:

@@ -40,10 +40,6 @@ class OpexSettings(ExampleSettings):
     rerenders=True,
 )
 def opex(parts: AgentParts[OpexSettings]) -> Agent:
-    from agent.agents.examples import make_example_selector
     from agent.agents.opex.agent import Opex
-    from agent.skills.controller import Controller
 
-    controller = Controller(parts.household, order=parts.settings.search)
-    examples = make_example_selector(parts.world, parts.settings, parts.seed)
-    return Opex(parts.model, controller, examples, parts.sampling, parts.settings)
+    return Opex(parts)

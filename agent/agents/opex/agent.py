@@ -13,11 +13,10 @@ lines on ALFWorld in table 2, and does not say how its skills were adapted to it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from agent.agents.examples import ExampleSelector
+from agent.agents.examples import make_example_selector
 from agent.agents.opex.roles import (
     EXECUTOR,
     KINDS,
@@ -28,14 +27,14 @@ from agent.agents.opex.roles import (
     found_items,
     held_text,
     here_text,
-    library,
     place_kinds,
 )
+from agent.agents.spec import AgentParts
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.episodes import events
-from agent.models.base import Message, Model
-from agent.roles.base import Sampling, ask, load_prompt
-from agent.roles.messages import RoleMemory, additions, emit_rules, numbered, transcript
+from agent.models.base import Message
+from agent.roles.base import ask, load_prompt
+from agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, numbered, transcript
 from agent.skills.controller import Controller, ControllerState, Done, Execute
 from agent.skills.skill import skills_of
 from knowledge.examples import Example
@@ -80,21 +79,20 @@ class Opex:
 
     name = "opex"
 
-    def __init__(
-        self, model: Model, controller: Controller, examples: ExampleSelector, sampling: Sampling, settings: OpexSettings
-    ) -> None:
-        self._model = model
-        self._controller = controller
-        self._examples = examples
-        self._sampling = sampling
-        self._settings = settings
-        self._left_out = left_out(look_around=settings.look_around, explore=settings.explore)
+    def __init__(self, parts: AgentParts[OpexSettings]) -> None:
+        self._model, self._sampling, self._settings = parts.model, parts.sampling, parts.settings
+        self._controller = Controller(parts.household, order=parts.settings.search)
+        self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
+        offered = {"LookAround": parts.settings.look_around, "Explore": parts.settings.explore}
+        self._library = {name: about for name, about in SKILLS.items() if offered.get(name, True)}
+        skills = "\n".join(f"{name}: {about}" for name, about in self._library.items())
         kinds = "\n".join(f"- {kind}" for kind in KINDS.values())
-        self._planner = Message("system", load_prompt(PACKAGE, "opex_planner").render("system", kinds=kinds))
-        self._observer = Message("system", load_prompt(PACKAGE, "opex_observer").render("system"))
-        self._executor = Message(
-            "system", load_prompt(PACKAGE, "opex_executor").render("system", skills=library(self._left_out))
+        self._plans, self._observes, self._executes = (
+            load_prompt(PACKAGE, f"opex_{role}") for role in ("planner", "observer", "executor")
         )
+        self._planner = Message("system", self._plans.render("system", kinds=kinds))
+        self._observer = Message("system", self._observes.render("system"))
+        self._executor = Message("system", self._executes.render("system", skills=skills))
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> OpexMemory:
         state = self._controller.begin(observation, goal)
@@ -163,9 +161,8 @@ class Opex:
         if answer.value is None:
             # The rest of the old plan can still be followed.
             return (None if memory.step < len(memory.plan) else ParseFailure(PLANNER.name, answer.reason)), memory
-        said = [part for part in (answer.value.kind and f"Kind of task: {answer.value.kind}.", answer.value.thought) if part]
-        if said:
-            emit(events.Thought(role=PLANNER.name, text=" ".join(said)))
+        kind = f"Kind of task: {answer.value.kind}. " if answer.value.kind else ""
+        emit_thought(PLANNER.name, f"{kind}{answer.value.thought}".rstrip(" "), emit)
         return None, self._planned(memory, answer.value.steps, reason, emit)
 
     def _planned(self, memory: OpexMemory, steps: tuple[str, ...], reason: str, emit: Emitter) -> OpexMemory:
@@ -174,7 +171,7 @@ class Opex:
         return replace(memory, plan=steps, step=0, revision=revision, executor=RoleMemory((self._executor,)))
 
     async def _task(self, memory: OpexMemory) -> str:
-        prompt, belief = load_prompt(PACKAGE, "opex_planner"), memory.state.belief
+        prompt, belief = self._plans, memory.state.belief
         chosen = await self._examples.choose(memory.goal, (one.kind for one in belief.receptacles))
         examples = prompt.render("examples", examples="\n\n".join(map(_shown, chosen))) + "\n" if chosen else ""
         text = prompt.render("opening", examples=examples, places=place_kinds(belief), goal=memory.goal)
@@ -182,11 +179,10 @@ class Opex:
 
     def _review(self, memory: OpexMemory, reason: str) -> str:
         belief = memory.state.belief
-        known = f"It holds {held_text(belief)}. Found so far: {found_items(belief)}"
-        return load_prompt(PACKAGE, "opex_planner").render(
+        return self._plans.render(
             "review",
             story=transcript(memory.unplanned),
-            known=known,
+            known=f"It holds {held_text(belief)}. Found so far: {found_items(belief)}",
             plan=numbered(memory.plan, 0),
             step=f"step {memory.step}" if memory.step < len(memory.plan) else "the end",
             reason=reason,
@@ -202,18 +198,15 @@ class Opex:
             "note": memory.note,
             "objective": memory.plan[memory.step],
         }
-        story = transcript(memory.unseen)
-        description = story
+        description = transcript(memory.unseen)
         if self._settings.observer:
-            text = load_prompt(PACKAGE, "opex_observer").render("user", story=story, **state)
+            text = self._observes.render("user", story=description, **state)
             seen = await ask(OBSERVER, self._model, (self._observer,), text, emit, self._sampling)
             # If the description cannot be read, the observations' text replaces it.
-            description = seen.value or story
-            if seen.value:
-                emit(events.Thought(role=OBSERVER.name, text=seen.value))
-        first = not memory.executor.started
-        text = load_prompt(PACKAGE, "opex_executor").render("user", observation=description, **state)
-        text += additions(turn, memory.executor.shown_rules, Grants(), first=first)
+            description = seen.value or description
+            emit_thought(OBSERVER.name, seen.value or "", emit)
+        text = self._executes.render("user", observation=description, **state)
+        text += additions(turn, memory.executor.shown_rules, Grants(), first=False)
         emit_rules(turn.rules, memory.executor.shown_rules, emit)
         answer = await ask(EXECUTOR, self._model, memory.executor.conversation, text, emit, self._sampling)
         executor = memory.executor.after(answer.conversation, turn)
@@ -222,8 +215,7 @@ class Opex:
     async def _follow(
         self, call: SkillCall, memory: OpexMemory, turn: Turn, emit: Emitter
     ) -> tuple[ParseFailure | None, OpexMemory]:
-        if call.thought:
-            emit(events.Thought(role=EXECUTOR.name, text=call.thought))
+        emit_thought(EXECUTOR.name, call.thought, emit)
         if call.move == "finish" and call.done:
             if memory.step + 1 < len(memory.plan):
                 emit(events.Progressed(role=EXECUTOR.name, step=memory.step + 1))
@@ -234,35 +226,22 @@ class Opex:
                 return None, replace(memory, note="the plan stays as it is; go on with it as well as you can")
             why = f"the executor requires it: {call.thought or 'it did not say why'}"
             return await self._plan(memory, turn, why, emit)
-        if call.skill in self._left_out:
+        if call.skill not in self._library:
             return None, replace(memory, note=f"it failed: there is no skill {call.skill}")
         return None, replace(memory, state=self._controller.start(memory.state, call.as_skill()))
-
-
-def left_out(*, look_around: bool, explore: bool) -> frozenset[str]:
-    """The skills that these settings leave out."""
-    missing = {"LookAround": not look_around, "Explore": not explore}
-    return frozenset(name for name in SKILLS if missing.get(name))
 
 
 def _shown(example: Example) -> str:
     """An example as the planner would have answered it."""
     steps: list[str] = []
     for skill in skills_of(example):
-        text = (
-            skill.text.replace(skill.text.split()[1], "another", 1)
-            if skill.text in steps and skill.verb == "find"
-            else skill.text
-        )
+        again = skill.verb == "find" and skill.text in steps
+        text = skill.text.replace(skill.text.split()[1], "another", 1) if again else skill.text
         steps += [] if skill.verb == "go" else [text]
     return load_prompt(PACKAGE, "opex_planner").render(
         "example",
         goal=example.goal,
         kind=KINDS.get(example.type, "another"),
-        thought=_thought(steps),
+        thought=f"The robot has to {', then '.join(steps)}.",
         plan=numbered([f"{step[0].upper()}{step[1:]}." for step in steps], 0),
     )
-
-
-def _thought(steps: Sequence[str]) -> str:
-    return f"The robot has to {', then '.join(steps)}."

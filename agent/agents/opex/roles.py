@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from agent.roles.base import ReplyError, Role
-from agent.roles.reading import bounded, items, json_fields, labelled, thought
+from agent.roles.reading import ACTIONS, THOUGHTS, bounded, items, json_fields, labelled, thought
 from agent.skills.skill import Skill, Verb
 from worlds.household.belief import Belief, Item, Receptacle
 
@@ -29,7 +28,7 @@ KINDS = {
 _PLAN_LABELS = re.compile(
     r"(?im)^[\W_]{0,40}(?P<label>task type|type of task|kind of task|thought|plan)\b[\s*_`]*[:：][ \t*_`]*(?P<rest>.*)$"
 )
-_STRICT_PLAN = re.compile(
+_EXACT_PLAN = re.compile(
     r"Task type: (?P<type>[^\n]+)\nThought: (?P<thought>[^\n]+)\nPlan:\n(?P<plan>(?:\d{1,2}\. [^\n]+(?:\n|\Z))+)"
 )
 
@@ -43,14 +42,9 @@ class TaskPlan:
     steps: tuple[str, ...]
 
 
-def _strict_plan(text: str) -> TaskPlan:
-    match = _STRICT_PLAN.fullmatch(text.removesuffix(END).strip())
-    if match is None:
-        raise ReplyError('there are no lines "Task type: ...", "Thought: ..." and "Plan:" with numbered steps below.')
-    return TaskPlan(match["type"].strip(), thought(match["thought"]), bounded(items(match["plan"])))
-
-
-def _lenient_plan(text: str) -> TaskPlan:
+def _read_plan(text: str) -> TaskPlan:
+    if exact := _EXACT_PLAN.fullmatch(text.removesuffix(END).strip()):
+        return TaskPlan(exact["type"].strip(), thought(exact["thought"]), bounded(items(exact["plan"])))
     fields = json_fields(text)
     if "plan" in fields:
         kind = fields.get("task type", fields.get("task_type", ""))
@@ -70,39 +64,29 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:80]
 
 
-PLANNER: Role[TaskPlan] = Role("planner", _strict_plan, _lenient_plan, stop=(END,))
+PLANNER: Role[TaskPlan] = Role("planner", _read_plan, stop=(END,))
 
 # The observer (section 3, "LLM-based Observer", figure 4): describes the state for the subtask. It gets no examples and keeps
 # no conversation, which would cost more than its cached prefix saves. The paper's reads detections; this one, belief.
 
 LONGEST_DESCRIPTION = 1_500
 
-_NO_DESCRIPTION = 'there is no line that begins with "Observation:".'
 _DESCRIPTION_LABEL = re.compile(r"(?is)\A.*?^[\W_]{0,40}(?:observation|description)\b[\s*_`]*[:：]", re.MULTILINE)
 
 
-def _strict_description(text: str) -> str:
-    if not text.startswith("Observation: "):
-        raise ReplyError(_NO_DESCRIPTION)
-    return _described(text.removeprefix("Observation: "))
-
-
-def _lenient_description(text: str) -> str:
+def _read_description(text: str) -> str:
     described = json_fields(text).get("observation")
-    label = None if described else _DESCRIPTION_LABEL.match(text)
-    if described is None and label is None:
-        raise ReplyError(_NO_DESCRIPTION)
-    return _described(described or text[label.end() if label else 0 :])
-
-
-def _described(text: str) -> str:
-    description = " ".join(text.split())[:LONGEST_DESCRIPTION]
+    if not described and (label := _DESCRIPTION_LABEL.match(text)):
+        described = text[label.end() :]
+    if described is None:
+        raise ReplyError('there is no line that begins with "Observation:".')
+    description = " ".join(described.split())[:LONGEST_DESCRIPTION]
     if not description:
         raise ReplyError("the observation is empty.")
     return description
 
 
-OBSERVER: Role[str] = Role("observer", _strict_description, _lenient_description, stop=("\nObjective:",))
+OBSERVER: Role[str] = Role("observer", _read_description, stop=("\nObjective:",))
 
 # The executor (section 3, "LLM-based Executor"): a thought and one skill with its target. The skills are the paper's, adapted
 # to a text household: heating, cooling and cleaning are one command here, and ``Use`` switches on.
@@ -144,7 +128,7 @@ _BARE = re.compile(
     r"[\W_]{0,40}(?P<name>[A-Za-z][A-Za-z _]{2,30}?)\s{0,8}"
     r"(?:[\[(](?P<rest>[^\])\n]{0,200})[\])]|,(?P<more>[^\n]{0,200}))?[\W_]{0,40}"
 )
-_STRICT_CALL = re.compile(r"Thought: (?P<thought>[^\n]+)\nAction: (?P<order>(?:Play|Finish)\[[^\]\n]+\])")
+_EXACT_CALL = re.compile(r"Thought: (?P<thought>[^\n]+)\nAction: (?P<order>(?:Play|Finish)\[[^\]\n]{1,200}\])")
 _BETWEEN = re.compile(r"\s*(?:,|\b(?:with|into|inside|onto|in|on|to|from)\b)\s*", re.IGNORECASE)
 _NOTHING = frozenset({"", "none", "null", "n/a", "nothing"})
 
@@ -168,40 +152,27 @@ class SkillCall:
         return Skill(_VERBS.get(self.skill) or cast("Verb", self.skill.lower()), first, second)
 
 
-def library(left_out: Collection[str] = ()) -> str:
-    """The skills in words, one a line."""
-    return "\n".join(f"{name}: {about}" for name, about in SKILLS.items() if name not in left_out)
-
-
-def _strict_call(text: str) -> SkillCall:
-    match = _STRICT_CALL.fullmatch(text)
-    found = _CALL.fullmatch(match["order"]) if match else None
-    if match is None or found is None:
-        raise ReplyError('there are no two lines "Thought: ..." and "Action: Play[skill, target]" or "Action: Finish[yes]".')
-    return _call(thought(match["thought"]), found["head"], found["rest"])
-
-
-def _lenient_call(text: str) -> SkillCall:
+def _read_call(text: str) -> SkillCall:
+    if exact := _EXACT_CALL.fullmatch(text):
+        return _read_action(thought(exact["thought"]), exact["order"])
     said = ""
     for label, rest in labelled(text):
-        if label in {"action", "act", "command"}:
-            return _lenient_action(said, rest.split("\n")[0])
-        if label in {"thought", "think", "reasoning"}:
+        if label in ACTIONS:
+            return _read_action(said, rest.split("\n")[0])
+        if label in THOUGHTS:
             said = thought(rest)
     fields = json_fields(text)
     if "action" in fields:
         target = fields.get("target", "")
         action = fields["action"] if "[" in fields["action"] or not target else f"Play[{fields['action']}, {target}]"
-        return _lenient_action(thought(fields.get("thought", "")), action)
-    found = _CALL.search(text)
-    if found:
+        return _read_action(thought(fields.get("thought", "")), action)
+    if found := _CALL.search(text):
         return _call(thought(text[: found.start()].partition("Action:")[0]), found["head"], found["rest"])
     raise ReplyError('there is no line that begins with "Action:" and holds Play[skill, target] or Finish[yes].')
 
 
-def _lenient_action(said: str, action: str) -> SkillCall:
-    found = _CALL.search(action)
-    if found:
+def _read_action(said: str, action: str) -> SkillCall:
+    if found := _CALL.search(action):
         return _call(said, found["head"], found["rest"])
     bare = _BARE.fullmatch(action.strip())
     if bare is None:
@@ -224,7 +195,7 @@ def _call(said: str, head: str, rest: str) -> SkillCall:
     return SkillCall(said, "play", known, tuple(part for part in given if part.lower() not in _NOTHING)[:2])
 
 
-EXECUTOR: Role[SkillCall] = Role("executor", _strict_call, _lenient_call, stop=("\nObservation:",))
+EXECUTOR: Role[SkillCall] = Role("executor", _read_call, stop=("\nObservation:",))
 
 # Belief in words, which replaces the detections of the paper's planner and observer.
 
@@ -269,6 +240,6 @@ def _contents(belief: Belief, one: Receptacle) -> str:
 
 
 def _with_state(item: Item) -> str:
-    words = [word for word, true in (("hot", item.heat == "hot"), ("cool", item.heat == "cool")) if true]
-    words += [word for word, true in (("clean", item.clean), ("sliced", item.sliced), ("on", item.lit)) if true]
-    return f"{' '.join([*words, item.name])}"
+    states = {"clean": item.clean, "sliced": item.sliced, "on": item.lit}
+    heat = [item.heat] if item.heat in {"hot", "cool"} else []
+    return " ".join([*heat, *(word for word, true in states.items() if true), item.name])

@@ -41,16 +41,10 @@ class PetSettings(ReasonerActorSettings):
     "plans, leaves out what does not matter, and watches progress, round an acting agent",
     settings=PetSettings,
     prompts=__name__,
+    wraps=("react", "reasoner-actor"),
     rerenders=True,
 )
 def pet(parts: AgentParts[PetSettings]) -> Agent:
-    from agent.agents.examples import TRAIN, ExampleSelector, make_example_selector
     from agent.agents.pet.agent import Pet
-    from knowledge.examples import tasks_of
 
-    given, world = parts.settings, parts.world
-    # The planner's examples have no trajectory, so the tasks of train need not be played.
-    store = tasks_of(world, TRAIN) if given.plan and given.examples == TRAIN else None
-    examples = make_example_selector(world, given, parts.seed, store=store) if given.plan else ExampleSelector(())
-    acting = (react if given.acting == "react" else reasoner_actor).make(parts)
-    return Pet(parts.model, acting, parts.sampling, given, examples, world)
+    return Pet(parts, (react if parts.settings.acting == "react" else reasoner_actor).make(parts))

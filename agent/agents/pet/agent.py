@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from agent.agents.examples import ExampleSelector
+from agent.agents.examples import TRAIN, ExampleSelector, make_example_selector
 from agent.agents.pet.roles import (
     ALTERNATIVES,
     CONTEXT,
@@ -25,7 +25,6 @@ from agent.agents.pet.roles import (
     PACKAGE,
     SUBTASKS,
     TRACKER,
-    SubtaskExample,
     bare,
     listing,
     plan_question,
@@ -34,13 +33,14 @@ from agent.agents.pet.roles import (
     question_one,
     track_question,
 )
+from agent.agents.spec import AgentParts
 from agent.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
 from agent.episodes import events
-from agent.models.base import Model, Timing
-from agent.roles.base import Answer, Role, Sampling, ask, load_prompt
+from agent.models.base import Timing
+from agent.roles.base import Answer, Role, ask, load_prompt
 from agent.roles.messages import additions, emit_rules, numbered, system_message
-from knowledge.examples import subtasks
-from worlds.base import Observation, Transition, World
+from knowledge.examples import subtasks, tasks_of
+from worlds.base import Observation, Transition
 from worlds.errors import Unsupported
 from worlds.household.belief import Belief
 from worlds.household.masking import masked, possible
@@ -105,22 +105,14 @@ class Pet:
 
     name = "pet"
 
-    def __init__(
-        self,
-        model: Model,
-        acting: Agent,
-        sampling: Sampling,
-        settings: PetSettings,
-        examples: ExampleSelector,
-        world: World,
-    ) -> None:
-        self._model = model
+    def __init__(self, parts: AgentParts[PetSettings], acting: Agent) -> None:
+        self._model, self._sampling, self.settings = parts.model, parts.sampling, parts.settings
         self._acting = acting
-        self._sampling = sampling
-        self.settings = settings
-        self._examples = examples
-        self._world = world
-        self._household = world.household
+        self._world, self._household = parts.world, parts.world.household
+        # The planner's examples have no trajectory, so the tasks of train need not be played.
+        store = tasks_of(parts.world, TRAIN) if self.settings.plan and self.settings.examples == TRAIN else None
+        examples = make_example_selector(parts.world, self.settings, parts.seed, store=store) if self.settings.plan else None
+        self._examples = examples or ExampleSelector(())
 
     async def check(self) -> None:
         """Raise ``Unsupported`` if the model cannot do what the settings ask for."""
@@ -133,20 +125,27 @@ class Pet:
 
     async def decide(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PetMemory]:
         failure, memory = await self.look(memory, turn, emit)
-        if failure is not None:
-            return failure, memory
-        return await self._act(memory, turn, emit)
+        return (failure, memory) if failure is not None else await self._act(memory, turn, emit)
 
     async def look(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, PetMemory]:
         """Plan, track and eliminate, but do not act. A failure uses up the turn. Raises ``Unsupported`` and ``ModelError``."""
         probable = await self._probable()
-        memory = self._observe(memory, turn)
+        belief = memory.belief
+        for transition in turn.transitions:
+            if belief is not None and self._household is not None:
+                belief = self._household.update(belief, transition.command, transition.observation)
+        played, since = memory.played + turn.transitions, memory.since + len(turn.transitions)
+        memory = replace(memory, belief=belief, played=played, since=since, hints=memory.hints + turn.hints)
         if self.settings.plan and memory.plan is None:
             failure, memory = await self._plan(memory, turn, emit)
             if failure is not None:
                 return failure, memory
         elif self.settings.track and turn.transitions and memory.subtask is not None:
-            memory = await self._track(memory, memory.subtask, emit, probable=probable)
+            # Track (section 3.3).
+            text = track_question(memory.subtask, memory.played[-min(memory.since, CONTEXT) :])
+            if (await self._chance(TRACKER, text, emit, probable=probable) or 0) > 0.5:
+                emit(events.Progressed(role=TRACKER.name, step=memory.step + 1))
+                memory = replace(memory, step=memory.step + 1, since=0)
         if self.settings.eliminate and memory.belief is not None:
             memory = await self._eliminate(memory, memory.belief, emit, probable=probable)
         return None, memory
@@ -166,28 +165,14 @@ class Pet:
             )
         return able.log_probabilities and self.settings.scores != "answer"
 
-    def _observe(self, memory: PetMemory, turn: Turn) -> PetMemory:
-        belief = memory.belief
-        if belief is not None and self._household is not None:
-            for transition in turn.transitions:
-                belief = self._household.update(belief, transition.command, transition.observation)
-        return replace(
-            memory,
-            belief=belief,
-            played=memory.played + turn.transitions,
-            since=memory.since + len(turn.transitions),
-            hints=memory.hints + turn.hints,
-        )
-
     # Plan (section 3.1).
 
     async def _plan(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, PetMemory]:
-        kinds = () if memory.belief is None else (one.kind for one in memory.belief.receptacles)
-        examples = await self._examples.choose(memory.goal, kinds)
+        places = memory.belief.receptacles if memory.belief else ()
+        examples = await self._examples.choose(memory.goal, (one.kind for one in places))
         # The most similar example comes last, right before the question.
-        text = plan_question(
-            memory.goal, [SubtaskExample(example.goal, subtasks(example, self._household)) for example in reversed(examples)]
-        )
+        shots = [(example.goal, subtasks(example, self._household)) for example in reversed(examples)]
+        text = plan_question(memory.goal, shots)
         text += additions(replace(turn, admissible=None), (), memory.grants, first=True)
         emit_rules(turn.rules, (), emit)
         answer = await self._ask(SUBTASKS, text, emit)
@@ -195,16 +180,6 @@ class Pet:
             return ParseFailure(SUBTASKS.name, answer.reason), replace(memory, plan=())
         emit(events.Planned(role=SUBTASKS.name, steps=answer.value, revision=0, reason="the episode begins"))
         return None, replace(memory, plan=answer.value, since=0)
-
-    # Track (section 3.3).
-
-    async def _track(self, memory: PetMemory, subtask: str, emit: Emitter, *, probable: bool) -> PetMemory:
-        steps = memory.played[-min(memory.since, CONTEXT) :]
-        finished = await self._chance(TRACKER, track_question(subtask, steps), emit, probable=probable)
-        if finished is None or finished <= 0.5:
-            return memory
-        emit(events.Progressed(role=TRACKER.name, step=memory.step + 1))
-        return replace(memory, step=memory.step + 1, since=0)
 
     # Eliminate (section 3.2).
 
@@ -273,19 +248,14 @@ class Pet:
 
     def _begun(self, memory: PetMemory, hidden: frozenset[str]) -> Memory:
         """The acting agent's memory at the start of its present task, which has no granted type."""
-        goal = self._acting_goal(memory)
+        goal = memory.goal
+        if memory.plan and memory.subtask is not None:
+            whole = load_prompt(PACKAGE, "subtasks").render("whole", goal=bare(goal), subtasks=", ".join(memory.plan))
+            goal = memory.subtask if self.settings.track else whole
         # The game's opening ends with the task.
         opening = replace(memory.opening, text=memory.opening.text.replace(memory.goal or goal, goal))
         grants = memory.grants if goal == memory.goal else replace(memory.grants, task_type=None)
         return self._acting.begin(goal, _without(opening, hidden), grants)
-
-    def _acting_goal(self, memory: PetMemory) -> str:
-        """The acting agent's task."""
-        if not memory.plan or memory.subtask is None:
-            return memory.goal
-        if self.settings.track:
-            return memory.subtask
-        return load_prompt(PACKAGE, "subtasks").render("whole", goal=bare(memory.goal), subtasks=", ".join(memory.plan))
 
     async def _ask(self, role: Role[T], text: str, emit: Emitter, *, alternatives: int = 0) -> Answer[T]:
         system = system_message(load_prompt(PACKAGE, role.name), self._world)
@@ -294,10 +264,8 @@ class Pet:
     async def _chance(self, role: Role[bool], text: str, emit: Emitter, *, probable: bool) -> float | None:
         """p(yes) against p(no); 1 or 0 if only the answer is known, None if it cannot be read."""
         answer = await self._ask(role, text, emit, alternatives=ALTERNATIVES if probable else 0)
-        chance = probability(answer.alternatives)
-        if chance is not None:
-            return chance
-        return None if answer.value is None else float(answer.value)
+        said = None if answer.value is None else float(answer.value)
+        return said if (chance := probability(answer.alternatives)) is None else chance
 
 
 @dataclass(frozen=True, slots=True)

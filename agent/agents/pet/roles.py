@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from agent.roles.base import ReplyError, Role, load_prompt
@@ -20,22 +19,13 @@ PACKAGE = "agent.agents.pet"
 ALTERNATIVES = 10
 """How many of the likeliest first words are requested; yes and no are among them if they are an answer at all."""
 
-_YES_OR_NO = re.compile(r"(?P<word>Yes|No)\.?")
 _BEGUN = re.compile(r"[\W_]{0,8}(?:(?:the |my )?answer\b\W{0,8}(?:is\b\W{0,4})?)?(?P<word>yes|no)\b", re.IGNORECASE)
 _ANSWER = re.compile(r"\banswer\b\W{0,8}(?:is\b\W{0,4})?(?P<word>yes|no)\b", re.IGNORECASE)
 
 
-def strict_verdict(text: str) -> bool:
-    """Read a bare "Yes" or "No". Raises ``ReplyError``."""
-    return _verdict(_YES_OR_NO.fullmatch(text))
-
-
-def lenient_verdict(text: str) -> bool:
-    """Read a reply that begins with yes or no, or gives one of them as its answer. Raises ``ReplyError``."""
-    return _verdict(_BEGUN.match(text) or _ANSWER.search(text))
-
-
-def _verdict(found: re.Match[str] | None) -> bool:
+def _read_verdict(text: str) -> bool:
+    """Yes or no, at the beginning of the reply or given as its answer."""
+    found = _BEGUN.match(text) or _ANSWER.search(text)
     if found is None:
         raise ReplyError('it is neither "Yes" nor "No".')
     return found["word"].lower() == "yes"
@@ -64,18 +54,10 @@ _LABEL = re.compile(r"^[\W_]*(?:answer|sub-?tasks|(?:middle )?steps|plan)\b[\s*_
 _THEN = re.compile(r"^(?:and |then |and then |finally )", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class SubtaskExample:
-    """An example: a task with its sub-tasks."""
-
-    task: str
-    subtasks: tuple[str, ...]
-
-
-def plan_question(task: str, shots: Sequence[SubtaskExample]) -> str:
-    """The planner's question: the examples, then the task."""
+def plan_question(task: str, shots: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """The planner's question: the examples, each a task with its sub-tasks, then the task."""
     prompt = load_prompt(PACKAGE, "subtasks")
-    parts = [prompt.render("example", task=bare(shot.task), subtasks=", ".join(shot.subtasks)) for shot in shots]
+    parts = [prompt.render("example", task=bare(shown), subtasks=", ".join(steps)) for shown, steps in shots]
     return "\n\n".join([*parts, prompt.render("question", task=bare(task))])
 
 
@@ -84,14 +66,10 @@ def bare(task: str) -> str:
     return " ".join(task.split()).rstrip(".")
 
 
-def _strict_plan(text: str) -> tuple[str, ...]:
-    steps = text.removesuffix(".").split(", ")
-    if not all(_WORDS.fullmatch(step) for step in steps):
-        raise ReplyError("there is no single line of sub-tasks with commas between them.")
-    return _bounded(steps)
-
-
-def _lenient_plan(text: str) -> tuple[str, ...]:
+def _read_plan(text: str) -> tuple[str, ...]:
+    exact = text.removesuffix(".").split(", ")
+    if all(map(_WORDS.fullmatch, exact)):
+        return _bounded(exact)
     fields = json_fields(text)
     listed = next((fields[key] for key in ("subtasks", "sub-tasks", "steps", "plan", "answer") if key in fields), text)
     lines = [line for line in (_LABEL.sub("", line).strip() for line in listed.splitlines()) if line and "```" not in line]
@@ -114,14 +92,14 @@ def _bounded(steps: Sequence[str]) -> tuple[str, ...]:
     return tuple(" ".join(step.split()) for step in steps)
 
 
-SUBTASKS: Role[tuple[str, ...]] = Role("subtasks", _strict_plan, _lenient_plan)
+SUBTASKS: Role[tuple[str, ...]] = Role("subtasks", _read_plan)
 
 # The tracker (section 3.3): whether the last few steps finished the present sub-task.
 
 CONTEXT = 3
 """Steps that are shown at most."""
 
-TRACKER: Role[bool] = Role("tracker", strict_verdict, lenient_verdict)
+TRACKER: Role[bool] = Role("tracker", _read_verdict)
 
 
 def track_question(subtask: str, steps: Sequence[Transition]) -> str:
@@ -137,20 +115,19 @@ ELIMINATOR = "eliminator"
 MOST_LISTED = 40
 """Names in one question, so that the answer fits into a reply."""
 
-NameScores = Mapping[str, float]
-
+_EXACT = re.compile(r"(?P<name>.+): (?P<score>0(?:\.\d{1,9})?|1(?:\.0{1,9})?)", re.ASCII)
 _LINE = re.compile(
     r"(?P<name>[A-Za-z][\w-]{0,59} \d{1,6})[\"'*`]{0,4}\s{0,3}[:=\u2013-]\s{0,3}[\"'*`]{0,4}"
     r"(?P<score>\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(?P<percent>\s?%)?(?![\w.]*\w)"
 )
 
 
-def listing(names: Sequence[str]) -> Role[NameScores]:
+def listing(names: Sequence[str]) -> Role[Mapping[str, float]]:
     """The role that scores all ``names`` in one reply; a name that it leaves out has no score."""
-    return Role(ELIMINATOR, partial(_strict_scores, names), partial(_lenient_scores, names))
+    return Role(ELIMINATOR, partial(_read_scores, names))
 
 
-ONE: Role[bool] = Role(ELIMINATOR, strict_verdict, lenient_verdict)
+ONE: Role[bool] = Role(ELIMINATOR, _read_verdict)
 """The role that is asked about a single name."""
 
 
@@ -165,21 +142,13 @@ def question_one(target: str, name: str, *, place: bool) -> str:
     return load_prompt(PACKAGE, ELIMINATOR).render("place" if place else "object", target=target, name=name)
 
 
-def _strict_scores(names: Sequence[str], text: str) -> NameScores:
-    scores: dict[str, float] = {}
-    for line in text.splitlines():
-        name, _, score = line.partition(": ")
-        if name not in names or not re.fullmatch(r"0|1|[01]\.\d{1,9}", score, re.ASCII) or float(score) > 1:
-            raise ReplyError("there are lines other than a name with a number between 0 and 1.")
-        scores[name] = float(score)
-    if len(scores) < len(names):
-        raise ReplyError("there is not a line for every name.")
-    return scores
-
-
-def _lenient_scores(names: Sequence[str], text: str) -> NameScores:
+def _read_scores(names: Sequence[str], text: str) -> Mapping[str, float]:
+    exact = [_EXACT.fullmatch(line) for line in text.splitlines()]
+    scores: dict[str, float] = {line["name"]: float(line["score"]) for line in exact if line}
+    if all(exact) and scores.keys() == set(names):
+        return scores
     known = {name.lower(): name for name in names}
-    scores: dict[str, float] = {}
+    scores = {}
     for found in _LINE.finditer(text):
         score = float(found["score"]) / (100 if found["percent"] else 1)
         if (name := known.get(found["name"].lower())) is not None and score <= 1:

@@ -14,4 +14,4 @@ if TYPE_CHECKING:
 def react(parts: AgentParts[ModelSettings]) -> Agent:
     from agent.agents.react.agent import React
 
-    return React(parts.model, parts.world, parts.sampling)
+    return React(parts)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
+from agent.agents.spec import AgentParts, ModelSettings
 from agent.base import Act, Decision, Emitter, Grants, ParseFailure, Turn
-from agent.episodes import events
-from agent.models.base import Model
-from agent.roles.base import ReplyError, Role, Sampling, ask, load_prompt
-from agent.roles.messages import RoleMemory, additions, emit_rules, opening_text, system_message, transcript
-from agent.roles.reading import checked, plain, read_command, thought
-from worlds.base import Observation, World
-
-_STRICT = re.compile(r"Thought: ?(?P<thought>[^\n]*)\nAction: ?(?P<command>[^\n]+)")
+from agent.roles.base import Role, ask, load_prompt
+from agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, opening_text, system_message, transcript
+from agent.roles.reading import read_command
+from worlds.base import Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +20,12 @@ class ReactReply:
     command: str
 
 
-def _strict(text: str) -> ReactReply:
-    match = _STRICT.fullmatch(text)
-    if match is None or not plain(match["command"].strip()):
-        raise ReplyError('there is no line "Thought: ..." followed by one line "Action: ...".')
-    return ReactReply(thought(match["thought"]), checked(match["command"].strip()))
-
-
-def _lenient(text: str) -> ReactReply:
+def _read(text: str) -> ReactReply:
     said = read_command(text)
     return ReactReply(said.thought, said.command)
 
 
-REACT: Role[ReactReply] = Role("react", _strict, _lenient, stop=("\nObservation:",))
+REACT: Role[ReactReply] = Role("react", _read, stop=("\nObservation:",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +44,10 @@ class React:
 
     name = "react"
 
-    def __init__(self, model: Model, world: World, sampling: Sampling) -> None:
-        self._model = model
+    def __init__(self, parts: AgentParts[ModelSettings]) -> None:
+        self._model, self._sampling = parts.model, parts.sampling
         self._prompt = load_prompt("agent.agents.react", "react")
-        self._system = system_message(self._prompt, world, manual=world.manual)
-        self._sampling = sampling
+        self._system = system_message(self._prompt, parts.world, manual=parts.world.manual)
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> ReactMemory:
         return ReactMemory(goal, observation, grants, RoleMemory((self._system,)))
@@ -78,6 +66,5 @@ class React:
         memory = replace(memory, role=role.after(answer.conversation, turn), last=None)
         if answer.value is None:
             return ParseFailure(REACT.name, answer.reason), memory
-        if answer.value.thought:
-            emit(events.Thought(role=REACT.name, text=answer.value.thought))
+        emit_thought(REACT.name, answer.value.thought, emit)
         return Act(answer.value.command), replace(memory, last=answer.value.command)

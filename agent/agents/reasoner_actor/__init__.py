@@ -37,4 +37,4 @@ class ReasonerActorSettings(ModelSettings):
 def reasoner_actor(parts: AgentParts[ReasonerActorSettings]) -> Agent:
     from agent.agents.reasoner_actor.agent import ReasonerActor
 
-    return ReasonerActor(parts.model, parts.world, parts.sampling, parts.settings)
+    return ReasonerActor(parts)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agent.agents.reasoner_actor.prompting import PACKAGE, BriefPrompting, ChatPrompting, PlanMemory, Prompting
-from agent.agents.reasoner_actor.roles import ACTOR, REASONER, ActorReply
+from agent.agents.reasoner_actor.prompting import PACKAGE, BriefPrompting, ChatPrompting, PlanMemory
+from agent.agents.reasoner_actor.roles import ACTOR, REASONER
+from agent.agents.spec import AgentParts
 from agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from agent.episodes import events
-from agent.models.base import Model
-from agent.roles.base import Sampling, load_prompt
-from agent.roles.messages import RoleMemory, system_message
-from worlds.base import Observation, Transition, World
+from agent.roles.base import load_prompt
+from agent.roles.messages import RoleMemory, emit_thought, system_message
+from worlds.base import Observation
 from worlds.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -29,13 +29,11 @@ class ReasonerActor:
 
     name = "reasoner-actor"
 
-    def __init__(self, model: Model, world: World, sampling: Sampling, settings: ReasonerActorSettings) -> None:
-        self._model = model
-        self._household = world.household
-        self._sampling = sampling
-        self._settings = settings
+    def __init__(self, parts: AgentParts[ReasonerActorSettings]) -> None:
+        self._model, self._sampling, self._settings = parts.model, parts.sampling, parts.settings
+        self._household, manual = parts.world.household, parts.world.manual
         self._reasoner, self._actor = (
-            RoleMemory((system_message(load_prompt(PACKAGE, name), world, manual=world.manual),))
+            RoleMemory((system_message(load_prompt(PACKAGE, name), parts.world, manual=manual),))
             for name in ("reasoner", "actor")
         )
 
@@ -45,15 +43,12 @@ class ReasonerActor:
     async def decide(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PlanMemory]:
         prompting = self._prompting()
         memory = prompting.observe(memory, turn.transitions)
-        reason = self._trigger(memory, turn, reviews=prompting.reviews)
-        revised = False
-        if reason:
-            before = memory.revision
+        before = memory.revision
+        if reason := self._trigger(memory, turn, reviews=prompting.reviews):
             failure, memory = await self._plan(prompting, memory, turn, reason, emit)
             if failure is not None:
                 return failure, memory
-            revised = memory.revision != before
-        answer, memory = await prompting.act(memory, turn, emit, revised=revised, again=False)
+        answer, memory = await prompting.act(memory, turn, emit, revised=memory.revision != before, again=False)
         if answer.value is not None and answer.value.command is None and self._may_ask(memory) and self._settings.stuck_after:
             why = f"the actor is stuck: {answer.value.thought or 'it did not say why'}"
             before = memory.revision
@@ -63,7 +58,14 @@ class ReasonerActor:
             answer, memory = await prompting.act(memory, turn, emit, revised=memory.revision != before, again=True)
         if answer.value is None:
             return ParseFailure(ACTOR.name, answer.reason), memory
-        return self._grounded(answer.value, memory, emit)
+        emit_thought(ACTOR.name, answer.value.thought, emit)
+        if answer.value.command is None:
+            return Idle("the actor is stuck and names no command"), memory
+        step = memory.step if answer.value.step is None else min(answer.value.step, len(memory.plan) - 1)
+        if step != memory.step:
+            emit(events.Progressed(role=ACTOR.name, step=step))
+            memory = replace(memory, moved_on=step > memory.step, step=step)
+        return Act(answer.value.command), replace(memory, last=answer.value.command)
 
     def _trigger(self, memory: PlanMemory, turn: Turn, *, reviews: bool) -> str | None:
         if memory.revision < 0:
@@ -73,8 +75,11 @@ class ReasonerActor:
             return "the person beside you gave a hint"
         if not reviews or not self._may_ask(memory):
             return None
-        if _stuck(memory.recent, self._settings.stuck_after):
-            return f"the last {self._settings.stuck_after} commands led nowhere"
+        after = self._settings.stuck_after
+        latest = memory.recent[-after:]
+        refused = all(not one.observation.accepted for one in latest)
+        if 0 < after <= len(latest) and (refused or (after > 1 and len(set(latest)) == 1)):
+            return f"the last {after} commands led nowhere"
         if memory.moved_on and self._settings.on_subgoal:
             return f"the actor has gone on to step {memory.step + 1} of the plan"
         return None
@@ -82,7 +87,7 @@ class ReasonerActor:
     def _may_ask(self, memory: PlanMemory) -> bool:
         return memory.asked < self._settings.revisions
 
-    def _prompting(self) -> Prompting:
+    def _prompting(self) -> ChatPrompting | BriefPrompting:
         if not self._model.brief:
             return ChatPrompting(self._model, self._sampling)
         if self._household is None:
@@ -92,21 +97,14 @@ class ReasonerActor:
         return BriefPrompting(self._model, self._sampling, self._household)
 
     async def _plan(
-        self, prompting: Prompting, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
+        self, prompting: ChatPrompting | BriefPrompting, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[ParseFailure | Idle | None, PlanMemory]:
         answer, memory = await prompting.plan(memory, turn, reason, emit)
-        memory = replace(
-            memory,
-            asked=memory.asked + (memory.revision >= 0),
-            unreviewed=(),
-            recent=(),
-            moved_on=False,
-        )
+        memory = replace(memory, asked=memory.asked + (memory.revision >= 0), unreviewed=(), recent=(), moved_on=False)
         if answer.value is None:
             # An older plan can still be followed; without one the turn is used up.
             return (None if memory.plan else ParseFailure(REASONER.name, answer.reason)), memory
-        if answer.value.thought:
-            emit(events.Thought(role=REASONER.name, text=answer.value.thought))
+        emit_thought(REASONER.name, answer.value.thought, emit)
         steps = answer.value.steps
         if steps is None and not memory.plan:
             return Idle("the reasoner keeps a plan, and there is none yet"), memory
@@ -114,21 +112,3 @@ class ReasonerActor:
             memory = replace(memory, plan=steps, step=0, revision=memory.revision + 1)
             emit(events.Planned(role=REASONER.name, steps=steps, revision=memory.revision, reason=reason))
         return None, memory
-
-    def _grounded(self, grounding: ActorReply, memory: PlanMemory, emit: Emitter) -> tuple[Decision, PlanMemory]:
-        if grounding.thought:
-            emit(events.Thought(role=ACTOR.name, text=grounding.thought))
-        if grounding.command is None:
-            return Idle("the actor is stuck and names no command"), memory
-        step = memory.step if grounding.step is None else min(grounding.step, len(memory.plan) - 1)
-        if step != memory.step:
-            emit(events.Progressed(role=ACTOR.name, step=step))
-            memory = replace(memory, moved_on=step > memory.step, step=step)
-        return Act(grounding.command), replace(memory, last=grounding.command)
-
-
-def _stuck(recent: tuple[Transition, ...], after: int) -> bool:
-    if after == 0 or len(recent) < after:
-        return False
-    latest = recent[-after:]
-    return all(not t.observation.accepted for t in latest) or (after > 1 and len(set(latest)) == 1)

@@ -6,7 +6,6 @@ The model says which of the two it needs (``Model.brief``). The agent decides wh
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from agent.agents.reasoner_actor.roles import ACTOR, REASONER, ActorReply, ReasonerReply
 from agent.base import Emitter, Grants, Turn
@@ -47,41 +46,19 @@ class PlanMemory:
     state: brief.BriefState | None = None
 
 
-class Prompting(Protocol):
-    """A way to prompt the two roles; each call returns the answer and the new memory."""
+@dataclass(frozen=True, slots=True)
+class ChatPrompting:
+    """Two conversations that only grow.
 
-    @property
-    def reviews(self) -> bool:
-        """Whether the reasoner sees what happened, so that asking it again is worthwhile."""
-        ...
+    ``reviews``: the reasoner sees what happened, so that asking it again is worthwhile.
+    """
+
+    model: Model
+    sampling: Sampling
+    reviews: bool = True
 
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
         """The memory after these commands."""
-        ...
-
-    async def plan(
-        self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
-    ) -> tuple[Answer[ReasonerReply], PlanMemory]:
-        """Ask the reasoner for a plan, or to review the present one, for ``reason``."""
-        ...
-
-    async def act(
-        self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
-    ) -> tuple[Answer[ActorReply], PlanMemory]:
-        """Ask the actor for a command. ``revised``: the plan is new. ``again``: it just said that it is stuck."""
-        ...
-
-
-class ChatPrompting:
-    """Two conversations that only grow."""
-
-    reviews = True
-
-    def __init__(self, model: Model, sampling: Sampling) -> None:
-        self._model = model
-        self._sampling = sampling
-
-    def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
         return replace(
             memory,
             played=memory.played + transitions,
@@ -93,6 +70,7 @@ class ChatPrompting:
     async def plan(
         self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[Answer[ReasonerReply], PlanMemory]:
+        """Ask the reasoner for a plan, or to review the present one, for ``reason``; the answer and the new memory."""
         prompt = load_prompt(PACKAGE, "reasoner")
         first = not memory.reasoner.started
         if first:
@@ -104,40 +82,34 @@ class ChatPrompting:
             text = prompt.render("review", story=transcript(memory.unreviewed), plan=plan, reason=reason)
         text += additions(replace(turn, admissible=None), memory.reasoner.shown_rules, memory.grants, first=first)
         emit_rules(turn.rules, memory.reasoner.shown_rules, emit)
-        answer = await ask(REASONER, self._model, memory.reasoner.conversation, text, emit, self._sampling)
+        answer = await ask(REASONER, self.model, memory.reasoner.conversation, text, emit, self.sampling)
         return answer, replace(memory, reasoner=memory.reasoner.after(answer.conversation, turn))
 
     async def act(
         self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
     ) -> tuple[Answer[ActorReply], PlanMemory]:
-        prompt = load_prompt(PACKAGE, "actor")
+        """Ask the actor for a command. ``revised``: the plan is new. ``again``: it just said that it is stuck."""
+        prompt, plan = load_prompt(PACKAGE, "actor"), numbered(memory.plan)
         first = not memory.actor.started
         parts: list[str] = []
         if first:
-            parts.append(
-                prompt.render(
-                    "opening",
-                    observation=opening_text(memory.opening, memory.goal),
-                    goal=memory.goal,
-                    plan=numbered(memory.plan),
-                )
-            )
+            opening = opening_text(memory.opening, memory.goal)
+            parts.append(prompt.render("opening", observation=opening, goal=memory.goal, plan=plan))
             if memory.played:
                 parts.append(transcript(memory.played))
         elif not again:
             parts.append(prompt.render("turn", observation=transcript(turn.transitions, own=memory.last)))
-        if revised and not first:
-            parts.append(prompt.render("revised", plan=numbered(memory.plan)))
-        elif again:
-            parts.append(prompt.render("kept", plan=numbered(memory.plan)))
+        if again or (revised and not first):
+            parts.append(prompt.render("revised" if revised else "kept", plan=plan))
         text = "\n\n".join(parts)
         if not again:
             text += additions(turn, memory.actor.shown_rules, memory.grants, first=first)
             emit_rules(turn.rules, memory.actor.shown_rules, emit)
-        answer = await ask(ACTOR, self._model, memory.actor.conversation, text, emit, self._sampling)
+        answer = await ask(ACTOR, self.model, memory.actor.conversation, text, emit, self.sampling)
         return answer, replace(memory, actor=memory.actor.after(answer.conversation, turn), last=None)
 
 
+@dataclass(frozen=True, slots=True)
 class BriefPrompting:
     """One short message for each call (`agent.roles.brief`), rendered from belief.
 
@@ -146,45 +118,43 @@ class BriefPrompting:
     another one from a list.
     """
 
-    reviews = False
-
-    def __init__(self, model: Model, sampling: Sampling, household: Household) -> None:
-        self._model = model
-        self._sampling = sampling
-        self._household = household
+    model: Model
+    sampling: Sampling
+    household: Household
+    reviews: bool = False
 
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
-        state = memory.state or self._state(memory).after(memory.played, self._household)
-        return replace(memory, played=memory.played + transitions, state=state.after(transitions, self._household))
-
-    def _state(self, memory: PlanMemory) -> brief.BriefState:
-        return memory.state or brief.BriefState(self._household.begin(memory.opening))
+        """The memory after these commands, which has a ``state``."""
+        state = memory.state or brief.BriefState(self.household.begin(memory.opening)).after(memory.played, self.household)
+        return replace(memory, played=memory.played + transitions, state=state.after(transitions, self.household))
 
     async def plan(
         self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[Answer[ReasonerReply], PlanMemory]:
+        """Ask the reasoner for a plan, whatever the ``reason``; the answer and the new memory."""
         del reason
-        state = self._state(memory)
+        state = memory.state
+        assert state is not None
         if memory.plan and not turn.hints:
             state = replace(state, failed=(*state.failed, memory.plan))
         state = replace(state, hints=state.hints + turn.hints)
         rules = brief.relevant_rules(memory.goal, state.belief, turn.rules)
         emit_rules(rules, (), emit)
         text = brief.planning(memory.goal, state.belief, rules, state.hints, state.failed)
-        answer = await ask(REASONER, self._model, (), text, emit, self._sampling)
+        answer = await ask(REASONER, self.model, (), text, emit, self.sampling)
         return answer, replace(memory, state=state)
 
     async def act(
         self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
     ) -> tuple[Answer[ActorReply], PlanMemory]:
+        """Ask the actor for a command. ``again``: it just said that it is stuck."""
         del revised
-        state = self._state(memory)
+        state = memory.state
+        assert state is not None
         text = brief.acting(memory.plan, state.belief, state.tried)
-        answer = await ask(ACTOR, self._model, (), text, emit, self._sampling)
-        if answer.value is not None:
-            options = _options(answer.value.command, state, turn.admissible, again=again)
-            if options:
-                answer = await self._choose(answer, answer.value, options, emit)
+        answer = await ask(ACTOR, self.model, (), text, emit, self.sampling)
+        if answer.value is not None and (options := _options(answer.value.command, state, turn.admissible, again=again)):
+            answer = await self._choose(answer, answer.value, options, emit)
         return answer, memory
 
     async def _choose(
@@ -192,8 +162,8 @@ class BriefPrompting:
     ) -> Answer[ActorReply]:
         begun = f"Thought: {said.thought}\nStep: {(said.step or 0) + 1}\nAction:"
         conversation = (*answer.conversation[:-1], Message("assistant", begun))
-        completion = await self._model.complete(
-            Request(conversation, choices=options, temperature=self._sampling.temperature, seed=self._sampling.seed)
+        completion = await self.model.complete(
+            Request(conversation, choices=options, temperature=self.sampling.temperature, seed=self.sampling.seed)
         )
         call = call_event(ACTOR.name, conversation, completion, kept=0)
         emit(call, completion.timing)

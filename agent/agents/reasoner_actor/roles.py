@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from agent.roles.base import ReplyError, Role
-from agent.roles.reading import bounded, checked, items, json_fields, labelled, plain, read_command, thought
+from agent.roles.base import Role
+from agent.roles.reading import bounded, items, json_fields, labelled, read_command, thought
 
-_STRICT_ITEM = re.compile(r"^(\d{1,2})\. (\S.*)$")
+_EXACT = re.compile(r"Thought:(?P<thought>.*)\nPlan:(?: keep|(?P<steps>(?:\n\d{1,2}\. \S.*)+))")
+_PLAN = re.compile(r"(?im)^[\W_]{0,40}(?:general |revised |new )?plan\b[\s*_`]*:")
 _KEEP = re.compile(r"[\W_]{0,40}keep\b.{0,60}", re.IGNORECASE)
+_STUCK = re.compile(r"stuck\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d{1,2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,36 +23,20 @@ class ReasonerReply:
     steps: tuple[str, ...] | None
 
 
-def _strict_plan(text: str) -> ReasonerReply:
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    if len(lines) < 2 or not lines[0].startswith("Thought:"):
-        raise ReplyError('there is no line "Thought: ..." followed by a plan.')
-    said = thought(lines[0].removeprefix("Thought:"))
-    if lines[1:] == ["Plan: keep"]:
-        return ReasonerReply(said, None)
-    items = [_STRICT_ITEM.match(line) for line in lines[2:]]
-    if lines[1] != "Plan:" or not all(items):
-        raise ReplyError('there is no line "Plan:" followed by numbered steps.')
-    return ReasonerReply(said, bounded([item[2] for item in items if item]))
-
-
-def _lenient_plan(text: str) -> ReasonerReply:
+def _read_plan(text: str) -> ReasonerReply:
+    exact = _EXACT.fullmatch("\n".join(line.rstrip() for line in text.splitlines() if line.strip()))
+    if exact:
+        steps = [line.partition(". ")[2] for line in (exact["steps"] or "").splitlines()[1:]]
+        return ReasonerReply(thought(exact["thought"]), bounded(steps) if steps else None)
     fields = json_fields(text)
     if "plan" in fields:
         text = f"Thought: {fields.get('thought', '')}\nPlan:\n{fields['plan']}"
     said = next((thought(rest.split("\n")[0]) for label, rest in labelled(text) if label in {"thought", "think"}), "")
-    plan = re.split(r"(?im)^[\W_]{0,40}(?:general |revised |new )?plan\b[\s*_`]*:", text)
-    if _KEEP.fullmatch(plan[-1].strip()):
-        return ReasonerReply(said, None)
-    return ReasonerReply(said, bounded(items(plan[-1])))
+    plan = _PLAN.split(text)[-1]
+    return ReasonerReply(said, None if _KEEP.fullmatch(plan.strip()) else bounded(items(plan)))
 
 
-REASONER: Role[ReasonerReply] = Role("reasoner", _strict_plan, _lenient_plan)
-
-
-_STRICT_ACTION = re.compile(r"Thought: ?(?P<thought>[^\n]*)\nStep: ?(?P<step>\d{1,2})\nAction: ?(?P<command>[^\n]+)")
-_STUCK = re.compile(r"stuck\b", re.IGNORECASE)
-_NUMBER = re.compile(r"\d{1,2}")
+REASONER: Role[ReasonerReply] = Role("reasoner", _read_plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +48,11 @@ class ActorReply:
     command: str | None
 
 
-def _actor_reply(said: str, step: str, command: str) -> ActorReply:
-    number = _NUMBER.search(step)
-    at = max(0, int(number[0]) - 1) if number else None
-    return ActorReply(said, at, None if _STUCK.match(command) else command)
-
-
-def _strict_action(text: str) -> ActorReply:
-    match = _STRICT_ACTION.fullmatch(text)
-    if match is None or not plain(match["command"].strip()):
-        raise ReplyError('there are no three lines "Thought: ...", "Step: ..." and "Action: ...".')
-    return _actor_reply(thought(match["thought"]), match["step"], checked(match["command"].strip()))
-
-
-def _lenient_action(text: str) -> ActorReply:
+def _read_action(text: str) -> ActorReply:
     said = read_command(text)
-    return _actor_reply(said.thought, said.step, said.command)
+    number = _NUMBER.search(said.step)
+    step = max(0, int(number[0]) - 1) if number else None
+    return ActorReply(said.thought, step, None if _STUCK.match(said.command) else said.command)
 
 
-ACTOR: Role[ActorReply] = Role("actor", _strict_action, _lenient_action, stop=("\nObservation:",))
+ACTOR: Role[ActorReply] = Role("actor", _read_action, stop=("\nObservation:",))

@@ -40,11 +40,6 @@ class SocraticSettings(ExampleSettings):
     needs_household=True,
 )
 def socratic(parts: AgentParts[SocraticSettings]) -> Agent:
-    from agent.agents.examples import make_example_selector
-    from agent.agents.following import PlanFollower
     from agent.agents.socratic.agent import Socratic
-    from agent.skills.controller import Controller
 
-    follower = PlanFollower(Controller(parts.household, order=parts.settings.search), parts.settings.patience)
-    examples = make_example_selector(parts.world, parts.settings, parts.seed)
-    return Socratic(parts.model, follower, examples, parts.sampling, parts.settings)
+    return Socratic(parts)

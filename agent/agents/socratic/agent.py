@@ -14,10 +14,9 @@ setting never plans again (table 1); where it is few-shot, its planner is shown 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from agent.agents.examples import ExampleSelector
-from agent.agents.following import PlanDone, PlanFollower, PlanProgress, SubgoalFailed, seen_kinds, was_seen
+from agent.agents.following import PLANNER, PlanFollower, PlannerMemory, PlanProgress, seen_kinds, was_seen
 from agent.agents.socratic.roles import (
     CAUSE,
     DECOMPOSER,
@@ -29,13 +28,12 @@ from agent.agents.socratic.roles import (
     plan_text,
     system_text,
 )
-from agent.base import Act, Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
-from agent.episodes import events
-from agent.models.base import Message, Model
-from agent.roles.base import Conversation, Sampling, ask, load_prompt
-from agent.roles.messages import additions, emit_rules, rules_after
-from agent.roles.subgoals import PlanExample, Subgoal, as_triple, plan_example, without_navigation
-from agent.skills.controller import Execute
+from agent.agents.spec import AgentParts
+from agent.base import Decision, Emitter, Grants, ParseFailure, Turn
+from agent.models.base import Message
+from agent.roles.base import Conversation, Role, ask, load_prompt
+from agent.roles.messages import additions, emit_rules, emit_thought, rules_after
+from agent.roles.subgoals import Subgoal, as_triple, without_navigation
 from knowledge.rules import Rule
 from worlds.base import Observation
 
@@ -43,202 +41,133 @@ if TYPE_CHECKING:
     from agent.agents.socratic import SocraticSettings
 
 
-@dataclass(frozen=True, slots=True)
-class SocraticMemory:
-    """The roles' conversations, what was found out about the task, and how far the plan is.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SocraticMemory(PlannerMemory):
+    """The latest observation (``scene``), the roles' conversations, and what was found out about the task."""
 
-    ``scene`` is the latest observation; ``retried`` counts tries of the present subgoal beyond the first. ``revision`` is -1
-    before the first plan; ``asked`` counts the calls for another one.
-    """
-
-    goal: str
-    grants: Grants
-    progress: PlanProgress
     scene: str
     decomposer: Conversation
     planner: Conversation
     advisor: Conversation
-    shots: tuple[PlanExample, ...] = ()
     found: str | None = None
     shown_rules: tuple[Rule, ...] = ()
-    retried: int = 0
-    revision: int = -1
-    asked: int = 0
 
 
-class Socratic:
+class Socratic(PlanFollower[SocraticMemory]):
     """Calls an episode: 2 before the first command, and up to 3 more at each failure; needs a chat model."""
 
     name = "socratic"
+    words = staticmethod(as_triple)
 
-    def __init__(
-        self,
-        model: Model,
-        follower: PlanFollower,
-        examples: ExampleSelector,
-        sampling: Sampling,
-        settings: SocraticSettings,
-    ) -> None:
-        self._model = model
-        self._follower = follower
-        self._examples = examples
-        self._sampling = sampling
-        self._settings = settings
+    def __init__(self, parts: AgentParts[SocraticSettings]) -> None:
+        super().__init__(parts)
+        self._decomposition, self._retries = parts.settings.decompose, parts.settings.retries
         household = load_prompt(PACKAGE, "socratic")
         rules, subtask = household.render("rules"), household.render("subtask")
-        self._decompose = load_prompt(
-            PACKAGE, "socratic_questioner" if settings.decompose == "questions" else "socratic_decomposer"
-        )
+        questions = self._decomposition == "questions"
+        self._decompose = load_prompt(PACKAGE, "socratic_questioner" if questions else "socratic_decomposer")
+        self._advise = load_prompt(PACKAGE, "socratic_advisor")
+        self._prompt = load_prompt(PACKAGE, "socratic_planner")
         self._decomposer = Message("system", self._decompose.render("system", rules=rules, subtask=subtask))
         self._planner = Message("system", system_text())
-        self._advisor = Message("system", load_prompt(PACKAGE, "socratic_advisor").render("system", rules=rules))
+        self._advisor = Message("system", self._advise.render("system", rules=rules))
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> SocraticMemory:
         return SocraticMemory(
-            goal,
-            grants,
-            self._follower.begin(observation, goal),
-            observation.text.partition("Your task is to:")[0].strip(),
-            (self._decomposer,),
-            (self._planner,),
-            (self._advisor,),
+            goal=goal,
+            grants=grants,
+            progress=PlanProgress(self._controller.begin(observation, goal)),
+            scene=observation.text.partition("Your task is to:")[0].strip(),
+            decomposer=(self._decomposer,),
+            planner=(self._planner,),
+            advisor=(self._advisor,),
         )
 
-    async def decide(self, memory: SocraticMemory, turn: Turn, emit: Emitter) -> tuple[Decision, SocraticMemory]:
-        memory = replace(memory, progress=self._follower.observe(memory.progress, turn.transitions))
+    async def _prepare(self, memory: SocraticMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, SocraticMemory]:
         if turn.transitions:
             memory = replace(memory, scene=str(turn.transitions[-1].observation))
-        failure, memory = await self._prepare(memory, turn, emit)
-        while failure is None:
-            before = memory.progress.at
-            came, progress = self._follower.advance(memory.progress)
-            memory = replace(memory, progress=progress, retried=memory.retried if progress.at == before else 0)
-            if progress.at != before and progress.subgoal is not None:
-                emit(events.Progressed(role=SOCRATIC_PLANNER.name, step=progress.at))
-            match came:
-                case Execute(command=command):
-                    return Act(command), memory
-                case PlanDone():
-                    failure = GiveUp("the plan is carried out, and the task goes on")
-                case SubgoalFailed() if self._settings.replanning:
-                    failure, memory = await self._recover(memory, came, turn, emit)
-                case SubgoalFailed():
-                    emit(events.Thought(role=SOCRATIC_PLANNER.name, text=f"{as_triple(came.subgoal)} failed: {came.reason}"))
-                    memory = replace(memory, progress=self._follower.skip(memory.progress))
-        return failure, memory
-
-    async def _prepare(self, memory: SocraticMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, SocraticMemory]:
-        """What is found out and the first plan, where there are none yet; a revised plan where a person gave a hint."""
         if memory.revision >= 0:
-            if not (turn.hints and self._settings.replanning):
+            if not (turn.hints and self._replanning):
                 return None, memory
-            text = load_prompt(PACKAGE, "socratic_planner").render("hint", **self._progress(memory))
+            text = self._prompt.render("hint", **_progress(memory))
             return await self._plan(memory, turn, text, "the person beside you gave a hint", emit)
-        if self._settings.decompose != "none" and memory.found is None:
+        if self._decomposition != "none" and memory.found is None:
             failure, memory = await self._discover(memory, turn, emit)
             if failure is not None:
                 return failure, memory
-        if not memory.shots:
-            chosen = await self._examples.choose(memory.goal, seen_kinds(memory.progress.belief))
-            memory = replace(memory, shots=tuple(map(plan_example, chosen)))
+        memory = await self._with_examples(memory)
         return await self._plan(memory, turn, self._opening(memory), "the episode begins", emit)
 
     async def _discover(self, memory: SocraticMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, SocraticMemory]:
         """What the decomposer finds out, by questions and answers or by a chain of thought."""
         text = self._decompose.render("task", goal=memory.goal) + _additions(turn, memory, first=True)
         emit_rules(turn.rules, memory.shown_rules, emit)
-        if self._settings.decompose == "questions":
-            asked = await ask(QUESTIONER, self._model, memory.decomposer, text, emit, self._sampling)
-            role, reason, conversation = QUESTIONER.name, asked.reason, asked.conversation
-            found = dialogue_text(asked.value) if asked.value else None
-        else:
-            thought = await ask(DECOMPOSER, self._model, memory.decomposer, text, emit, self._sampling)
-            role, reason, conversation, found = DECOMPOSER.name, thought.reason, thought.conversation, thought.value
-        memory = replace(memory, decomposer=conversation, found=found)
+        role: Role[Any] = QUESTIONER if self._decomposition == "questions" else DECOMPOSER
+        answer = await ask(role, self._model, memory.decomposer, text, emit, self._sampling)
+        found = dialogue_text(answer.value) if answer.value and role is QUESTIONER else answer.value
+        memory = replace(memory, decomposer=answer.conversation, found=found)
         if found is None:
-            return ParseFailure(role, reason), memory
-        emit(events.Thought(role=role, text=found))
+            return ParseFailure(role.name, answer.reason), memory
+        emit_thought(role.name, found, emit)
         return None, memory
 
     def _opening(self, memory: SocraticMemory) -> str:
-        prompt = load_prompt(PACKAGE, "socratic_planner")
-        parts = [
-            prompt.render("example", goal=shot.goal, plan=plan_text(without_navigation(shot.plan))) for shot in memory.shots
-        ]
+        shots = ((shot.goal, plan_text(without_navigation(shot.plan))) for shot in memory.shots)
+        parts = [self._prompt.render("example", goal=goal, plan=plan) for goal, plan in shots]
         if memory.found is None:
-            parts.append(prompt.render("bare", goal=memory.goal))
-        elif self._settings.decompose == "questions":
-            parts.append(prompt.render("task", goal=memory.goal, dialogue=memory.found))
+            parts.append(self._prompt.render("bare", goal=memory.goal))
+        elif self._decomposition == "questions":
+            parts.append(self._prompt.render("task", goal=memory.goal, dialogue=memory.found))
         else:
-            parts.append(prompt.render("reasoned", goal=memory.goal, reasoning=memory.found))
+            parts.append(self._prompt.render("reasoned", goal=memory.goal, reasoning=memory.found))
         return "\n\n".join(parts)
 
     async def _recover(
-        self, memory: SocraticMemory, failed: SubgoalFailed, turn: Turn, emit: Emitter
+        self, memory: SocraticMemory, failed: Subgoal, reason: str, turn: Turn, emit: Emitter
     ) -> tuple[Decision | None, SocraticMemory]:
         """Algorithm 1, lines 9 to 18: another try where the failure was bad luck, else a revised plan."""
-        prompt = load_prompt(PACKAGE, "socratic_advisor")
-        subgoal, reason = as_triple(failed.subgoal), f"{as_triple(failed.subgoal)} failed: {failed.reason}"
-        if memory.asked >= self._settings.revisions:
-            return GiveUp(f"{reason}; it was planned anew {memory.asked} times, which is as often as is allowed"), memory
-        scene = _caption(memory)
-        text = prompt.render("validity", scene=scene, subgoal=subgoal)
+        subgoal, scene = as_triple(failed), _caption(memory)
+        text = self._advise.render("validity", scene=scene, subgoal=subgoal)
         judged = await ask(VALIDITY, self._model, memory.advisor, text, emit, self._sampling)
         memory = replace(memory, advisor=judged.conversation)
-        seen = was_seen(memory.progress.belief, failed.subgoal.object)
-        if judged.value and seen and memory.retried < self._settings.retries:
-            emit(events.Thought(role=VALIDITY.name, text=f"{reason}. It is valid, and its target was seen: it is tried again."))
+        seen = was_seen(memory.progress.belief, failed.object)
+        if judged.value and seen and memory.retried < self._retries:
+            emit_thought(VALIDITY.name, f"{reason}. It is valid, and its target was seen: it is tried again.", emit)
             return None, replace(memory, retried=memory.retried + 1)
-        target = prompt.render("seen" if seen else "unseen", object=failed.subgoal.object)
-        explained = await ask(
-            CAUSE, self._model, memory.advisor, prompt.render("cause", target=target, subgoal=subgoal), emit, self._sampling
-        )
-        cause = explained.value or "It is not known."
-        if explained.value:
-            emit(events.Thought(role=CAUSE.name, text=cause))
-        memory = replace(memory, advisor=explained.conversation)
-        text = load_prompt(PACKAGE, "socratic_planner").render(
-            "revise", subgoal=subgoal, scene=scene, cause=cause, **self._progress(memory)
-        )
+        target = self._advise.render("seen" if seen else "unseen", object=failed.object)
+        text = self._advise.render("cause", target=target, subgoal=subgoal)
+        explained = await ask(CAUSE, self._model, memory.advisor, text, emit, self._sampling)
+        emit_thought(CAUSE.name, explained.value or "", emit)
+        memory, cause = replace(memory, advisor=explained.conversation), explained.value or "It is not known."
+        text = self._prompt.render("revise", subgoal=subgoal, scene=scene, cause=cause, **_progress(memory))
         return await self._plan(memory, turn, text, reason, emit)
-
-    def _progress(self, memory: SocraticMemory) -> dict[str, str]:
-        progress = memory.progress
-        return {
-            "objects": ", ".join(seen_kinds(progress.belief)) or "nothing yet",
-            "completed": _listed(progress.completed),
-            "left": _listed(progress.plan[progress.at :]),
-        }
 
     async def _plan(
         self, memory: SocraticMemory, turn: Turn, text: str, reason: str, emit: Emitter
     ) -> tuple[Decision | None, SocraticMemory]:
-        text += _additions(turn, memory, first=memory.revision < 0)
+        again = memory.revision >= 0
+        text += _additions(turn, memory, first=not again)
         emit_rules(turn.rules, memory.shown_rules, emit)
         answer = await ask(SOCRATIC_PLANNER, self._model, memory.planner, text, emit, self._sampling)
-        memory = replace(
-            memory,
-            planner=answer.conversation,
-            shown_rules=rules_after(turn, memory.shown_rules),
-            asked=memory.asked + (memory.revision >= 0),
-        )
+        rules = rules_after(turn, memory.shown_rules)
+        memory = replace(memory, planner=answer.conversation, shown_rules=rules, asked=memory.asked + again)
         if answer.value is None:
-            return ParseFailure(SOCRATIC_PLANNER.name, answer.reason), memory
-        if answer.value.change:
-            emit(events.Thought(role=SOCRATIC_PLANNER.name, text=answer.value.change))
-        progress = self._follower.take(memory.progress, answer.value.subgoals)
-        memory = replace(memory, progress=progress, revision=memory.revision + 1, retried=0)
-        steps = tuple(as_triple(subgoal) for subgoal in answer.value.subgoals)
-        emit(events.Planned(role=SOCRATIC_PLANNER.name, steps=steps, revision=memory.revision, reason=reason))
-        return None, memory
+            return ParseFailure(PLANNER, answer.reason), memory
+        emit_thought(PLANNER, answer.value.change, emit)
+        return None, self._planned(memory, answer.value.subgoals, reason, emit)
 
 
 def _additions(turn: Turn, memory: SocraticMemory, *, first: bool) -> str:
     return additions(replace(turn, admissible=None), memory.shown_rules, memory.grants, first=first)
 
 
-def _listed(subgoals: tuple[Subgoal, ...]) -> str:
-    return ", ".join(map(as_triple, subgoals)) or "nothing"
+def _progress(memory: SocraticMemory) -> dict[str, str]:
+    progress = memory.progress
+    return {
+        "objects": ", ".join(seen_kinds(progress.belief)) or "nothing yet",
+        "completed": ", ".join(map(as_triple, progress.completed)) or "nothing",
+        "left": ", ".join(map(as_triple, progress.plan[progress.at :])) or "nothing",
+    }
 
 
 def _caption(memory: SocraticMemory) -> str:

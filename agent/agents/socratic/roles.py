@@ -9,16 +9,18 @@ from itertools import pairwise
 
 from agent.roles.base import ReplyError, Role, load_prompt
 from agent.roles.reading import thought
-from agent.roles.subgoals import MOST_SUBGOALS, TRIPLE_NAMES, Action, Subgoal, as_triple, read_plan
+from agent.roles.subgoals import TRIPLE_NAMES, Subgoal, as_triple, read_plan
 
 PACKAGE = "agent.agents.socratic"
+LONG = 1_024
+"""Tokens of a reply at most, where many lines are asked for."""
 
 # The questioner (section 3.3): asks itself questions about a task and answers them.
 
 MOST_QUESTIONS = 40
 LONGEST_ANSWER = 1_000
 
-_STRICT_LINE = re.compile(r"(?P<mark>[QA])(?P<number>\d{1,2}): ?(?P<words>\S.*)")
+_EXACT_LINE = re.compile(r"(?P<mark>[QA])(?P<number>\d{1,2}): ?(?P<words>\S.*)")
 _LABEL = re.compile(
     r"^[\W_\d]{0,8}(?P<mark>q|a|question|answer)\s?\d{0,3}[\s*_`]{0,4}[:.)：][\s*_`]{0,4}(?P<words>.*)$", re.IGNORECASE
 )
@@ -40,38 +42,30 @@ def dialogue_text(dialogue: Sequence[Exchange]) -> str:
     return "\n".join(f"Q{at}: {each.question}\nA{at}: {each.answer}" for at, each in enumerate(dialogue, 1))
 
 
-def _bounded_dialogue(exchanges: list[Exchange]) -> Dialogue:
-    if not exchanges:
-        raise ReplyError('there is no question with its answer, as in "Q1: ..." and "A1: ...".')
-    if len(exchanges) > MOST_QUESTIONS:
-        raise ReplyError(f"there are more than {MOST_QUESTIONS} questions.")
-    return tuple(exchanges)
-
-
-def _strict_dialogue(text: str) -> Dialogue:
-    lines = [_STRICT_LINE.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
-    marks = [f"{line['mark']}{line['number']}" if line else "" for line in lines]
-    if not lines or marks != [f"{mark}{at}" for at in range(1, len(lines) // 2 + 1) for mark in "QA"]:
-        raise ReplyError("these are not questions and answers in turn.")
-    words = [line["words"][:LONGEST_ANSWER] for line in lines if line]
-    return _bounded_dialogue([Exchange(question, answer) for question, answer in zip(words[::2], words[1::2], strict=True)])
-
-
-def _lenient_dialogue(text: str) -> Dialogue:
-    said: list[tuple[str, str]] = []
-    for line in text.splitlines():
-        label = _LABEL.match(line)
-        if label:
+def _read_dialogue(text: str) -> Dialogue:
+    exact = [_EXACT_LINE.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
+    marks = [f"{line['mark']}{line['number']}" if line else "" for line in exact]
+    in_turn = marks == [f"{mark}{at}" for at in range(1, len(exact) // 2 + 1) for mark in "QA"]
+    said = [(line["mark"].lower(), line["words"]) for line in exact if line and in_turn]
+    for line in () if said else text.splitlines():
+        if label := _LABEL.match(line):
             said.append((label["mark"][0].lower(), label["words"].strip(" *_`")))
         elif said and line.strip():
             mark, words = said[-1]
             said[-1] = (mark, f"{words} {line.strip()}".strip())
-    pairs = pairwise(said)
-    found = [(asked[1], told[1]) for asked, told in pairs if asked[0] == "q" and told[0] == "a" and asked[1] and told[1]]
-    return _bounded_dialogue([Exchange(question[:LONGEST_ANSWER], answer[:LONGEST_ANSWER]) for question, answer in found])
+    found = tuple(
+        Exchange(question[:LONGEST_ANSWER], answer[:LONGEST_ANSWER])
+        for (asked, question), (told, answer) in pairwise(said)
+        if (asked, told) == ("q", "a") and question and answer
+    )
+    if not found:
+        raise ReplyError('there is no question with its answer, as in "Q1: ..." and "A1: ...".')
+    if len(found) > MOST_QUESTIONS:
+        raise ReplyError(f"there are more than {MOST_QUESTIONS} questions.")
+    return found
 
 
-QUESTIONER: Role[Dialogue] = Role("questioner", _strict_dialogue, _lenient_dialogue)
+QUESTIONER: Role[Dialogue] = Role("questioner", _read_dialogue, reply_tokens=LONG)
 
 # The decomposer: chain of thought in place of questions, as in the paper's ablation (section 4.4, table 3). Its prompt is the
 # questioner's without questions, answers and things to discover.
@@ -86,13 +80,12 @@ def _read_reasoning(text: str) -> str:
     return text[:LONGEST_REASONING].rstrip()
 
 
-DECOMPOSER: Role[str] = Role("decomposer", _read_reasoning, _read_reasoning)
+DECOMPOSER: Role[str] = Role("decomposer", _read_reasoning, reply_tokens=LONG)
 
 # The planner (sections 3.4 and 3.5): turns a dialogue into subgoals, and revises them.
 
 _NAMES = tuple(TRIPLE_NAMES.values())
-_ACTIONS: dict[str, Action] = {name: action for action, name in TRIPLE_NAMES.items()}
-_STRICT_SUBGOAL = re.compile(r"(?P<number>\d{1,2})\. \((?P<action>\w+), (?P<object>[\w ]{1,60})(?:, (?P<place>[\w ]{1,60}))?\)")
+_EXACT_CHANGE = re.compile(r"(?s)Change:(?P<words>.*?)\nPlan:\n")
 _CHANGE = re.compile(r"(?im)^[\W_]{0,40}change\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)$")
 
 
@@ -117,23 +110,12 @@ def system_text() -> str:
     )
 
 
-def _strict_plan(text: str) -> SubgoalPlan:
-    head, label, body = text.partition("Plan:\n")
-    change = head.strip()
-    lines = [_STRICT_SUBGOAL.fullmatch(line.rstrip()) for line in body.splitlines() if line.strip()]
-    known = all(line is not None and line["action"] in _ACTIONS for line in lines)
-    if not label or not 0 < len(lines) <= MOST_SUBGOALS or not known or (change and not change.startswith("Change:")):
-        raise ReplyError('there is no line "Plan:" followed by numbered subgoals.')
-    found = [Subgoal(_ACTIONS[line["action"]], line["object"], line["place"]) for line in lines if line]
-    return SubgoalPlan(thought(change.removeprefix("Change:")), tuple(found))
-
-
-def _lenient_plan(text: str) -> SubgoalPlan:
-    change = _CHANGE.search(text)
+def _read_plan(text: str) -> SubgoalPlan:
+    change = _EXACT_CHANGE.match(text) or _CHANGE.search(text)
     return SubgoalPlan(thought(change["words"]) if change else "", read_plan(text, _NAMES))
 
 
-SOCRATIC_PLANNER: Role[SubgoalPlan] = Role("planner", _strict_plan, _lenient_plan)
+SOCRATIC_PLANNER: Role[SubgoalPlan] = Role("planner", _read_plan, reply_tokens=LONG)
 
 # The advisor (section 3.5): is a failed subgoal valid, and why did it fail? The paper asks a vision-language model about an
 # image; here the same language model reads the observation's text.
@@ -147,15 +129,8 @@ _ANYWHERE = re.compile(r"\b(?P<not>in|not )?valid\b", re.IGNORECASE)
 _CAUSE = re.compile(r"(?is)\bcause\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)")
 
 
-def _valid_strict(text: str) -> bool:
-    if text not in {"Valid: yes", "Valid: no"}:
-        raise ReplyError('the answer is neither "Valid: yes" nor "Valid: no".')
-    return text == "Valid: yes"
-
-
-def _valid_lenient(text: str) -> bool:
-    found = _VALID.search(text)
-    if found:
+def _read_validity(text: str) -> bool:
+    if found := _VALID.search(text):
         return found["word"].lower() in {"yes", "true", "valid"}
     words = {bool(each["not"]) for each in _ANYWHERE.finditer(text)}
     if len(words) != 1:
@@ -163,13 +138,9 @@ def _valid_lenient(text: str) -> bool:
     return words == {False}
 
 
-def _cause_strict(text: str) -> str:
-    if not text.startswith("Cause: ") or "\n" in text or len(text) > LONGEST_CAUSE:
-        raise ReplyError('there is no line "Cause: ...".')
-    return thought(text.removeprefix("Cause:"))
-
-
-def _cause_lenient(text: str) -> str:
+def _read_cause(text: str) -> str:
+    if text.startswith("Cause: ") and "\n" not in text and len(text) <= LONGEST_CAUSE:
+        return thought(text.removeprefix("Cause:"))
     found = _CAUSE.search(text)
     words = " ".join((found["words"] if found else text).split())
     if not any(character.isalpha() for character in words):
@@ -177,5 +148,5 @@ def _cause_lenient(text: str) -> str:
     return words[:LONGEST_CAUSE]
 
 
-VALIDITY: Role[bool] = Role("advisor", _valid_strict, _valid_lenient)
-CAUSE: Role[str] = Role("advisor", _cause_strict, _cause_lenient)
+VALIDITY: Role[bool] = Role("advisor", _read_validity)
+CAUSE: Role[str] = Role("advisor", _read_cause)

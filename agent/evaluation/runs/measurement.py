@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from agent.agents.registry import agent_names, needs_model, takes_rules
+from agent.agents.registry import agent_names, agent_spec
 from agent.config import Configuration
 from agent.episodes.events import RulesShown
 from agent.episodes.record import read_episode
@@ -66,10 +66,10 @@ def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str]
     """
     settings = configuration.settings
     agent = settings.agent or USUAL_AGENT
-    if not takes_rules(agent):
-        able = ", ".join(each for each in agent_names() if takes_rules(each))
+    if not agent_spec(agent).takes_rules:
+        able = ", ".join(each for each in agent_names() if agent_spec(each).takes_rules)
         raise ConfigurationError(f"The agent {agent!r} takes no rules; measure with one of: {able}.")
-    if needs_model(agent) and not settings.model:
+    if agent_spec(agent).needs_model and not settings.model:
         raise ConfigurationError(f"The agent {agent!r} needs a language model; name one with --model, as for eval.")
     book = library().open(name).require_world(settings.world, "Measure a book for {world}.")
     measured = tuple(dict.fromkeys(book.rule(each) for each in ids)) or accepted(book.rules)

@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from agent.agents.registry import agent_names, make_agent, needs_model, resolve_settings
+from agent.agents.registry import agent_names, agent_spec, make_agent, resolve_settings
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import EpisodeConfig, run_episode
@@ -242,7 +242,7 @@ def test_a_model_that_has_nothing_to_say_is_an_errored_episode(tmp_path: Path) -
 
 
 def test_every_agent_is_named_with_what_it_needs() -> None:
-    assert {name for name in agent_names() if not needs_model(name)} == {"expert", "human"}
+    assert {name for name in agent_names() if not agent_spec(name).needs_model} == {"expert", "human"}
     world = make_world("scripted")
     for name in ("react", "reasoner-actor", "opex", "human"):
         with pytest.raises(ConfigurationError):

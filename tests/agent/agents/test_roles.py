@@ -1,4 +1,4 @@
-"""How replies are read: strictly, then leniently, and never with anything but a value or a ``ReplyError``."""
+"""How replies are read: to the letter, then leniently, and never with anything but a value or a ``ReplyError``."""
 
 from __future__ import annotations
 
@@ -173,7 +173,11 @@ def test_a_role_may_have_a_reply_budget_of_its_own() -> None:
             asked.append(request.max_tokens)
             return Completion("Thought: here\nAction: look")
 
-    for role in (REACT, replace(REACT, reply_tokens=2_048)):
-        answer = asyncio.run(ask(role, Counting(), (), "Go on.", lambda *_: None, Sampling(max_tokens=64)))
+    for role, sampling in (
+        (REACT, Sampling()),
+        (replace(REACT, reply_tokens=2_048), Sampling()),
+        (replace(REACT, reply_tokens=2_048), Sampling(max_tokens=64)),
+    ):
+        answer = asyncio.run(ask(role, Counting(), (), "Go on.", lambda *_: None, sampling))
         assert answer.value is not None
-    assert asked == [64, 2_048]
+    assert asked == [512, 2_048, 64]

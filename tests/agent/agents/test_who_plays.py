@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import agent_names, default_agent, model_for, needs_model, shipped_model
+from agent.agents.registry import agent_names, agent_spec, default_agent, model_for, shipped_model
 from agent.config import configure
 from agent.evaluation.runs.spec import make_run_spec
 from worlds.errors import ConfigurationError
@@ -37,7 +37,7 @@ def test_a_file_like_it_is_another_model(tmp_path: Path) -> None:
     assert one.script_sha256 != other.script_sha256
 
 
-@pytest.mark.parametrize("agent", [name for name in agent_names() if needs_model(name) and not shipped_model(name)])
+@pytest.mark.parametrize("agent", [name for name in agent_names() if agent_spec(name).needs_model and not shipped_model(name)])
 def test_it_serves_no_other_agent(agent: str) -> None:
     with pytest.raises(ConfigurationError, match="needs a language model"):
         model_for(agent, None, "alfworld")
