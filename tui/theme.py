@@ -57,7 +57,18 @@ def register(app: App[Any]) -> None:
             success=colours["won"],
             warning=colours["new"],
             error=colours["fault"],
-            variables={**colours, "block-cursor-text-style": "none"},
+            variables={
+                **colours,
+                "scrollbar": colours["frame"],
+                "scrollbar-hover": colours["quiet"],
+                "scrollbar-active": colours["quiet"],
+                "scrollbar-background": colours["background"],
+                "block-cursor-foreground": colours["foreground"],
+                "block-cursor-background": colours["panel"],
+                "block-cursor-blurred-background": colours["panel"],
+                "block-cursor-blurred-text-style": "bold",
+                "block-hover-background": colours["surface"],
+            },
         )
         app.register_theme(theme)
     app.theme = DARK

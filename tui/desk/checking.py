@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event as Flag
 from time import monotonic
@@ -17,22 +17,19 @@ from knowledge.rules import Rule, Standing
 from tui.text import plural
 from worlds.errors import ConfigurationError
 
-STANDINGS: tuple[Standing, ...] = get_args(Standing)
-
 OFTEN = 0.1
-"""Seconds between two words on how far it is."""
+"""Seconds between two reports of progress."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CheckProgress:
-    """How far a check is, in ``episodes`` and commands, and which records were damaged."""
+    """How far a check is, in ``episodes`` and commands, and which records were damaged or (``others``) of other worlds."""
 
     episodes: int
     read: int = 0
     commands: int = 0
-    damaged: tuple[str, ...] = ()
+    damaged: list[str] = field(default_factory=list[str])
     others: int = 0
-    """Records of other worlds."""
 
     def __str__(self) -> str:
         return f"{self.read:,} of {self.episodes:,} episodes, {self.commands:,} commands"
@@ -46,33 +43,30 @@ class CheckOutcome:
     progress: CheckProgress
 
     def __str__(self) -> str:
+        standings: tuple[Standing, ...] = get_args(Standing)
         found = [finding.standing for finding in self.findings]
-        told = ", ".join(f"{found.count(each)} {each}" for each in STANDINGS)
+        counts = ", ".join(f"{found.count(each)} {each}" for each in standings)
         damaged, others = len(self.progress.damaged), self.progress.others
         left = f"; {plural(damaged, 'damaged record')} left out" if damaged else ""
         left += f"; {plural(others, 'record')} of other worlds left out" if others else ""
-        return f"{told}; {self.progress.commands:,} commands of {self.progress.episodes:,} episodes{left}"
+        return f"{counts}; {self.progress.commands:,} commands of {self.progress.episodes:,} episodes{left}"
 
 
 class RuleCheck:
-    """One pass over all records under ``places`` for ``rules`` about ``world``; ``tell`` is called in its thread."""
+    """One pass over all records under ``places`` for ``rules`` about ``world``; ``report`` is called in its thread."""
 
     def __init__(
         self,
         rules: Sequence[Rule],
         places: Callable[[], Sequence[Path]],
-        tell: Callable[[CheckProgress], None] | None = None,
+        report: Callable[[CheckProgress], None] | None = None,
         world: str | None = None,
     ) -> None:
-        self._rules = tuple(rules)
+        self._rules = rules
         self._world = world
-        self._others = 0
         self._places = places
-        self._tell = tell
+        self._report = report
         self._off = Flag()
-        self._damaged: list[str] = []
-        self._read = 0
-        self._commands = 0
 
     def call_off(self) -> None:
         """Cancel it at the next command."""
@@ -85,26 +79,24 @@ class RuleCheck:
             raise ConfigurationError(
                 "Nothing was recorded yet that rules could be checked against; play, or run `housequest eval`."
             )
-        findings = examine(self._rules, self._moments(found))
-        return None if self._off.is_set() else CheckOutcome(findings, self._progress(len(found)))
+        progress = CheckProgress(len(found))
+        findings = examine(self._rules, self._moments(found, progress))
+        return None if self._off.is_set() else CheckOutcome(findings, progress)
 
-    def _moments(self, found: Sequence[EpisodeFile]) -> Iterator[Moment]:
-        told = 0.0
+    def _moments(self, found: Sequence[EpisodeFile], progress: CheckProgress) -> Iterator[Moment]:
+        reported = 0.0
         for record in found:
-            if self._tell is not None and monotonic() - told >= OFTEN:
-                self._tell(self._progress(len(found)))
-                told = monotonic()
+            if self._report is not None and monotonic() - reported >= OFTEN:
+                self._report(replace(progress))
+                reported = monotonic()
             try:
                 for moment in moments(read_episode(record.path), record.run, record.task, self._world):
                     if self._off.is_set():
                         return
-                    self._commands += 1
+                    progress.commands += 1
                     yield moment
             except OtherWorld:
-                self._others += 1
+                progress.others += 1
             except ConfigurationError as error:
-                self._damaged.append(str(error))
-            self._read += 1
-
-    def _progress(self, episodes: int) -> CheckProgress:
-        return CheckProgress(episodes, self._read, self._commands, tuple(self._damaged), self._others)
+                progress.damaged.append(str(error))
+            progress.read += 1

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import ClassVar, get_args
+from typing import ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.message import Message
 from textual.messages import Prune
 from textual.screen import ModalScreen
 from textual.suggester import SuggestFromList
-from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
 from knowledge.rules import KINDS
@@ -31,143 +29,22 @@ ReloadDraft = Callable[[], Awaitable[Draft]]
 """The rule as somebody else has left it in its file. Raises ``HousequestError``."""
 
 LONGEST = 2_000
-
-
 LONGEST_TEXT = 4_000
 
-LABELS: dict[FormField, str] = {
-    "statement": "statement",
-    "kind": "kind",
-    "types": "tasks",
-    "objects": "things",
-    "check": "check",
-    "book": "book",
-    "form": "",
-}
-HINTS: dict[FormField, str] = {
-    "types": "all; or task types, with commas between them",
-    "objects": "all; or kinds of thing, with commas between them",
-    "check": "none; or COMMAND; when FACTS; then FACTS",
-    "statement": "what holds in this world, in a sentence",
-    "book": "a name, or a file",
-}
+
+def _prose(name: FormField, text: str, placeholder: str) -> TextArea:
+    """One line of text on several rows."""
+    area = TextArea(text, placeholder=placeholder, id=f"field-{name}", compact=True, tab_behavior="focus", show_line_numbers=False)
+    area.cursor_blink = False
+    area.move_cursor(area.document.end)
+    return area
 
 
-class Prose(TextArea):
-    """One line of text on several rows: Enter submits it."""
-
-    class Submitted(Message):
-        """Enter was pressed."""
-
-    def __init__(self, text: str, placeholder: str, *, id: str) -> None:
-        super().__init__(text, placeholder=placeholder, id=id, compact=True, tab_behavior="focus", show_line_numbers=False)
-        self.cursor_blink = False
-
-    async def on_key(self, event: events.Key) -> None:
-        if event.key == "enter":
-            event.stop()
-            event.prevent_default()
-            self.post_message(self.Submitted())
-
-
-class RuleForm(VerticalScroll, can_focus=False):
-    """The fields of ``draft``; with ``books``, names to be suggested, also which book it goes to. Enter posts ``Submitted``."""
-
-    DEFAULT_CSS = """
-    RuleForm {
-        height: auto; max-height: 1fr; scrollbar-size-vertical: 1;
-        & > Horizontal { height: auto; }
-        .label { width: 11; color: $quiet; }
-        Prose { height: 3; width: 1fr; background: $panel; color: $foreground; padding: 0; border: none; }
-        #field-check { height: 2; }
-        Input { width: 1fr; background: $panel; color: $foreground; }
-        Prose:focus, Input:focus { background: $panel; background-tint: $foreground 8%; }
-        .fault { height: auto; margin-left: 11; color: $fault; display: none; }
-        .fault.-told { display: block; }
-    }
-    """
-
-    class Submitted(Message):
-        """The form was submitted."""
-
-    def __init__(self, draft: Draft, books: Sequence[str] | None = None, check_like: str = "") -> None:
-        super().__init__()
-        self._draft = draft
-        self._books = books
-        self._check_like = f"none; or such as: {check_like}" if check_like else HINTS["check"]
-
-    def compose(self) -> ComposeResult:
-        draft = self._draft
-        yield from self._field("statement", Prose(draft.statement, HINTS["statement"], id="field-statement"))
-        yield from self._field("kind", ChoiceBar(id="field-kind"))
-        yield from self._field("types", _input("types", draft.types))
-        yield from self._field("objects", _input("objects", draft.objects))
-        yield from self._field("check", Prose(draft.check, self._check_like, id="field-check"))
-        if self._books is not None:
-            yield from self._field("book", _input("book", draft.book, self._books))
-
-    def _field(self, name: FormField, widget: Widget) -> ComposeResult:
-        with Horizontal():
-            yield Static(Content(LABELS[name]), classes="label")
-            yield widget
-        yield Static(id=f"fault-{name}", classes="fault")
-
-    def on_mount(self) -> None:
-        self.query_one(ChoiceBar).offer((NO_KIND, *KINDS), self._draft.kind)
-        for text in self.query(Prose):
-            text.move_cursor(text.document.end)
-        self._prose("statement").focus()
-
-    @property
-    def draft(self) -> Draft:
-        """The contents of the form."""
-        return Draft(
-            statement=self._prose("statement").text,
-            kind=self.query_one(ChoiceBar).value,
-            types=self._line("types").value,
-            objects=self._line("objects").value,
-            check=self._prose("check").text,
-            book=self._line("book").value.strip() if self._books is not None else "",
-        )
-
-    def fill(self, draft: Draft) -> None:
-        """Put ``draft`` into the form."""
-        for name, text in (("statement", draft.statement), ("check", draft.check)):
-            if self._prose(name).text != text:
-                self._prose(name).text = text
-        self.query_one(ChoiceBar).offer((NO_KIND, *KINDS), draft.kind)
-        self._line("types").value, self._line("objects").value = draft.types, draft.objects
-
-    def tell(self, faults: Sequence[DraftFault]) -> None:
-        """Show each of ``faults`` below its field and focus the first of those fields; without faults, clear them."""
-        for name in get_args(FormField):
-            told = [fault.reason for fault in faults if fault.field == name]
-            for place in self.query(f"#fault-{name}").results(Static):
-                place.update(Content(printable(cut(" ".join(told), LONGEST_TEXT))))
-                place.set_class(bool(told), "-told")
-        for fault in faults:
-            for field in self.query(f"#field-{fault.field}"):
-                field.focus()
-                return
-
-    @on(Prose.Submitted)
-    @on(Input.Submitted)
-    def _submit(self, message: Prose.Submitted | Input.Submitted) -> None:
-        message.stop()
-        self.post_message(self.Submitted())
-
-    def _prose(self, name: str) -> Prose:
-        return self.query_one(f"#field-{name}", Prose)
-
-    def _line(self, name: str) -> Input:
-        return self.query_one(f"#field-{name}", Input)
-
-
-def _input(name: FormField, value: str, suggestions: Sequence[str] = ()) -> Input:
+def _line(name: FormField, text: str, placeholder: str, suggestions: Sequence[str] = ()) -> Input:
     suggester = SuggestFromList(suggestions, case_sensitive=False) if suggestions else None
     line = Input(
-        value,
-        HINTS[name],
+        text,
+        placeholder,
         id=f"field-{name}",
         compact=True,
         max_length=LONGEST_TEXT,
@@ -188,7 +65,7 @@ class RuleDialog(ModalScreen[bool]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
-        Binding("ctrl+s", "save", "Save", priority=True),
+        Binding("ctrl+s,enter", "save", "Save", priority=True),
         Binding("ctrl+r", "reread", "Read again", priority=True),
     ]
     DEFAULT_CSS = """
@@ -206,6 +83,14 @@ class RuleDialog(ModalScreen[bool]):
             border-title-color: $foreground;
             border-subtitle-color: $quiet;
         }
+        VerticalScroll { height: auto; max-height: 1fr; scrollbar-size-vertical: 1; }
+        VerticalScroll > Horizontal { height: auto; }
+        .label { width: 11; color: $quiet; }
+        TextArea { height: 3; width: 1fr; background: $panel; color: $foreground; padding: 0; border: none; }
+        #field-check { height: 2; }
+        Input { width: 1fr; background: $panel; color: $foreground; }
+        TextArea:focus, Input:focus { background: $panel; background-tint: $foreground 8%; }
+        .fault { height: auto; margin-left: 11; color: $fault; display: none; }
         #dialog-about { height: auto; max-height: 4; margin-bottom: 1; color: $quiet; }
         #dialog-note { height: auto; max-height: 6; color: $fault; }
     }
@@ -230,24 +115,57 @@ class RuleDialog(ModalScreen[bool]):
         self._submit = submit
         self._about = about
         self._reread = reread
-        self._form = RuleForm(draft, books, check_like)
         self._warned: Draft | None = None
         self._saving = False
+        check = f"none; or such as: {check_like}" if check_like else "none; or COMMAND; when FACTS; then FACTS"
+        self._fields: dict[FormField, TextArea | ChoiceBar | Input] = {
+            "statement": _prose("statement", draft.statement, "what holds in this world, in a sentence"),
+            "kind": ChoiceBar(id="field-kind"),
+            "types": _line("types", draft.types, "all; or task types, with commas between them"),
+            "objects": _line("objects", draft.objects, "all; or kinds of thing, with commas between them"),
+            "check": _prose("check", draft.check, check),
+        }
+        if books is not None:
+            self._fields["book"] = _line("book", draft.book, "a name, or a file", books)
 
     def compose(self) -> ComposeResult:
+        labels: dict[FormField, str] = {"types": "tasks", "objects": "things"}
         with Vertical() as box:
             box.border_title = Content(printable(cut(self._title, 60)))
             box.border_subtitle = Content("tab next field · enter save · esc leave")
             if self._about:
                 yield Static(Content(printable(cut(self._about, LONGEST))), id="dialog-about")
-            yield self._form
+            with VerticalScroll(can_focus=False):
+                for name, field in self._fields.items():
+                    with Horizontal():
+                        yield Static(Content(labels.get(name, name)), classes="label")
+                        yield field
+                    yield Static(id=f"fault-{name}", classes="fault")
             yield Static(id="dialog-note")
 
-    @on(RuleForm.Submitted)
+    def on_mount(self) -> None:
+        self._fill(self._began)
+
+    @property
+    def draft(self) -> Draft:
+        """The contents of the form."""
+        fields = self._fields.items()
+        return Draft(**{name: field.text if isinstance(field, TextArea) else field.value for name, field in fields})
+
+    def _fill(self, draft: Draft) -> None:
+        for name, field in self._fields.items():
+            text: str = getattr(draft, name)
+            if isinstance(field, ChoiceBar):
+                field.offer((NO_KIND, *KINDS), text)
+            elif isinstance(field, Input):
+                field.value = text
+            elif field.text != text:
+                field.text = text
+
     def action_save(self) -> None:
-        draft = self._form.draft
+        draft = self.draft
         faults = draft.faults(self._world)
-        self._tell(faults)
+        self._show_faults(*faults)
         if not faults and not self._saving:
             self._saving = True
             self.run_worker(self._save(draft), group="dialog")
@@ -260,7 +178,7 @@ class RuleDialog(ModalScreen[bool]):
         if fault is None:
             self.dismiss(True)
         else:
-            self._tell((fault,))
+            self._show_faults(fault)
 
     def action_reread(self) -> None:
         if self._reread is not None:
@@ -270,27 +188,34 @@ class RuleDialog(ModalScreen[bool]):
         try:
             theirs = await reread()
         except HousequestError as error:
-            self._tell((DraftFault("form", str(error)),))
+            self._show_faults(DraftFault("form", str(error)))
             return
-        mine = self._form.draft
         changed = theirs != self._began
-        self._form.fill(mine.rebased(self._began, theirs))
+        self._fill(self.draft.rebased(self._began, theirs))
         self._began = theirs
-        self._form.tell(())
-        told = "the fields that you had not touched now say what it says" if changed else "this rule is as it was"
-        self._say(f"The file was read again: {told}. enter saves.")
+        self._show_faults()
+        news = "the fields that you had not touched now say what it says" if changed else "this rule is as it was"
+        self._say(f"The file was read again: {news}. enter saves.")
 
     def action_leave(self) -> None:
         """Close; changes are discarded only when this is asked for twice."""
-        draft = self._form.draft
+        draft = self.draft
         if draft in {self._began, self._warned}:
             self.dismiss(False)
             return
         self._warned = draft
         self._say("This is not saved: enter saves it, esc once more throws it away.")
 
-    def _tell(self, faults: Sequence[DraftFault]) -> None:
-        self._form.tell(faults)
+    def _show_faults(self, *faults: DraftFault) -> None:
+        """Show each of ``faults`` below its field and focus the first of those fields; without faults, clear them."""
+        for name in self._fields:
+            reasons = " ".join(fault.reason for fault in faults if fault.field == name)
+            place = self.query_one(f"#fault-{name}", Static)
+            place.update(Content(printable(cut(reasons, LONGEST_TEXT))))
+            place.display = bool(reasons)
+        for fault in reversed(faults):
+            if fault.field in self._fields:
+                self._fields[fault.field].focus()
         self._say(" ".join(fault.reason for fault in faults if fault.field == "form"))
 
     def _say(self, text: str) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual.color import Color
 from textual_plotext import PlotextPlot
 
 from tui.runs.data import RunSnapshot
 from tui.runs.matrix import short_type
-
-Shade = tuple[int, int, int]
 
 WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 """How many steps one bar of the histogram may hold."""
@@ -21,18 +18,11 @@ WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 class Chart(PlotextPlot):
     """A chart that is redrawn when its size or the theme changes."""
 
-    TITLE: ClassVar[str] = ""
-
     DEFAULT_CSS = """
     Chart { height: 1fr; border: round $frame; border-title-color: $quiet; background: $background; color: $quiet; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._run: RunSnapshot | None = None
-        self.border_title = self.TITLE
-        # No colours of plotext's own: the app's theme decides.
-        self.theme = "clear"
+    _run: RunSnapshot | None = None
 
     def show(self, run: RunSnapshot) -> None:
         self._run = run
@@ -40,12 +30,13 @@ class Chart(PlotextPlot):
 
     def on_mount(self) -> None:
         super().on_mount()
+        self.theme = "clear"  # no colours of plotext's own: the app's theme decides
         self.app.theme_changed_signal.subscribe(self, lambda _: self._redraw())  # pyright: ignore[reportUnknownMemberType]
 
     def on_resize(self) -> None:
         self._redraw()
 
-    def shade(self, variable: str) -> Shade:
+    def shade(self, variable: str) -> tuple[int, int, int]:
         """A theme variable as plotext takes a colour."""
         return Color.parse(self.app.theme_variables[variable]).rgb  # pyright: ignore[reportUnknownMemberType]
 
@@ -66,7 +57,7 @@ class Chart(PlotextPlot):
 class SuccessChart(Chart):
     """Success by task type: a point for the rate, a line for its 95 % interval (Wilson), both in per cent."""
 
-    TITLE = "success by type, % with 95 % interval"
+    BORDER_TITLE = "success by type, % with 95 % interval"
 
     def draw(self, run: RunSnapshot) -> None:
         plt = self.plt
@@ -88,7 +79,7 @@ class SuccessChart(Chart):
 class StepsChart(Chart):
     """How many of the won episodes took how many steps."""
 
-    TITLE = "steps of won episodes"
+    BORDER_TITLE = "steps of won episodes"
 
     def draw(self, run: RunSnapshot) -> None:
         plt = self.plt
@@ -96,17 +87,16 @@ class StepsChart(Chart):
         if not bars:
             quiet, ground = self.shade("quiet"), self.shade("background")
             plt.text("nothing won yet", 0.5, 0.5, color=quiet, background=ground, alignment="center")
-            plt.xlim(0, 1)
-            plt.ylim(0, 1)
-            plt.xticks([])
-            plt.yticks([])
+            for limit, ticks in ((plt.xlim, plt.xticks), (plt.ylim, plt.yticks)):
+                limit(0, 1)
+                ticks([])
             return
         starts = [start for start, _ in bars]
         width = starts[1] - starts[0] if len(starts) > 1 else 1
         places = list(range(len(bars)))
         plt.bar(places, [count for _, count in bars], color=self.shade("new"), width=0.7, marker="█")
         plt.xlim(-0.5, len(bars) - 0.5)
-        labels = [_range(start, width) for start in starts]
+        labels = [str(start) if width == 1 else f"{start}-{start + width - 1}" for start in starts]
         every = -(-(max(map(len, labels)) + 2) * len(bars) // max(1, self.size.width - 8))
         named = places[:: max(1, every)]
         plt.xticks([float(place) for place in named], [labels[place] for place in named])
@@ -123,7 +113,3 @@ def histogram(values: Sequence[int], most: int) -> list[tuple[int, int]]:
     width = next((width for width in WIDTHS if high // width - low // width < most), WIDTHS[-1])
     counts = Counter(value // width for value in values)
     return [(place * width, counts[place]) for place in range(low // width, high // width + 1)]
-
-
-def _range(start: int, width: int) -> str:
-    return str(start) if width == 1 else f"{start}-{start + width - 1}"

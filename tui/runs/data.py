@@ -6,7 +6,7 @@ Everything here reads files: call it in a thread.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -33,7 +33,8 @@ QUIET_AFTER = 120.0
 
 MOST_FOLDERS = 1_000
 
-PART = ".part"
+FileStates = tuple[tuple[int, int], ...]
+"""What differs once a run has grown: times of change in nanoseconds and sizes of its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,6 @@ class UnreadableRun:
     reason: str
 
 
-FileStates = tuple[tuple[int, int], ...]
-"""What differs once a run has grown: times of change in nanoseconds and sizes of its files."""
-
-
 def run_folders(folder: Path) -> tuple[Path, ...]:
     """The folders that may hold runs: ``folder`` itself if it is one, else those in it, by name.
 
@@ -128,22 +125,45 @@ def read_run(path: Path) -> RunSnapshot | UnreadableRun:
     """The run in the folder ``path`` as far as it has got, or why it cannot be read."""
     folder = RunFolder(path)
     try:
-        touched = max((nanoseconds for nanoseconds, _ in file_states(path)), default=0) / 1e9
+        touched = max(nanoseconds for nanoseconds, _ in file_states(path)) / 1e9
         manifest = folder.manifest()
-        cells = _cells(folder, manifest.tasks)
+        finished = {result.task: result for result in folder.results(manifest.tasks)}
+        files = {file.name for file in folder.episodes.iterdir()} if folder.episodes.is_dir() else set[str]()
+        cells = tuple(_cell(folder, task, finished.get(task.id), files) for task in manifest.tasks)
     except ConfigurationError as error:
         return UnreadableRun(path, str(error))
     except OSError as error:
         return UnreadableRun(path, f"{path} cannot be read: {error.strerror}.")
-    results = [cell.result for cell in cells if cell.result is not None]
-    return RunSnapshot(path, manifest, cells, summarise(manifest.tasks, results), touched)
+    return RunSnapshot(path, manifest, cells, _summary(cells), touched)
+
+
+def _cell(folder: RunFolder, task: SelectedTask, result: Result | None, files: set[str]) -> RunTask:
+    record, part, fault = folder.episode(task), folder.part(task), None
+    if result is None and record.name in files:
+        try:
+            result = next(folder.recovered([task]), None)
+        except ConfigurationError as error:
+            fault = str(error)
+    if result is not None:
+        mark = "assisted" if result.assisted else "lost" if result.outcome == "stopped" else result.outcome
+        return RunTask(task, mark, record, result)
+    if record.name in files:
+        return RunTask(task, "unfinished", record, fault=fault)
+    return RunTask(task, "playing", part) if part.name in files else RunTask(task, "unfinished")
 
 
 def file_states(path: Path) -> FileStates:
     """What changes when the run in ``path`` grows; cheap enough to ask for every second."""
     run = RunFolder(path)
-    files = [run.manifest_file, run.index_file, *_parts(run.episodes)]
-    return tuple(_stamped(file) for file in files)
+    return tuple(_state(file) for file in (run.manifest_file, run.index_file, *sorted(run.episodes.glob("*.part"))))
+
+
+def _state(file: Path) -> tuple[int, int]:
+    try:
+        found = file.stat()
+    except OSError:  # gone since, or not there yet: that too is a state to compare
+        return (0, -1)
+    return (found.st_mtime_ns, found.st_size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,49 +180,6 @@ def read_digest(record: Path) -> EpisodeDigest | None:
     if not events or not isinstance(events[0].body, Started):
         return None
     return EpisodeDigest(events[0].body.goal, failure_of(events))
-
-
-def _cells(folder: RunFolder, tasks: Sequence[SelectedTask]) -> tuple[RunTask, ...]:
-    results = {result.task: result for result in folder.results(tasks)}
-    names = {path.name for path in folder.episodes.iterdir()} if folder.episodes.is_dir() else set[str]()
-    return tuple(_cell(folder, task, results.get(task.id), names) for task in tasks)
-
-
-def _cell(folder: RunFolder, task: SelectedTask, result: Result | None, names: set[str]) -> RunTask:
-    record = folder.episode(task)
-    fault = None
-    if result is None and record.name in names:
-        try:
-            result = next(iter(folder.recovered([task])), None)
-        except ConfigurationError as error:
-            fault = str(error)
-    if result is not None:
-        return RunTask(task, _mark(result), record, result)
-    if record.name in names:
-        return RunTask(task, "unfinished", record, fault=fault)
-    part = record.with_name(record.name + PART)
-    return RunTask(task, "playing", part) if part.name in names else RunTask(task, "unfinished")
-
-
-def _mark(result: Result) -> TaskMark:
-    if result.assisted:
-        return "assisted"
-    return "lost" if result.outcome == "stopped" else result.outcome
-
-
-def _parts(episodes: Path) -> list[Path]:
-    try:
-        return sorted(path for path in episodes.iterdir() if path.name.endswith(PART))
-    except OSError:  # none there yet
-        return []
-
-
-def _stamped(file: Path) -> tuple[int, int]:
-    try:
-        found = file.stat()
-    except OSError:  # gone since, or not there yet: that too is a state to compare
-        return (0, -1)
-    return (found.st_mtime_ns, found.st_size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,19 +220,17 @@ class RunPair:
 def pair_runs(first: RunSnapshot, second: RunSnapshot) -> RunPair:
     others = {cell.task.id: cell for cell in second.cells}
     both = [(cell, others[cell.task.id]) for cell in first.cells if cell.task.id in others]
-    left = _summary(cell for cell, _ in both)
-    right = _summary(cell for _, cell in both)
-    flips = [Flip(*cells) for cells in both if _flipped(*cells)]
-    kinds = [*left.by_type, *(kind for kind in right.by_type if kind not in left.by_type)]
+    left, right = _summary([cell for cell, _ in both]), _summary([cell for _, cell in both])
+    kinds = dict.fromkeys([*left.by_type, *right.by_type])
     by_type = {kind: PairCounts(left.by_type.get(kind, Figures()), right.by_type.get(kind, Figures())) for kind in kinds}
+    finished = {"won", "lost", "error"}
+    flips = [
+        Flip(one, other)
+        for one, other in both
+        if {one.mark, other.mark} <= finished and (one.mark == "won") != (other.mark == "won")
+    ]
     return RunPair(first, second, len(both), PairCounts(left.overall, right.overall), by_type, tuple(flips))
 
 
-def _summary(cells: Iterable[RunTask]) -> Summary:
-    chosen = tuple(cells)
-    return summarise([cell.task for cell in chosen], [cell.result for cell in chosen if cell.result is not None])
-
-
-def _flipped(first: RunTask, second: RunTask) -> bool:
-    finished = {"won", "lost", "error"}
-    return first.mark in finished and second.mark in finished and (first.mark == "won") != (second.mark == "won")
+def _summary(cells: Sequence[RunTask]) -> Summary:
+    return summarise([cell.task for cell in cells], [cell.result for cell in cells if cell.result is not None])

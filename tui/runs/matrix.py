@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,6 +23,9 @@ NAMES = 22
 
 COUNTS = 9
 """Columns of how many of a type were won."""
+
+LEFT = 1 + NAMES + 1 + COUNTS + 2
+"""Columns before the first task of a line."""
 
 
 def short_type(kind: str) -> str:
@@ -57,13 +59,7 @@ class Matrix(ScrollView, can_focus=True):
         Binding("f", "next_failure(1)", "Next not won"),
         Binding("F", "next_failure(-1)", "Previous not won", show=False),
     ]
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *(f"matrix--{mark}" for mark in MARKS),
-        "matrix--name",
-        "matrix--count",
-    }
-
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*(f"matrix--{mark}" for mark in MARKS), "matrix--name", "matrix--count"}
     DEFAULT_CSS = """
     Matrix {
         height: 1fr; background: transparent; scrollbar-size-vertical: 1; overflow-x: hidden;
@@ -80,11 +76,8 @@ class Matrix(ScrollView, can_focus=True):
 
     cursor: reactive[int] = reactive(0, init=False)
 
-    @dataclass
     class Moved(Message):
         """The cursor is on another task."""
-
-        cell: RunTask
 
     @dataclass
     class Opened(Message):
@@ -92,8 +85,8 @@ class Matrix(ScrollView, can_focus=True):
 
         cell: RunTask
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._rows: tuple[tuple[str, tuple[RunTask, ...]], ...] = ()
         self._cells: tuple[RunTask, ...] = ()
         self._lines: tuple[_Line, ...] = ()
@@ -114,7 +107,7 @@ class Matrix(ScrollView, can_focus=True):
         return self._cells[self.cursor] if self.cursor < len(self._cells) else None
 
     def _lay_out(self) -> None:
-        room = max(8, self.size.width - NAMES - COUNTS - 4)
+        room = max(8, self.size.width - LEFT + 1)
         longest = max((len(cells) for _, cells in self._rows), default=0)
         self._pitch = 2 if 2 * longest <= room else 1
         across = room // self._pitch
@@ -135,16 +128,11 @@ class Matrix(ScrollView, can_focus=True):
         del container, viewport, width
         return max(1, len(self._lines))
 
-    @property
-    def _start(self) -> int:
-        return 1 + NAMES + 1 + COUNTS + 2
-
     def _line_of(self, cursor: int) -> int:
         return next(place for place, line in enumerate(self._lines) if cursor < line.end)
 
     def render_line(self, y: int) -> Strip:
-        number = y + self.scroll_offset.y
-        base = self.rich_style
+        number, base = y + self.scroll_offset.y, self.rich_style
         if number >= len(self._lines):
             return Strip.blank(self.size.width, base)
         line = self._lines[number]
@@ -153,26 +141,23 @@ class Matrix(ScrollView, can_focus=True):
             Segment(f" {name:<{NAMES}}", self.get_component_rich_style("matrix--name")),
             Segment(f" {line.count:>{COUNTS}}  ", self.get_component_rich_style("matrix--count")),
         ]
+        here = Style(reverse=True, bold=True) if self.has_focus else Style(underline=True)
         for place in range(line.first, line.end):
-            cell = self._cells[place]
-            style = self.get_component_rich_style(f"matrix--{cell.mark}")
-            if place == self.cursor:
-                style += self._cursor_style
-            segments.append(Segment(MARKS[cell.mark], style))
+            mark = self._cells[place].mark
+            style = self.get_component_rich_style(f"matrix--{mark}")
+            segments.append(Segment(MARKS[mark], style + here if place == self.cursor else style))
             if self._pitch == 2:
                 segments.append(Segment(" ", base))
         return Strip(segments).adjust_cell_length(self.size.width, base)
 
-    @property
-    def _cursor_style(self) -> Style:
-        return Style(reverse=True, bold=True) if self.has_focus else Style(underline=True)
+    def validate_cursor(self, cursor: int) -> int:
+        return min(max(0, cursor), max(0, len(self._cells) - 1))
 
     def watch_cursor(self) -> None:
-        if self.cell is None:
-            return
-        self.refresh()
-        self._reveal()
-        self.post_message(self.Moved(self.cell))
+        if self.cell is not None:
+            self.refresh()
+            self._reveal()
+            self.post_message(self.Moved())
 
     def _reveal(self) -> None:
         if self.cell is not None:
@@ -188,23 +173,21 @@ class Matrix(ScrollView, can_focus=True):
         offset = event.get_content_offset(self)
         if offset is None:
             return
-        number, across = offset.y + self.scroll_offset.y, (offset.x - self._start) // self._pitch
+        number, across = offset.y + self.scroll_offset.y, (offset.x - LEFT) // self._pitch
         if number < len(self._lines) and 0 <= across < self._lines[number].end - self._lines[number].first:
             self.cursor = self._lines[number].first + across
             if event.chain == 2:
                 self.action_open()
 
     def action_move(self, by: int) -> None:
-        self.cursor = min(max(0, self.cursor + by), max(0, len(self._cells) - 1))
+        self.cursor += by
 
     def action_line(self, by: int) -> None:
         """Move ``by`` lines, in the same column where possible."""
-        if not self._cells:
-            return
-        here = self._line_of(self.cursor)
-        column = self.cursor - self._lines[here].first
-        there = self._lines[min(max(0, here + by), len(self._lines) - 1)]
-        self.cursor = min(there.first + column, there.end - 1)
+        if self._cells:
+            here = self._line_of(self.cursor)
+            there = self._lines[min(max(0, here + by), len(self._lines) - 1)]
+            self.cursor = min(there.first + self.cursor - self._lines[here].first, there.end - 1)
 
     def action_next_failure(self, by: int) -> None:
         """Move to the next (or previous) task that finished without being won."""
@@ -214,8 +197,3 @@ class Matrix(ScrollView, can_focus=True):
     def action_open(self) -> None:
         if self.cell is not None:
             self.post_message(self.Opened(self.cell))
-
-
-def legend(run: RunSnapshot) -> Sequence[tuple[str, str, int]]:
-    """The marks that occur in ``run``: character, word and how many."""
-    return [(MARKS[mark], mark, run.marks[mark]) for mark in MARKS if run.marks[mark]]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui.runs.data import MARKS, Flip, PairCounts, RunPair, RunTask
-from tui.runs.matrix import short_type
+from tui.runs.matrix import Matrix, short_type
 from tui.runs.run_list import bar, percent
 from tui.text import printable
 
@@ -28,7 +28,6 @@ class PairView(Vertical):
         Binding("1", "open(1)", "Replay in 1"),
         Binding("2", "open(2)", "Replay in 2"),
     ]
-
     DEFAULT_CSS = """
     PairView {
         #pair-head { height: auto; padding: 0 1; }
@@ -38,24 +37,12 @@ class PairView(Vertical):
             height: 1fr; border: none; padding: 0; background: transparent; scrollbar-size-vertical: 1;
             &:focus { border: none; background-tint: transparent; }
             & > .option-list--option { padding: 0 1; }
-            & > .option-list--option-highlighted, &:focus > .option-list--option-highlighted {
-                background: $panel; color: $foreground; text-style: bold;
-            }
-            & > .option-list--option-hover { background: $surface; }
         }
     }
     """
 
-    @dataclass
-    class Opened(Message):
-        """The replay of a task was asked for."""
-
-        cell: RunTask
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._flips: tuple[Flip, ...] = ()
-        self._paths: tuple[object, ...] = ()
+    _flips: tuple[Flip, ...] = ()
+    _paths: tuple[Path, ...] = ()
 
     def compose(self) -> ComposeResult:
         yield Static(id="pair-head")
@@ -66,8 +53,8 @@ class PairView(Vertical):
         """Show ``pair``; the highlighted task stays the same while the runs grow."""
         self.query_one("#pair-head", Static).update(Content("\n").join([*_names(pair), *_table(pair)]))
         frame, flips = self.query_one("#pair-frame"), self.query_one(OptionList)
-        only = [sum(flip.first.mark == "won" for flip in pair.flips), sum(flip.second.mark == "won" for flip in pair.flips)]
-        frame.border_title = f"{len(pair.flips)} tasks flipped · {only[0]} won by 1 alone · {only[1]} by 2 alone"
+        first = sum(flip.first.mark == "won" for flip in pair.flips)
+        frame.border_title = f"{len(pair.flips)} tasks flipped · {first} won by 1 alone · {len(pair.flips) - first} by 2 alone"
         frame.border_subtitle = "enter replays it where it was not won" if pair.flips else ""
         paths = (pair.first.path, pair.second.path)
         if pair.flips == self._flips and paths == self._paths:
@@ -80,53 +67,46 @@ class PairView(Vertical):
         else:
             flips.add_option(Option(Content.styled("No task was won by one of them alone.", "$quiet"), disabled=True))
 
-    def focus_first(self) -> None:
-        self.query_one(OptionList).focus()
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
         """Replay the task in the run that did not win it."""
-        event.stop()
         flip = self._flips[event.option_index]
-        self.post_message(self.Opened(flip.second if flip.first.mark == "won" else flip.first))
+        self.post_message(Matrix.Opened(flip.second if flip.first.mark == "won" else flip.first))
 
     def action_open(self, side: int) -> None:
         place = self.query_one(OptionList).highlighted
         if place is not None and place < len(self._flips):
             flip = self._flips[place]
-            self.post_message(self.Opened(flip.first if side == 1 else flip.second))
+            self.post_message(Matrix.Opened(flip.first if side == 1 else flip.second))
 
 
 def _names(pair: RunPair) -> list[Content]:
     lines: list[Content] = []
     for number, run in ((1, pair.first), (2, pair.second)):
         config = run.manifest.configuration
-        told = f"{config.agent} · {config.model or 'no model'} · {config.split}"
+        about = f"{config.agent} · {config.model or 'no model'} · {config.split}"
         left = len(run.cells) - pair.shared
         alone = f" · {left} tasks of its own are left out" if left else ""
         name = Content.assemble((f"{number} ", "$new"), (printable(run.name), "bold"))
-        lines.append(Content.assemble(name, (f"  {printable(told)}{alone}", "$quiet")))
+        lines.append(Content.assemble(name, (f"  {printable(about)}{alone}", "$quiet")))
     return lines
 
 
 def _table(pair: RunPair) -> list[Content]:
-    head = Content.styled(f"\n{'':<22} {'tasks':>5}  {'1':<{BAR + 8}}  {'2':<{BAR + 8}}  {'won':>5}", "$quiet")
     if not pair.shared:
         return [Content.styled("\nThe two runs have no task in common; there is nothing to compare.", "$goal")]
+    head = Content.styled(f"\n{'':<22} {'tasks':>5}  {'1':<{BAR + 8}}  {'2':<{BAR + 8}}  {'won':>5}", "$quiet")
     rows = [_row(short_type(kind), sides) for kind, sides in pair.by_type.items()]
     return [head, *rows, _row("all", pair.overall).stylize("bold")]
 
 
 def _row(name: str, sides: PairCounts) -> Content:
     more = sides.second.won - sides.first.won
-    sign = "=" if more == 0 else f"{more:+d}"
-    return Content.assemble(
-        f"{name[:22]:<22} {sides.first.episodes:>5}  ",
-        bar(sides.first.success, BAR),
-        f" {percent(sides.first.success):>7}  ",
-        bar(sides.second.success, BAR),
-        f" {percent(sides.second.success):>7}  ",
-        (f"{sign:>5}", "$quiet" if more == 0 else "$foreground"),
-    )
+    sign = f"{more:+d}" if more else "="
+    parts: list[Content | str | tuple[str, str]] = [f"{name[:22]:<22} {sides.first.episodes:>5}  "]
+    for side in (sides.first, sides.second):
+        parts += [bar(side.success, BAR), f" {percent(side.success):>7}  "]
+    return Content.assemble(*parts, (f"{sign:>5}", "$foreground" if more else "$quiet"))
 
 
 def _flip(flip: Flip) -> Content:

@@ -23,18 +23,14 @@ RunEntry = RunSnapshot | UnreadableRun | Path
 """What a line shows: a run, a folder that cannot be read as one, or a folder that has not been read yet."""
 
 GAP = 2
-
 WIDEST_NAME = 60
 
-
-@dataclass(frozen=True, slots=True)
-class RunColumn:
-    """A column: its heading, its width (0: what is left), and its text for a run that is, or is not, being played."""
-
-    name: str
-    width: int
-    text: Callable[[RunSnapshot, bool], Content]
-    right: bool = False
+BAR = 20
+LONGEST = 200
+"""Characters of one setting that are shown."""
+NAME = 22
+FIGURES = 43
+"""Columns of what follows a bar."""
 
 
 def percent(share: float) -> str:
@@ -48,50 +44,59 @@ def interval(count: Figures) -> str:
     return f"{ends.low * 100:.0f}-{ends.high * 100:.0f} %"
 
 
-def _plain(text: str) -> Content:
-    return Content(printable(text))
+def bar(share: float, width: int = BAR) -> Content:
+    """A share in [0, 1] as a bar. Only 0 shows an empty bar, and only 1 a full one."""
+    full = round(share * width)
+    full = max(1, full) if share > 0 else 0
+    full = min(width - 1, full) if share < 1 else width
+    return Content.assemble(("━" * full, "$won"), ("╌" * (width - full), "$frame"))
 
 
-def _done(run: RunSnapshot, alive: bool) -> Content:
-    total = len(run.cells)
-    style = "$new" if alive else "" if run.whole else "$goal"
-    sign = "▸ " if alive else "" if run.whole else "… "
-    return Content.styled(f"{sign}{run.done}/{total}", style)
+@dataclass(frozen=True, slots=True)
+class RunColumn:
+    """A column, shown in lists of ``least`` columns or more: its heading, its width (0: what is left), and its text.
+
+    ``text`` gives text and style for a run that is, or is not, being played.
+    """
+
+    name: str
+    width: int
+    text: Callable[[RunSnapshot, bool], tuple[str, str]]
+    right: bool = False
+    least: int = 0
 
 
-def _errors(run: RunSnapshot, _: bool) -> Content:
-    errors = run.summary.overall.errors
-    return Content.styled(str(errors), "$fault" if errors else "$quiet")
-
-
-def _model(run: RunSnapshot, _: bool) -> Content:
+def _model(run: RunSnapshot, _: bool) -> tuple[str, str]:
     model = run.manifest.configuration.model
-    return _plain(model) if model else Content.styled("none", "$quiet")
+    return (model, "") if model else ("none", "$quiet")
 
 
-_RUN = RunColumn("run", 0, lambda run, _: _plain(run.name))
-_AGENT = RunColumn("agent", 14, lambda run, _: _plain(run.manifest.configuration.agent))
-_MODEL = RunColumn("model", 22, _model)
-_SPLIT = RunColumn("split", 12, lambda run, _: _plain(run.manifest.configuration.split))
-_DONE = RunColumn("done", 11, _done, right=True)
-_SUCCESS = RunColumn("success", 7, lambda run, _: Content(percent(run.summary.overall.success)), right=True)
-_INTERVAL = RunColumn("95 %", 9, lambda run, _: Content.styled(interval(run.summary.overall), "$quiet"), right=True)
-_STEPS = RunColumn("steps", 5, lambda run, _: Content(_mean(run)), right=True)
-_ERRORS = RunColumn("err", 4, _errors, right=True)
+def _done(run: RunSnapshot, alive: bool) -> tuple[str, str]:
+    sign, style = ("▸ ", "$new") if alive else ("", "") if run.whole else ("… ", "$goal")
+    return f"{sign}{run.done}/{len(run.cells)}", style
 
 
-def _mean(run: RunSnapshot) -> str:
+def _steps(run: RunSnapshot, _: bool) -> tuple[str, str]:
     mean = run.summary.overall.mean_steps
-    return "-" if mean is None else f"{mean:.1f}"
+    return "-" if mean is None else f"{mean:.1f}", ""
 
 
-def columns(width: int) -> tuple[RunColumn, ...]:
-    """The columns that fit into ``width``."""
-    if width < 100:
-        return (_RUN, _AGENT, _DONE, _SUCCESS, _INTERVAL, _ERRORS)
-    if width < 130:
-        return (_RUN, _AGENT, _SPLIT, _DONE, _SUCCESS, _INTERVAL, _STEPS, _ERRORS)
-    return (_RUN, _AGENT, _MODEL, _SPLIT, _DONE, _SUCCESS, _INTERVAL, _STEPS, _ERRORS)
+def _errors(run: RunSnapshot, _: bool) -> tuple[str, str]:
+    errors = run.summary.overall.errors
+    return str(errors), "$fault" if errors else "$quiet"
+
+
+COLUMNS = (
+    RunColumn("run", 0, lambda run, _: (run.name, "")),
+    RunColumn("agent", 14, lambda run, _: (run.manifest.configuration.agent, "")),
+    RunColumn("model", 22, _model, least=130),
+    RunColumn("split", 12, lambda run, _: (run.manifest.configuration.split, ""), least=100),
+    RunColumn("done", 11, _done, right=True),
+    RunColumn("success", 7, lambda run, _: (percent(run.summary.overall.success), ""), right=True),
+    RunColumn("95 %", 9, lambda run, _: (interval(run.summary.overall), "$quiet"), right=True),
+    RunColumn("steps", 5, _steps, right=True, least=100),
+    RunColumn("err", 4, _errors, right=True),
+)
 
 
 class RunList(OptionList):
@@ -102,46 +107,23 @@ class RunList(OptionList):
         Binding("space", "mark", "Mark"),
         Binding("c", "compare", "Compare"),
     ]
-
     DEFAULT_CSS = """
     RunList {
         height: 1fr; border: none; padding: 0; background: transparent; scrollbar-size-vertical: 1;
         &:focus { border: none; background-tint: transparent; }
         & > .option-list--option { padding: 0 1; }
-        & > .option-list--option-highlighted, &:focus > .option-list--option-highlighted {
-            background: $panel; color: $foreground; text-style: bold;
-        }
-        & > .option-list--option-hover { background: $surface; }
     }
     """
 
     @dataclass
-    class Chosen(Message):
-        """A run was opened."""
-
-        run: RunSnapshot
-
-    @dataclass
-    class Looked(Message):
-        """Another line is highlighted."""
-
-        found: RunEntry | None
-
-    @dataclass
     class Compare(Message):
-        """Two runs are to be compared."""
+        """``runs`` are to be compared, if they are two."""
 
-        first: RunSnapshot
-        second: RunSnapshot
+        runs: tuple[Path, ...]
 
-    class NotTwo(Message):
-        """A comparison was asked for without two marked runs."""
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._found: tuple[RunEntry, ...] = ()
-        self._alive: frozenset[Path] = frozenset()
-        self._marked: tuple[Path, ...] = ()
+    _found: tuple[RunEntry, ...] = ()
+    _alive: frozenset[Path] = frozenset()
+    _marked: tuple[Path, ...] = ()
 
     def show(self, found: Sequence[RunEntry], alive: frozenset[Path] = frozenset()) -> None:
         """Show ``found``; those in ``alive`` are being played. The highlighted run stays the same."""
@@ -156,10 +138,9 @@ class RunList(OptionList):
         if self._found:
             self.highlighted = self._paths.index(looked) if looked in self._paths else 0
 
-    def heading(self, width: int) -> Content:
+    def heading(self) -> Content:
         """The column names, for a line above the list."""
-        shown = columns(width)
-        return self._aligned([Content(column.name) for column in shown], shown, "  ").stylize("$quiet")
+        return self._aligned("  ", [(column.name, "") for column in self._columns]).stylize("$quiet")
 
     @property
     def looked_at(self) -> RunEntry | None:
@@ -170,6 +151,10 @@ class RunList(OptionList):
     def _paths(self) -> tuple[Path, ...]:
         return tuple(found if isinstance(found, Path) else found.path for found in self._found)
 
+    @property
+    def _columns(self) -> list[RunColumn]:
+        return [column for column in COLUMNS if self.size.width >= column.least]
+
     def _redraw(self) -> None:
         for index, found in enumerate(self._found):
             self.replace_option_prompt_at_index(index, self._line(found))
@@ -178,90 +163,53 @@ class RunList(OptionList):
         if isinstance(found, Path):
             return Content.styled(f"  {printable(found.name)}  reading …", "$quiet")
         if isinstance(found, UnreadableRun):
-            return Content.styled(f"  {printable(found.path.name)}  no run: {printable(found.reason)}", "$quiet").truncate(
-                max(1, self.size.width - 2), ellipsis=True
-            )
-        shown, alive = columns(self.size.width), found.path in self._alive
-        marked = found.path in self._marked
+            text = f"  {printable(found.path.name)}  no run: {printable(found.reason)}"
+            return Content.styled(text, "$quiet").truncate(max(1, self.size.width - 2), ellipsis=True)
+        alive, marked = found.path in self._alive, found.path in self._marked
         lead = f"{self._marked.index(found.path) + 1} " if marked else "  "
-        return self._aligned([column.text(found, alive) for column in shown], shown, lead)
+        return self._aligned(lead, [column.text(found, alive) for column in self._columns])
 
-    def _aligned(self, cells: Sequence[Content], shown: Sequence[RunColumn], lead: str) -> Content:
-        width = self.size.width or 80
-        fixed = sum(column.width for column in shown) + GAP * (len(shown) - 1)
-        rest = min(WIDEST_NAME, max(8, width - 2 - len(lead) - fixed - 1))
-        parts: list[Content] = [Content.styled(lead, "$new")]
-        for place, (cell, column) in enumerate(zip(cells, shown, strict=True)):
+    def _aligned(self, lead: str, cells: Sequence[tuple[str, str]]) -> Content:
+        columns = self._columns
+        fixed = sum(column.width for column in columns) + GAP * (len(columns) - 1)
+        rest = min(WIDEST_NAME, max(8, (self.size.width or 80) - 2 - len(lead) - fixed - 1))
+        parts: list[Content] = []
+        for (text, style), column in zip(cells, columns, strict=True):
             room = column.width or rest
-            fitted = cell.truncate(room, ellipsis=True)
+            fitted = Content.styled(printable(text), style).truncate(room, ellipsis=True)
             spare = room - fitted.cell_length
-            fitted = fitted.pad_left(spare) if column.right else fitted.pad_right(spare)
-            parts += [fitted, Content(" " * GAP if place < len(shown) - 1 else "")]
-        return Content("").join(parts)
+            parts.append(fitted.pad_left(spare) if column.right else fitted.pad_right(spare))
+        return Content.styled(lead, "$new") + Content(" " * GAP).join(parts)
 
     def on_resize(self) -> None:
         self._redraw()
 
-    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        event.stop()
-        self.post_message(self.Looked(self.looked_at))
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        found = self._found[event.option_index]
-        if isinstance(found, RunSnapshot):
-            self.post_message(self.Chosen(found))
-
     def action_mark(self) -> None:
         """Mark or unmark a run for a comparison; a third mark replaces the first."""
         found = self.looked_at
-        if not isinstance(found, RunSnapshot):
-            return
-        path = found.path
-        rest = tuple(each for each in self._marked if each != path)
-        self._marked = rest if path in self._marked else (*rest, path)[-2:]
-        self._redraw()
+        if isinstance(found, RunSnapshot):
+            rest = tuple(path for path in self._marked if path != found.path)
+            self._marked = rest if found.path in self._marked else (*rest, found.path)[-2:]
+            self._redraw()
 
     def action_compare(self) -> None:
         """Compare the marked runs, or the marked one with the highlighted one."""
-        looked = self.looked_at
-        paths = self._marked
+        looked, paths = self.looked_at, self._marked
         if len(paths) == 1 and isinstance(looked, RunSnapshot) and looked.path not in paths:
             paths = (*paths, looked.path)
-        runs = {found.path: found for found in self._found if isinstance(found, RunSnapshot)}
-        if len(paths) == 2:
-            self.post_message(self.Compare(runs[paths[0]], runs[paths[1]]))
-        else:
-            self.post_message(self.NotTwo())
-
-
-BAR = 20
-LONGEST = 200
-"""Characters of one setting that are shown."""
-NAME = 22
-FIGURES = 43
-"""Columns of what follows a bar."""
-
-
-def bar(share: float, width: int = BAR) -> Content:
-    """A share in [0, 1] as a bar. Only 0 shows an empty bar, and only 1 a full one."""
-    full = round(share * width)
-    full = max(1, full) if share > 0 else 0
-    full = min(width - 1, full) if share < 1 else width
-    return Content.assemble(("━" * full, "$won"), ("╌" * (width - full), "$frame"))
+        self.post_message(self.Compare(paths))
 
 
 def configuration(run: RunSnapshot) -> Content:
     """Agent, model, tasks and the other settings of a run, in a line or two."""
-    config = run.manifest.configuration
-    settings = " ".join(f"{key}={value}" for key, value in sorted(config.settings.items()))
+    config, of = run.manifest.configuration, run.manifest.of
     parts = [
         config.agent,
         config.model or "no model",
-        _tasks(run),
+        f"{len(run.cells)} of {config.split}" if of > MANY else f"{len(run.cells)} of {config.split}'s {of}",
         f"at most {config.max_turns} turns",
         f"seed {config.seed}",
-        settings,
+        " ".join(f"{key}={value}" for key, value in sorted(config.settings.items())),
         f"rules {config.rules.label}" if config.rules else "",
         f"granted {', '.join(config.grants)}" if config.grants else "",
         f"curiosity {config.curiosity:g}" if config.curiosity else "",
@@ -270,22 +218,15 @@ def configuration(run: RunSnapshot) -> Content:
     return Content(" · ".join(printable(cut(one, LONGEST)) for one in parts if one))
 
 
-def _tasks(run: RunSnapshot) -> str:
-    split, of = run.manifest.configuration.split, run.manifest.of
-    return f"{len(run.cells)} of {split}" if of > MANY else f"{len(run.cells)} of {split}'s {of}"
-
-
 class RunCard(Static):
     """Shows the run, or why there is none."""
 
+    BORDER_TITLE = "run"
     DEFAULT_CSS = """
     RunCard { height: auto; border: round $frame; border-title-color: $quiet; padding: 0 1; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._found: RunEntry | None = None
-        self.border_title = "run"
+    _found: RunEntry | None = None
 
     def show(self, found: RunEntry | None) -> None:
         self._found = found

@@ -8,16 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import ContentSwitcher, Static
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher, OptionList, Static
 
 from tui.base_screen import AppScreen
 from tui.runs.charts import Chart, StepsChart, SuccessChart
-from tui.runs.data import FileStates, RunSnapshot, RunTask, UnreadableRun, file_states, pair_runs, read_run, run_folders
+from tui.runs.data import FileStates, RunSnapshot, UnreadableRun, file_states, pair_runs, read_run, run_folders
+from tui.runs.matrix import Matrix
 from tui.runs.pair_view import PairView
 from tui.runs.run_list import RunCard, RunEntry, RunList
 from tui.runs.run_view import RunView
@@ -110,7 +112,7 @@ class RunsScreen(AppScreen):
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.height >= TALL, "-tall")
-        self.call_after_refresh(self._heading)
+        self.call_after_refresh(lambda: self.query_one("#runs-heading", Static).update(self.query_one(RunList).heading()))
 
     async def _follow(self) -> None:
         while True:
@@ -152,8 +154,7 @@ class RunsScreen(AppScreen):
         if self.focused is None and self._view == "list":
             listed.focus()
         self._card(listed.looked_at)
-        opened = [self._found.get(path) for path in self._open]
-        match opened:
+        match [self._found.get(path) for path in self._open]:
             case [RunSnapshot() as run]:
                 self.query_one(RunView).show(run, run.path in alive)
             case [RunSnapshot() as first, RunSnapshot() as second]:
@@ -169,18 +170,13 @@ class RunsScreen(AppScreen):
     def _none(self, fault: str | None) -> None:
         self.add_class("empty")
         here = (printable(str(self._folder)), "$goal")
-        told = (
-            [Content.styled(printable(fault), "$fault")]
-            if fault
-            else [
-                Content.assemble("No runs in ", here, " yet."),
-                Content(
-                    "A run is many episodes of one agent, played without a screen; it shows up here while it is being played:"
-                ),
-                Content.styled("\n  housequest eval --agent expert --split generated --limit 60", "$new"),
-            ]
+        text = Content.assemble(
+            "No runs in ",
+            here,
+            " yet.\nA run is many episodes of one agent, played without a screen; it shows up here while it is being played:\n",
+            ("\n  housequest eval --agent expert --split generated --limit 60", "$new"),
         )
-        self.query_one("#runs-none", Static).update(Content("\n").join(told))
+        self.query_one("#runs-none", Static).update(Content.styled(printable(fault), "$fault") if fault else text)
         self._title()
 
     @property
@@ -191,25 +187,16 @@ class RunsScreen(AppScreen):
         self._open = paths
         self.query_one(ContentSwitcher).current = self._view
         self._show()
-        match self._view:
-            case "list":
-                self.query_one(RunList).focus()
-            case "run":
-                self.query_one(RunView).focus_first()
-            case "pair":
-                self.query_one(PairView).focus_first()
+        first: dict[View, type[Widget]] = {"list": RunList, "run": Matrix, "pair": OptionList}
+        self.query_one(f"#{self._view}").query_one(first[self._view]).focus()
         self.refresh_bindings()
 
     def _title(self) -> None:
         names = " and ".join(printable(path.name) for path in self._open)
         runs = sum(not isinstance(found, UnreadableRun) for found in self._found.values())
         where = names if names else f"{runs} in {printable(str(self._folder))}"
-        told = Content.assemble(("Runs", "bold $foreground"), (f"  {'›' if names else '·'}  ", "$frame"), where)
-        self.query_one("#runs-title", Static).update(told.truncate(max(8, self.size.width - 2), ellipsis=True))
-
-    def _heading(self) -> None:
-        listed = self.query_one(RunList)
-        self.query_one("#runs-heading", Static).update(listed.heading(listed.size.width))
+        title = Content.assemble(("Runs", "bold $foreground"), (f"  {'›' if names else '·'}  ", "$frame"), where)
+        self.query_one("#runs-title", Static).update(title.truncate(max(8, self.size.width - 2), ellipsis=True))
 
     def _card(self, found: RunEntry | None) -> None:
         self.query_one(RunCard).show(found)
@@ -219,30 +206,29 @@ class RunsScreen(AppScreen):
             for chart in charts.query(Chart):
                 chart.show(found)
 
-    def on_run_list_looked(self, event: RunList.Looked) -> None:
+    @on(OptionList.OptionHighlighted, "RunList")
+    def _highlighted(self) -> None:
         """Show the highlighted run, which may have been read since the message was sent."""
-        event.stop()
         self._card(self.query_one(RunList).looked_at)
         self._title()
 
-    def on_run_list_chosen(self, event: RunList.Chosen) -> None:
-        self._turn_to(event.run.path)
+    @on(OptionList.OptionSelected, "RunList")
+    def _selected(self) -> None:
+        found = self.query_one(RunList).looked_at
+        if isinstance(found, RunSnapshot):
+            self._turn_to(found.path)
 
-    def on_run_list_compare(self, event: RunList.Compare) -> None:
-        self._turn_to(event.first.path, event.second.path)
+    @on(RunList.Compare)
+    def _compare(self, event: RunList.Compare) -> None:
+        if len(event.runs) == 2:
+            self._turn_to(*event.runs)
+        else:
+            self._say("Mark two runs with space, then press c.")
 
-    def on_run_list_not_two(self) -> None:
-        self._say("Mark two runs with space, then press c.")
-
-    def on_run_view_opened(self, event: RunView.Opened) -> None:
-        self._replay(event.cell)
-
-    def on_pair_view_opened(self, event: PairView.Opened) -> None:
-        self._replay(event.cell)
-
-    def _replay(self, cell: RunTask) -> None:
-        if cell.record is not None:
-            self.post_message(self.OpenReplay(cell.record))
+    @on(Matrix.Opened)
+    def _replay(self, event: Matrix.Opened) -> None:
+        if event.cell.record is not None:
+            self.post_message(self.OpenReplay(event.cell.record))
         else:
             self._say("This task has not been played yet: there is nothing to replay.")
 
