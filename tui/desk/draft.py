@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, replace
+from itertools import chain, count
 from typing import Literal
 
 from knowledge.checks import parse_check
@@ -60,9 +61,14 @@ class Draft:
             yield DraftFault("statement", f"A statement has at most {LONGEST_STATEMENT:,} characters, not {len(statement):,}.")
         elif not all(character.isprintable() or character in _JOINERS for character in statement):
             yield DraftFault("statement", "This holds characters that cannot be printed; write them out.")
-        for name, text in (("types", self.types), ("objects", self.objects)):
-            if reason := _words_fault(_words(text)):
-                yield DraftFault("types" if name == "types" else "objects", reason)
+        lists: dict[FormField, str] = {"types": self.types, "objects": self.objects}
+        for name, text in lists.items():
+            words = _words(text)
+            odd = next((word for word in words if len(word) > LONGEST_WORD or not word.isprintable()), None)
+            if len(words) > MOST_WORDS:
+                yield DraftFault(name, f"There are at most {MOST_WORDS} of them.")
+            elif odd is not None:
+                yield DraftFault(name, f"{shown(odd, 40)} is no word: write short ones, with commas between them.")
         unknown = next((word for word in _words(self.types) if word not in known and nearest(word, known)), None)
         if unknown is not None:
             yield DraftFault("types", f"{shown(unknown)} is no task type.{nearest(unknown, known)}")
@@ -74,8 +80,7 @@ class Draft:
 
     def rebased(self, since: Draft, theirs: Draft) -> Draft:
         """``theirs``, what somebody else made of the rule, with the fields that were changed ``since`` as they are here."""
-        mine = {name: getattr(self, name) for name in self._changed(since)}
-        return replace(theirs, **mine)
+        return replace(theirs, **{name: getattr(self, name) for name in self._changed(since)})
 
     def _changed(self, since: Draft | None) -> set[str]:
         return {each.name for each in fields(self) if since is None or getattr(self, each.name) != getattr(since, each.name)}
@@ -85,19 +90,15 @@ class Draft:
 
         The draft has no faults. ``Rule.edited`` has what becomes of evidence and status.
         """
-        changed = self._changed(since)
-        wanted = rule
-        if "statement" in changed:
-            wanted = replace(wanted, statement=_line(self.statement))
-        if "check" in changed:
-            wanted = replace(wanted, check=parse_check(_line(self.check)) if self.check.strip() else None)
-        if "kind" in changed:
-            wanted = replace(wanted, kind=next((kind for kind in KINDS if kind == self.kind), None))
-        if "types" in changed:
-            wanted = replace(wanted, types=_words(self.types))
-        if "objects" in changed:
-            wanted = replace(wanted, objects=_words(self.objects))
-        return rule.edited(wanted)
+        changed, check = self._changed(since), _line(self.check)
+        values = {
+            "statement": _line(self.statement),
+            "kind": next((kind for kind in KINDS if kind == self.kind), None),
+            "types": _words(self.types),
+            "objects": _words(self.objects),
+            "check": parse_check(check) if check and "check" in changed else None,
+        }
+        return rule.edited(replace(rule, **{name: value for name, value in values.items() if name in changed}))
 
     def new(self, taken: Collection[str]) -> Rule:
         """A candidate rule that says this; its id is made of its words and differs from those ``taken``."""
@@ -120,18 +121,8 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for each in text.split(",") if (word := _line(each))))
 
 
-def _words_fault(words: tuple[str, ...]) -> str:
-    if len(words) > MOST_WORDS:
-        return f"There are at most {MOST_WORDS} of them."
-    odd = next((word for word in words if len(word) > LONGEST_WORD or not word.isprintable()), None)
-    return "" if odd is None else f"{shown(odd, 40)} is no word: write short ones, with commas between them."
-
-
 def _id(statement: str, taken: Collection[str]) -> str:
     words = _WORD.findall(statement.casefold())[:WORDS_IN_ID]
     stem = "-".join(words)[: LONGEST_ID - 8].strip("-") or "rule"
-    number, name = 1, stem
-    while name in taken:
-        number += 1
-        name = f"{stem}-{number}"
-    return name
+    names = chain([stem], (f"{stem}-{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)

@@ -36,7 +36,6 @@ def _prose(name: FormField, text: str, placeholder: str) -> TextArea:
     """One line of text on several rows."""
     area = TextArea(text, placeholder=placeholder, id=f"field-{name}", compact=True, tab_behavior="focus", show_line_numbers=False)
     area.cursor_blink = False
-    area.move_cursor(area.document.end)
     return area
 
 
@@ -159,8 +158,9 @@ class RuleDialog(ModalScreen[bool]):
                 field.offer((NO_KIND, *KINDS), text)
             elif isinstance(field, Input):
                 field.value = text
-            elif field.text != text:
+            else:
                 field.text = text
+                field.move_cursor(field.document.end)
 
     def action_save(self) -> None:
         draft = self.draft

@@ -45,17 +45,17 @@ def find_witnesses(origins: Sequence[str], places: Iterable[Path]) -> tuple[Witn
     steps = cache(_steps)
 
     def find(origin: str) -> Witness:
-        run, task, number = (*origin.rsplit("/", 2), "", "")[:3]
-        if not number.isdecimal() or len(number) > 9:
+        parts = origin.rsplit("/", 2)
+        if len(parts) != 3 or not parts[2].isdecimal() or len(parts[2]) > 9:
             return MissingWitness(origin, "It does not read run/task/step; mend it in the rulebook, or check the rule again.")
-        event, path = int(number), records.get((run, task))
+        run, task, event = parts[0], parts[1], int(parts[2])
+        path = records.get((run, task))
         if path is None:
-            way_out = f"put the run {run} back, or check the rule against other runs."
-            return MissingWitness(origin, f"Its record is not on disk: {way_out}")
+            reason = f"Its record is not on disk: put the run {run} back, or check the rule against other runs."
+            return MissingWitness(origin, reason)
         found, fault = steps(path)
         if event not in found:
-            none = f"{path} has no command at event {event}: check the rule again."
-            return MissingWitness(origin, fault if fault and not found else none)
+            return MissingWitness(origin, fault or f"{path} has no command at event {event}: check the rule again.")
         step = found[event]
         return FoundWitness(origin, path, event, step.command, step.observation, step.accepted)
 
