@@ -39,19 +39,19 @@ class OpenBook:
 
 def list_books() -> tuple[BookSummary, ...]:
     """The books in the library, by name. It reads files: call it in a thread."""
-    return tuple(_book(name) for name in library().names())
-
-
-def _book(name: str) -> BookSummary:
     books = library()
-    path = books.find(name)
-    shipped = books.is_shipped(path)
-    try:
-        book = books.open(name)
-    except KnowledgeError as error:
-        return BookSummary(name, path, shipped, fault=str(error).replace(str(path), path.name))
-    found = Counter(rule.status for rule in book.rules)
-    return BookSummary(name, path, shipped, found["accepted"], found["candidate"], found["rejected"], world=book.world)
+    found: list[BookSummary] = []
+    for name in books.names():
+        path = books.find(name)
+        shipped = books.is_shipped(path)
+        try:
+            book = books.open(name)
+        except KnowledgeError as error:
+            found.append(BookSummary(name, path, shipped, fault=str(error).replace(str(path), path.name)))
+            continue
+        of = Counter(rule.status for rule in book.rules)
+        found.append(BookSummary(name, path, shipped, of["accepted"], of["candidate"], of["rejected"], world=book.world))
+    return tuple(found)
 
 
 def open_book(name: str, *, new: bool = True, world: str | None = None) -> OpenBook:
@@ -67,14 +67,7 @@ def open_book(name: str, *, new: bool = True, world: str | None = None) -> OpenB
 def latest_book(world: str = DEFAULT_WORLD) -> str:
     """The name of the user's book about ``world`` that changed last; a new name if they have none."""
     every = list_books()
-    own = [book.path for book in every if not book.shipped and book.world == world]
+    own = [book.path for book in every if not book.shipped and book.world == world and book.path.exists()]
     if own:
-        return max(own, key=_changed).stem
+        return max(own, key=lambda path: path.stat().st_mtime).stem
     return FIRST if FIRST not in {book.name for book in every} else world
-
-
-def _changed(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:  # it went away meanwhile
-        return 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.events import ScreenResume
 from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -17,6 +19,7 @@ from textual.widgets.option_list import Option
 from tui.base_screen import AppScreen
 from tui.desk.books import FIRST, BookSummary, OpenBook, list_books, open_book
 from tui.dialogs import PickDialog
+from tui.text import plural
 from tui.widgets.keybar import KeyBar
 from tui.widgets.lines import flat
 from worlds.errors import HousequestError
@@ -50,26 +53,21 @@ class BooksScreen(AppScreen):
         #books-note { height: auto; max-height: 4; padding: 0 1; }
         OptionList {
             height: 1fr; border: round $frame; padding: 0 1; background: transparent;
-            scrollbar-size-vertical: 1; scrollbar-color: $frame; scrollbar-background: $background;
-            text-wrap: nowrap; text-overflow: ellipsis;
+            scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis;
             &:focus { border: round $foreground; background-tint: transparent; }
-            & > .option-list--option-highlighted, &:focus > .option-list--option-highlighted {
-                background: $panel; color: $foreground; text-style: bold;
-            }
         }
     }
     """
 
+    @dataclass
     class Chosen(Message):
         """This book was opened."""
 
-        def __init__(self, opened: OpenBook) -> None:
-            super().__init__()
-            self.opened = opened
+        opened: OpenBook
 
     def __init__(self, books: Callable[[], Sequence[BookSummary]] = list_books) -> None:
         super().__init__()
-        self._there = books
+        self._list_books = books
         self._books: tuple[BookSummary, ...] = ()
         self._opened = ""
 
@@ -80,16 +78,14 @@ class BooksScreen(AppScreen):
         yield Static(id="books-note")
         yield KeyBar(last=("app.command_palette", "leave"))
 
-    def on_screen_resume(self) -> None:
-        self.action_look()
-
+    @on(ScreenResume)
     def action_look(self) -> None:
         self.run_worker(self._look, group="look", exclusive=True)
 
     async def _look(self) -> None:
         listed = self.query_one(OptionList)
         try:
-            self._books = tuple(await self.in_thread(self._there))
+            self._books = tuple(await self.in_thread(self._list_books))
         except (HousequestError, OSError) as error:
             self._say(str(error))
             return
@@ -102,8 +98,8 @@ class BooksScreen(AppScreen):
         listed.highlighted = min(at, len(self._books) - 1) if self._books else None
         listed.display = bool(self._books)
         count = len(self._books)
-        told = f"{count} book{'' if count == 1 else 's'}" if count else "there are none yet"
-        title = Content.assemble(("Rulebooks", "bold $foreground"), f"  ·  {told}")
+        books = plural(count, "book") if count else "there are none yet"
+        title = Content.assemble(("Rulebooks", "bold $foreground"), f"  ·  {books}")
         self.query_one("#books-title", Static).update(title)
 
     @on(OptionList.OptionSelected)
@@ -118,17 +114,15 @@ class BooksScreen(AppScreen):
             self._say("There is no book yet; n begins one.")
 
     def action_new(self) -> None:
-        about = "Letters, digits, - and _. It is there once it has a rule."
         names = () if any(book.name == FIRST for book in self._books) else (FIRST,)
-        self.app.push_screen(PickDialog("The name of a new book", names, free=True, about=about), self._named)  # pyright: ignore[reportUnknownMemberType]
+        self._ask("The name of a new book", names, "Letters, digits, - and _. It is there once it has a rule.")
 
     def action_other(self) -> None:
-        about = "A YAML file of rules. One that is not there yet is made by the first rule."
-        self.app.push_screen(PickDialog("A rulebook's file", (), free=True, about=about), self._named)  # pyright: ignore[reportUnknownMemberType]
+        self._ask("A rulebook's file", (), "A YAML file of rules. One that is not there yet is made by the first rule.")
 
-    def _named(self, name: str | None) -> None:
-        if name:
-            self._open(name)
+    def _ask(self, title: str, names: Sequence[str], about: str) -> None:
+        dialog = PickDialog(title, names, free=True, about=about)
+        self.app.push_screen(dialog, lambda name: self._open(name) if name else None)  # pyright: ignore[reportUnknownMemberType]
 
     def _open(self, name: str) -> None:
         self.run_worker(partial(self._read, name), group="open", exclusive=True)

@@ -59,7 +59,7 @@ class RuleCheck:
         self,
         rules: Sequence[Rule],
         places: Callable[[], Sequence[Path]],
-        report: Callable[[CheckProgress], None] | None = None,
+        report: Callable[[CheckProgress], object] | None = None,
         world: str | None = None,
     ) -> None:
         self._rules = rules

@@ -34,7 +34,7 @@ LONGEST_TEXT = 4_000
 
 def _prose(name: FormField, text: str, placeholder: str) -> TextArea:
     """One line of text on several rows."""
-    area = TextArea(text, placeholder=placeholder, id=f"field-{name}", compact=True, tab_behavior="focus", show_line_numbers=False)
+    area = TextArea(text, placeholder=placeholder, id=f"field-{name}", compact=True)
     area.cursor_blink = False
     return area
 

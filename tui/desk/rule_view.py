@@ -36,18 +36,17 @@ class RuleView(Vertical):
     RuleView {
         VerticalScroll {
             height: 1fr; min-height: 4; padding: 0 1; border: round $frame; border-title-color: $quiet;
-            scrollbar-size-vertical: 1; scrollbar-color: $frame; scrollbar-background: $background;
+            scrollbar-size-vertical: 1;
             &:focus { border: round $foreground; border-title-color: $foreground; }
         }
         &.-chosen VerticalScroll { border-title-color: $goal; border-title-style: bold; }
         OptionList {
             height: auto; min-height: 3; max-height: 45%; border: round $frame; padding: 0 1; background: transparent;
-            scrollbar-size-vertical: 1; scrollbar-color: $frame; scrollbar-background: $background;
+            scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis;
             border-title-color: $quiet; border-subtitle-color: $quiet;
-            text-wrap: nowrap; text-overflow: ellipsis;
             &:focus { border: round $foreground; border-title-color: $foreground; background-tint: transparent; }
-            & > .option-list--option-highlighted { background: transparent; color: $foreground; text-style: none; }
-            &:focus > .option-list--option-highlighted { background: $panel; color: $foreground; text-style: bold; }
+            & > .option-list--option-highlighted { background: transparent; text-style: none; }
+            &:focus > .option-list--option-highlighted { background: $panel; text-style: bold; }
         }
     }
     """
@@ -69,10 +68,8 @@ class RuleView(Vertical):
     def compose(self) -> ComposeResult:
         with VerticalScroll():
             yield Static()
-        yield OptionList(markup=False)
-
-    def on_mount(self) -> None:
-        self._list.border_title = Content("Witnesses")
+        with OptionList(markup=False) as witnesses:
+            witnesses.border_title = "Witnesses"
 
     @property
     def rule(self) -> Rule | None:
@@ -89,20 +86,14 @@ class RuleView(Vertical):
             self.query_one(VerticalScroll).scroll_home(animate=False)
             self._look()
 
-    def focus_witnesses(self) -> None:
-        self._list.focus()
-
     def on_resize(self) -> None:
         self._draw()
 
     def _draw(self) -> None:
         scroll, rule = self.query_one(VerticalScroll), self._rule
         scroll.border_title = Content(flat(rule.id) if rule else "Rule")
-        lines = (
-            list(_lines(rule, self._contraries, max(20, self.size.width - 5)))
-            if rule
-            else [Content.styled(self._nothing, "$quiet")]
-        )
+        nothing = Content.styled(self._nothing, "$quiet")
+        lines = _lines(rule, self._contraries, max(20, self.size.width - 5)) if rule else [nothing]
         self.query_one(Static).update(Content("\n").join(lines))
 
     def _look(self) -> None:
@@ -191,7 +182,7 @@ class RulePair(Horizontal):
         return self._sides[1 - self._at].rule
 
     def action_side(self, side: int) -> None:
-        self._sides[side].focus_witnesses()
+        self._sides[side].query_one(OptionList).focus()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         for place, view in enumerate(self._sides):
@@ -229,9 +220,6 @@ def _label(word: str) -> Content:
 
 def _witnessed(witness: Witness, supports: bool) -> Content:
     side = ("for      ", "$won") if supports else ("against  ", "$fault")
-    match witness:
-        case FoundWitness():
-            answer = (f"  {flat(witness.observation)}", "$quiet")
-            return Content.assemble(side, "> ", (flat(witness.command), ""), answer)
-        case _:
-            return Content.assemble(side, (f"not on disk  {flat(witness.origin)}", "$quiet"))
+    if isinstance(witness, FoundWitness):
+        return Content.assemble(side, "> ", flat(witness.command), (f"  {flat(witness.observation)}", "$quiet"))
+    return Content.assemble(side, (f"not on disk  {flat(witness.origin)}", "$quiet"))

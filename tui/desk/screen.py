@@ -13,22 +13,22 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.content import Content
-from textual.message import Message
-from textual.widgets import ContentSwitcher, Static
+from textual.widgets import ContentSwitcher, Input, OptionList, Static
 
 from knowledge.rulebook import Rulebook
 from knowledge.rules import Rule, RuleVerdict
 from tui.base_screen import AppScreen
 from tui.desk.checking import CheckProgress, RuleCheck
 from tui.desk.draft import Draft, DraftFault
-from tui.desk.filter_bar import FilterBar, FilterPart
-from tui.desk.rule_dialog import RuleDialog
+from tui.desk.filter_bar import FilterBar
+from tui.desk.rule_dialog import RuleDialog, SaveDraft
 from tui.desk.rule_list import RuleList
 from tui.desk.rule_text import taken_back
 from tui.desk.rule_view import RulePair, RuleView
-from tui.desk.state import Desk, RuleFilter, SavedDesk
+from tui.desk.state import Desk, FilterPart, RuleFilter, SavedDesk
 from tui.desk.witnesses import FoundWitness, Witness, find_witnesses
 from tui.runs.data import recorded_play
+from tui.text import plural
 from tui.widgets.keybar import KeyBar
 from tui.widgets.lines import flat, path_end
 from worlds.errors import HousequestError
@@ -92,13 +92,6 @@ class DeskScreen(AppScreen):
     }
     """
 
-    class Went(Message):
-        """A check has made progress."""
-
-        def __init__(self, progress: CheckProgress) -> None:
-            super().__init__()
-            self.progress = progress
-
     def __init__(self, book: Rulebook, runs: Path, *, shipped: bool = False) -> None:
         super().__init__()
         self._at = SavedDesk(Desk(book))
@@ -141,15 +134,24 @@ class DeskScreen(AppScreen):
 
     def _show(self) -> None:
         desk, rules, looked = self.desk, self.desk.rules, self.desk.rule
-        told = f"{len(rules)} of {len(desk.book.rules)} rules" if desk.filter else _rules(len(rules))
-        told = "two rules side by side" if self._paired else told
+        shown = f"{len(rules)} of {len(desk.book.rules)} rules" if desk.filter else plural(len(rules), "rule")
         marked = f"  ·  {len(desk.marked)} marked" if desk.marked else ""
-        title = f"  ·  {told}{marked}  ·  "
+        title = f"  ·  {'two rules side by side' if self._paired else shown}{marked}  ·  "
         path = path_end(flat(str(desk.book.path)), max(8, self.size.width - len("Desk") - len(title) - 2))
         self.query_one("#desk-title", Static).update(Content.assemble(("Desk", "bold $foreground"), title, path))
-        self.query_one(FilterBar).show(desk.filter, desk.types)
+        self.query_one(FilterBar).show(desk.filter)
         self.query_one(RuleList).show(rules, looked, desk.chosen)
         self._look(looked)
+        if self._paired:
+            by_id = {rule.id: rule for rule in desk.book.rules}
+            pair = self.query_one(RulePair)
+            match [by_id.get(rule.id) for rule in pair.rules if rule]:
+                case [Rule() as one, Rule() as other]:
+                    pair.show(one, other)
+                case []:
+                    pass
+                case _:  # one of the two is gone
+                    self._turn_to(pair=False)
 
     def _look(self, rule: Rule | None) -> None:
         nothing = FILTERED if self.desk.book.rules else EMPTY
@@ -158,14 +160,14 @@ class DeskScreen(AppScreen):
     async def _look_up(self, origins: Sequence[str]) -> tuple[Witness, ...]:
         return await self.in_thread(lambda: find_witnesses(origins, recorded_play(self._runs)))
 
-    @on(RuleList.Looked)
-    def _moved(self, message: RuleList.Looked) -> None:
-        self._at.desk = self.desk.looking(message.name)
+    @on(OptionList.OptionHighlighted, "RuleList")
+    def _moved(self, message: OptionList.OptionHighlighted) -> None:
+        self._at.desk = replace(self.desk, at=message.option_id)
         self._look(self.desk.rule)
 
-    @on(RuleList.Entered)
+    @on(OptionList.OptionSelected, "RuleList")
     def _entered(self) -> None:
-        self.query_one("#desk-rule", RuleView).focus_witnesses()
+        self.query_one("#desk-rule OptionList").focus()
 
     @on(RuleView.Opened)
     def _opened(self, message: RuleView.Opened) -> None:
@@ -209,11 +211,9 @@ class DeskScreen(AppScreen):
                 way_back = "" if done.startswith("Undone") else "; u undoes it"
                 self._say(f"{done}. Saved{way_back}. {self.desk.book.path}")
         except HousequestError as error:
-            told = f"{error} (r reads it again)" if self.desk.book.read else str(error)
-            self._say(told)
+            self._say(f"{error} (r reads it again)" if self.desk.book.read else str(error))
             return str(error)
         self._show()
-        self._show_pair()
         return ""
 
     def action_edit(self) -> None:
@@ -232,11 +232,7 @@ class DeskScreen(AppScreen):
                 self._say(f"{remark}. Saved; a accepts it, u undoes the edit.")
             return fault
 
-        async def reread() -> Draft:
-            await self._reread()
-            return Draft.of(self.desk.book.rule(name))
-
-        self.app.push_screen(RuleDialog(f"Edit {name}", Draft.of(rule), submit, reread=reread, world=self.desk.book.world))  # pyright: ignore[reportUnknownMemberType]
+        self._ask(f"Edit {name}", submit, lambda: Draft.of(self.desk.book.rule(name)))
 
     def action_new(self) -> None:
         async def submit(draft: Draft, since: Draft) -> DraftFault | None:
@@ -248,11 +244,16 @@ class DeskScreen(AppScreen):
 
             return await self._submit(added, "Written")
 
+        self._ask("A new rule", submit, Draft)
+
+    def _ask(self, title: str, submit: SaveDraft, draft: Callable[[], Draft]) -> None:
+        """Open the dialog for a rule that begins as ``draft``, which is called again once the file was read again."""
+
         async def reread() -> Draft:
             await self._reread()
-            return Draft()
+            return draft()
 
-        self.app.push_screen(RuleDialog("A new rule", Draft(), submit, reread=reread, world=self.desk.book.world))  # pyright: ignore[reportUnknownMemberType]
+        self.app.push_screen(RuleDialog(title, draft(), submit, reread=reread, world=self.desk.book.world))  # pyright: ignore[reportUnknownMemberType]
 
     async def _submit(self, change: Callable[[Desk], Desk], done: str) -> DraftFault | None:
         fault = await self._do(change, done)
@@ -279,19 +280,6 @@ class DeskScreen(AppScreen):
         told = "These two contradict each other" if two[1] in self.desk.contraries(two[0]) else "The two that you marked"
         self._say(f"{told}: ← → change sides, w accepts the one with the keys and rejects the other.")
 
-    def _show_pair(self) -> None:
-        """Show the two rules as they are now; if one is gone, go back to the list."""
-        if not self._paired:
-            return
-        by_id = {rule.id: rule for rule in self.desk.book.rules}
-        pair = self.query_one(RulePair)
-        sides = [by_id.get(rule.id) for rule in pair.rules if rule]
-        match sides:
-            case [Rule() as one, Rule() as other]:
-                pair.show(one, other)
-            case _:
-                self._turn_to(pair=False)
-
     def _turn_to(self, *, pair: bool) -> None:
         self._paired = pair
         self.query_one(ContentSwitcher).current = "desk-pair" if pair else "desk-list"
@@ -312,23 +300,19 @@ class DeskScreen(AppScreen):
             self._say("None of these rules has a check that records could decide; e gives one to the rule that is looked at.")
             return
         check: RuleCheck
-        check = self._check = RuleCheck(
-            rules, lambda: recorded_play(self._runs), lambda progress: self._heard(check, progress), self.desk.book.world
-        )
-        self._say(f"Checking {_rules(len(rules))} …")
-        self.run_worker(partial(self._run, check, len(rules)), group="check")
 
-    def _heard(self, check: RuleCheck, progress: CheckProgress) -> None:
-        """Post the progress of a check, from its thread."""
-        if check is self._check and self.is_running:
-            self.post_message(self.Went(progress))
+        def show(progress: CheckProgress) -> None:
+            if check is self._check:
+                self._say(f"Checking: {progress}; esc calls it off.")
 
-    def on_desk_screen_went(self, message: Went) -> None:
-        message.stop()
-        if self._check is not None:
-            self._say(f"Checking: {message.progress}; esc calls it off.")
+        places = partial(recorded_play, self._runs)
+        # Progress is reported from the check's thread.
+        check = RuleCheck(rules, places, lambda progress: self.call_later(show, progress), self.desk.book.world)
+        self._check = check
+        self._say(f"Checking {plural(len(rules), 'rule')} …")
+        self.run_worker(partial(self._run, check, f"{plural(len(rules), 'rule')} checked"), group="check")
 
-    async def _run(self, check: RuleCheck, rules: int) -> None:
+    async def _run(self, check: RuleCheck, done: str) -> None:
         try:
             outcome = await self.in_thread(check.run)
         except (HousequestError, OSError) as error:
@@ -340,7 +324,7 @@ class DeskScreen(AppScreen):
             self._say("Called off; the rules are as they were.")
             return
         before = self.desk.book
-        fault = await self._do(lambda desk: desk.checked(outcome.findings), f"{_rules(rules)} checked")
+        fault = await self._do(lambda desk: desk.checked(outcome.findings), done)
         if not fault:
             saved = "saved; u undoes it" if self.desk.book is not before else "nothing new"
             self._say(f"{outcome}: {saved}.")
@@ -351,18 +335,25 @@ class DeskScreen(AppScreen):
             self._show()
 
     def action_words(self) -> None:
-        self.query_one(FilterBar).focus_words()
+        self.query_one(Input).focus()
 
-    @on(FilterBar.Left)
-    def _found(self) -> None:
+    def action_clear_words(self) -> None:
+        self.query_one(Input).value = ""
+        self.action_leave_words()
+
+    @on(Input.Submitted)
+    def action_leave_words(self) -> None:
         self.query_one(RuleList).focus()
 
-    def action_narrow(self, what: FilterPart) -> None:
-        self.query_one(FilterBar).narrow(what)
+    @on(Input.Changed)
+    def _searched(self, message: Input.Changed) -> None:
+        self._filter(replace(self.desk.filter, words=message.value))
 
-    @on(FilterBar.Changed)
-    def _filtered(self, message: FilterBar.Changed) -> None:
-        self._at.desk = self.desk.filtered(message.wanted)
+    def action_narrow(self, part: FilterPart) -> None:
+        self._filter(self.desk.filter.narrowed(part, self.desk.types))
+
+    def _filter(self, wanted: RuleFilter) -> None:
+        self._at.desk = replace(self.desk, filter=wanted)
         self._show()
 
     def action_reload(self) -> None:
@@ -378,7 +369,6 @@ class DeskScreen(AppScreen):
         await self._at.read_again()
         self._say("Read again: what was done before cannot be undone any more.")
         self._show()
-        self._show_pair()
 
     def _say(self, text: str) -> None:
         self.query_one("#desk-note", Static).update(Content.styled(flat(text), "$new"))
@@ -391,7 +381,3 @@ class DeskScreen(AppScreen):
             self._turn_to(pair=False)
         else:
             self.post_message(self.Left())
-
-
-def _rules(count: int) -> str:
-    return f"{count} rule{'' if count == 1 else 's'}"

@@ -10,15 +10,19 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 
 from agent.explorer.filtering import exclude
 from knowledge.evidence import Finding
 from knowledge.rulebook import Rulebook, read_book, save
-from knowledge.rules import Rule, RuleKind, RuleStatus, RuleVerdict
+from knowledge.rules import KINDS, STATUSES, Rule, RuleKind, RuleStatus, RuleVerdict
 from tui.base_screen import in_thread
 from tui.desk.draft import task_types
 from tui.desk.rule_text import today
 from worlds.errors import ConfigurationError
+
+FilterPart = Literal["status", "kind", "type", "contradicted", "all"]
+"""What a key changes; ``all`` takes everything away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +44,28 @@ class RuleFilter:
 
     def fits(self, rule: Rule) -> bool:
         """Whether ``rule`` is shown."""
-        if self.status not in {None, rule.status} or self.kind not in {None, rule.kind}:
-            return False
-        if self.type is not None and rule.types and self.type not in rule.types:
-            return False
-        if self.contradicted and not rule.evidence.contradicts:
-            return False
         text = " ".join((rule.id, rule.statement, *rule.types, *rule.objects)).casefold()
-        return all(word in text for word in self.words.casefold().split())
+        return (
+            self.status in {None, rule.status}
+            and self.kind in {None, rule.kind}
+            and (not rule.types or self.type in {None, *rule.types})
+            and (not self.contradicted or rule.evidence.contradicts > 0)
+            and all(word in text for word in self.words.casefold().split())
+        )
+
+    def narrowed(self, part: FilterPart, types: Sequence[str]) -> RuleFilter:
+        """The filter with the next value of ``part``; after the last one comes any. ``types`` are the task types."""
+        if part == "all":
+            return RuleFilter()
+        values = {
+            "status": (None, *STATUSES),
+            "kind": (None, *KINDS),
+            "type": (None, *types),
+            "contradicted": (False, True),
+        }[part]
+        now = getattr(self, part)
+        after = values.index(now) + 1 if now in values else 0
+        return replace(self, **{part: values[after % len(values)]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +119,9 @@ class Desk:
         by_id = {rule.id: rule for rule in self.book.rules}
         return tuple(by_id[name] for name in self.chosen if name in by_id)
 
-    def filtered(self, wanted: RuleFilter) -> Desk:
-        return replace(self, filter=wanted)
-
-    def looking(self, name: str) -> Desk:
-        """The desk with another rule highlighted."""
-        return replace(self, at=name)
-
     def contraries(self, rule: Rule) -> tuple[Rule, ...]:
-        """The rules that contradict ``rule``: one of the two notes that, or their checks exclude each other."""
-        return tuple(
-            other
-            for other in self.book.rules
-            if other.id != rule.id and (_disputes(rule, other) or _disputes(other, rule) or exclude(rule.check, other.check))
-        )
+        """The rules that contradict ``rule``."""
+        return tuple(other for other in self.book.rules if other.id != rule.id and _opposed(rule, other))
 
     def another(self, rule: Rule, other: Rule) -> Rule | None:
         """The next rule after ``other`` that also contradicts ``rule``; None where there is none."""
@@ -142,11 +149,8 @@ class Desk:
         A rule that was removed, or whose check changed meanwhile, is left alone.
         """
         by_id = {rule.id: rule for rule in self.book.rules}
-        found: list[Rule] = []
-        for finding in findings:
-            rule = by_id.get(finding.rule.id)
-            if rule is not None and rule.check == finding.rule.check:
-                found.append(rule.examined(finding.evidence))
+        pairs = [(by_id.get(finding.rule.id), finding) for finding in findings]
+        found = [rule.examined(each.evidence) for rule, each in pairs if rule and rule.check == each.rule.check]
         return self.put("checked", found)
 
     def merged(self, statement: str | None = None) -> Desk:
@@ -173,16 +177,9 @@ class Desk:
     def undone(self) -> Desk:
         """The desk before its last change. Raises ``ConfigurationError`` if there is none."""
         if not self.done:
-            raise ConfigurationError("Nothing was changed at this sitting: there is nothing to undo.")
+            raise ConfigurationError("Nothing was changed here: there is nothing to undo.")
         *earlier, last = self.done
         return replace(self, book=self.book.restored(last.before), done=tuple(earlier))
-
-    def saved(self, book: Rulebook) -> Desk:
-        return replace(self, book=book)
-
-    def reloaded(self, book: Rulebook) -> Desk:
-        """The desk over the file as somebody else left it; earlier changes can no longer be undone."""
-        return replace(self, book=book, done=())
 
 
 class SavedDesk:
@@ -205,7 +202,7 @@ class SavedDesk:
             after = await in_thread(partial(change, before))
             if after.book is before.book:
                 return False
-            saved = after.saved(await in_thread(partial(save, after.book)))
+            saved = replace(after, book=await in_thread(partial(save, after.book)))
             now = self.desk
             # What was looked at or marked meanwhile stays so, but for what the change itself moved.
             self.desk = replace(
@@ -217,17 +214,21 @@ class SavedDesk:
             return True
 
     async def read_again(self) -> None:
-        """Reload the book from its file. Raises ``KnowledgeError``."""
+        """Reload the book from its file; earlier changes can no longer be undone. Raises ``KnowledgeError``.
+
+        A book that was never saved stays, unless somebody else created the file.
+        """
+
+        def read(book: Rulebook) -> Rulebook:
+            return read_book(book.path) if book.read is not None or os.path.lexists(book.path) else book
+
         async with self._turn:
-            book = await in_thread(partial(_again, self.desk.book))
-            self.desk = self.desk.reloaded(book)
+            book = await in_thread(partial(read, self.desk.book))
+            self.desk = replace(self.desk, book=book, done=())
 
 
-def _again(book: Rulebook) -> Rulebook:
-    """The book as its file has it now; one that was never saved stays, unless somebody else created the file."""
-    unmade = book.read is None and not os.path.lexists(book.path)
-    return book if unmade else read_book(book.path)
-
-
-def _disputes(one: Rule, other: Rule) -> bool:
-    return any(edit.did == "disputed" and edit.was == other.id for edit in one.history)
+def _opposed(one: Rule, other: Rule) -> bool:
+    """Whether one of the rules notes that it contradicts the other, or their checks exclude each other."""
+    pairs = ((one, other), (other, one))
+    noted = any(edit.did == "disputed" and edit.was == that.id for this, that in pairs for edit in this.history)
+    return noted or exclude(one.check, other.check)

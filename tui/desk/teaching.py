@@ -62,20 +62,18 @@ class TaughtStep:
         return f"{_NAME.sub(variable, self.command)}; then {'accepted' if self.accepted else 'refused'}"
 
 
+@dataclass
 class Teach(Message):
     """A rule should be made from a step."""
 
-    def __init__(self, lesson: TaughtStep) -> None:
-        super().__init__()
-        self.lesson = lesson
+    lesson: TaughtStep
 
 
 def taught_step(moment: EpisodeMoment, record: Path | None) -> TaughtStep | None:
     """The last command of ``moment``; None before there is one."""
     for entry in reversed(moment.story):
         if entry.command is not None:
-            there = moment.belief.receptacles if moment.belief else ()
-            names = frozenset(receptacle.name for receptacle in there)
+            names = frozenset(receptacle.name for receptacle in (moment.belief.receptacles if moment.belief else ()))
             world = moment.started.world if moment.started else DEFAULT_WORLD
             return TaughtStep(entry.command, entry.observation, entry.accepted, entry.id, record, names, world)
     return None
@@ -105,19 +103,19 @@ def witness_origin(lesson: TaughtStep, runs: Path) -> str:
     if record is None:
         return ""
     task = record.name.removesuffix(".part").removesuffix(".jsonl")
-    places = recorded_play(runs)
+    every = episode_files(recorded_play(runs))
     # A game that ends meanwhile is recorded under another name in the same folder.
-    here = [each for each in episode_files(places) if each.task == task and each.path.parent.samefile(record.parent)]
+    here = [each for each in every if each.task == task and each.path.parent.samefile(record.parent)]
     found = here or episode_files([record])
     return f"{found[0].run}/{found[0].task}/{lesson.event}"
 
 
 def save_taught_rule(draft: Draft, witness: str, world: str = DEFAULT_WORLD) -> DraftFault | None:
     """Save ``draft``, a rule about ``world``, in its book as a candidate; return what went wrong, if anything."""
-    if not draft.book:
+    if not draft.book.strip():
         return DraftFault("book", "Name a book: one of yours, a new name, or a file.")
     try:
-        book = open_book(draft.book, world=world).book
+        book = open_book(draft.book.strip(), world=world).book
     except HousequestError as error:
         return DraftFault("book", str(error))
     rule = draft.new({rule.id for rule in book.rules})

@@ -38,7 +38,7 @@ def begun(folder: Path, *rules: Rule) -> Rulebook:
 
 @asynccontextmanager
 async def at(book: Rulebook, size: tuple[int, int] = (80, 24)) -> AsyncGenerator[Pilot[Any]]:
-    """Sitting at ``book``, once it is shown."""
+    """The desk over ``book``, once it is shown."""
     app = showing(lambda: DeskScreen(book, book.path.parent / "runs"))
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: told(pilot, "Desk") and told(pilot, book.path.name))

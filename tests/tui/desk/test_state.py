@@ -40,7 +40,7 @@ filters = st.builds(
 
 @given(filters)
 def test_a_filter_keeps_the_order_and_exactly_what_fits(wanted: RuleFilter) -> None:
-    shown = desk().filtered(wanted)
+    shown = replace(desk(), filter=wanted)
     assert shown.rules == tuple(rule for rule in shown.book.rules if wanted.fits(rule))
     assert shown.rule is None if not shown.rules else shown.rule in shown.rules
 
@@ -60,7 +60,7 @@ def test_each_deed_is_undone_in_its_turn(deeds: list[tuple[str, int]]) -> None:
             case "edit":
                 now = now.put("edited", [rule.edited(replace(rule, statement=f"{rule.statement} Indeed."))])
             case "accepted" | "rejected":
-                now = now.looking(rule.id).judged("accepted" if deed == "accepted" else "rejected")
+                now = replace(now, at=rule.id).judged("accepted" if deed == "accepted" else "rejected")
             case _:
                 pass
         if now.book.text != texts[-1]:
@@ -77,8 +77,8 @@ def test_a_saved_change_is_undone_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "book.yaml"
     begun = Desk(save(desk(path).book))
     before = path.read_bytes()
-    changed = begun.looking("mugs").judged("rejected")
-    changed = changed.saved(save(changed.book))
+    changed = replace(begun, at="mugs").judged("rejected")
+    changed = replace(changed, book=save(changed.book))
     assert read_book(path).rule("mugs").status == "rejected"
     save(changed.undone().book)
     assert path.read_bytes() == before
@@ -86,13 +86,13 @@ def test_a_saved_change_is_undone_in_the_file(tmp_path: Path) -> None:
 
 def test_a_file_changed_underneath_is_left_alone_and_read_again(tmp_path: Path) -> None:
     path = tmp_path / "book.yaml"
-    changed = Desk(save(desk(path).book)).looking("mugs").judged("rejected")
+    changed = replace(Desk(save(desk(path).book)), at="mugs").judged("rejected")
     theirs = f"# mine\n{path.read_text()}"
     path.write_text(theirs)
     with pytest.raises(KnowledgeError, match="was changed since"):
         save(changed.book)
     assert path.read_text() == theirs
-    again = changed.reloaded(read_book(path))
+    again = replace(changed, book=read_book(path), done=())
     assert (again.at, again.done) == ("mugs", ())
     save(again.judged("rejected").book)
     assert path.read_text().startswith("# mine")
@@ -100,9 +100,9 @@ def test_a_file_changed_underneath_is_left_alone_and_read_again(tmp_path: Path) 
 
 
 def test_a_rule_without_types_concerns_them_all() -> None:
-    shown = desk().filtered(RuleFilter(type="pick_two")).rules
+    shown = replace(desk(), filter=RuleFilter(type="pick_two")).rules
     assert [rule.id for rule in shown] == ["open-first", "mugs", "one-hand", "mugs-too"]
-    assert [rule.id for rule in desk().filtered(RuleFilter(type="other")).rules] == ["open-first", "mugs", "mugs-too"]
+    assert [rule.id for rule in replace(desk(), filter=RuleFilter(type="other")).rules] == ["open-first", "mugs", "mugs-too"]
 
 
 def test_rules_that_exclude_each_other_are_found_from_either_side() -> None:
@@ -117,7 +117,7 @@ def test_rules_that_exclude_each_other_are_found_from_either_side() -> None:
     assert names["always"] == {"never"}
     disputed = now.put("disputed", [RULES[1].disputed(RULES[0])])
     assert [other.id for other in disputed.contraries(disputed.book.rule("open-first"))] == ["mugs"]
-    assert [rule.id for rule in disputed.looking("mugs").opposed] == ["mugs", "open-first"]
+    assert [rule.id for rule in replace(disputed, at="mugs").opposed] == ["mugs", "open-first"]
     assert disputed.another(RULES[0], disputed.book.rule("mugs")) is None
     both = disputed.put("disputed", [RULES[3].disputed(RULES[0])])
     third = both.another(RULES[0], both.book.rule("mugs"))
@@ -141,11 +141,11 @@ def test_what_was_found_goes_only_to_rules_that_still_have_that_check() -> None:
 
 
 def test_where_a_judged_rule_is_filtered_out_the_next_is_looked_at() -> None:
-    now = desk().filtered(RuleFilter(status="candidate")).looking("open-first").judged("accepted")
+    now = replace(desk(), filter=RuleFilter(status="candidate"), at="open-first").judged("accepted")
     assert now.rule == RULES[3]
-    now = now.looking("mugs-too").judged("rejected")
+    now = replace(now, at="mugs-too").judged("rejected")
     assert now.rule is None
-    assert desk().filtered(RuleFilter(kind="mechanic")).looking("mugs-too").rule == RULES[2]
+    assert replace(desk(), filter=RuleFilter(kind="mechanic"), at="mugs-too").rule == RULES[2]
 
 
 def test_merging_keeps_the_first_that_was_chosen() -> None:
