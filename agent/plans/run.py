@@ -10,9 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from agent.config import Prices, Settings
+from agent.evaluation.runs.result import Frozen
 from agent.evaluation.runs.selection import check_one_limit, find_types
 from agent.evaluation.runs.spec import installed_version, slug
 from agent.models.registry import file_digest, portable_name
@@ -28,12 +27,6 @@ WORLD = PLANS
 AGENTS = ("nearest", "in-context")
 TRAIN = "train"
 SCHEMA = 1
-
-
-class Frozen(BaseModel):
-    """Base of everything written to a run's folder."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass(frozen=True)

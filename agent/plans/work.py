@@ -29,11 +29,12 @@ from agent.evaluation.runs.folder import (
     read_bytes,
 )
 from agent.evaluation.runs.metered import MeteredModel
+from agent.evaluation.runs.result import Frozen
 from agent.explorer.ledger import Ledger, LedgerModel
 from agent.models.base import Model
 from agent.models.registry import make_model
 from agent.plans.planners import InContextPlanner, NearestPlanner, Planner, PlanProposal
-from agent.plans.run import WORLD, Frozen, PlanManifest, PlanRun, PlanTask
+from agent.plans.run import WORLD, PlanManifest, PlanRun, PlanTask
 from agent.roles.base import Sampling
 from worlds.alfred.scoring import Level, level, score
 from worlds.errors import ModelError

@@ -9,11 +9,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict
-
 from agent.config import changed_options
 from agent.evaluation.runs.folder import RunFolder, parsed_lines
-from agent.evaluation.runs.result import Number, SelectedTask
+from agent.evaluation.runs.result import Frozen, Number, SelectedTask
 from agent.evaluation.runs.spec import Manifest
 from worlds.base import Task, World
 from worlds.errors import HousequestError, Unsupported
@@ -23,10 +21,8 @@ from worlds.registry import make_world
 Watcher = Callable[[int, int], None]
 
 
-class PathLine(BaseModel):
+class PathLine(Frozen):
     """A line of ``paths.jsonl``; see `PathLengths`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     task: str
     expert: Number | None = None

@@ -12,10 +12,11 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.render.table import WIDTH, Report, Section, percent, percents, short, wrapped
+from agent.evaluation.runs.result import Frozen
 from agent.evaluation.runs.selection import counted
 from agent.evaluation.runs.spec import Manifest
 
@@ -23,10 +24,8 @@ FAMILY = "Not listed: the figures of ALFRED and LoTa-Bench, which are of rendere
 _NAMES = 64
 
 
-class PublishedFigure(BaseModel):
+class PublishedFigure(Frozen):
     """One published figure: ``success`` in per cent, ``split`` None where not stated, ``trials`` in words."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     method: str
     model: str

@@ -10,22 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from knowledge.statistics import Z95, Interval, wilson
-
-__all__ = [
-    "MOST_DRAWS",
-    "RESAMPLES",
-    "Z95",
-    "Interval",
-    "Mean",
-    "PairedCounts",
-    "bootstrap_mean",
-    "mcnemar",
-    "mean_over_seeds",
-    "paired_interval",
-    "student_point",
-    "wilson",
-]
+from knowledge.statistics import Interval, wilson
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

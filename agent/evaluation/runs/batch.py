@@ -20,7 +20,7 @@ from agent.evaluation.analysis.metrics import Summary, summarise
 from agent.evaluation.runs.budget import BudgetTracker, RunHalted, Stopped, used_before
 from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.metered import MeteredModel
-from agent.evaluation.runs.result import Result, SelectedTask, Tally
+from agent.evaluation.runs.result import Result, SelectedTask, result_of
 from agent.evaluation.runs.spec import RunSpec
 from agent.models.base import Model
 from agent.setup import Setup
@@ -180,19 +180,18 @@ class _Batch:
         return await self._play(task, selected, clock, [])
 
     async def _play(self, task: Task, selected: SelectedTask, clock: TextIO, recorded: list[Event]) -> Result:
-        tally, begun = Tally(selected), time.monotonic()
+        events, begun = list(recorded), time.monotonic()
         if not recorded:
             # A new attempt: the seconds of earlier attempts no longer count.
             self._run.clock(selected, 0.0)
-        for event in recorded:
-            tally(event)
         env = _Opening(self._setup, task)
         path = self._run.episode(selected)
         with EpisodeRecorder(path, clock=clock, label=episode_name(selected), resume=bool(recorded)) as recorder:
 
             def listen(event: Event | CallTiming) -> None:
                 recorder(event)
-                tally(event)
+                if isinstance(event, Event):
+                    events.append(event)
 
             try:
                 if recorded:
@@ -202,7 +201,7 @@ class _Batch:
             finally:
                 env.close()
                 self._run.clock(selected, time.monotonic() - begun, resumed=bool(recorded))
-        result = tally.result()
+        result = result_of(selected, events)
         assert result is not None, "an episode ends with an event that says so"
         return result
 
@@ -220,18 +219,10 @@ class _Batch:
 
     def _report_progress(self) -> None:
         if self._options.watcher is not None:
-            won, errors, model = self._outcomes["won"], self._outcomes["error"], self._model
-            progress = RunProgress(
-                done=len(self._results),
-                total=len(self._spec.selection.tasks),
-                won=won,
-                errors=errors,
-                resumed=self._resumed,
-                active=model.active if model else 0,
-                limit=model.limit if model else None,
-                cost=self._tracker.used.money,
-            )
-            self._options.watcher(progress)
+            done, total, cost = len(self._results), len(self._spec.selection.tasks), self._tracker.used.money
+            won, errors = self._outcomes["won"], self._outcomes["error"]
+            active, limit = (self._model.active, self._model.limit) if self._model else (0, None)
+            self._options.watcher(RunProgress(done, total, won, errors, self._resumed, active, limit, cost))
 
 
 class _Opening(Wrapper):

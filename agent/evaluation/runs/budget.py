@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.config import Prices
@@ -79,32 +79,21 @@ def _seconds(text: str) -> float | None:
     return sum(float(match[unit] or 0) * scale for unit, scale in (("h", 3600), ("m", 60), ("s", 1))) if match else None
 
 
-NO_TOKENS = Tokens()
-
-
 @dataclass(frozen=True, slots=True)
 class Spending:
     """Answered calls, their tokens and their cost; None where no price is known."""
 
     calls: int = 0
-    tokens: Tokens = NO_TOKENS
+    tokens: Tokens = field(default=Tokens())
     money: float | None = None
 
     def __add__(self, other: Spending) -> Spending:
-        cached = None if self.tokens.cached is other.tokens.cached is None else _sum(self.tokens.cached, other.tokens.cached)
-        return Spending(
-            self.calls + other.calls,
-            Tokens(self.tokens.prompt + other.tokens.prompt, self.tokens.completion + other.tokens.completion, cached=cached),
-            None if self.money is other.money is None else (self.money or 0.0) + (other.money or 0.0),
-        )
+        money = None if self.money is other.money is None else (self.money or 0.0) + (other.money or 0.0)
+        return Spending(self.calls + other.calls, self.tokens + other.tokens, money)
 
     def __str__(self) -> str:
-        told = [f"{self.calls:,} calls", f"{self.tokens.prompt + self.tokens.completion:,} tokens"]
-        return ", ".join([*told, f"a cost of {amount(self.money)}"] if self.money is not None else told)
-
-
-def _sum(one: int | None, other: int | None) -> int:
-    return (one or 0) + (other or 0)
+        money = "" if self.money is None else f", a cost of {amount(self.money)}"
+        return f"{self.calls:,} calls, {self.tokens.prompt + self.tokens.completion:,} tokens{money}"
 
 
 class BudgetTracker:
@@ -136,7 +125,7 @@ class BudgetTracker:
         assert self._why is not None, "what nothing stopped is through"
         if not isinstance(self._why, Stopped):
             return self._why
-        used = f" Used in all, earlier sittings included: {self.used}." if self.used.calls else ""
+        used = f" Used in all, earlier sessions included: {self.used}." if self.used.calls else ""
         return Stopped(f"{self._why}{used}", self._why.way_on)
 
     def listen(self, listener: Callable[[], None]) -> None:
@@ -180,7 +169,7 @@ class BudgetTracker:
             elif budget.money is not None and used.money is not None and used.money >= budget.money:
                 self.stop(_used_up(amount(budget.money)))
             elif left is not None and left <= 0:
-                self.stop(Stopped("The time of this sitting is up."))
+                self.stop(Stopped("The time of this session is up."))
         return self._why is not None
 
     async def ring(self) -> None:

@@ -15,6 +15,10 @@ class Tokens:
     completion: int = 0
     cached: int | None = None
 
+    def __add__(self, other: Tokens) -> Tokens:
+        cached = None if self.cached is other.cached is None else (self.cached or 0) + (other.cached or 0)
+        return Tokens(self.prompt + other.prompt, self.completion + other.completion, cached)
+
     @property
     def fresh(self) -> int:
         """Prompt tokens not served by a cache; all of them where no cache was reported."""

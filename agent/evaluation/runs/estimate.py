@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from pathlib import Path
 
 from agent.evaluation.runs.cost import Tokens, cost, money
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result
-from agent.evaluation.runs.spec import Manifest, RunSpec
+from agent.evaluation.runs.spec import RunSpec
 from worlds.errors import ConfigurationError
 
 MOST_LOOKED_AT = 1_000
@@ -56,40 +56,29 @@ def estimate(spec: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate
             if not run.manifest_file.is_file():
                 continue
             manifest = run.manifest()
-            alike = _alike(manifest, spec.manifest)
+            one, other = manifest.configuration, spec.config
+            same = (one.agent == other.agent, one.model == other.model, one.settings == other.settings)
+            alike = sum(takewhile(bool, same))
             if not alike:
                 continue
             results = run.results(manifest.tasks)
             if candidate == folder:
                 done, alike = len(results), alike + 1
-            told = [result for result in results if result.calls and result.outcome != "error" and not result.assisted]
-            if told:
-                found.append((alike, len(told), candidate, told))
+            usable = [result for result in results if result.calls and result.outcome != "error" and not result.assisted]
+            if usable:
+                found.append((alike, len(usable), candidate, usable))
     left = len(spec.manifest.tasks) - done
     if not found:
         return None
-    _, episodes, source, told = max(found, key=lambda each: each[:2])
-    tokens = Tokens(
-        _scaled([result.prompt_tokens or 0 for result in told], left),
-        _scaled([result.completion_tokens or 0 for result in told], left),
-    )
-    prices = spec.setup.prices
+    _, episodes, source, results = max(found, key=lambda each: each[:2])
+
+    def scaled(numbers: list[int]) -> int:
+        return round(sum(numbers) / len(numbers) * left)
+
+    read, written = [result.prompt_tokens or 0 for result in results], [result.completion_tokens or 0 for result in results]
+    tokens, prices = Tokens(scaled(read), scaled(written)), spec.setup.prices
     priced = cost(tokens, prices) if prices is not None else None
-    return Estimate(left, source, episodes, _scaled([result.calls for result in told], left), tokens, priced)
-
-
-def _scaled(numbers: list[int], left: int) -> int:
-    return round(sum(numbers) / len(numbers) * left)
-
-
-def _alike(one: Manifest, other: Manifest) -> int:
-    """How similar two runs are in what their episodes cost; 0: not at all."""
-    first, second = one.configuration, other.configuration
-    if first.agent != second.agent:
-        return 0
-    if first.model != second.model:
-        return 1
-    return 3 if first.settings == second.settings else 2
+    return Estimate(left, source, episodes, scaled([result.calls for result in results]), tokens, priced)
 
 
 def _folders(runs: Path) -> Iterator[Path]:

@@ -96,12 +96,9 @@ def measured(measurement: Measurement, folder: SweepFolder, prices: PriceList | 
     comparison = compare(first, second)
     ids, paired = {rule.id for rule in measurement.rules}, {pair.second.task for pair in comparison.pairs}
     tasks = [task for task in second.manifest.tasks if task.id in paired]
-    told = sum(_was_told(second.folder.episode(task), ids) for task in tasks)
+    episodes = ((event.body for event in read_episode(second.folder.episode(task))) for task in tasks)
+    told = sum(any(isinstance(body, RulesShown) and not ids.isdisjoint(body.ids) for body in bodies) for bodies in episodes)
     return MeasurementResult(measurement, comparison, told)
-
-
-def _was_told(episode: Path, ids: set[str]) -> bool:
-    return any(isinstance(event.body, RulesShown) and not ids.isdisjoint(event.body.ids) for event in read_episode(episode))
 
 
 def _part(rules: Sequence[Rule], usual: Sequence[Rule]) -> str:

@@ -35,27 +35,28 @@ class MeteredModel(ModelWrapper):
         return self.model.limiter.limit if isinstance(self.model, RateLimited) else None
 
     async def complete(self, request: Request) -> Completion:
-        completion: Completion | None = None
-        self._tracker.begin()
-        try:
-            with self._halting():
-                completion = await self.model.complete(request)
-                return completion
-        finally:
-            self._tracker.end(completion, self._prices)
+        with self._metered() as completed:
+            completed.append(await self.model.complete(request))
+        return completed[0]
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        scored: Completion | None = None
         with self._halting():
             calls = len(continuations) + 1 if (await self.model.capabilities()).singly else 1
+        with self._metered(calls) as completed:
+            scores = await self.model.score(messages, continuations)
+            completed.append(Completion("", usage=scores.usage, timing=scores.timing))
+        return scores
+
+    @contextmanager
+    def _metered(self, calls: int = 1) -> Generator[list[Completion]]:
+        """Count what is completed inside as ``calls`` calls."""
+        completed: list[Completion] = []
         self._tracker.begin(calls)
         try:
             with self._halting():
-                scores = await self.model.score(messages, continuations)
-                scored = Completion("", usage=scores.usage, timing=scores.timing)
-                return scores
+                yield completed
         finally:
-            self._tracker.end(scored, self._prices, calls)
+            self._tracker.end(completed[0] if completed else None, self._prices, calls)
 
     @contextmanager
     def _halting(self) -> Generator[None]:

@@ -8,7 +8,6 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.episodes.events import (
-    CallTiming,
     Ended,
     Event,
     ModelCall,
@@ -26,10 +25,14 @@ Number = Annotated[int, Field(ge=0, le=1 << 53)]
 """A count that a float can hold."""
 
 
-class SelectedTask(BaseModel):
-    """A selected task as the manifest keeps it; ``wording`` is None in older runs."""
+class Frozen(BaseModel):
+    """Base of everything written to a run's folder."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SelectedTask(Frozen):
+    """A selected task as the manifest keeps it; ``wording`` is None in older runs."""
 
     number: int
     id: str
@@ -42,7 +45,7 @@ class SelectedTask(BaseModel):
         return cls(number=task.number, id=task.id, type=task.type, wording=task.wording)
 
 
-class Result(BaseModel):
+class Result(Frozen):
     """One finished episode; tokens are None where the model never counted them.
 
     ``wording`` says who wrote the goal sentence (``template``, ``human:N``); None if the episode never started. ``met`` of
@@ -50,8 +53,6 @@ class Result(BaseModel):
     ``repeated`` counts as `repeats` does; None in lines of earlier versions, which are recomputed from the episode. ``failure``
     says why it was not won.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     number: int
     task: str
@@ -88,22 +89,6 @@ class Result(BaseModel):
     def tokens(self) -> int | None:
         """Prompt and completion tokens; 0 without a call, None where the model did not count."""
         return total((self.prompt_tokens, self.completion_tokens)) if self.calls else 0
-
-
-class Tally:
-    """A listener that collects an episode, live or read back, and computes its result."""
-
-    def __init__(self, task: SelectedTask) -> None:
-        self._task = task
-        self._events: list[Event] = []
-
-    def __call__(self, event: Event | CallTiming) -> None:
-        if isinstance(event, Event):
-            self._events.append(event)
-
-    def result(self) -> Result | None:
-        """The result, on the branch that was played on; None while the episode has not ended."""
-        return result_of(self._task, self._events)
 
 
 def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:

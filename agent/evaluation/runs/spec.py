@@ -13,10 +13,10 @@ from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agent.config import Configuration, Grant, Scalar, check_habits
-from agent.evaluation.runs.result import SelectedTask
+from agent.evaluation.runs.result import Frozen, SelectedTask
 from agent.evaluation.runs.selection import Selection, select
 from agent.models.registry import file_digest
 from agent.setup import HUMAN, FrozenRules, Setup, set_up
@@ -32,14 +32,8 @@ _FIRST_EDITIONS = {
 }
 """Templates as they were in 0.1.0: runs that do not show them keep the default folder that they had then."""
 
-_OTHER = re.compile(r"[^A-Za-z0-9_.-]+")
 
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class RunConfig(_Frozen):
+class RunConfig(Frozen):
     """The resolved configuration of a run.
 
     ``model`` has no host or folder, which belong to the machine; ``script_sha256`` identifies the file of a scripted or llama
@@ -67,14 +61,14 @@ class RunConfig(_Frozen):
     curiosity: float | None = None
 
 
-class Versions(_Frozen):
+class Versions(Frozen):
     """Versions that should not affect a run; a difference is reported, not refused."""
 
     python: str
     openai: str | None
 
 
-class Manifest(_Frozen):
+class Manifest(Frozen):
     """A run's own record of itself (``run.json``).
 
     ``prompts`` are digests of all prompt templates and examples. ``of`` is the size of the split that ``tasks`` were selected
@@ -183,7 +177,7 @@ def make_run_spec(configuration: Configuration, *, curiosity: float | None = Non
 
 def slug(text: str, longest: int = 120) -> str:
     """``text`` as part of a file name on any system: letters, digits, ``_``, ``-`` and ``.``, the last two not at the ends."""
-    kept = _OTHER.sub("-", text)
+    kept = re.sub(r"[^A-Za-z0-9_.-]+", "-", text)
     return kept.strip("-.")[:longest].rstrip("-.") or "x"
 
 

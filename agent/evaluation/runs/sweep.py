@@ -24,10 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agent.config import Configuration, SettingsSource, configure
 from agent.evaluation.runs.folder import RunFolder, parsed, read_bytes
+from agent.evaluation.runs.result import Frozen
 from agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.paths import atomic_write
@@ -81,11 +82,7 @@ class ArmRun:
     spec: RunSpec
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ArmRecord(_Frozen):
+class ArmRecord(Frozen):
     """One run of a sweep in ``sweep.json``."""
 
     arm: str
@@ -93,7 +90,7 @@ class ArmRecord(_Frozen):
     folder: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,200}$")]
 
 
-class SweepManifest(_Frozen):
+class SweepManifest(Frozen):
     """The content of ``sweep.json``."""
 
     schema_version: int = 1
@@ -137,7 +134,11 @@ def read_sweep(file: Path) -> Sweep:
     if not isinstance(arms, dict) or not arms:
         raise ConfigurationError(f"{file} has no arms; list what to compare below arms:, each with a name.")
     named = [_arm(file, name, value, common) for name, value in cast("dict[object, object]", arms).items()]
-    seeds = _seeds(file, top.get("seeds", [0]))
+    listed = top.get("seeds", [0])
+    seeds = tuple(cast("list[int]", listed)) if isinstance(listed, list) else ()
+    sound = all(type(seed) is int and 0 <= seed < 1 << 32 for seed in seeds)
+    if not seeds or not sound or len(set(seeds)) < len(seeds):
+        raise ConfigurationError(f"{file}: seeds: {shown(top['seeds'])} is not a list of seeds; write it like [0, 1, 2].")
     if len(seeds) * len(named) > MOST_RUNS:
         raise ConfigurationError(f"{file} has {len(seeds) * len(named)} runs; a sweep has at most {MOST_RUNS}.")
     folders = [slug(arm.name, LONGEST_NAME) for arm in named]
@@ -198,31 +199,16 @@ def _table(value: object, where: str, known: tuple[str, ...]) -> dict[str, objec
     return cast("dict[str, object]", value)
 
 
-def _seeds(file: Path, value: object) -> tuple[int, ...]:
-    told, listed = shown(value), cast("list[object]", value) if isinstance(value, list) else []
-    seeds = tuple(seed for seed in listed if type(seed) is int and 0 <= seed < 1 << 32)
-    if not listed or len(set(seeds)) < len(listed):
-        raise ConfigurationError(f"{file}: seeds: {told} is not a list of seeds; write it like [0, 1, 2].")
-    return seeds
-
-
 def _loaded(file: Path) -> object:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.events import AliasEvent
 
     content = read_bytes(file, LARGEST_FILE, f"There is no sweep's file {file}.")
     try:
-        _refuse_aliases(file, content)
-        value: object = YAML(typ="safe", pure=True).load(content)  # pyright: ignore[reportUnknownMemberType]
+        events = YAML(typ="safe", pure=True).parse(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if b"*" in content and any(isinstance(event, AliasEvent) for event in events):  # pyright: ignore[reportUnknownVariableType]
+            raise ConfigurationError(f"{file} uses YAML anchors and aliases, which are not supported; write each arm out.")
+        return cast("object", YAML(typ="safe", pure=True).load(content))  # pyright: ignore[reportUnknownMemberType]
     except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
         raise ConfigurationError(f"{file} is not YAML: {shown(' '.join(str(error).split()), 200)}.") from None
-    return value
-
-
-def _refuse_aliases(file: Path, content: bytes) -> None:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.events import AliasEvent
-
-    events = YAML(typ="safe", pure=True).parse(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    if b"*" in content and any(isinstance(event, AliasEvent) for event in events):  # pyright: ignore[reportUnknownVariableType]
-        raise ConfigurationError(f"{file} uses YAML anchors and aliases, which are not supported; write each arm out.")

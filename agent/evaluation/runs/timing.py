@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from agent.episodes.record import LONGEST_LINE
 from agent.evaluation.runs.folder import RunFolder, episode_name
@@ -34,21 +35,18 @@ class EpisodeTiming:
     wall: float | None = None
 
 
-class _CallLine(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class _Line(BaseModel):
     episode: str
-    of: int
     seconds: Seconds
+
+
+class _CallLine(_Line):
+    of: int
     attempts: Number = 1
     cached: Number | None = None
 
 
-class _SessionLine(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    episode: str
-    seconds: Seconds
+class _SessionLine(_Line):
     resumed: bool = False
 
 
@@ -59,16 +57,14 @@ def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, Episo
     command are skipped. Raises ``ConfigurationError`` for a file that cannot be read.
     """
     calls: dict[str, list[_CallLine]] = {}
-    for line in _lines(run.timing_file):
-        if (called := _parsed(_CallLine, line)) is not None:
-            so_far = calls.setdefault(called.episode, [])
-            while so_far and so_far[-1].of >= called.of:
-                so_far.pop()
-            so_far.append(called)
+    for called in _lines(_CallLine, run.timing_file):
+        so_far = calls.setdefault(called.episode, [])
+        while so_far and so_far[-1].of >= called.of:
+            so_far.pop()
+        so_far.append(called)
     walls: dict[str, float] = {}
-    for line in _lines(run.walls_file):
-        if (session := _parsed(_SessionLine, line)) is not None:
-            walls[session.episode] = session.seconds + (walls.get(session.episode, 0.0) if session.resumed else 0.0)
+    for session in _lines(_SessionLine, run.walls_file):
+        walls[session.episode] = session.seconds + (walls.get(session.episode, 0.0) if session.resumed else 0.0)
     names = {task.id: episode_name(task) for task in tasks}
     return {
         task: _timing(calls.get(name, ()), walls.get(name)) for task, name in names.items() if name in calls or name in walls
@@ -84,19 +80,14 @@ def _timing(calls: Sequence[_CallLine], wall: float | None) -> EpisodeTiming:
     )
 
 
-def _parsed(kind: type[T], line: bytes) -> T | None:
-    try:
-        return kind.model_validate_json(line)
-    except (ValidationError, RecursionError):
-        return None
-
-
-def _lines(path: Path) -> Iterator[bytes]:
+def _lines(kind: type[T], path: Path) -> Iterator[T]:
+    """The undamaged lines of a file; none where there is no file."""
     if not path.exists():
         return
     try:
         with path.open("rb") as file:
             while line := file.readline(LONGEST_LINE):
-                yield line
+                with suppress(ValidationError, RecursionError):
+                    yield kind.model_validate_json(line)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None

@@ -25,7 +25,7 @@ from agent.episodes.events import (
 from agent.episodes.record import EpisodeRecorder
 from agent.evaluation.analysis.compare import Run, read_for_comparison
 from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import SelectedTask, Tally
+from agent.evaluation.runs.result import SelectedTask, result_of
 from agent.evaluation.runs.spec import Manifest, RunConfig, Versions
 
 Said = Callable[[str], str]
@@ -91,13 +91,13 @@ def run(
     run.begin(manifest)
     for each, task in zip(lived, manifest.tasks, strict=True):
         if each.outcome is not None:
-            tally = Tally(task)
+            events: list[Event] = []
             with EpisodeRecorder(run.episode(task)) as recorder:
                 for number, body in enumerate(bodies(each, each.outcome, said)):
                     event = Event(id=number, parent=number - 1 if number else None, body=body)
                     recorder(event)
-                    tally(event)
-            result = tally.result()
+                    events.append(event)
+            result = result_of(task, events)
             assert result is not None
             run.append(result)
     return read_for_comparison(run)

@@ -44,7 +44,7 @@ def react(server: Server, *more: str) -> tuple[str, ...]:
 def test_a_budget_ends_a_sitting_and_says_how_it_goes_on(call: Run, server: Server) -> None:
     done = call(*react(server, "--budget", "calls=5"))
     assert (done.returncode, done.stdout) == (130, "")
-    assert "The budget of 5 calls is used up. Used in all, earlier sittings included: 5 calls, " in done.stderr
+    assert "The budget of 5 calls is used up. Used in all, earlier sessions included: 5 calls, " in done.stderr
     assert "1 of 3 finished. The same command with a larger budget goes on with it." in done.stderr.replace("\n", " ")
     assert call("report", "run", "--json").returncode == 0
     assert call(*react(server, "--budget", "calls=12", "--budget", "time=10m")).returncode == 0

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config import Prices
-from agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, ParseFailed
+from agent.episodes.events import Ended, Event, Intervened, ModelCall, ParseFailed
 from agent.evaluation.analysis.failures import FailureKind
 from agent.evaluation.analysis.metrics import Extras, Figures, PathSources, summarise
 from agent.evaluation.analysis.paths import PathLengths
-from agent.evaluation.runs.result import Result, SelectedTask, Tally
+from agent.evaluation.runs.result import Result, SelectedTask, result_of
 from agent.evaluation.runs.timing import EpisodeTiming
 
 TASKS = tuple(SelectedTask(number=n, id=f"demo/{n}", type=kind) for n, kind in enumerate(("heat", "heat", "light", "light"), 1))
@@ -65,22 +65,21 @@ def test_nothing_selected_divides_by_nothing() -> None:
     assert (overall.success, overall.mean_steps, overall.mean_steps_won) == (0.0, None, None)
 
 
-def test_a_tally_counts_calls_tokens_and_unreadable_replies() -> None:
-    tally = Tally(TASKS[0])
+def test_a_result_counts_calls_tokens_and_unreadable_replies() -> None:
+    events: list[Event] = []
     called = ModelCall(role="react", kept=0, added=(), reply="x", finish="stop", prompt_tokens=10, completion_tokens=None)
     bodies = (called, called, ParseFailed(role="react", reply="x", reason="no", final=False))
     for number, body in enumerate(bodies):
-        tally(Event(id=number, parent=number - 1 if number else None, body=body))
-    tally(CallTiming(of=0, seconds=1.0))
-    assert tally.result() is None
-    tally(Event(id=3, parent=2, body=Ended(outcome="won", reason="done", turns=2, steps=1, refused=0)))
-    counted = tally.result()
+        events.append(Event(id=number, parent=number - 1 if number else None, body=body))
+    assert result_of(TASKS[0], events) is None
+    events.append(Event(id=3, parent=2, body=Ended(outcome="won", reason="done", turns=2, steps=1, refused=0)))
+    counted = result_of(TASKS[0], events)
     assert counted is not None
     assert (counted.calls, counted.unreadable, counted.prompt_tokens, counted.completion_tokens) == (2, 1, 20, None)
 
 
 def test_only_the_branch_that_was_played_on_counts() -> None:
-    tally = Tally(TASKS[0])
+    events: list[Event] = []
     called = ModelCall(role="react", kept=0, added=(), reply="x", finish="stop", prompt_tokens=10, completion_tokens=1)
     ended = Ended(outcome="lost", reason="", turns=1, steps=1, refused=0)
     for id, parent, body in (
@@ -89,11 +88,11 @@ def test_only_the_branch_that_was_played_on_counts() -> None:
         (2, 1, ended),
         (3, 0, Intervened(action="rewind")),
     ):
-        tally(Event(id=id, parent=parent, body=body))
-    assert tally.result() is None, "it is being played again"
-    tally(Event(id=4, parent=3, body=called))
-    tally(Event(id=5, parent=4, body=ended))
-    result = tally.result()
+        events.append(Event(id=id, parent=parent, body=body))
+    assert result_of(TASKS[0], events) is None, "it is being played again"
+    events.append(Event(id=4, parent=3, body=called))
+    events.append(Event(id=5, parent=4, body=ended))
+    result = result_of(TASKS[0], events)
     assert result is not None
     assert (result.calls, result.prompt_tokens, result.completion_tokens) == (2, 20, 2)
 

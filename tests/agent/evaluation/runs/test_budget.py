@@ -93,7 +93,7 @@ def test_any_text_is_a_budget_or_refused(text: str) -> None:
 
 def test_no_call_begins_beyond_the_budget_and_the_same_run_goes_on(tmp_path: Path, server: Server) -> None:
     planned = plan(tmp_path, server)
-    with pytest.raises(Stopped, match=r"budget of 13 calls is used up\. Used in all, earlier sittings included: 13 calls"):
+    with pytest.raises(Stopped, match=r"budget of 13 calls is used up\. Used in all, earlier sessions included: 13 calls"):
         play(planned, tmp_path / "run", Budget(calls=13))
     assert len(server.requests) == 13
     assert list((tmp_path / "run" / "episodes").glob("*.part"))
@@ -145,7 +145,7 @@ def test_tokens_that_nobody_counts_end_it_too(tmp_path: Path, server: Server) ->
 
 def test_time_is_the_sittings_own_also_where_no_model_is_called(tmp_path: Path, server: Server) -> None:
     for planned, folder in ((plan(tmp_path, None), tmp_path / "expert"), (plan(tmp_path, server), tmp_path / "react")):
-        with pytest.raises(Stopped, match="time of this sitting is up"):
+        with pytest.raises(Stopped, match="time of this session is up"):
             play(planned, folder, Budget(seconds=1e-9))
         assert not server.requests
         assert play(planned, folder, Budget(seconds=600)).overall.finished == 6
@@ -156,7 +156,7 @@ def test_time_is_the_sittings_own_also_where_no_model_is_called(tmp_path: Path, 
 def test_when_the_time_is_up_whoever_waits_for_the_endpoint_is_sent_away(code: int, tmp_path: Path, server: Server) -> None:
     # The first call is refused, and is to come back after a minute; the sitting ends long before.
     server.behave(status(code, retry_after=f"{LONGEST_WAIT:.0f}"))
-    with pytest.raises(Stopped, match="time of this sitting is up"):
+    with pytest.raises(Stopped, match="time of this session is up"):
         play(plan(tmp_path, server), tmp_path / "run", Budget(seconds=0.7), workers=1)
     assert len(server.requests) <= 1
     server.reset()
