@@ -181,8 +181,7 @@ class SettingsSource:
 def configure(
     flags: Mapping[str, object] | None = None, folder: Path | None = None, besides: SettingsSource | None = None
 ) -> Configuration:
-    """The configuration for ``folder`` (default: the working folder), overridden by ``besides`` and then ``flags`` (None: not
-    given).
+    """The configuration in ``folder`` (default: the working folder); ``besides`` and then ``flags`` (None: not given) win.
 
     Raises ``ConfigurationError`` naming the file, variable or flag and the value.
     """

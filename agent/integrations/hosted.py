@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -67,23 +67,20 @@ class HostedGame:
 
     async def _play(self, path: Path | None) -> None:
         try:
-            with ExitStack() as stack:
-                recorder = None if path is None else stack.enter_context(EpisodeRecorder(path))
+            with nullcontext() if path is None else EpisodeRecorder(path) as recorder:
 
                 def listen(event: Event | CallTiming) -> None:
                     if recorder is not None:
                         recorder(event)
-                    match event.body if isinstance(event, Event) else None:
-                        case Started() as started:
+                    match event:
+                        case Event(body=Started() as started):
                             self.started = started
-                        case Stepped() as stepped:
+                        case Event(body=Stepped() as stepped):
                             self.last = stepped
-                        case Ended() as ended:
-                            self.ended = ended
                         case _:
                             pass
 
-                await run_episode(self._env, self.agent, self.config, listen)
+                self.ended = await run_episode(self._env, self.agent, self.config, listen)
         finally:
             if self.config.inline:
                 self._env.close()

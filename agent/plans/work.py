@@ -93,7 +93,7 @@ async def carry_out(
     options, tracker = options or RunOptions(), tracker or BudgetTracker()
     with RunFolder(folder).locked():
         begin_run(folder / "run.json", run.manifest, lambda: differences(read_manifest(folder), run.manifest))
-        model = options.model or (make_model(run.model, timeout=run.timeout) if run.model else None)
+        model = make_model(run.model, timeout=run.timeout) if run.model else None
         rows: dict[str, PlanResult] = {}
         waiting = iter(run.tasks)
 
@@ -113,7 +113,7 @@ async def carry_out(
             planner = _planner(run, folder, model, tracker)
             await run_workers([work() for _ in range(options.workers)], tracker.ring())
         finally:
-            if model is not None and options.model is None:
+            if model is not None:
                 await model.aclose()
             ordered = [rows[task.id] for task in run.tasks if task.id in rows]
             lines = "".join(f"{row.model_dump_json(exclude_defaults=True)}\n" for row in ordered)

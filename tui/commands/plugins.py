@@ -33,7 +33,10 @@ def plugins(as_json: options.JsonOption = False) -> None:
             continue
         for name, point in points.items():
             try:
-                about = _about(load_plugin(group, name, kind))
+                plugin = load_plugin(group, name, kind)
+                # What it says of itself, else the beginning of its documentation.
+                own = getattr(plugin, "about", None)
+                about = own if isinstance(own, str) else (inspect.getdoc(plugin) or "").partition("\n")[0].rstrip(".")
             except HousequestError as error:
                 failed, about = True, str(error)
             rows.append((kind, name, about, f"{point.dist.name} {point.dist.version}" if point.dist is not None else "unknown"))
@@ -42,9 +45,3 @@ def plugins(as_json: options.JsonOption = False) -> None:
     if not as_json:
         terminal.note("`pip install` adds others; docs/extending.md says how to write one.")
     finish(1 if failed else 0)
-
-
-def _about(plugin: object) -> str:
-    """A line about a plugin: what it says of itself, else the beginning of its documentation."""
-    about = getattr(plugin, "about", None)
-    return about if isinstance(about, str) else (inspect.getdoc(plugin) or "").partition("\n")[0].rstrip(".")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tui import terminal
 from tui.commands import options
 from tui.commands.output import show_screen
 from tui.desk.rule_text import table
 from worlds.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from tui.runs.data import RunSnapshot
 
 
 def runs(
@@ -31,29 +28,21 @@ def runs(
 
         show_screen(lambda: RunsScreen(path))
         return
+    from agent.evaluation.render.table import percent, percents
     from tui.runs.data import RunSnapshot, read_run, run_folders
 
-    found = [read_run(folder) for folder in run_folders(path)]
-    rows = [_row(run) for run in found if isinstance(run, RunSnapshot)]
+    rows: list[tuple[str, ...]] = []
+    left_out: list[str] = []
+    for run in map(read_run, run_folders(path)):
+        if not isinstance(run, RunSnapshot):
+            left_out.append(f"{run.path.name} is left out: {run.reason}")
+            continue
+        config, overall, done = run.manifest.configuration, run.summary.overall, f"{run.done}/{len(run.cells)}"
+        figures = (done, percent(overall.success), percents(overall.interval), str(overall.errors))
+        rows.append((run.name, config.agent, config.model or "-", config.split, *figures))
     if rows:
         terminal.show(table([("run", "agent", "model", "split", "done", "success", "95 %", "err"), *rows]))
     else:
         terminal.note(f"No runs in {path}; `housequest eval` makes one.")
-    for each in found:
-        if not isinstance(each, RunSnapshot):
-            terminal.note(f"{each.path.name} is left out: {each.reason}")
-
-
-def _row(run: RunSnapshot) -> tuple[str, ...]:
-    config, overall = run.manifest.configuration, run.summary.overall
-    ends = overall.interval
-    return (
-        run.name,
-        config.agent,
-        config.model or "-",
-        config.split,
-        f"{run.done}/{len(run.cells)}",
-        f"{overall.success * 100:.1f} %",
-        f"{ends.low * 100:.1f}-{ends.high * 100:.1f} %",
-        str(overall.errors),
-    )
+    for line in left_out:
+        terminal.note(line)

@@ -21,8 +21,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 def serve(
     arguments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="-- ARGUMENTS", help="Arguments of `housequest play`, after --."),
+        list[str] | None, typer.Argument(metavar="-- ARGUMENTS", help="Arguments of `housequest play`, after --.")
     ] = None,
     host: Annotated[
         str, options.value("--host", "HOST", "The address to listen at [127.0.0.1].", show_default=False)
