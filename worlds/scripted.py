@@ -161,13 +161,14 @@ class ScriptedExpert:
         return memory if answer is None else replace(memory, state=answer[1])
 
     def decide(self, memory: Walk) -> tuple[str, str, Walk]:
-        commands = _shortest(_PROBLEMS[memory.problem], memory.state)
+        commands = _shortest(memory.problem, memory.state)
         return commands[0] if commands else "look", f"{max(len(commands) - 1, 0)} more to go", memory
 
 
 @lru_cache(maxsize=256)
-def _shortest(problem: _Problem, start: ScriptedState) -> tuple[str, ...]:
-    """The commands of a shortest way to the goal, found breadth-first."""
+def _shortest(number: int, start: ScriptedState) -> tuple[str, ...]:
+    """The commands of a shortest way to the goal of a problem, found breadth-first."""
+    problem = _PROBLEMS[number]
     ways: dict[ScriptedState, tuple[str, ...]] = {start: ()}
     queue = deque([start])
     while queue:
@@ -207,7 +208,7 @@ class ScriptedWorld(World):
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int:
         del seconds  # It is found at once.
-        return len(_shortest(_PROBLEMS[self.task(task.id).number - 1], ScriptedState()))
+        return len(_shortest(self.task(task.id).number - 1, ScriptedState()))
 
     def expert(self, /, **settings: Any) -> ScriptedExpert:
         if settings:
