@@ -32,7 +32,7 @@ _PLAIN = "tag:yaml.org,2002:"
 _NULL = f"{_PLAIN}null"
 _TAKEN = {f"{_PLAIN}{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value", "map", "seq")}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_WORLD = re.compile(r"[\w.-]+")
+_NAME = re.compile(r"[\w.-]+")
 _JOINERS = {"\u200c", "\u200d"}
 
 
@@ -140,7 +140,7 @@ def _book(root: YamlNode) -> tuple[str, YamlNode | None]:
     """The world of a book and its list of rules: the whole document, or its ``rules`` beside ``world``."""
     world, rules = DEFAULT_WORLD, root
     if root.id == "mapping":
-        fields = _fields(root, {"world": _world, "rules": lambda node: node})
+        fields = _fields(root, {"world": _name("a world's name"), "rules": lambda node: node})
         world, rules = fields.get("world", DEFAULT_WORLD), fields.get("rules")
         if rules is None:
             return world, None
@@ -245,18 +245,14 @@ def _statement(node: YamlNode) -> str:
     return text
 
 
-def _id(node: YamlNode) -> str:
-    text = _text(node, LONGEST_ID)
-    if not text or not all(character.isalnum() or character in "-_." for character in text):
-        raise _Wrong(node, "an id is a word of letters, digits, '-', '_' and '.'")
-    return text
+def _name(what: str) -> _Reader:
+    def read(node: YamlNode) -> str:
+        text = _text(node, LONGEST_ID)
+        if not _NAME.fullmatch(text):
+            raise _Wrong(node, f"{what} is a word of letters, digits, '-', '_' and '.'")
+        return text
 
-
-def _world(node: YamlNode) -> str:
-    text = _text(node, LONGEST_ID)
-    if not _WORLD.fullmatch(text):
-        raise _Wrong(node, "a world's name is a word of letters, digits, '-', '_' and '.'")
-    return text
+    return read
 
 
 def _choice(known: tuple[str, ...]) -> _Reader:
@@ -318,7 +314,7 @@ _EDIT: dict[str, _Reader] = {
     "date": _date,
 }
 _RULE: dict[str, _Reader] = {
-    "id": _id,
+    "id": _name("an id"),
     "statement": _statement,
     "kind": _choice(KINDS),
     "types": _words,

@@ -22,10 +22,14 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class CandidateRule:
-    """A proposed rule, and the ``steps`` it was read from, as run/task/step."""
+    """A proposed rule, and the ``steps`` it was read from, as run/task/step.
+
+    ``disputes`` holds the ids of rules that it contradicts, for a person to decide.
+    """
 
     rule: Rule
     steps: tuple[str, ...] = ()
+    disputes: tuple[str, ...] = ()
 
 
 @dataclass

@@ -47,14 +47,6 @@ class Chunk:
     steps: tuple[PlayedStep, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkSize:
-    """The largest size of a chunk, in ``steps`` and approximate ``tokens``. A chunk has at least one step."""
-
-    steps: int = 80
-    tokens: int = 6_000
-
-
 def read_steps(run: Path) -> Iterator[EpisodeSteps]:
     """Read the episodes of a run's folder, in task order. Raises ``ConfigurationError`` for a damaged record."""
     for record in episode_files([run]):
@@ -72,8 +64,11 @@ def read_steps(run: Path) -> Iterator[EpisodeSteps]:
         yield EpisodeSteps(opening, tuple(steps), curious)
 
 
-def chunks(episodes: Iterable[EpisodeSteps], size: ChunkSize) -> Iterator[Chunk]:
-    """Split the steps of ``episodes`` into chunks of at most ``size``; a house that goes on is introduced again."""
+def chunks(episodes: Iterable[EpisodeSteps], most_steps: int = 80, most_tokens: int = 6_000) -> Iterator[Chunk]:
+    """Split the steps of ``episodes`` into chunks of limited steps and approximate tokens, with at least one step each.
+
+    A house that goes on is introduced again.
+    """
     prompt = load_prompt("agent.explorer", "distiller")
     number = houses = characters = 0
     parts, steps = list[str](), list[PlayedStep]()
@@ -81,7 +76,7 @@ def chunks(episodes: Iterable[EpisodeSteps], size: ChunkSize) -> Iterator[Chunk]
         introduced = False
         for place, step in enumerate(episode.steps):
             more = characters + len(step.observation[:LONGEST_OBSERVATION])
-            if steps and (len(steps) >= size.steps or more > size.tokens * CHARACTERS):
+            if steps and (len(steps) >= most_steps or more > most_tokens * CHARACTERS):
                 number += 1
                 yield Chunk(number, "\n".join(parts), tuple(steps))
                 parts, steps, houses, characters, introduced = [], [], 0, 0, False

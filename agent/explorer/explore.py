@@ -20,7 +20,7 @@ from agent.evaluation.runs.spec import slug
 from agent.explorer.candidates import CandidateRule, Candidates
 from agent.explorer.chunks import Chunk, chunks, read_steps
 from agent.explorer.distiller import DISTILLER, MOST_RULES
-from agent.explorer.filtering import KeptRule, filter_rules
+from agent.explorer.filtering import filter_rules
 from agent.explorer.judges import LearningModel, ModelJudge
 from agent.explorer.ledger import Ledger
 from agent.explorer.plan import Exploration, ExplorationFolder, refuse_evaluation_split
@@ -98,12 +98,12 @@ class _Learning:
 
     async def report(self, summary: Summary) -> Report:
         """Learn, write the book and report."""
-        episodes = list(read_steps(self.place.path))
+        episodes, learning = list(read_steps(self.place.path)), self.exploration.learning
         asker = self._asker()
         try:
             run = slug(self.place.path.resolve().name)
             origin = Origin("model", f"{asker.name[:140]} over {run}") if asker else Origin("run", run)
-            parts = list(chunks(episodes, self.exploration.size)) if asker else []
+            parts = list(chunks(episodes, learning.chunk_steps, learning.chunk_tokens)) if asker else []
             gathered = await self._distilled(parts, asker, origin) if asker else self._counted(run)
             judges = None
             if asker:
@@ -186,7 +186,7 @@ class _Learning:
         if self.options.say is not None:
             self.options.say(f"Left out: {error}")
 
-    def _written(self, kept: Sequence[KeptRule], origin: Origin) -> tuple[FoundRule, ...]:
+    def _written(self, kept: Sequence[CandidateRule], origin: Origin) -> tuple[FoundRule, ...]:
         """Write the kept rules, and return them as they are in the book."""
         rules = [judged(each, self.target.accept) for each in kept]
         book = write(self.target.into, rules, origin, self.exploration.run.config.world)
@@ -194,7 +194,7 @@ class _Learning:
         return tuple(FoundRule.of(stands[each.rule.id], _note(each, stands[each.rule.id])) for each in kept)
 
 
-def _note(kept: KeptRule, rule: Rule) -> str:
+def _note(kept: CandidateRule, rule: Rule) -> str:
     if kept.disputes:
         return f"excludes {' and '.join(kept.disputes)}; a person has to decide"
     if rule.standing == "contradicted" and rule.status != "rejected":
@@ -202,11 +202,7 @@ def _note(kept: KeptRule, rule: Rule) -> str:
     return ""
 
 
-ATTEMPTS = 3
-"""How often saving is tried when somebody else saves the same book."""
-
-
-def judged(kept: KeptRule, accept: Acceptance) -> Rule:
+def judged(kept: CandidateRule, accept: Acceptance) -> Rule:
     """The rule with its status; a disputed rule always stays a candidate.
 
     ``person``: all are candidates. ``filter``: all that the model's filter kept are accepted (OPEx-L). ``evidence``: supported
@@ -217,34 +213,26 @@ def judged(kept: KeptRule, accept: Acceptance) -> Rule:
         return rule
     if accept == "filter":
         return rule.judged("accepted", "filter")
-    match rule.standing:
-        case "supported":
-            return rule.judged("accepted", "evidence")
-        case "contradicted":
-            return rule.judged("rejected", "evidence")
-        case "undecided":
-            return rule
+    if rule.standing == "undecided":
+        return rule
+    return rule.judged("accepted" if rule.standing == "supported" else "rejected", "evidence")
 
 
-def write(into: str, rules: Sequence[Rule], origin: Origin, world: str) -> Rulebook:
+def write(into: str, rules: Sequence[Rule], origin: Origin, world: str, attempts: int = 3) -> Rulebook:
     """Add ``rules``, which come from ``origin``, to the book ``into``, and return the saved book.
 
     Rules that this exploration wrote before are judged again if they are still unchanged candidates, and otherwise left alone.
-    Raises ``KnowledgeError`` if the book cannot be saved.
+    Saving is tried again if somebody else saves the same book. Raises ``KnowledgeError`` if it cannot be saved.
     """
-    for attempt in range(1, ATTEMPTS + 1):
-        book = library().writable(into, world)
-        present = {rule.id: rule for rule in book.rules}
-        changed = [_again(present[rule.id], rule, origin) if rule.id in present else rule for rule in rules]
-        after = book.put(changed)
-        if after is book:
-            return book
-        try:
-            return save(after)
-        except KnowledgeError:
-            if attempt == ATTEMPTS:
-                raise
-    raise AssertionError("an attempt returns or raises")
+    book = library().writable(into, world)
+    present = {rule.id: rule for rule in book.rules}
+    after = book.put([_again(present[rule.id], rule, origin) if rule.id in present else rule for rule in rules])
+    try:
+        return book if after is book else save(after)
+    except KnowledgeError:
+        if attempts == 1:
+            raise
+        return write(into, rules, origin, world, attempts - 1)
 
 
 def _again(present: Rule, rule: Rule, origin: Origin) -> Rule:

@@ -23,18 +23,10 @@ _WEIGHT: dict[Standing, int] = {"contradicted": 0, "undecided": 1, "supported": 
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRule:
-    """A candidate that stays; ``disputes`` holds the ids of rules that it contradicts, for a person to decide."""
-
-    rule: Rule
-    disputes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class FilterResult:
     """The candidates that stay, in order, and the dropped ones."""
 
-    kept: tuple[KeptRule, ...]
+    kept: tuple[CandidateRule, ...]
     dropped: tuple[DroppedRule, ...]
 
 
@@ -163,7 +155,7 @@ class _Sieve:
 
     def sifted(self) -> FilterResult:
         """The result."""
-        kept: list[KeptRule] = []
+        kept: list[CandidateRule] = []
         for place, candidate in enumerate(self._all):
             if place < len(self._book) or place in self._gone:
                 continue
@@ -174,7 +166,7 @@ class _Sieve:
             against = [self._all[other].rule for one, other in self._disputed if one == place and other not in self._gone]
             for other in against:
                 rule = rule.disputed(other)
-            kept.append(KeptRule(rule, tuple(other.id for other in against)))
+            kept.append(CandidateRule(rule, candidate.steps, tuple(other.id for other in against)))
         return FilterResult(tuple(kept), tuple(self._dropped))
 
 

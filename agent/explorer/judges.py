@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar, cast
 
 from agent.base import AgentEvent
+from agent.evaluation.runs.batch import run_workers
 from agent.evaluation.runs.budget import BudgetTracker, RunHalted
 from agent.explorer.candidates import CandidateRule
 from agent.explorer.chunks import PlayedStep
@@ -75,14 +75,7 @@ class LearningModel:
                 if done is not None:
                     done(len(replies) + len(failed))
 
-        tasks = [asyncio.create_task(work()) for _ in range(max(1, min(self.workers, len(questions))))]
-        clock = asyncio.create_task(self.budget.ring())
-        try:
-            await asyncio.gather(*tasks)
-        finally:
-            for task in (*tasks, clock):
-                task.cancel()
-            await asyncio.gather(*tasks, clock, return_exceptions=True)
+        await run_workers([work() for _ in range(max(1, min(self.workers, len(questions))))], self.budget.ring())
         if len(replies) + len(failed) < len(questions):
             raise self.budget.ended()
         self.lost += [failed[what] for what in questions if what in failed]

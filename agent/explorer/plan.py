@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict
 from agent.config import Configuration, Prices, world_of
 from agent.evaluation.runs.folder import RunFolder, begin_run, differences, parsed, read_bytes
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.explorer.chunks import ChunkSize
 from agent.explorer.report import Report
 from agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
 from agent.roles.base import template_hashes
@@ -50,7 +49,8 @@ class ExploreOptions:
     episodes: int = 50
     curiosity: float = 0.2
     distiller: str | None = None
-    size: ChunkSize = field(default_factory=ChunkSize)
+    chunk_steps: int = 80
+    chunk_tokens: int = 6_000
     reply_tokens: int = 2_048
 
 
@@ -62,11 +62,6 @@ class Exploration:
     learning: LearningConfig
     model: str | None
     prices: Prices | None
-
-    @property
-    def size(self) -> ChunkSize:
-        """The size of chunks."""
-        return ChunkSize(self.learning.chunk_steps, self.learning.chunk_tokens)
 
     @property
     def default_folder(self) -> Path:
@@ -82,8 +77,8 @@ def plan_exploration(configuration: Configuration, wish: ExploreOptions) -> Expl
         raise ConfigurationError(f"--curiosity: {wish.curiosity:g} is not a probability; give 0 to 1.")
     numbers = {
         "episodes": wish.episodes,
-        "chunk-steps": wish.size.steps,
-        "chunk-tokens": wish.size.tokens,
+        "chunk-steps": wish.chunk_steps,
+        "chunk-tokens": wish.chunk_tokens,
         "reply-tokens": wish.reply_tokens,
     }
     for name, number in numbers.items():
@@ -110,8 +105,8 @@ def plan_exploration(configuration: Configuration, wish: ExploreOptions) -> Expl
     learning = LearningConfig(
         distiller=portable_name(model) if model else None,
         script_sha256=file_digest(model) if model else None,
-        chunk_steps=wish.size.steps,
-        chunk_tokens=wish.size.tokens,
+        chunk_steps=wish.chunk_steps,
+        chunk_tokens=wish.chunk_tokens,
         reply_tokens=wish.reply_tokens,
         prompts=template_hashes("agent.explorer") if model else {},
     )

@@ -60,7 +60,6 @@ def explore(
     from agent.config import configure
     from agent.evaluation.runs.batch import RunOptions
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
-    from agent.explorer.chunks import ChunkSize
     from agent.explorer.explore import ExploreTarget
     from agent.explorer.explore import explore as carry_exploration
     from agent.explorer.plan import ExploreOptions, plan_exploration
@@ -70,7 +69,7 @@ def explore(
     target = ExploreTarget(into, cast("Acceptance", accept), tuple(evidence or ()))
     configuration = configure(flags)
     settings = configuration.settings
-    wanted = ExploreOptions(episodes, curiosity, distiller, ChunkSize(chunk_steps, chunk_tokens), reply_tokens)
+    wanted = ExploreOptions(episodes, curiosity, distiller, chunk_steps, chunk_tokens, reply_tokens)
     exploration = plan_exploration(configuration, wanted)
     check_price(limits, exploration.learning.distiller, exploration.prices)
     folder = out or exploration.default_folder

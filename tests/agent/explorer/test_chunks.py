@@ -9,7 +9,7 @@ from agent.config import configure
 from agent.episodes.moments import recorded_moments
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.spec import make_run_spec
-from agent.explorer.chunks import ChunkSize, EpisodeSteps, PlayedStep, chunks, read_steps
+from agent.explorer.chunks import EpisodeSteps, PlayedStep, chunks, read_steps
 
 
 def house(number: int, steps: int) -> EpisodeSteps:
@@ -21,7 +21,7 @@ def house(number: int, steps: int) -> EpisodeSteps:
 
 
 def test_every_step_is_in_one_chunk_with_its_number() -> None:
-    found = list(chunks([house(1, 5), house(2, 0), house(3, 4)], ChunkSize(steps=4)))
+    found = list(chunks([house(1, 5), house(2, 0), house(3, 4)], most_steps=4))
     assert [len(chunk.steps) for chunk in found] == [4, 4, 1]
     assert [step.origin for chunk in found for step in chunk.steps] == [
         *(f"r/t1/{n}" for n in range(5)),
@@ -36,11 +36,11 @@ def test_every_step_is_in_one_chunk_with_its_number() -> None:
 
 def test_a_chunk_keeps_to_its_tokens_and_holds_a_step_at_least() -> None:
     long = EpisodeSteps("x" * 10_000, (PlayedStep("a/b/1", "look", "y" * 90_000), PlayedStep("a/b/2", "look \ud800", "z")), 0)
-    found = list(chunks([long], ChunkSize(tokens=1)))
+    found = list(chunks([long], most_tokens=1))
     assert [len(chunk.steps) for chunk in found] == [1, 1]
     assert all(len(chunk.text) < 6_000 for chunk in found)
     assert found[1].text.encode()
-    assert list(chunks([], ChunkSize())) == []
+    assert list(chunks([])) == []
 
 
 def test_the_steps_of_a_run_have_the_origins_that_evidence_has(tmp_path: Path) -> None:
@@ -51,6 +51,6 @@ def test_the_steps_of_a_run_have_the_origins_that_evidence_has(tmp_path: Path) -
         moment.origin for moment in recorded_moments([tmp_path / "run"])
     ]
     assert sum(life.curious for life in found) > 0
-    text = "".join(chunk.text for chunk in chunks(found, ChunkSize()))
+    text = "".join(chunk.text for chunk in chunks(found))
     assert "generated/" not in text
     assert "Your task is to" in text
