@@ -32,8 +32,7 @@ from agent.evaluation.runs.result import SelectedTask
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
 from knowledge.evidence import examine
 from knowledge.library import SUFFIX, library
-from knowledge.mining import Mined, mine, mine_table
-from knowledge.preconditions import Precondition
+from knowledge.mining import Mined, Precondition, mine, mine_table
 from knowledge.renewal import renew
 from knowledge.rulebook import Rulebook, parse_book, read_book, save
 from scripts.clumsy import Clumsy

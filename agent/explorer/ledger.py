@@ -49,24 +49,17 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self._path = path
         cut_off_end(path)
-        self._calls = {call.key: call for call in parsed_lines(LedgerCall, path, LARGEST)}
-
-    def __len__(self) -> int:
-        return len(self._calls)
-
-    def find(self, key: str) -> LedgerCall | None:
-        """The answered call with this key, or None."""
-        return self._calls.get(key)
+        self.calls = {call.key: call for call in parsed_lines(LedgerCall, path, LARGEST)}
 
     def add(self, call: LedgerCall) -> None:
         """Append an answered call."""
         with self._path.open("ab") as file:
             file.write(f"{call.model_dump_json(exclude_none=True)}\n".encode())
-        self._calls[call.key] = call
+        self.calls[call.key] = call
 
     def used(self, prices: Prices | None = None) -> Spending:
         """The total use of all calls."""
-        calls = self._calls.values()
+        calls = self.calls.values()
         tokens = Tokens(sum(call.prompt_tokens or 0 for call in calls), sum(call.completion_tokens or 0 for call in calls))
         return Spending(len(calls), tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
 
@@ -85,7 +78,7 @@ class LedgerModel(ModelWrapper):
         chat = [(each.role, each.content) for each in said]
         asked = [self._name, chat, tuple(request.stop), request.max_tokens, request.temperature, request.seed]
         key = sha256(json.dumps(asked).encode()).hexdigest()
-        found = self._ledger.find(key)
+        found = self._ledger.calls.get(key)
         if found is not None:
             return found.completion
         completion = await self.model.complete(request)
