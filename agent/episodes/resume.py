@@ -63,8 +63,8 @@ async def resume_episode(
     turn, since ``overseer`` may be asked about a proposal before a turn. Raises ``ConfigurationError`` naming the first event
     that differs from the record.
     """
-    script = _Script(recorded)
-    agent = make_agent(
+    script = _Script(recorded, overseer or Unattended(), listing)
+    agent = script.agent = make_agent(
         None if model is None else _RecordedModel(script, model),
         None if question is None else _recorded_question(script, question),
     )
@@ -75,9 +75,8 @@ async def resume_episode(
         elif isinstance(event, Event):
             script.enact(event)
 
-    overseeing = _RecordedOverseer(script, overseer or Unattended(), agent, listing)
     try:
-        ended = await run_episode(_RecordedEnv(env, script), agent, config, listen, overseeing)
+        ended = await run_episode(_RecordedEnv(env, script), agent, config, listen, script)
         if script.next is not None:
             raise script.misfit("the episode was over before it")
     except _Misfit as misfit:
@@ -92,14 +91,21 @@ class _Misfit(BaseException):
 class _Script:
     """The recorded events, and which of them comes next.
 
-    ``called_off`` is set while the next event is an interruption, and once there is no next event.
+    As an overseer it repeats what the person did, then hands over to the ``live`` one. If nobody intervened and nobody attends,
+    replaying takes no longer than playing. ``agent`` is the one that plays.
     """
 
-    def __init__(self, recorded: Sequence[Event]) -> None:
+    agent: Agent
+
+    def __init__(self, recorded: Sequence[Event], live: Overseer, listing: CommandsListener | None) -> None:
         self._recorded = recorded
+        self._live = live
+        self._listing = listing
         self._at = 0
-        self.touched = any(isinstance(event.body, events.Intervened | events.ModelFailed) for event in recorded)
-        self.called_off = asyncio.Event()
+        self._touched = any(isinstance(event.body, events.Intervened | events.ModelFailed) for event in recorded)
+        self._back: events.Body | None = None
+        # Set while the next event is an interruption, and once there is no next event.
+        self._called_off = asyncio.Event()
         self._look()
 
     @property
@@ -107,12 +113,7 @@ class _Script:
         """What was recorded next; None when the record is used up."""
         return self._recorded[self._at].body if self._at < len(self._recorded) else None
 
-    @property
-    def whence(self) -> int:
-        """The id that the next event follows."""
-        return self._recorded[self._at].parent or 0
-
-    def hints(self, *, after: int = 0) -> tuple[str, ...]:
+    def _hints(self, *, after: int = 0) -> tuple[str, ...]:
         """The hints that come next, after ``after`` other events."""
         found: list[str] = []
         for event in self._recorded[self._at + after :]:
@@ -156,9 +157,85 @@ class _Script:
     def _look(self) -> None:
         coming = self.next
         if coming is None or (isinstance(coming, events.Intervened) and coming.action == "interrupt"):
-            self.called_off.set()
+            self._called_off.set()
         else:
-            self.called_off.clear()
+            self._called_off.clear()
+
+    @property
+    def attended(self) -> bool:
+        return self._live.attended or (self._touched and self.next is not None)
+
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
+        if self._listing is not None:
+            self._listing(possible if self._live.attended else None)
+        match self.next:
+            case None:
+                return await self._live.before(turn, possible if self._live.attended else None)
+            case events.Intervened() as did if did.action not in {"interrupt", "hint"}:
+                return self._word(did)
+            case _:
+                return Proceed(self._hints())
+
+    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
+        match self.next:
+            case None:
+                return await self._live.review(turn, proposal)
+            case events.Intervened(action="replace", text=command):
+                return Replace(command)
+            case events.Intervened(action="again", text=hint):
+                return Again(hint)
+            case events.Intervened(action="stop", text=reason):
+                return Stop(reason)
+            case events.Intervened(action="rewind"):
+                return self._rewind()
+            case _:
+                return Accept()
+
+    async def interruption(self) -> None:
+        await self._called_off.wait()
+        if self.next is None:
+            await self._live.interruption()
+
+    async def failed(self, turn: int, message: str) -> TurnAnswer:
+        match self.next:
+            case None:
+                return await self._live.failed(turn, message)
+            case events.Intervened(action="retry"):
+                return Proceed(self._hints(after=1))
+            case events.Intervened() as did:
+                return self._word(did)
+            case _:
+                raise self.misfit("what to do about a failure comes first")
+
+    async def over(self, ended: Ended) -> Rewind | None:
+        match self.next:
+            case None:
+                return await self._live.over(ended)
+            case events.Intervened(action="rewind"):
+                return self._rewind()
+            case _:
+                return None
+
+    def _rewind(self) -> Rewind:
+        """The recorded rewind that comes next; if it is requested twice, it led nowhere."""
+        if self._back is self.next:
+            raise self.misfit("a way back to where no turn began comes first")
+        self._back = self.next
+        return Rewind(self._recorded[self._at].parent or 0)
+
+    def _word(self, did: events.Intervened) -> TurnAnswer:
+        match did.action:
+            case "play":
+                return Play(did.text)
+            case "stop":
+                return Stop(did.text)
+            case "model":
+                # The present agent uses the live model once the record is used up, whichever that is.
+                return SwitchModel(self.agent, did.text)
+            case "rewind":
+                return self._rewind()
+            case _:
+                raise self.misfit("the turn comes first")
 
 
 def _difference(event: Event, recorded: Event) -> str:
@@ -184,7 +261,10 @@ class _RecordedModel(ModelWrapper):
             case None:
                 return await super().complete(request)
             case events.ModelCall() as called:
-                return _again(called)
+                begun = tuple((one.text, one.logprob) for one in called.candidates or ())
+                tokens = (TokenChoice(*begun[0], begun),) if begun else ()
+                usage = Usage(called.prompt_tokens, called.completion_tokens)
+                return Completion(called.reply, called.finish, usage, tokens=tokens)
             case _:
                 raise await self._script.missing("a call to the model")
 
@@ -202,13 +282,6 @@ class _RecordedModel(ModelWrapper):
                 return Scores(logprobs, 0, Usage(0, 0))
             case _:
                 raise await self._script.missing("a call to the model")
-
-
-def _again(called: events.ModelCall) -> Completion:
-    """The recorded completion, as far as the record has it."""
-    begun = tuple((one.text, one.logprob) for one in called.candidates or ())
-    tokens = (TokenChoice(*begun[0], begun),) if begun else ()
-    return Completion(called.reply, called.finish, Usage(called.prompt_tokens, called.completion_tokens), tokens=tokens)
 
 
 def _recorded_question(script: _Script, live: AskPerson) -> AskPerson:
@@ -249,93 +322,3 @@ class _RecordedEnv(Wrapper):
     def _break(self) -> None:
         if isinstance(self._script.next, Ended) and self._script.next.boundary == "world":
             self._script.break_off()
-
-
-class _RecordedOverseer:
-    """Repeats what the person did, then hands over to the live overseer.
-
-    If nobody intervened and nobody attends, replaying takes no longer than playing.
-    """
-
-    def __init__(self, script: _Script, live: Overseer, agent: Agent, listing: CommandsListener | None) -> None:
-        self._script = script
-        self._live = live
-        self._agent = agent
-        self._listing = listing
-        self._back: events.Body | None = None
-
-    @property
-    def attended(self) -> bool:
-        return self._live.attended or (self._script.touched and self._script.next is not None)
-
-    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
-        if self._listing is not None:
-            self._listing(possible if self._live.attended else None)
-        match self._script.next:
-            case None:
-                return await self._live.before(turn, possible if self._live.attended else None)
-            case events.Intervened() as did if did.action not in {"interrupt", "hint"}:
-                return self._word(did)
-            case _:
-                return Proceed(self._script.hints())
-
-    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
-        match self._script.next:
-            case None:
-                return await self._live.review(turn, proposal)
-            case events.Intervened(action="replace", text=command):
-                return Replace(command)
-            case events.Intervened(action="again", text=hint):
-                return Again(hint)
-            case events.Intervened(action="stop", text=reason):
-                return Stop(reason)
-            case events.Intervened(action="rewind"):
-                return self._rewind()
-            case _:
-                return Accept()
-
-    async def interruption(self) -> None:
-        await self._script.called_off.wait()
-        if self._script.next is None:
-            await self._live.interruption()
-
-    async def failed(self, turn: int, message: str) -> TurnAnswer:
-        match self._script.next:
-            case None:
-                return await self._live.failed(turn, message)
-            case events.Intervened(action="retry"):
-                return Proceed(self._script.hints(after=1))
-            case events.Intervened() as did:
-                return self._word(did)
-            case _:
-                raise self._script.misfit("what to do about a failure comes first")
-
-    async def over(self, ended: Ended) -> Rewind | None:
-        match self._script.next:
-            case None:
-                return await self._live.over(ended)
-            case events.Intervened(action="rewind"):
-                return self._rewind()
-            case _:
-                return None
-
-    def _rewind(self) -> Rewind:
-        """The recorded rewind that comes next; if it is requested twice, it led nowhere."""
-        if self._back is self._script.next:
-            raise self._script.misfit("a way back to where no turn began comes first")
-        self._back = self._script.next
-        return Rewind(self._script.whence)
-
-    def _word(self, did: events.Intervened) -> TurnAnswer:
-        match did.action:
-            case "play":
-                return Play(did.text)
-            case "stop":
-                return Stop(did.text)
-            case "model":
-                # The present agent uses the live model once the record is used up, whichever that is.
-                return SwitchModel(self._agent, did.text)
-            case "rewind":
-                return self._rewind()
-            case _:
-                raise self._script.misfit("the turn comes first")
