@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -16,8 +16,7 @@ MOST_OBJECTS = 12
 MOST_STEPS = 20
 
 _LABELS = ("rule", "kind", "objects", "steps", "check")
-_STRICT = re.compile(r"(?P<label>Rule|Kind|Objects|Steps|Check): ?(?P<rest>.*)")
-_LENIENT = re.compile(
+_LINE = re.compile(
     r"[\W\d_]{0,8}(?P<label>rule|statement|kind|objects?|steps?|check)\s?\d{0,3}[\s*_`]{0,4}[:=][\s*_`]{0,4}(?P<rest>.*)",
     re.IGNORECASE,
 )
@@ -48,47 +47,23 @@ class Proposals:
     beyond: int = 0
 
 
-def _strict(text: str) -> Proposals:
-    if text.strip() == "Rules: none":
-        return Proposals(())
-    blocks: list[dict[str, str]] = []
-    for line in text.splitlines():
-        if not line.strip():
-            continue
-        match = _STRICT.fullmatch(line.rstrip())
-        if match is None or (match["label"] != "Rule" and not blocks):
-            raise ReplyError('there are lines other than "Rule:", "Kind:", "Objects:", "Steps:" and "Check:".')
-        _add(blocks, match["label"].lower(), match["rest"])
-    return _proposals(blocks)
-
-
-def _lenient(text: str) -> Proposals:
+def _read(text: str) -> Proposals:
     blocks = list(_from_json(text))
     if not blocks:
         for line in text.splitlines():
-            match = _LENIENT.match(line[:4_000])
+            match = _LINE.match(line[:4_000])
             if match is not None:
                 label = match["label"].lower()
                 label = _SAME.get(label, label)
-                if label == "rule" or blocks:
-                    _add(blocks, label, match["rest"])
+                if label == "rule":
+                    blocks.append({})
+                if blocks:
+                    blocks[-1].setdefault(label, match["rest"])
             elif blocks and line.strip() and not line.strip().startswith("```") and (last := blocks[-1]):
                 # A line without a label continues the last field.
                 field = next(reversed(last))
                 last[field] = f"{last[field]} {line.strip()}"
-    if not blocks and _NONE.match(text.strip()):
-        return Proposals(())
-    return _proposals(blocks)
-
-
-def _add(blocks: list[dict[str, str]], label: str, rest: str) -> None:
-    if label == "rule":
-        blocks.append({})
-    blocks[-1].setdefault(label, rest)
-
-
-def _proposals(blocks: Sequence[Mapping[str, str]]) -> Proposals:
-    if not blocks:
+    if not blocks and not _NONE.match(text.strip()):
         raise ReplyError('there is no line that begins with "Rule:"; where nothing can be learned, answer "Rules: none".')
     return Proposals(tuple(map(_proposal, blocks[:MOST_RULES])), max(0, len(blocks) - MOST_RULES))
 
@@ -157,4 +132,4 @@ def _text(value: object) -> str:
     return str(value) if isinstance(value, str | int) else ""
 
 
-DISTILLER: Role[Proposals] = Role("distiller", _strict, _lenient)
+DISTILLER: Role[Proposals] = Role("distiller", _read)

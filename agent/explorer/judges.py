@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar, cast
+from typing import Literal, TypeVar
 
 from agent.base import AgentEvent
 from agent.evaluation.runs.batch import run_workers
@@ -147,54 +147,37 @@ def _unheard(body: AgentEvent, timing: Timing | None = None) -> None:
 PairLabel = Literal["same", "contrary", "different"]
 ArbiterVerdict = Literal["first", "second", "unsure"]
 
-_STRICT = re.compile(r"(?P<number>\d{1,4}): (?P<word>same|contrary|different)")
-_LENIENT = re.compile(
+_PAIR = re.compile(
     r"^[\W_]{0,6}(?:pair\s)?(?P<number>\d{1,4})\W{1,6}(?P<word>same|duplicate|contrary|contradict\w{0,5}|different)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 _WORDS: Mapping[str, PairLabel] = {"same": "same", "dupl": "same", "cont": "contrary", "diff": "different"}
 _RIGHT: Mapping[str, ArbiterVerdict] = {"a": "first", "b": "second", "unsure": "unsure"}
-_DECIDED = re.compile(r"Thought: ?(?P<thought>[^\n]*)\nRight: ?(?P<word>A|B|unsure)")
-_PERHAPS = re.compile(
+_ANSWER = re.compile(
     r"^[\W_]{0,40}(?:(?:right|answer)[\W_]{0,40})?\b(?P<word>a|b|unsure)\b[\W_]{0,40}$", re.IGNORECASE | re.MULTILINE
 )
 
 
-def _strict(text: str) -> dict[int, PairLabel]:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    matches = [_STRICT.fullmatch(line) for line in lines]
-    if not lines or not all(matches):
-        raise ReplyError('there are lines other than a number with "same", "contrary" or "different".')
-    return {int(match["number"]): cast("PairLabel", match["word"]) for match in matches if match}
-
-
-def _lenient(text: str) -> dict[int, PairLabel]:
+def _read_pairs(text: str) -> dict[int, PairLabel]:
     found: dict[int, PairLabel] = {
         int(key): _WORDS[word.strip().lower()[:4]]
         for key, word in json_fields(text).items()
         if key.isascii() and key.isdecimal() and len(key) < 5 and word.strip().lower()[:4] in _WORDS
     }
     if not found:
-        found = {int(match["number"]): _WORDS[match["word"].lower()[:4]] for match in _LENIENT.finditer(text)}
+        found = {int(match["number"]): _WORDS[match["word"].lower()[:4]] for match in _PAIR.finditer(text)}
     if not found:
         raise ReplyError("there is no line with a pair's number and its word.")
     return found
 
 
-def _decided(text: str) -> ArbiterVerdict:
-    match = _DECIDED.fullmatch(text)
-    if match is None:
-        raise ReplyError('there is no line "Thought: ..." followed by one line "Right: A, B or unsure".')
-    return _RIGHT[match["word"].lower()]
-
-
-def _perhaps(text: str) -> ArbiterVerdict:
+def _read_answer(text: str) -> ArbiterVerdict:
     said = json_fields(text).get("right")
-    found = [said.strip().lower()] if said is not None else [match["word"].lower() for match in _PERHAPS.finditer(text)]
+    found = [said.strip().lower()] if said is not None else [match["word"].lower() for match in _ANSWER.finditer(text)]
     if not found or found[-1] not in _RIGHT:
         raise ReplyError('there is no line that begins with "Right:".')
     return _RIGHT[found[-1]]
 
 
-JUDGE: Role[dict[int, PairLabel]] = Role("judge", _strict, _lenient)
-ARBITER: Role[ArbiterVerdict] = Role("arbiter", _decided, _perhaps)
+JUDGE: Role[dict[int, PairLabel]] = Role("judge", _read_pairs)
+ARBITER: Role[ArbiterVerdict] = Role("arbiter", _read_answer)
