@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 from worlds.alfred.plans import Plan, PlanStep
 from worlds.alfworld.data.counts import load_counts
@@ -67,8 +67,9 @@ class RoomState:
         """The kind of receptacle that thing ``index`` is in, directly or not; None if unknown or held."""
         return self.things[self.base(index)].place
 
-    def having(self, index: int, thing: Thing) -> RoomState:
-        """The state with thing ``index`` replaced."""
+    def having(self, index: int, **changes: Any) -> RoomState:
+        """The state with thing ``index`` changed."""
+        thing = replace(self.things[index], **changes)
         return replace(self, things=(*self.things[:index], thing, *self.things[index + 1 :]))
 
 
@@ -181,7 +182,10 @@ def _apply(subgoal: PlanStep, state: RoomState, scene: Scene) -> list[RoomState]
         return "unknown name"
     match subgoal.action:
         case "GotoLocation":
-            return _goto(kind, state, scene)
+            if kind in scene.receptacles:
+                return [replace(state, at=kind)]
+            found = [state.base(index) for index in _distinct(kind, state)]
+            return [replace(state, at=state.things[base].place or base) for base in found] or "not in this room"
         case "PickupObject":
             return _pick_up(kind, state)
         case "PutObject":
@@ -189,16 +193,13 @@ def _apply(subgoal: PlanStep, state: RoomState, scene: Scene) -> list[RoomState]
         case "SliceObject":
             return _slice(kind, state)
         case "ToggleObject":
-            return _toggle(kind, state)
+            if not able(kind, "toggleable"):
+                return "not possible with it"
+            reached = _near(kind, state)
+            switched = [near.having(index, marks=near.things[index].marks ^ {"on"}) for index, near in reached]
+            return switched or _missing(kind, state)
         case _:
             return _treat(kind, state, *_TREATMENTS[subgoal.action])
-
-
-def _goto(kind: str, state: RoomState, scene: Scene) -> list[RoomState] | Cause:
-    if kind in scene.receptacles:
-        return [replace(state, at=kind)]
-    found = [state.base(index) for index in _distinct(kind, state)]
-    return [replace(state, at=state.things[base].place or base) for base in found] or "not in this room"
 
 
 def _pick_up(kind: str, state: RoomState) -> list[RoomState] | Cause:
@@ -206,10 +207,10 @@ def _pick_up(kind: str, state: RoomState) -> list[RoomState] | Cause:
         return "hand full"
     if not able(kind, "pickupable"):
         return "not possible with it"
-    return [
-        replace(near.having(index, replace(near.things[index], place=None, inside=None)), held=index)
-        for index, near in _near(kind, state)
-    ] or _missing(kind, state)
+    reached = _near(kind, state)
+    return [replace(near.having(index, place=None, inside=None), held=index) for index, near in reached] or _missing(
+        kind, state
+    )
 
 
 def _put(kind: str, receptacle: str, state: RoomState, scene: Scene) -> list[RoomState] | Cause:
@@ -220,10 +221,9 @@ def _put(kind: str, receptacle: str, state: RoomState, scene: Scene) -> list[Roo
         return "does not go there"
     if receptacle in scene.receptacles:
         there = _standing(receptacle, state)
-        return "not here" if there is None else [replace(there.having(index, replace(held, place=receptacle)), held=None)]
-    return [
-        replace(near.having(index, replace(held, inside=outer)), held=None) for outer, near in _near(receptacle, state)
-    ] or _missing(receptacle, state)
+        return "not here" if there is None else [replace(there.having(index, place=receptacle), held=None)]
+    reached = _near(receptacle, state)
+    return [replace(near.having(index, inside=outer), held=None) for outer, near in reached] or _missing(receptacle, state)
 
 
 def _slice(kind: str, state: RoomState) -> list[RoomState] | Cause:
@@ -234,21 +234,10 @@ def _slice(kind: str, state: RoomState) -> list[RoomState] | Cause:
         return "not possible with it"
     after: list[RoomState] = []
     for index, near in _near(kind, state, whole=True):
-        piece = replace(near.things[index], marks=near.things[index].marks | {"sliced"})
         # Two slices, since no goal asks for more.
-        sliced = near.having(index, piece)
-        after.append(replace(sliced, things=(*sliced.things, piece)))
+        sliced = near.having(index, marks=near.things[index].marks | {"sliced"})
+        after.append(replace(sliced, things=(*sliced.things, sliced.things[index])))
     return after or _missing(kind, state)
-
-
-def _toggle(kind: str, state: RoomState) -> list[RoomState] | Cause:
-    if not able(kind, "toggleable"):
-        return "not possible with it"
-    return [
-        near.having(index, replace(lamp, marks=lamp.marks ^ {"on"}))
-        for index, near in _near(kind, state)
-        for lamp in (near.things[index],)
-    ] or _missing(kind, state)
 
 
 def _treat(
@@ -262,7 +251,7 @@ def _treat(
     there = _standing(appliance, state)
     if there is None:
         return "not at the appliance"
-    return [there.having(index, replace(held, marks=(held.marks - {loses}) | {gains}))]
+    return [there.having(index, marks=(held.marks - {loses}) | {gains})]
 
 
 def _missing(kind: str, state: RoomState) -> Cause:
@@ -287,13 +276,9 @@ def _near(kind: str, state: RoomState, *, whole: bool = False) -> list[tuple[int
 
     A thing of unknown place is assumed to be here only if none is known to be.
     """
-    certain: list[tuple[int, RoomState]] = []
-    possible: list[tuple[int, RoomState]] = []
-    for index in _distinct(kind, state):
-        near = None if whole and "sliced" in state.things[index].marks else _beside(index, state)
-        if near is not None:
-            (certain if near is state else possible).append((index, near))
-    return certain or possible
+    whole_ones = (index for index in _distinct(kind, state) if not (whole and "sliced" in state.things[index].marks))
+    reached = [(index, near) for index in whole_ones if (near := _beside(index, state)) is not None]
+    return [(index, near) for index, near in reached if near is state] or reached
 
 
 def _beside(index: int, state: RoomState) -> RoomState | None:
@@ -307,8 +292,7 @@ def _beside(index: int, state: RoomState) -> RoomState | None:
         return _standing(place, state)
     if place is not None:
         return state if place == state.at else None
-    lying = state.things[base]
-    return state.having(base, replace(lying, place=state.at)) if _may_lie(lying.kind, state.at) else None
+    return state.having(base, place=state.at) if _may_lie(state.things[base].kind, state.at) else None
 
 
 def _standing(receptacle: str, state: RoomState) -> RoomState | None:
@@ -322,7 +306,7 @@ def _standing(receptacle: str, state: RoomState) -> RoomState | None:
     settled = replace(state, at=receptacle)
     if state.at == state.held or lying.place is not None or lying.inside is not None:
         return settled
-    return settled.having(state.at, replace(lying, place=receptacle)) if _may_lie(lying.kind, receptacle) else None
+    return settled.having(state.at, place=receptacle) if _may_lie(lying.kind, receptacle) else None
 
 
 def _may_lie(kind: str, receptacle: str) -> bool:

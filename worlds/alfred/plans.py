@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from worlds.errors import nearest, shown
 
@@ -23,16 +23,7 @@ ActionName = Literal[
 ]
 """ALFRED's high-level actions without ``NoOp``, which ends most annotated plans and does nothing."""
 
-ARGUMENTS: dict[ActionName, int] = {
-    "GotoLocation": 1,
-    "PickupObject": 1,
-    "PutObject": 2,
-    "SliceObject": 1,
-    "CleanObject": 1,
-    "HeatObject": 1,
-    "CoolObject": 1,
-    "ToggleObject": 1,
-}
+ARGUMENTS: dict[ActionName, int] = {**dict.fromkeys(get_args(ActionName), 1), "PutObject": 2}
 """How many names each action takes: the thing, and for ``PutObject`` the receptacle."""
 
 NOTHING = "NoOp"
@@ -53,18 +44,13 @@ _LITTLE = frozenset(
 """Function words: they mark prose, and name nothing."""
 
 _FULL: dict[str, ActionName] = {action.casefold(): action for action in ARGUMENTS}
-_SHORT: dict[str, ActionName] = {
+_ACTIONS: dict[str, ActionName] = {
+    **_FULL,
+    **{name.removesuffix("object"): action for name, action in _FULL.items()},
     "goto": "GotoLocation",
     "navigation": "GotoLocation",
-    "pickup": "PickupObject",
-    "put": "PutObject",
-    "slice": "SliceObject",
-    "clean": "CleanObject",
-    "heat": "HeatObject",
-    "cool": "CoolObject",
-    "toggle": "ToggleObject",
 }
-_ACTIONS: dict[str, ActionName] = {**_FULL, **_SHORT}
+"""Short names too."""
 
 
 class PlanError(ValueError):
@@ -115,19 +101,16 @@ def read_loosely(text: str) -> Plan:
     Raises ``PlanError`` if no step is found, or too many.
     """
     words: list[str] = [word.casefold() for word in _WORD.findall(_bounded(text))]
+    no_name = {*_ACTIONS, *_LITTLE, "\n"}
     plan: list[PlanStep] = []
     for place, word in enumerate(words, start=1):
         action = _ACTIONS.get(word)
         if action is None:
             continue
         names = words[place : place + ARGUMENTS[action]]
-        if len(names) == ARGUMENTS[action] and all(_nameable(name) for name in names):
+        if len(names) == ARGUMENTS[action] and all(len(name) <= _LONGEST_NAME for name in names) and no_name.isdisjoint(names):
             plan.append(PlanStep(action, *names))
     return _checked(plan)
-
-
-def _nameable(word: str) -> bool:
-    return word not in _ACTIONS and word not in _LITTLE and word != "\n" and len(word) <= _LONGEST_NAME
 
 
 def plan_step(action: str, names: list[str]) -> PlanStep:

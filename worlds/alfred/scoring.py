@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from worlds.alfred.model import PlanRefusal, Property, RoomState, Scene, Thing, execute
+from worlds.alfred.model import PlanRefusal, Property, RoomState, Scene, execute
 from worlds.alfred.plans import Plan
 from worlds.household.goals import TASK_TYPES as HOUSEHOLD_TYPES
 
@@ -55,7 +55,11 @@ class AlfredGoal:
 
     def met(self, state: RoomState) -> int:
         """How many conditions hold in ``state``."""
-        mine = [index for index, thing in enumerate(state.things) if self._wanted(thing)]
+        mine = [
+            index
+            for index, thing in enumerate(state.things)
+            if thing.kind == self.object and (not self.sliced or "sliced" in thing.marks)
+        ]
         count = min(len(mine), 2 if self.type == "pick_two_obj_and_place" else 1) if self.sliced else 0
         placed = [index for index in mine if index != state.held and state.place(index) == self.receptacle is not None]
         match self.type:
@@ -64,20 +68,15 @@ class AlfredGoal:
             case "pick_two_obj_and_place":
                 return count + min(len(placed), 2)
             case "look_at_obj_in_light":
-                return count + (state.held in mine) + any(self._lit(index, state) for index in range(len(state.things)))
+                lamps = [index for index, thing in enumerate(state.things) if thing.kind == self.lamp and "on" in thing.marks]
+                # At the lamp, or where it stands.
+                lit = state.at is not None and any(state.at in (index, state.things[index].place) for index in lamps)
+                return count + (state.held in mine) + lit
             case "pick_and_place_with_movable_recep":
                 return count + self._stacked(mine, state)
             case _:
                 treated = [index for index in mine if _TREATED[self.type] in state.things[index].marks]
                 return count + bool(placed) + bool(treated) + bool(set(placed) & set(treated))
-
-    def _wanted(self, thing: Thing) -> bool:
-        return thing.kind == self.object and (not self.sliced or "sliced" in thing.marks)
-
-    def _lit(self, index: int, state: RoomState) -> bool:
-        lamp = state.things[index]
-        here = state.at is not None and state.at in (index, lamp.place)
-        return lamp.kind == self.lamp and "on" in lamp.marks and here
 
     def _stacked(self, mine: list[int], state: RoomState) -> int:
         movables = [index for index, thing in enumerate(state.things) if thing.kind == self.movable]
@@ -113,20 +112,13 @@ class PlanScore:
 
 def score(plan: Plan, demonstration: Demonstration) -> PlanScore:
     """Score ``plan`` against a demonstration's plan, goal and room; it may be empty."""
-    met, refusal = _outcome(plan, demonstration, demonstration.scene)
-    total = demonstration.goal.total
-    reaches = refusal is None and met == total
-    met_anywhere, refused_anywhere = (met, refusal) if reaches else _outcome(plan, demonstration, demonstration.scene.opened())
-    return PlanScore(
-        exact=plan == demonstration.plan,
-        reaches=reaches,
-        wherever=refused_anywhere is None and met_anywhere == total,
-        met=met,
-        conditions=total,
-        refusal=refusal,
-    )
 
+    def outcome(scene: Scene) -> tuple[int, PlanRefusal | None]:
+        execution = execute(plan, scene)
+        return max(goal.met(state) for state in execution.states), execution.refusal
 
-def _outcome(plan: Plan, demonstration: Demonstration, scene: Scene) -> tuple[int, PlanRefusal | None]:
-    execution = execute(plan, scene)
-    return max(demonstration.goal.met(state) for state in execution.states), execution.refusal
+    goal = demonstration.goal
+    met, refusal = outcome(demonstration.scene)
+    reaches = refusal is None and met == goal.total
+    wherever = reaches or outcome(demonstration.scene.opened()) == (goal.total, None)
+    return PlanScore(plan == demonstration.plan, reaches, wherever, met, goal.total, refusal)

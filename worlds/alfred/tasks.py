@@ -28,6 +28,7 @@ _LONGEST_FILE = 32 << 20
 _MOST_ANNOTATIONS = 20
 _MOST_POSES = 400
 _KIND = re.compile(r"[A-Za-z]{1,40}", re.ASCII)
+_TARGETS = {"receptacle": "parent", "movable": "mrecep", "lamp": "toggle"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,24 +96,15 @@ def _demonstration(content: Any, where: Sequence[str]) -> Demonstration:
     steps = cast("list[Any]", content["plan"]["high_pddl"])
     if len(steps) > LONGEST_PLAN:
         raise PlanError(f"{len(steps)} subgoals are too many")
+    instructions: list[Instruction] = []
+    for number, one in enumerate(content["turk_annotations"]["anns"][:_MOST_ANNOTATIONS], start=1):
+        sentences = [one["task_desc"], *one["high_descs"][:LONGEST_PLAN]]
+        sentence, *described = (plain(_word(sentence)) for sentence in sentences)
+        instructions.append(Instruction(number, sentence, tuple(described)))
     goal = _goal(content["task_type"], content["pddl_params"])
-    return Demonstration(
-        id="/".join(where),
-        split=where[0],
-        type=goal.type,
-        goal=goal,
-        plan=_plan([step["discrete_action"] for step in steps]),
-        scene=_scene(content["scene"], [step["planner_action"] for step in steps], goal),
-        instructions=tuple(
-            _instruction(number, one)
-            for number, one in enumerate(content["turk_annotations"]["anns"][:_MOST_ANNOTATIONS], start=1)
-        ),
-    )
-
-
-def _instruction(annotator: int, annotation: Any) -> Instruction:
-    steps = cast("list[Any]", annotation["high_descs"])[:LONGEST_PLAN]
-    return Instruction(annotator, plain(_word(annotation["task_desc"])), tuple(plain(_word(step)) for step in steps))
+    plan = _plan([step["discrete_action"] for step in steps])
+    scene = _scene(content["scene"], [step["planner_action"] for step in steps], goal)
+    return Demonstration("/".join(where), where[0], goal.type, goal, plan, scene, tuple(instructions))
 
 
 def _plan(actions: list[Any]) -> Plan:
@@ -129,14 +121,9 @@ def _plan(actions: list[Any]) -> Plan:
 def _goal(name: Any, parameters: Any) -> AlfredGoal:
     if name not in TASK_TYPES:
         raise ValueError(f"no task type {name!r}")
-    return AlfredGoal(
-        type=name,
-        object=_kind(parameters["object_target"]),
-        sliced=parameters["object_sliced"] is True,
-        receptacle=_kind(parameters["parent_target"]) if parameters["parent_target"] else None,
-        movable=_kind(parameters["mrecep_target"]) if parameters["mrecep_target"] else None,
-        lamp=_kind(parameters["toggle_target"]) if parameters["toggle_target"] else None,
-    )
+    asked = ((field, parameters[f"{key}_target"]) for field, key in _TARGETS.items())
+    named = {field: _kind(target) if target else None for field, target in asked}
+    return AlfredGoal(name, _kind(parameters["object_target"]), parameters["object_sliced"] is True, **named)
 
 
 def _scene(scene: Any, actions: list[Any], goal: AlfredGoal) -> Scene:
