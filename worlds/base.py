@@ -129,10 +129,7 @@ class Env(Protocol):
 
 
 class Policy(Protocol):
-    """A player without a language model, deciding from goal and observations alone.
-
-    ``memory`` is immutable plain data of the policy's own, so that an episode can be rewound.
-    """
+    """A player without a language model. Its ``memory`` is immutable plain data, so that an episode can be rewound."""
 
     def begin(self, goal: str, observation: Observation) -> Any:
         """The memory before the first command."""
@@ -143,10 +140,7 @@ class Policy(Protocol):
         ...
 
     def decide(self, memory: Any) -> tuple[str | None, str, Any]:
-        """The next command, the thought behind it in a few words, and the memory after choosing it.
-
-        A command of None gives up; the thought says why.
-        """
+        """The next command (None: give up), the thought behind it in a few words, and the memory after it."""
         ...
 
 
@@ -242,10 +236,7 @@ class World(ABC):
         raise Unsupported(f"The world {self.name!r} has no expert.")
 
     def sandbox(self, task: Task) -> Env:
-        """A quick env over ``task`` in this process, to try commands beside the game.
-
-        Raises what `open` raises, and ``Unsupported`` if there is none.
-        """
+        """A quick env to try commands beside the game. Raises what `open` raises, and ``Unsupported`` if there is none."""
         if not self.inline:
             raise Unsupported(f"The world {self.name!r} has no env that is quick enough to try commands in.")
         return self.open(task)

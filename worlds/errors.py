@@ -12,10 +12,7 @@ Boundary = Literal["world", "model", "agent", "knowledge", "configuration"]
 
 
 class HousequestError(Exception):
-    """An expected failure, with a message for a person.
-
-    ``boundary`` names the part that failed; it is recorded with an episode that errored.
-    """
+    """An expected failure, with a message for a person; ``boundary``, which is recorded, names the part that failed."""
 
     boundary: ClassVar[Boundary] = "world"
 

@@ -40,10 +40,7 @@ def register() -> str:
 
 
 class Words(Text):
-    """A text space that refuses shared memory, because Gymnasium reads shared text only once, at the start.
-
-    Give ``shared_memory=False`` to an ``AsyncVectorEnv``.
-    """
+    """Text that is not in shared memory, which Gymnasium reads only once: give ``shared_memory=False``."""
 
 
 @create_shared_memory.register(Words)

@@ -62,10 +62,7 @@ def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
 
 
 def given_path(text: str, variable: str = "") -> Path:
-    """The path that a person wrote, with ``~`` expanded; ``variable`` is where it came from, if not an argument.
-
-    Raises ``ConfigurationError`` for an unknown home.
-    """
+    """The path that a person wrote, here or in ``variable``, with ``~`` expanded. Raises ``ConfigurationError``."""
     try:
         return Path(text).expanduser()
     except RuntimeError:

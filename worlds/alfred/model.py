@@ -42,11 +42,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class RoomState:
-    """A room at one moment.
-
-    ``at`` is where the agent is: a kind of receptacle, the index of a thing whose place is unknown, or None before the first
-    ``GotoLocation``. ``held`` is the index of what it holds.
-    """
+    """A room. ``at`` is a kind of receptacle, the index of a thing of unknown place, or None; ``held`` is an index."""
 
     things: tuple[Thing, ...]
     at: str | int | None = None
@@ -272,10 +268,7 @@ def _distinct(kind: str, state: RoomState) -> Iterator[int]:
 
 
 def _near(kind: str, state: RoomState, *, whole: bool = False) -> list[tuple[int, RoomState]]:
-    """The things of this kind within reach (``whole``: unsliced ones), each with the state in which it is.
-
-    A thing of unknown place is assumed to be here only if none is known to be.
-    """
+    """The things within reach (``whole``: unsliced), each with the state in which it is; known places before unknown ones."""
     whole_ones = (index for index in _distinct(kind, state) if not (whole and "sliced" in state.things[index].marks))
     reached = [(index, near) for index in whole_ones if (near := _beside(index, state)) is not None]
     return [(index, near) for index, near in reached if near is state] or reached
@@ -296,10 +289,7 @@ def _beside(index: int, state: RoomState) -> RoomState | None:
 
 
 def _standing(receptacle: str, state: RoomState) -> RoomState | None:
-    """The state in which the agent is at ``receptacle``; None if that is impossible.
-
-    If it is beside a thing of unknown place, this decides the thing's place.
-    """
+    """The state at ``receptacle``, which settles an unknown place there; None if that is impossible."""
     if not isinstance(state.at, int):
         return state if state.at == receptacle else None
     lying = state.things[state.at]

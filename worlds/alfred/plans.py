@@ -59,10 +59,7 @@ class PlanError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One step of a plan. Names are kinds in lower case, without a number (``sinkbasin``).
-
-    ``thing`` of a ``GotoLocation`` is a receptacle or an object; only ``PutObject`` has a ``receptacle``.
-    """
+    """One step. Names are kinds in lower case (``sinkbasin``); only ``PutObject`` has a ``receptacle``."""
 
     action: ActionName
     thing: str
@@ -96,10 +93,7 @@ def read_plan(text: str) -> Plan:
 
 
 def read_loosely(text: str) -> Plan:
-    """Read the plan among the words of ``text``, ignoring punctuation, numbers and prose; short action names are accepted.
-
-    Raises ``PlanError`` if no step is found, or too many.
-    """
+    """Read the plan among other words; short action names count. Raises ``PlanError`` for no step or too many."""
     words: list[str] = [word.casefold() for word in _WORD.findall(_bounded(text))]
     no_name = {*_ACTIONS, *_LITTLE, "\n"}
     plan: list[PlanStep] = []

@@ -86,10 +86,7 @@ class AlfredGoal:
 
 
 def level(length: int) -> Level:
-    """The Socratic Planner's level (section 4.4, figure 4) of an annotated plan: ``easy`` up to 5 steps, ``normal`` up to 10.
-
-    ``NoOp`` does not count.
-    """
+    """The Socratic Planner's level (section 4.4, figure 4) of an annotated plan by its steps without ``NoOp``."""
     return "easy" if length <= 5 else "normal" if length <= 10 else "hard"
 
 

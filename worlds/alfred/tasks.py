@@ -58,10 +58,7 @@ class Demonstration:
 
 
 def read_split(split: str, data: Path | None = None) -> tuple[Demonstration, ...]:
-    """Every demonstration of ``split``, sorted by id. ``data`` holds ``json_2.1.1``.
-
-    Raises ``TaskNotFound`` for an unknown split and ``GameError`` for a damaged file.
-    """
+    """The demonstrations of ``split``, sorted by id. Raises ``TaskNotFound``, and ``GameError`` for a damaged file."""
     root = (data or alfworld_data()) / LAYOUT
     there = splits(data)
     if split not in there:

@@ -20,9 +20,7 @@ MAX_FILE = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Objects of one kind in receptacles of one kind: ``instances`` objects were in ``holding`` of ``available`` receptacles,
-    over the games that have such an object.
-    """
+    """``instances`` objects were in ``holding`` of ``available`` receptacles, in games that have such an object."""
 
     instances: int
     holding: int
@@ -44,9 +42,7 @@ class ObjectCount:
 
 @dataclass(frozen=True, slots=True)
 class ReceptacleCount:
-    """One kind of receptacle: the number of games, of receptacles and of openable ones, and the fewest and most in a game.
-    ``each`` counts games by how many they have.
-    """
+    """Games, receptacles and openable ones; the fewest and most in a game; ``each``: games by how many they have."""
 
     games: int
     number: int
@@ -84,10 +80,7 @@ class RoomCount:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The whole table: its source, and the rooms by name.
-
-    ``can`` has the predicates of each kind of object, ``accepts`` the kinds of object that each kind of receptacle takes.
-    """
+    """The whole table. ``can`` has the predicates of each kind of object, ``accepts`` what each receptacle takes."""
 
     split: str
     games: int

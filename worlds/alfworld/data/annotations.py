@@ -56,10 +56,7 @@ class GoalSource:
         return f"human{'+steps' if self.steps else ''}:{annotator}"
 
     def choose(self, task: str, sentences: tuple[str, ...]) -> AnnotatedGoal | None:
-        """Choose among the ``sentences`` of the task with this id (see `sentences_of`); None if there is none.
-
-        A seeded choice depends only on the seed and the id, so it is the same on every machine.
-        """
+        """One of a task's `sentences_of`; None if there is none. A seeded choice depends on the seed and the id alone."""
         written = [AnnotatedGoal(number, sentence) for number, sentence in enumerate(sentences, start=1) if sentence]
         if not self.human or not written:
             return None
@@ -70,10 +67,7 @@ class GoalSource:
 
 
 def parse_goal_source(setting: str) -> GoalSource:
-    """Read ``template``, ``human``, ``human:N`` (N from 1) or ``human:seed=N``, or the same with ``human+steps``.
-
-    Raises ``ConfigurationError``.
-    """
+    """Read ``template``, ``human[:N]`` or ``human:seed=N``, or with ``human+steps``. Raises ``ConfigurationError``."""
     if setting == "template":
         return GoalSource()
     match = _SETTING.fullmatch(setting)

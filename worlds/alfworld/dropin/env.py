@@ -91,10 +91,7 @@ class AlfredTWEnv:
         self.collect_game_files()
 
     def collect_game_files(self, verbose: bool = False) -> None:
-        """Fill ``game_files`` and ``num_games`` in alfworld's order, which is that of the file system.
-
-        Nothing is printed, whatever ``verbose``; a warning names games that do not say whether they can be solved.
-        """
+        """Fill ``game_files`` in alfworld's order, the file system's; nothing is printed, whatever ``verbose``."""
         del verbose
         numbers = cast("list[Any]", setting(self.config, "env.task_types", list))
         if not numbers or any(type(number) is not int or not 1 <= number <= len(TASK_TYPES) for number in numbers):
@@ -285,10 +282,7 @@ _MASK = 0xFFFF_FFFF
 
 
 def shuffled_cycle(games: Sequence[str], seed: SupportsIndex | None) -> Iterator[str]:
-    """Cycle through the games, shuffled before each round in textworld's order for ``seed`` (None: random).
-
-    Raises ``ConfigurationError`` for no games and for a seed outside 0 to 2**32 - 1.
-    """
+    """The games, shuffled anew in textworld's order (``seed`` None: random). Raises ``ConfigurationError``."""
     if not games:
         raise ConfigurationError("There are no games to play; give a folder, a number and task types that leave some.")
     chance, order = _twister(seed), list(games)

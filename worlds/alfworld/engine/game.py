@@ -143,11 +143,7 @@ class GameFile:
 
 
 def load_game(path: Path, goal: str | None = None) -> Game:
-    """The game in a file that `read_game` reads.
-
-    ``goal`` replaces the goal sentence (a person's wording of it); what wins stays the same. Raises ``GameError`` naming the
-    file and the reason.
-    """
+    """The game in a file; ``goal`` replaces its sentence, not what wins. Raises ``GameError`` naming the file."""
     return read_game(path).game(shown(str(path), 400)[1:-1], goal)
 
 

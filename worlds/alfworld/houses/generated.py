@@ -17,10 +17,7 @@ _KEPT = 256
 
 
 class GeneratedTasks(Sequence[Task]):
-    """All generated houses by seed, from 0: a task's number is its seed. Recent houses are cached.
-
-    ``habits`` are those of ``train`` by default.
-    """
+    """All generated houses: a task's number is its seed. ``habits`` are those of ``train`` by default."""
 
     def __init__(self, habits: Habits | None = None) -> None:
         self._habits = habits

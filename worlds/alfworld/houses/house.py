@@ -47,10 +47,7 @@ class House:
 
 
 def make_house(seed: int, habits: Habits | None = None) -> House:
-    """The house of ``seed``, by the habits of ``train`` by default.
-
-    Raises ``ConfigurationError`` for a seed out of range and for habits that give no solvable house.
-    """
+    """The house of ``seed``. Raises ``ConfigurationError`` for a bad seed, and habits that give no solvable house."""
     if not 0 <= seed < SEEDS:
         raise ConfigurationError(f"There is no made-up house {seed}; give a seed from 0 to {SEEDS - 1}.")
     habits = counted() if habits is None else habits

@@ -57,10 +57,7 @@ def versions() -> str:
 
 
 class Reference:
-    """The real game, one at a time. Whatever the packages raise comes through as it is.
-
-    ``domain`` and ``grammar`` are those that alfworld installs.
-    """
+    """The real game, one at a time, with alfworld's ``domain`` and ``grammar``. What the packages raise comes through."""
 
     def __init__(self) -> None:
         with _own_data():

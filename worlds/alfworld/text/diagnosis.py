@@ -43,10 +43,7 @@ _PATTERNS = {
 
 
 def explain(belief: Belief, command: str) -> str | None:
-    """Why ``command`` was just refused, in one printable line of bounded length; None if belief does not tell.
-
-    ``belief`` is the one after the refusal.
-    """
+    """Why ``command`` was refused, in a short printable line; None if the ``belief`` after it does not tell."""
     bare = canonical(command.strip())
     if len(bare) > MAX_COMMAND:
         return f"A command has a few words, not {len(bare):,} characters."

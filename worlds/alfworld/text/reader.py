@@ -28,10 +28,7 @@ def refused(observation: Observation) -> bool:
 
 
 def begin(opening: Observation) -> Belief:
-    """The belief after the opening text: its receptacles, and an agent in the middle of the room with empty hands.
-
-    The goal sentence is not read: it is not an observation.
-    """
+    """The belief after the opening text. The goal sentence in it is not read: it is not an observation."""
     text = opening.text[:MAX_TEXT].partition("Your task is to:")[0]
     # Matched where each phrase first occurs: a regex search would try every place and take quadratic time.
     found = _ROOM.match(text, max(0, text.find("Looking quickly")))
