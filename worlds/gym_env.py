@@ -7,7 +7,7 @@ call `register`, then ``gymnasium.make("housequest/ALFWorld-v0", split="train")`
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
 from worlds.base import Env, Step, Task
@@ -95,12 +95,20 @@ class HousequestEnv(gymnasium.Env[str, str]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start an episode: the opening, and ``info``."""
         super().reset(seed=seed)
-        task = self._chosen(options or {})
+        options = options or {}
+        if unknown := [key for key in options if key != "task"]:
+            hint = nearest(str(unknown[0]), ("task",))
+            raise ConfigurationError(f"A reset has no option {shown(unknown[0])}; known: task.{hint}")
+        reference = options.get("task")
+        if reference is None:
+            task = self.tasks[int(self.np_random.integers(len(self.tasks)))]
+        else:
+            task = self.world.task(str(reference))
         self.close()  # the episode before, if there is one
         self._env = OrderChecked(StepLimit(self.world.open(task), self.max_steps))
         step = self._env.reset()
         self._shown = step.observation.text
-        return self._checked(step), self._info(self._env, step)
+        return self._seen(self._env, step)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Execute any text: observation, reward, terminated, truncated, ``info``. Raises ``OrderError`` outside an episode."""
@@ -110,7 +118,8 @@ class HousequestEnv(gymnasium.Env[str, str]):
             raise WorldError(f"An action is text, not {shown(action)}.")
         step = self._env.step(action)
         self._shown = f"> {action}\n{step.observation.text}"
-        return self._checked(step), float(step.won), step.terminated, step.truncated, self._info(self._env, step)
+        text, info = self._seen(self._env, step)
+        return text, float(step.won), step.terminated, step.truncated, info
 
     def render(self) -> str | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The last command and its answer as text; None without a render mode."""
@@ -122,28 +131,14 @@ class HousequestEnv(gymnasium.Env[str, str]):
             self._env.close()
             self._env = None
 
-    def _chosen(self, options: Mapping[str, Any]) -> Task:
-        for key in options:
-            if key != "task":
-                hint = nearest(str(key), ("task",))
-                raise ConfigurationError(f"A reset has no option {shown(key)}; known: task.{hint}")
-        reference = options.get("task")
-        if reference is not None:
-            return self.world.task(str(reference))
-        return self.tasks[int(self.np_random.integers(len(self.tasks)))]
-
-    def _checked(self, step: Step) -> str:
-        text = step.observation.text
+    def _seen(self, env: Env, step: Step) -> tuple[str, dict[str, Any]]:
+        text, listed = step.observation.text, env.admissible_commands()
         if text not in self.observation_space:
             raise WorldError(
                 f"An observation is not in the space of {LONGEST:,} characters of `charset`: {shown(text)}. "
                 "Give a `charset` that has all its characters."
             )
-        return text
-
-    def _info(self, env: Env, step: Step) -> dict[str, Any]:
-        listed = env.admissible_commands()
-        return {
+        return text, {
             "won": step.won,
             "admissible_commands": None if listed is None else list(listed),
             "task": env.task.reference,

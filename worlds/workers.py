@@ -64,6 +64,7 @@ class Worker:
             # Ctrl-C is for who started it, who then ends it.
             start_new_session=True,
         )
+        self.pid = self._process.pid
         self._lock = threading.Lock()
         self._waiting: dict[int, Future[Any]] = {}
         self._number = 0
@@ -75,10 +76,6 @@ class Worker:
         self._listening = threading.Thread(target=self._keep_words, daemon=True)
         for thread in (self._listening, *(threading.Thread(target=run, daemon=True) for run in (self._write, self._read))):
             thread.start()
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     @property
     def alive(self) -> bool:

@@ -25,8 +25,8 @@ from agent.setup import read_rules
 from agent.training.corpus import EVALUATION_SEEDS
 from agent.training.wordings import phrases
 from knowledge.choosing import RuleBudget
-from worlds.alfworld.houses.generated import GeneratedTasks
 from worlds.alfworld.houses.habits import counted
+from worlds.alfworld.houses.house import GeneratedTasks
 from worlds.alfworld.text.reader import begin
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Task, World

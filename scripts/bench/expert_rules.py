@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
+from typing import cast
 
 from agent.evaluation.analysis.statistics import bootstrap_mean
 from knowledge.mining import mine, mine_table
@@ -26,7 +27,7 @@ from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
 from worlds.alfworld.engine.game import Game, load_game
 from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
-from worlds.alfworld.houses.documents import as_mapping, read_yaml
+from worlds.alfworld.houses.documents import read_yaml
 from worlds.alfworld.houses.habits import read_habits
 from worlds.alfworld.houses.house import make_house
 from worlds.alfworld.text.goals import read_goal
@@ -93,7 +94,7 @@ def run(data: Path | None) -> list[str]:
     lines += _table("made-up houses", list(_houses(range(HOUSES))), usual)
     cases = list(_houses(range(HOUSES), HABITS))
     arms = (*usual, _Arm("rules mined from other such houses", shares=others))
-    lines += _table("the other household", cases, arms, about=frozenset(map(str, as_mapping(_habits()) or ())))
+    lines += _table("the other household", cases, arms, about=frozenset(map(str, cast("dict[object, object]", _habits()))))
     return lines
 
 

@@ -24,8 +24,8 @@ from scripts.parity.compare import compare
 from scripts.parity.plan import Item, full, slice_of_games, slice_of_houses
 from scripts.parity.report import difference, left_out, totals
 from scripts.parity.sweep import Editions, Record, Results, Sweep, both, editions
+from worlds.alfworld.reference.env import Workers
 from worlds.alfworld.reference.worker import check_installed, versions
-from worlds.alfworld.reference.workers import Workers
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, HousequestError
 from worlds.paths import cache_folder

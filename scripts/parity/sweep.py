@@ -18,9 +18,8 @@ import worlds.alfworld
 from scripts.parity.compare import Difference, Played, compare, shrink
 from scripts.parity.plan import Item, commands_of
 from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.reference.env import TextworldEnv
+from worlds.alfworld.reference.env import WORKER, TextworldEnv, Workers
 from worlds.alfworld.reference.worker import versions
-from worlds.alfworld.reference.workers import WORKER, Workers
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, WorldError
 

@@ -18,12 +18,9 @@ from worlds.alfred.model import Scene, Thing, able, receptacles_of, room_of
 from worlds.alfred.plans import LONGEST_PLAN, NOTHING, Plan, PlanError, PlanStep, plan_step
 from worlds.alfred.scoring import TASK_TYPES, AlfredGoal
 from worlds.alfworld.data.annotations import plain
-from worlds.alfworld.data.tasks import GET_DATA, LAYOUT, TRAJECTORY_FILE, in_order
+from worlds.alfworld.data.tasks import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, in_order
 from worlds.errors import GameError, TaskNotFound, nearest, shown
 from worlds.paths import alfworld_data
-
-_LONGEST_FILE = 32 << 20
-"""In bytes; every published file is well below."""
 
 _MOST_ANNOTATIONS = 20
 _MOST_POSES = 400
@@ -80,8 +77,8 @@ def splits(data: Path | None = None) -> tuple[str, ...]:
 def read_demonstration(path: Path) -> Demonstration:
     """Read a ``traj_data.json``. Raises ``GameError`` naming the file and what is wrong with it."""
     try:
-        if path.stat().st_size > _LONGEST_FILE:
-            raise GameError(f"{shown(str(path), 400)} is too large for annotations; at most {_LONGEST_FILE:,} bytes are read.")
+        if path.stat().st_size > MAX_TRAJECTORY:
+            raise GameError(f"{shown(str(path), 400)} is too large for annotations; at most {MAX_TRAJECTORY:,} bytes are read.")
         content: Any = json.loads(path.read_bytes())
         return _demonstration(content, path.parts[-4:-1])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:

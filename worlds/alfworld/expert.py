@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.text.goals import guess_goal, read_goal
@@ -18,7 +19,7 @@ from worlds.base import Observation
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.household.belief import Belief, Item, Receptacle, kind
 from worlds.household.counts import Counts
-from worlds.household.goals import APPLIANCES, Goal
+from worlds.household.goals import ADJECTIVES, APPLIANCES, Goal
 
 ORDERS = ("counts", "name")
 MAX_FAILED = 200
@@ -45,8 +46,7 @@ class HouseholdExpertMemory:
     last: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """A command with the thought behind it; None to give up."""
 
     command: str | None
@@ -116,7 +116,9 @@ class _Decision:
         elif held.kind == goal.object:
             yield from self._light(goal, held, goal.lamp) if goal.lamp else self._deliver(goal, held)
         else:
-            yield from self._put_away(held)
+            thought = f"the {held.name} is not needed; put it down"
+            for one in self._nearest(self.belief.receptacles):
+                yield from self._at(one, f"move {held.name} to {one.name}", thought, inside=True)
 
     def _met(self, goal: Goal) -> bool:
         """Whether the goal is believed reached; if the game goes on, the goal was misread."""
@@ -145,12 +147,6 @@ class _Decision:
             yield from self._at(one, f"use {item.name}", f"see the {held.name} by the light of the {item.name}")
         yield from self._search(goal, [lamp])
 
-    def _put_away(self, held: Item) -> Iterator[Move]:
-        for one in self._nearest(self.belief.receptacles):
-            yield from self._at(
-                one, f"move {held.name} to {one.name}", f"the {held.name} is not needed; put it down", inside=True
-            )
-
     # With empty hands.
 
     def _fetch(self, goal: Goal) -> Iterator[Move]:
@@ -167,9 +163,8 @@ class _Decision:
         unseen = [one for one in self.belief.receptacles if one.contents is None]
         for one in sorted(unseen, key=lambda one: (self._rank(one), self._delay(one, goal, wanted))):
             if one.name in self.here:
-                yield Move(
-                    f"{'open' if self._shut(one) else 'examine'} {one.name}", f"see whether {sought} is in the {one.name}"
-                )
+                verb = "open" if self._shut(one) else "examine"
+                yield Move(f"{verb} {one.name}", f"see whether {sought} is in the {one.name}")
             elif self.counts:
                 yield Move(f"go to {one.name}", f"{sought} is likeliest found at the {one.name}; look there")
             else:
@@ -178,10 +173,10 @@ class _Decision:
 
     def _rank(self, one: Receptacle) -> int:
         """The rank of a receptacle by ``first`` and ``last``."""
-        first = self.memory.first
-        named = [rank for rank, name in enumerate(first) if name in {one.name, one.kind}]
-        later = one.name in self.memory.last or one.kind in self.memory.last
-        return len(first) + 1 if later else named[0] if named else len(first)
+        first, names = self.memory.first, {one.name, one.kind}
+        if not names.isdisjoint(self.memory.last):
+            return len(first) + 1
+        return next((rank for rank, name in enumerate(first) if name in names), len(first))
 
     def _delay(self, one: Receptacle, goal: Goal, wanted: list[str]) -> tuple[float, str, int]:
         """The search order: cost over chance, plus the walk that remains if it is found there."""
@@ -246,7 +241,7 @@ class _Decision:
 def _treated(goal: Goal, item: Item | None) -> bool:
     if item is None or goal.treatment is None:
         return False
-    return bool(item.clean) if goal.treatment == "clean" else item.heat == {"heat": "hot", "cool": "cool"}[goal.treatment]
+    return bool(item.clean) if goal.treatment == "clean" else item.heat == ADJECTIVES[goal.treatment]
 
 
 def _by_name(one: Receptacle) -> tuple[str, int]:

@@ -34,9 +34,9 @@ from worlds.options import option
 from worlds.paths import alfworld_data
 
 if TYPE_CHECKING:
-    from worlds.alfworld.houses.generated import GeneratedTasks
     from worlds.alfworld.houses.habits import Habits
-    from worlds.alfworld.reference.workers import Workers
+    from worlds.alfworld.houses.house import GeneratedTasks
+    from worlds.alfworld.reference.env import Workers
 
 _NAME = "alfworld"
 _ENGINES = ("native", "textworld")
@@ -83,8 +83,8 @@ class AlfworldWorld(World):
         self._index = Index(alfworld_data() if data is None else data)
         self._workers: Workers | None = None
         if engine == "textworld":
+            from worlds.alfworld.reference.env import Workers
             from worlds.alfworld.reference.worker import check_installed
-            from worlds.alfworld.reference.workers import Workers
 
             check_installed()
             self._workers = Workers()
@@ -148,11 +148,12 @@ class AlfworldWorld(World):
         if reference == GENERATED or reference.startswith((f"{GENERATED}:", f"{GENERATED}/")):
             return self._generated.named(reference)
         if place := numbered(reference):
-            tasks = self.tasks(place.split)
-            if not 1 <= place.number <= len(tasks):
-                there = f"its tasks are {place.split}:1 to {place.split}:{len(tasks)}" if tasks else "it has no tasks"
+            split, number = place
+            tasks = self.tasks(split)
+            if not 1 <= number <= len(tasks):
+                there = f"its tasks are {split}:1 to {split}:{len(tasks)}" if tasks else "it has no tasks"
                 raise TaskNotFound(f"There is no task {reference}: {there}.")
-            return tasks[place.number - 1]
+            return tasks[number - 1]
         found = self._named(reference)
         if found is None and (path := game_at(reference)):
             found = self._at(path)
@@ -241,7 +242,7 @@ class AlfworldWorld(World):
 
     @cached_property
     def _generated(self) -> GeneratedTasks:
-        from worlds.alfworld.houses.generated import GeneratedTasks
+        from worlds.alfworld.houses.house import GeneratedTasks
 
         return GeneratedTasks(self._habits)
 
@@ -269,8 +270,10 @@ class AlfworldWorld(World):
         if not self._goals.human or task.source is None:
             return task
         sentences = sentences_of(task.source.with_name(TRAJECTORY_FILE), steps=self._goals.steps)
-        wording = self._goals.choose(task.id, sentences)
-        return task if wording is None else replace(task, goal=wording.sentence, wording=self._goals.wording(wording.annotator))
+        if (chosen := self._goals.choose(task.id, sentences)) is None:
+            return task
+        annotator, sentence = chosen
+        return replace(task, goal=sentence, wording=self._goals.wording(annotator))
 
     def _alone(self, id: str, split: str, number: int, path: Path) -> Task:
         """The task of a game outside the index, read for its goal and type."""

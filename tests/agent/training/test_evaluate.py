@@ -10,7 +10,7 @@ import pytest
 
 from agent.models.builtin.model import load_builtin
 from agent.training.evaluate import HABITS, TOLD, GameResult, evaluate, houses_with_one_place, lines, summary
-from worlds.alfworld.houses.generated import GeneratedTasks
+from worlds.alfworld.houses.house import GeneratedTasks
 
 GAME = GameResult("t:1", "light", "won", 8, 1, 0, 9, 90, (), "goal")
 

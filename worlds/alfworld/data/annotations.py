@@ -15,10 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from worlds.alfworld.data.tasks import MAX_TRAJECTORY
 from worlds.errors import ConfigurationError, nearest, shown
-
-_LONGEST_FILE = 32 << 20
-"""In bytes; every published file is well below."""
 
 _LONGEST_SENTENCE = 400
 """Characters; the longest published goal has 161."""
@@ -29,14 +27,6 @@ _LONGEST_INSTRUCTION = 4_000
 _MOST_STEPS = 60
 
 _SETTING = re.compile(r"human(?P<steps>\+steps)?(?::(?:(?P<number>[0-9]{1,4})|seed=(?P<seed>-?[0-9]{1,18})))?", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class AnnotatedGoal:
-    """A goal sentence and the annotator who wrote it, from 1."""
-
-    annotator: int
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +45,13 @@ class GoalSource:
         """The setting that shows this annotator's goals."""
         return f"human{'+steps' if self.steps else ''}:{annotator}"
 
-    def choose(self, task: str, sentences: tuple[str, ...]) -> AnnotatedGoal | None:
-        """One of a task's `sentences_of`; None if there is none. A seeded choice depends on the seed and the id alone."""
-        written = [AnnotatedGoal(number, sentence) for number, sentence in enumerate(sentences, start=1) if sentence]
+    def choose(self, task: str, sentences: tuple[str, ...]) -> tuple[int, str] | None:
+        """One of a task's `sentences_of` with its annotator, from 1. A seeded choice depends on the seed and the id alone."""
+        written = [(number, sentence) for number, sentence in enumerate(sentences, start=1) if sentence]
         if not self.human or not written:
             return None
         if self.number is not None:
-            return next((wording for wording in written if wording.annotator == self.number), None)
+            return next((one for one in written if one[0] == self.number), None)
         digest = hashlib.sha256(f"{self.seed}\n{task}".encode("utf-8", "surrogatepass")).digest()
         return written[int.from_bytes(digest[:8], "big") % len(written)]
 
@@ -96,7 +86,7 @@ def sentences_of(trajectory: Path, *, steps: bool = False) -> tuple[str, ...]:
     A missing or damaged file gives no goals: the game is playable without, and games that lack human goals are reported.
     """
     try:
-        if not trajectory.is_file() or trajectory.stat().st_size > _LONGEST_FILE:
+        if not trajectory.is_file() or trajectory.stat().st_size > MAX_TRAJECTORY:
             return ()
         content: Any = json.loads(trajectory.read_bytes())
         annotations: Any = content["turk_annotations"]["anns"]
@@ -109,14 +99,11 @@ def sentences_of(trajectory: Path, *, steps: bool = False) -> tuple[str, ...]:
 
 def _sentence(annotation: Any, *, steps: bool) -> str:
     written = cast("dict[str, Any]", annotation) if isinstance(annotation, dict) else {}
-    goal, told = written.get("task_desc"), written.get("high_descs")
+    goal, steps_given = written.get("task_desc"), written.get("high_descs")
     sentence = plain(goal) if isinstance(goal, str) else ""
-    if not (steps and sentence and isinstance(told, list)):
+    if not (steps and sentence and isinstance(steps_given, list)):
         return sentence
-    told = [plain(step) for step in cast("list[Any]", told)[:_MOST_STEPS] if isinstance(step, str)]
-    return " ".join(map(_stopped, filter(None, (sentence, *told))))[:_LONGEST_INSTRUCTION].rstrip()
-
-
-def _stopped(sentence: str) -> str:
-    """The sentence with a final mark, which many annotators left out, so that joined sentences stay apart."""
-    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence.rstrip(',;:')}."
+    described = [plain(step) for step in cast("list[Any]", steps_given)[:_MOST_STEPS] if isinstance(step, str)]
+    # Many annotators left out the final mark, without which joined sentences run together.
+    every = (one if one.endswith((".", "!", "?")) else f"{one.rstrip(',;:')}." for one in (sentence, *described) if one)
+    return " ".join(every)[:_LONGEST_INSTRUCTION].rstrip()

@@ -23,14 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
-from worlds.alfworld.data.tasks import EXAMPLE, FILE, GAME_FILE, LAYOUT, TRAJECTORY_FILE
+from worlds.alfworld.data.tasks import EXAMPLE, FILE, GAME_FILE, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE
 from worlds.alfworld.engine.game import MAX_FILE as MAX_GAME
 from worlds.alfworld.engine.game import read_published
 from worlds.errors import GameError, WorldError, shown
 from worlds.paths import atomic_write
-
-MAX_TRAJECTORY = 32 << 20
-"""Bytes of one ``traj_data.json``."""
 
 MAX_MEMBERS = 500_000
 MAX_TOTAL = 16 << 30
@@ -40,21 +37,9 @@ _NAME = r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,199}"
 _MEMBER = re.compile(
     rf"(?:\./)?json_2\.1\.[0-9]/(?P<split>{_NAME})/(?P<task>{_NAME})/(?P<trial>{_NAME})/(?P<file>{GAME_FILE}|{TRAJECTORY_FILE})"
 )
-_BROKEN = (
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    lzma.LZMAError,
-    zlib.error,
-    struct.error,
-    EOFError,
-    NotImplementedError,  # a compression that zipfile does not know
-    RuntimeError,  # a member that needs a password
-    OverflowError,
-    MemoryError,  # a dictionary that no honest xz asks for
-    UnicodeError,
-    ValueError,
-    OSError,
-)
+_BROKEN = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, struct.error, EOFError, OverflowError, ValueError)
+_REFUSED = (RuntimeError, MemoryError)
+"""A compression that zipfile does not know, a member that needs a password, a dictionary that no honest xz asks for."""
 
 
 @dataclass(slots=True)
@@ -104,7 +89,7 @@ def import_games(source: Path, data: Path, *, force: bool = False, report: Calla
             _take(member, data, force, done)
             if report is not None and count % 100 == 0:
                 report(count)
-    except _BROKEN as error:
+    except (*_BROKEN, *_REFUSED, OSError) as error:
         if isinstance(error, OSError) and error.filename:  # the disk's word, not the archive's
             raise WorldError(f"{shown(str(error.filename), 400)} cannot be looked at: {error.strerror}.") from error
         raise WorldError(f"{_named(source)} is damaged or no archive ({shown(str(error))}); fetch it again.") from error
@@ -135,23 +120,19 @@ def _take(member: _Member, data: Path, force: bool, done: Imported) -> None:
             raise EOFError("a file has no content")
         with stream:
             content = stream.read(most + 1)  # whatever its header says
-        reason = "it is too large" if len(content) > most else _objection(content) if game else ""
-        if reason:
-            done.refused.append((member.name, reason))
+        if len(content) > most:
+            done.refused.append((member.name, "it is too large"))
             return
         try:
+            if game:
+                read_published(content, GAME_FILE, whole=True)
             atomic_write(target, content, sync=False)
+        except GameError as error:
+            done.refused.append((member.name, str(error).removeprefix(f"{GAME_FILE}: ")))
+            return
         except OSError as error:
             raise WorldError(f"{_named(target)} cannot be written: {error.strerror}.") from error
         (done.games if game else done.trajectories)[match["split"]] += 1
-
-
-def _objection(content: bytes) -> str:
-    try:
-        read_published(content, GAME_FILE, whole=True)
-    except GameError as error:
-        return str(error).removeprefix(f"{GAME_FILE}: ")
-    return ""
 
 
 def _members(source: Path) -> Iterator[_Member]:

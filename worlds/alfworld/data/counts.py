@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from worlds.household.counts import Counts, parse_counts, read_counts
+from worlds.household.counts import Counts, read_counts
 
 TABLE = "counts.json"
 
@@ -17,4 +17,4 @@ def load_counts(path: Path | None = None) -> Counts:
 
 @cache
 def _shipped() -> Counts:
-    return parse_counts(Path(__file__).with_name(TABLE).read_bytes(), TABLE)
+    return read_counts(Path(__file__).with_name(TABLE))

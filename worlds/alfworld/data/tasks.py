@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 PUBLISHED = {"train": 3553, "valid_train": 200, "valid_seen": 140, "valid_unseen": 134}
@@ -27,6 +26,8 @@ GENERATED = "generated"
 LAYOUT = "json_2.1.1"
 GAME_FILE = "game.tw-pddl"
 TRAJECTORY_FILE = "traj_data.json"
+MAX_TRAJECTORY = 32 << 20
+"""Bytes of one ``traj_data.json``; every published one is well below."""
 
 GET_DATA = "Fetch the games with `housequest data download`, or set ALFWORLD_DATA to the folder that holds json_2.1.1."
 
@@ -44,18 +45,10 @@ def type_of(trial: str) -> str:
     return trial.partition("/")[0].partition("-")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Numbered:
-    """A reference of the form ``split:number``."""
-
-    split: str
-    number: int
-
-
-def numbered(reference: str) -> Numbered | None:
+def numbered(reference: str) -> tuple[str, int] | None:
     """Read ``split:number``; None for any other form."""
     match = _NUMBERED.fullmatch(reference)
-    return Numbered(match["split"], int(match["number"])) if match else None
+    return (match["split"], int(match["number"])) if match else None
 
 
 def game_at(reference: str) -> Path | None:

@@ -58,16 +58,11 @@ def _set(config: dict[str, Any], param: str) -> None:
     key, equals, value = param.partition("=")
     if not equals:
         raise ConfigurationError(f"{shown(param)} sets nothing; write key.subkey=value.")
-    *outer, last = key.split(".")
-    place = config
-    for name in outer:
-        place = _known(place, name, key)[name]
-    _known(place, last, key)[last] = parse_yaml(value.encode("utf-8", "surrogatepass"), f"The value of {shown(key)}")
-
-
-def _known(place: object, name: str, key: str) -> dict[str, Any]:
-    settings = cast("dict[str, Any]", place) if isinstance(place, dict) else {}
-    if name not in settings:
-        hint = nearest(name, [str(other) for other in settings])
-        raise ConfigurationError(f"The configuration has no {shown(key)}.{hint}")
-    return settings
+    settings, place, last = config, cast("object", config), key
+    for last in key.split("."):
+        settings = cast("dict[str, Any]", place) if isinstance(place, dict) else {}
+        if last not in settings:
+            hint = nearest(last, [str(other) for other in settings])
+            raise ConfigurationError(f"The configuration has no {shown(key)}.{hint}")
+        place = settings[last]
+    settings[last] = parse_yaml(value.encode("utf-8", "surrogatepass"), f"The value of {shown(key)}")

@@ -180,17 +180,18 @@ class BatchEnv:
         """Start the next game in every slot: observations and ``infos``. Raises ``GameError`` for a damaged game."""
         if self._closed:
             raise OrderError("This env was closed; make another with init_env.")
-        self._slots.clear()
+        slots: list[_Slot] = []
         for _ in range(self.batch_size):
             file = next(self._order)
             game = self._load(Path(file))
             game = renumbered(game, self._chance) if self._renumber else game
-            self._slots.append(_Slot(game, file, self.max_steps, self._expert))
+            slots.append(_Slot(game, file, self.max_steps, self._expert))
+        self._slots = slots
         return tuple(slot.last.observation.text for slot in self._slots), self._infos()
 
     def step(self, commands: Sequence[str]) -> tuple[tuple[str, ...], tuple[int, ...], tuple[bool, ...], Infos]:
         """Execute one command in each slot: observations, scores (1 while won), whether each is over, and ``infos``."""
-        if self._closed or not self._slots:
+        if not self._slots:
             raise OrderError("This env is not being played; call reset() first.")
         if isinstance(commands, str) or not isinstance(cast("object", commands), Sequence) or len(commands) != self.batch_size:
             raise WorldError(f"Give a list of {self.batch_size} commands, one for each game, not {shown(commands)}.")

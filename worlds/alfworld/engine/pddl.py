@@ -14,38 +14,19 @@ from functools import cache
 from worlds.errors import GameError, nearest, shown
 from worlds.household.goals import GoalForm
 
-#: The domain's predicates and the kinds of thing each takes. Some steer nothing, but whatever they mention is numbered.
+_DOMAIN = """
+(atlocation agent location) (receptacleatlocation receptacle location) (objectatlocation object location)
+(openable receptacle) (opened receptacle) (inreceptacle object receptacle) (isreceptacleobject object)
+(inreceptacleobject object object) (isreceptacleobjectfull object) (wasinreceptacle object receptacle)
+(checked receptacle) (examined location) (receptacletype receptacle rtype) (cancontain rtype otype)
+(objecttype object otype) (full receptacle) (isclean object) (cleanable object) (ishot object) (heatable object)
+(iscool object) (coolable object) (pickupable object) (moveable object) (toggleable object) (ison object)
+(istoggled object) (sliceable object) (issliced object)
+"""
 PREDICATES: dict[str, tuple[str, ...]] = {
-    "atlocation": ("agent", "location"),
-    "receptacleatlocation": ("receptacle", "location"),
-    "objectatlocation": ("object", "location"),
-    "openable": ("receptacle",),
-    "opened": ("receptacle",),
-    "inreceptacle": ("object", "receptacle"),
-    "isreceptacleobject": ("object",),
-    "inreceptacleobject": ("object", "object"),
-    "isreceptacleobjectfull": ("object",),
-    "wasinreceptacle": ("object", "receptacle"),
-    "checked": ("receptacle",),
-    "examined": ("location",),
-    "receptacletype": ("receptacle", "rtype"),
-    "cancontain": ("rtype", "otype"),
-    "objecttype": ("object", "otype"),
-    "full": ("receptacle",),
-    "isclean": ("object",),
-    "cleanable": ("object",),
-    "ishot": ("object",),
-    "heatable": ("object",),
-    "iscool": ("object",),
-    "coolable": ("object",),
-    "pickupable": ("object",),
-    "moveable": ("object",),
-    "toggleable": ("object",),
-    "ison": ("object",),
-    "istoggled": ("object",),
-    "sliceable": ("object",),
-    "issliced": ("object",),
+    name: tuple(kinds.split()) for name, kinds in re.findall(r"\((\w+) ([^)]+)\)", _DOMAIN)
 }
+"""The domain's predicates and the kinds of thing each takes. Some steer nothing, but whatever they mention is numbered."""
 KINDS = ("agent", "location", "receptacle", "object", "rtype", "otype")
 
 #: Bounds well above any published game (90 kB, 363 things, 1,144 facts), so that a hostile file stays cheap.

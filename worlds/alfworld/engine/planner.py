@@ -171,20 +171,21 @@ class _Search:
                 if thing in self.game.pickupable:
                     for receptacle in sorted(receptacles):
                         left = self._moved(node, thing, receptacles - {receptacle})
-                        yield from self._step(node, Action("take", thing, receptacle), held=thing, where=left)
+                        yield from self._step(node, Action("take", thing, receptacle), node._replace(held=thing, where=left))
         else:
             for receptacle in self._unlike(node, self.takers[self.game.object_types[held]]):
                 put = self._moved(node, held, node.where[self.part[held]] | {receptacle}) if held in self.part else node.where
-                yield from self._step(node, Action("move", held, receptacle), held=NOTHING, where=put)
+                yield from self._step(node, Action("move", held, receptacle), node._replace(held=NOTHING, where=put))
             if self.treatment and held in self.goal.objects and held not in node.done:
+                treated = node._replace(done=node.done | {held})
                 for receptacle in self._unlike(node, self.appliances):
-                    yield from self._step(node, Action(self.treatment, held, receptacle), done=node.done | {held})
+                    yield from self._step(node, Action(self.treatment, held, receptacle), treated)
         for lamp in sorted(self.goal.lamps):
             for receptacle in sorted(self._of_lamp(node, lamp)):
                 if lamp not in node.done:
-                    yield from self._step(node, Action("use", lamp, receptacle), done=node.done | {lamp})
+                    yield from self._step(node, Action("use", lamp, receptacle), node._replace(done=node.done | {lamp}))
                 elif held in self.goal.objects:
-                    yield from self._step(node, Action("go", receptacle=receptacle))
+                    yield from self._step(node, Action("go", receptacle=receptacle), node)
 
     def estimate(self, node: _Node) -> int:
         """A lower bound on the commands left: 0 exactly if the goal holds, ``_NEVER`` if it cannot be reached."""
@@ -267,28 +268,15 @@ class _Search:
             return 0
         return 1 if self.takers[self.game.object_types[node.held]] else _NEVER
 
-    def _step(
-        self,
-        node: _Node,
-        action: Action,
-        held: int | None = None,
-        where: tuple[frozenset[int], ...] | None = None,
-        done: frozenset[int] | None = None,
-    ) -> Iterator[_Step]:
+    def _step(self, node: _Node, action: Action, after: _Node) -> Iterator[_Step]:
+        """``action`` at its receptacle, which leads to ``after`` but for the place and what must be opened for it."""
         receptacle = action.receptacle
         place = self.game.place_of[receptacle]
         shut = action.verb in ("take", "move") and receptacle in self.closed and receptacle not in node.opened
         cost = (place != node.place) + shut + (action.verb != "go")
-        if place == NOWHERE or not cost:
-            return
-        reached = _Node(
-            place,
-            node.held if held is None else held,
-            node.where if where is None else where,
-            node.opened | {receptacle} if shut else node.opened,
-            node.done if done is None else done,
-        )
-        yield action, cost, reached
+        if place != NOWHERE and cost:
+            opened = node.opened | {receptacle} if shut else node.opened
+            yield action, cost, _Node(place, after.held, after.where, opened, after.done)
 
     def _moved(self, node: _Node, thing: int, receptacles: frozenset[int]) -> tuple[frozenset[int], ...]:
         number = self.part[thing]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from worlds.errors import ConfigurationError, shown
 
@@ -29,28 +28,17 @@ def parse_yaml(content: bytes, name: str) -> object:
     """Parse YAML. Raises ``ConfigurationError``, also for aliases: a few lines of them can fill the memory."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
 
     safe: Any = YAML(typ="safe", pure=True)
+    depth = 0
     try:
-        _refuse_bombs(safe.parse(content), name)
+        for event in safe.parse(content):
+            depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+            if isinstance(event, AliasEvent):
+                raise ConfigurationError(f"{name} uses YAML anchors and aliases, which are not read; write each thing out.")
+            if depth > DEEPEST:
+                raise ConfigurationError(f"{name} has lists or mappings more than {DEEPEST} deep in one another.")
         return YAML(typ="safe", pure=True).load(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
         raise ConfigurationError(f"{name} is not valid YAML: {shown(' '.join(str(error).split()), 200)}.") from None
-
-
-def _refuse_bombs(events: Any, name: str) -> None:
-    """Check the events of a document before it is built."""
-    from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
-
-    depth = 0
-    for event in events:
-        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
-        if isinstance(event, AliasEvent):
-            raise ConfigurationError(f"{name} uses YAML anchors and aliases, which are not read; write each thing out.")
-        if depth > DEEPEST:
-            raise ConfigurationError(f"{name} has lists or mappings more than {DEEPEST} deep in one another.")
-
-
-def as_mapping(value: object) -> Mapping[object, object] | None:
-    """``value`` as a mapping, whatever its keys; None for anything else."""
-    return cast("Mapping[object, object]", value) if isinstance(value, Mapping) else None

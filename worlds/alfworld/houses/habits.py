@@ -17,7 +17,7 @@ from typing import cast, get_args
 
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.engine.pddl import PREDICATES
-from worlds.alfworld.houses.documents import as_mapping, read_yaml
+from worlds.alfworld.houses.documents import read_yaml
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.household.counts import Counts, RoomCount
 from worlds.household.goals import Goal, TaskType
@@ -173,39 +173,41 @@ def read_habits(path: Path) -> Habits:
     Raises ``ConfigurationError`` naming the file and what is wrong in it.
     """
     name = f"The file of habits {shown(str(path), 400)}"
-    said = as_mapping(read_yaml(path, name, _LARGEST_FILE))
+    content = read_yaml(path, name, _LARGEST_FILE)
+    habits = counted()
+    try:
+        said = _entries(content)
+        for thing, places in said:
+            habits = habits.placing(thing, _read_weights(thing, places))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{name}: {error}") from None
     if not said:
         raise ConfigurationError(f"{name} names no kind of thing; a line of it is, for example, mug: {{safe: 1}}")
-    habits = counted()
-    # Sorted, so that the order in the file does not matter.
-    for thing, places in sorted(said.items(), key=lambda item: str(item[0])):
-        try:
-            habits = habits.placing(_kind_name(thing), _read_weights(thing, places))
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{name}: {error}") from None
     return habits
 
 
-def _read_weights(thing: object, places: object) -> dict[str, int]:
+def _entries(value: object) -> list[tuple[str, object]]:
+    """The entries of a mapping, sorted so that their order in the file does not matter; none for anything else."""
+    said = cast("dict[object, object]", value) if isinstance(value, dict) else {}
+    if odd := [name for name in said if not isinstance(name, str)]:
+        raise ConfigurationError(f"{shown(odd[0])} is no name of a kind; write it as a word.")
+    return sorted(cast("dict[str, object]", said).items())
+
+
+def _read_weights(thing: str, places: object) -> dict[str, int]:
     """The weight of each place, as the smallest possible integers."""
-    said = as_mapping(places)
+    said = _entries(places)
     if not said:
         raise ConfigurationError(
             f"{shown(thing)} has {shown(places)}, which is no place to lie in; give each its weight, for example {{safe: 1}}."
         )
     weights: dict[str, int] = {}
-    for place, weight in sorted(said.items(), key=lambda item: str(item[0])):
+    for place, weight in said:
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not _SMALLEST <= weight <= _LARGEST:
             raise ConfigurationError(
                 f"{shown(thing)} lies in {shown(place)} with the weight {shown(weight)}; give a number from {_SMALLEST} to "
                 f"{_LARGEST:,}."
             )
-        weights[_kind_name(place)] = round(weight / _SMALLEST)
+        weights[place] = round(weight / _SMALLEST)
     shared = gcd(*weights.values())
     return {place: weight // shared for place, weight in weights.items()}
-
-
-def _kind_name(value: object) -> str:
-    if not isinstance(value, str):
-        raise ConfigurationError(f"{shown(value)} is no name of a kind; write it as a word.")
-    return value

@@ -7,17 +7,21 @@ the same stream of random numbers gives the next draw.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from random import Random
-from typing import TypeVar
+from typing import TypeVar, overload
 
+from worlds.alfworld.data.tasks import GENERATED
 from worlds.alfworld.engine.game import Game, parse_game
 from worlds.alfworld.engine.pddl import PREDICATES, Fact, Problem, problem_text
 from worlds.alfworld.engine.planner import Solution, plan
 from worlds.alfworld.houses.habits import Habits, Ratio, Room, counted
 from worlds.alfworld.text.goals import sentences
-from worlds.errors import ConfigurationError, GameError
+from worlds.base import Task
+from worlds.errors import ConfigurationError, GameError, TaskNotFound, shown
 from worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
 
 _T = TypeVar("_T")
@@ -242,3 +246,47 @@ def _id(kind: str, number: int) -> str:
     """An id from which the game derives the kind: what precedes ``_bar_``, with ``basin`` if the id has it."""
     stem = kind.removesuffix("basin")
     return f"{stem}_bar_{number:03}" if stem == kind else f"{stem}_bar_{number:03}_bar_{kind}"
+
+
+_KEPT = 256
+
+
+class GeneratedTasks(Sequence[Task]):
+    """All generated houses: a task's number is its seed. ``habits`` are those of ``train`` by default."""
+
+    def __init__(self, habits: Habits | None = None) -> None:
+        self._habits = habits
+        self.house = lru_cache(_KEPT)(partial(make_house, habits=habits))
+        """The house of a seed. Raises what `make_house` raises."""
+
+    def __len__(self) -> int:
+        return SEEDS
+
+    @overload
+    def __getitem__(self, index: int) -> Task: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
+    def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
+        seeds = range(SEEDS)[index]
+        return self._task(seeds) if isinstance(seeds, int) else tuple(map(self._task, seeds))
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, Task) and value.split == GENERATED and self.named(value.id) == value
+
+    def named(self, reference: str) -> Task:
+        """The task ``generated/SEED`` or ``generated:SEED``. Raises ``TaskNotFound``."""
+        seed = reference.removeprefix(GENERATED)[1:].rstrip("/")
+        if not (seed.isascii() and seed.isdecimal() and len(seed) < 20 and int(seed) < SEEDS):
+            raise TaskNotFound(
+                f"There is no task {shown(reference)}: a made-up house is {GENERATED}:0 to {GENERATED}:{SEEDS - 1}."
+            )
+        return self._task(int(seed))
+
+    def fingerprint(self) -> str:
+        """A SHA-256 over what decides a seed's house: the generator's version and the habits."""
+        habits = counted() if self._habits is None else self._habits
+        return hashlib.sha256(f"{VERSION} {habits.digest}".encode()).hexdigest()
+
+    def _task(self, seed: int) -> Task:
+        house = self.house(seed)
+        return Task(f"{GENERATED}/{seed}", "alfworld", GENERATED, seed, house.goal.type, house.sentence)

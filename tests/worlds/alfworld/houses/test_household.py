@@ -19,9 +19,8 @@ from tests.worlds.alfworld.play import env_of
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.engine.native import won
 from worlds.alfworld.engine.planner import Solution, plan, wins
-from worlds.alfworld.houses.generated import GeneratedTasks
 from worlds.alfworld.houses.habits import Habits, counted, habits_of
-from worlds.alfworld.houses.house import SEEDS, House, make_house
+from worlds.alfworld.houses.house import SEEDS, GeneratedTasks, House, make_house
 from worlds.alfworld.text.goals import read_goal, sentences
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, TaskNotFound

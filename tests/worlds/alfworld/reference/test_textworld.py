@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from tests.waiting import PATIENCE, ending, wait_until
 from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, loaded, name_of
 from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.reference.env import TextworldEnv
-from worlds.alfworld.reference.workers import Timeouts, Workers
+from worlds.alfworld.reference.env import TextworldEnv, Timeouts, Workers
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Env, Task
 from worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError
