@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -87,7 +86,7 @@ class GameHost:
         self._most = most
         self._idle = idle
         self._dice = Random(options.seed)
-        self._games: OrderedDict[str, HostedGame] = OrderedDict()
+        self._games: dict[str, HostedGame] = {}
         # Only one thread at a time may use a world.
         self._asking = asyncio.Lock()
 

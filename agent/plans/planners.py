@@ -16,8 +16,23 @@ from worlds.alfred.model import able, receptacles_of
 from worlds.alfred.plans import Plan, PlanError, plan_text, read_loosely, read_plan
 from worlds.alfred.tasks import Demonstration, Instruction
 from worlds.alfworld.data.counts import load_counts
+from worlds.options import option
 
-ExampleChoice = Literal["bm25", "random"]
+
+@dataclass(frozen=True)
+class PlannerSettings:
+    """The settings of both planners.
+
+    ``pool`` examples are drawn from ``train`` (None: all of it); ``steps`` adds the step-by-step instructions; ``shots`` of
+    the pool are shown, chosen by ``choose``. The last four apply to the model only.
+    """
+
+    pool: int | None = option(100, least=1)
+    steps: bool = option(False)
+    shots: int = option(9, most=50)
+    choose: Literal["bm25", "random"] = option("bm25")
+    max_tokens: int = option(512, least=1, most=100_000)
+    temperature: float = option(0.0, most=10)
 
 
 def _strict(text: str) -> Plan:
@@ -98,17 +113,17 @@ class NearestPlanner:
     """Copies the plan of the most similar example by BM25. It calls no model: the baseline that a model has to beat."""
 
     pool: Pool
-    stepwise: bool
+    settings: PlannerSettings
 
     async def plan(self, instruction: Instruction, *, without: str) -> PlanProposal:
         """Plan for ``instruction`` without examples of the demonstration ``without``."""
-        found = self.pool.nearest(instruction.text(stepwise=self.stepwise), 1, without=without)
+        found = self.pool.nearest(instruction.text(stepwise=self.settings.steps), 1, without=without)
         return PlanProposal(found[0].plan) if found else PlanProposal(None, "There is no example to copy.")
 
 
 @dataclass(frozen=True, slots=True)
 class InContextPlanner:
-    """Prompts a language model with ``shots`` examples (LLM-Planner's static setting, sections 4.2 and 4.3).
+    """Prompts a language model with examples (LLM-Planner's static setting, sections 4.2 and 4.3).
 
     One call per instruction, and a second where the reply cannot be parsed. Any chat model will do: unlike the paper, it uses
     no logit biases, and BM25 instead of BERT for similarity.
@@ -116,10 +131,8 @@ class InContextPlanner:
 
     model: Model
     pool: Pool
-    stepwise: bool
-    shots: int
-    choose: ExampleChoice
-    sampling: Sampling
+    settings: PlannerSettings
+    seed: int
 
     async def plan(self, instruction: Instruction, *, without: str) -> PlanProposal:
         """Plan for ``instruction`` without examples of the demonstration ``without``. Raises ``ModelError``."""
@@ -130,25 +143,26 @@ class InContextPlanner:
             if isinstance(body, events.ModelCall):
                 called.append(body)
 
-        system = Message("system", _system())
-        answer = await ask(ALFRED_PLAN, self.model, (system,), self._question(instruction, without), listen, self.sampling)
+        system, question = Message("system", _system()), self._question(instruction, without)
+        sampling = Sampling(self.settings.max_tokens, self.settings.temperature, self.seed)
+        answer = await ask(ALFRED_PLAN, self.model, (system,), question, listen, sampling)
         read, written = sum(call.prompt_tokens or 0 for call in called), sum(call.completion_tokens or 0 for call in called)
         return PlanProposal(answer.value, answer.reason, len(called), read, written)
 
     def _question(self, instruction: Instruction, without: str) -> str:
-        text = instruction.text(stepwise=self.stepwise)
-        if self.choose == "random":
-            chosen = self.pool.random(text, self.shots, self.sampling.seed or 0, without=without)
+        text, shots = instruction.text(stepwise=self.settings.steps), self.settings.shots
+        if self.settings.choose == "random":
+            chosen = self.pool.random(text, shots, self.seed, without=without)
         else:
             # The most similar example comes last, next to the question.
-            chosen = self.pool.nearest(text, self.shots, without=without)[::-1]
+            chosen = self.pool.nearest(text, shots, without=without)[::-1]
         prompt = load_prompt("agent.plans", "alfred_plan")
         shown = [f"{self._told(one.instruction)}\n{prompt.render('plan', plan=plan_text(one.plan))}" for one in chosen]
         return "\n\n".join([*shown, f"{self._told(instruction)}\n{prompt.render('ask')}"])
 
     def _told(self, instruction: Instruction) -> str:
         prompt = load_prompt("agent.plans", "alfred_plan")
-        if not self.stepwise:
+        if not self.settings.steps:
             return prompt.render("task", goal=instruction.goal)
         return prompt.render("instructions", goal=instruction.goal, steps=" ".join(instruction.steps))
 

@@ -98,11 +98,36 @@ class PlansReport(Report):
         }
 
     def sections(self) -> Iterator[Section]:
-        yield _heading(self.manifest)
-        yield _why(self.rows)
-        yield _intervals(PlanFigures.of(self.rows))
-        yield [*Table.of("", _COLUMNS, groups(self.rows)).text(), *wrapped(_MEASURES)]
-        yield _sentences(self.manifest, self.rows)
+        manifest, rows, figures = self.manifest, self.rows, PlanFigures.of(self.rows)
+        config, own, selected = manifest.configuration, manifest.configuration.settings, len(manifest.tasks)
+        pool = "all of train" if own.pool is None else f"{own.pool} of train, stratified by task type"
+        shown = f"; {own.shots} are shown, by {own.choose}" if config.agent == "in-context" else ""
+        heading = (
+            ("planner", config.agent),
+            ("model", config.model or "none"),
+            ("told", "the goal and the step-by-step instructions" if own.steps else "the goal alone"),
+            ("examples", f"{pool}{shown}"),
+            ("tasks", f"{counted(selected, manifest.of)} instructions ({config.split}), seed {config.seed}"),
+        )
+        yield named_lines(heading, 10)
+        if found := failures(rows):
+            causes = (f"  {name:<34}{count:>6}" for name, count in found.items())
+            yield [f"Why plans did not reach their goal ({sum(found.values())}):", *causes]
+        if rows:
+            shares = {
+                "exact match": figures.exact,
+                "goal-reaching": figures.reaches,
+                "goal-reaching wherever": figures.wherever,
+            }
+            cells = tuple(
+                (name, f"{each.count}", percent(each.value), percents(each.interval)) for name, each in shares.items()
+            )
+            yield Table((f"over {figures.total} plans", "count", "share", "95 % interval"), cells)
+        yield [*Table.of("", _COLUMNS, groups(rows)).text(), *wrapped(_MEASURES)]
+        left, calls, (read, written) = selected - len(rows), sum(row.calls for row in rows), _tokens(rows)
+        unfinished = f"Not finished: {left} of {selected} instructions, which are not in the figures."
+        spent = f"{calls:,} calls of the model, {read:,} tokens read, {written:,} written."
+        yield [*(wrapped(unfinished) if left else ()), *(wrapped(spent) if calls else ())]
 
 
 _COLUMNS: tuple[Column[PlanFigures], ...] = (
@@ -127,40 +152,3 @@ def _figures(figures: PlanFigures) -> dict[str, object]:
     named = {"exact": figures.exact, "goal_reaching": figures.reaches, "wherever": figures.wherever}
     shares = {name: {"count": each.count, "share": each.value, "interval": ends(each.interval)} for name, each in named.items()}
     return {"instructions": figures.total, **shares, "goal_conditions": figures.conditions}
-
-
-def _heading(manifest: PlanManifest) -> Iterator[str]:
-    config = manifest.configuration
-    own = config.settings
-    pool = "all of train" if own.pool is None else f"{own.pool} of train, stratified by task type"
-    shown = f"; {own.shots} are shown, by {own.choose}" if config.agent == "in-context" else ""
-    lines = (
-        ("planner", config.agent),
-        ("model", config.model or "none"),
-        ("told", "the goal and the step-by-step instructions" if own.steps else "the goal alone"),
-        ("examples", f"{pool}{shown}"),
-        ("tasks", f"{counted(len(manifest.tasks), manifest.of)} instructions ({config.split}), seed {config.seed}"),
-    )
-    return named_lines(lines, 10)
-
-
-def _intervals(figures: PlanFigures) -> Section:
-    if not figures.total:
-        return ()
-    named = (("exact match", figures.exact), ("goal-reaching", figures.reaches), ("goal-reaching wherever", figures.wherever))
-    rows = tuple((name, f"{share.count}", percent(share.value), percents(share.interval)) for name, share in named)
-    return Table((f"over {figures.total} plans", "count", "share", "95 % interval"), rows)
-
-
-def _why(rows: Sequence[PlanResult]) -> Iterator[str]:
-    if found := failures(rows):
-        yield f"Why plans did not reach their goal ({sum(found.values())}):"
-        yield from (f"  {name:<34}{count:>6}" for name, count in found.items())
-
-
-def _sentences(manifest: PlanManifest, rows: Sequence[PlanResult]) -> Iterator[str]:
-    if left := len(manifest.tasks) - len(rows):
-        yield from wrapped(f"Not finished: {left} of {len(manifest.tasks)} instructions, which are not in the figures.")
-    if calls := sum(row.calls for row in rows):
-        read, written = _tokens(rows)
-        yield from wrapped(f"{calls:,} calls of the model, {read:,} tokens read, {written:,} written.")

@@ -15,34 +15,18 @@ from agent.evaluation.runs.result import Frozen
 from agent.evaluation.runs.selection import check_one_limit, find_types
 from agent.evaluation.runs.spec import installed_version, slug
 from agent.models.registry import file_digest, portable_name
-from agent.plans.planners import ExampleChoice, Pool, drawn, worked
+from agent.plans.planners import PlannerSettings, Pool, drawn, worked
 from agent.roles.base import template_hashes
 from worlds.alfred import PLANS
 from worlds.alfred.scoring import TASK_TYPES
 from worlds.alfred.tasks import Demonstration, Instruction, read_split
 from worlds.errors import ConfigurationError, nearest, shown
-from worlds.options import option, read_options
+from worlds.options import read_options
 
 WORLD = PLANS
 AGENTS = ("nearest", "in-context")
 TRAIN = "train"
 SCHEMA = 1
-
-
-@dataclass(frozen=True)
-class PlannerSettings:
-    """The settings of both planners.
-
-    ``pool`` examples are drawn from ``train`` (None: all of it); ``steps`` adds the step-by-step instructions; ``shots`` of
-    the pool are shown, chosen by ``choose``. The last four apply to the model only.
-    """
-
-    pool: int | None = option(100, least=1)
-    steps: bool = option(False)
-    shots: int = option(9, most=50)
-    choose: ExampleChoice = option("bm25")
-    max_tokens: int = option(512, least=1, most=100_000)
-    temperature: float = option(0.0, most=10)
 
 
 class PlanConfig(Frozen):

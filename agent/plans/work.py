@@ -35,7 +35,6 @@ from agent.models.base import Model
 from agent.models.registry import make_model
 from agent.plans.planners import InContextPlanner, NearestPlanner, Planner, PlanProposal
 from agent.plans.run import WORLD, PlanManifest, PlanRun, PlanTask
-from agent.roles.base import Sampling
 from worlds.alfred.scoring import Level, level, score
 from worlds.errors import ModelError
 from worlds.paths import atomic_write
@@ -124,15 +123,14 @@ async def carry_out(
 
 
 def _planner(run: PlanRun, folder: Path, model: Model | None, tracker: BudgetTracker) -> Planner:
-    own = run.config.settings
+    config = run.config
     if model is None:
-        return NearestPlanner(run.pool, own.steps)
+        return NearestPlanner(run.pool, config.settings)
     ledger = Ledger(folder / "calls.jsonl")
     tracker.add(ledger.used(run.prices))
     metered = MeteredModel(model, tracker, run.prices)
-    remembered = LedgerModel(metered, run.config.model or "", "alfred_plan", ledger)
-    sampling = Sampling(own.max_tokens, own.temperature, run.config.seed)
-    return InContextPlanner(remembered, run.pool, own.steps, own.shots, own.choose, sampling)
+    remembered = LedgerModel(metered, config.model or "", "alfred_plan", ledger)
+    return InContextPlanner(remembered, run.pool, config.settings, config.seed)
 
 
 async def _result(planner: Planner, task: PlanTask) -> PlanResult:
