@@ -17,7 +17,6 @@ from typing import Any
 
 from agent.episodes.events import Event, ModelCall, Proposed, Started, Stepped, Thought, branch
 from agent.episodes.record import read_episode
-from agent.evaluation.render.report import read_results
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result, SelectedTask
 from agent.evaluation.runs.spec import Manifest
@@ -89,9 +88,9 @@ def write_inspect_log(run: RunFolder, path: Path) -> int:
         raise ConfigurationError(f"--inspect: {shown(str(path))} should end in {' or '.join(FORMATS)}.")
     if path.is_dir():
         raise ConfigurationError(f"--inspect: {path} is a folder; name a file in it.")
-    manifest, results = read_results(run)
+    manifest = run.manifest()
     exporter = _Exporter(manifest, run)
-    log = exporter.log(results)
+    log = exporter.log(run.finished(manifest.tasks))
     # Written whole or not at all. The temporary file keeps the extension, which decides the format.
     part = path.with_name(f".part-{path.name}")
     path.parent.mkdir(parents=True, exist_ok=True)

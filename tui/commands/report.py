@@ -14,7 +14,7 @@ from worlds.errors import ConfigurationError
 from worlds.paths import atomic_write, given_path
 
 if TYPE_CHECKING:
-    from agent.evaluation.analysis.standings import ArmFigures
+    from agent.evaluation.analysis.seeds import ArmFigures
     from agent.evaluation.runs.sweep import SweepFolder
 
 MANY_PATHS = 300
@@ -87,7 +87,7 @@ def report(
         from agent.evaluation.analysis.compare import read_for_comparison
         from agent.evaluation.render.pages.render import run_page
 
-        write_page(html, run_page(read_for_comparison(folder), html, summary))
+        write_page(html, run_page(read_for_comparison(folder, prices), html))
 
 
 def searching(done: int, total: int) -> None:
@@ -99,7 +99,7 @@ def searching(done: int, total: int) -> None:
 def show_standings(folder: SweepFolder, *, as_json: bool) -> tuple[ArmFigures, ...]:
     """Print the table of the sweep in ``folder``. Raises ``ConfigurationError``."""
     from agent.config import configure
-    from agent.evaluation.analysis.standings import SweepReport, read_arms
+    from agent.evaluation.analysis.seeds import SweepReport, read_arms
 
     arms = read_arms(folder, configure().settings.prices_of)
     print_text(SweepReport(arms).render(as_json=as_json))

@@ -7,21 +7,26 @@ with the reason.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from functools import cached_property
 
+from agent.config import Prices
 from agent.evaluation.analysis.failures import FailureKind
-from agent.evaluation.analysis.metrics import Extras, PlayedTask
+from agent.evaluation.analysis.metrics import Extras, PlayedTask, Summary, summarise
+from agent.evaluation.analysis.paths import Watcher, paths_of
 from agent.evaluation.analysis.statistics import Interval, PairedCounts, bootstrap_mean, mcnemar, paired_interval
-from agent.evaluation.render.report import PriceList, extras_of, read_results
-from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.folder import RunFolder, flattened
 from agent.evaluation.runs.result import Result, SelectedTask
 from agent.evaluation.runs.spec import Manifest
+from agent.evaluation.runs.timing import timings_of
 from worlds.errors import ConfigurationError, shown
 
+PriceList = Callable[[str], Prices | None]
+"""Gives the prices of a model by name; None where none are set."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Run:
     """A run to show or compare: its folder, its manifest, its results so far, and the extras known beside them."""
 
@@ -34,6 +39,16 @@ class Run:
     def name(self) -> str:
         """The name of its folder."""
         return self.folder.path.resolve().name
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        return self.manifest.configuration.seed
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Its figures."""
+        return summarise(self.manifest.tasks, self.results, self.extras)
 
     @property
     def label(self) -> str:
@@ -193,10 +208,17 @@ def reference_of(task: SelectedTask | Result) -> str:
     return f"{(task.id if isinstance(task, SelectedTask) else task.task).partition('/')[0]}:{task.number}"
 
 
-def read_for_comparison(run: RunFolder, prices: PriceList | None = None) -> Run:
-    """Read the run in a folder; ``prices`` gives a model's prices. Raises ``ConfigurationError``."""
-    manifest, results = read_results(run)
-    return Run(run, manifest, tuple(results), extras_of(run, manifest, results, prices))
+def read_for_comparison(run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> Run:
+    """Read the run in a folder, with timings, costs, and path lengths where the world's data is here.
+
+    ``watcher`` gets how many paths are found and how many are missing. Raises ``ConfigurationError``.
+    """
+    manifest = run.manifest()
+    results, model = run.finished(manifest.tasks), manifest.configuration.model
+    played = {result.task for result in results}
+    paths = paths_of(run, manifest, [task for task in manifest.tasks if task.id in played], watcher)
+    extras = Extras(paths, timings_of(run, manifest.tasks), prices(model) if prices and model else None)
+    return Run(run, manifest, tuple(results), extras)
 
 
 def compare(first: Run, second: Run) -> Comparison:
@@ -245,12 +267,7 @@ def _settings(manifest: Manifest) -> dict[str, object]:
     """Everything that may explain a difference, by name: the configuration, the engine's version and the prompts."""
     config = manifest.configuration.model_dump(mode="json", exclude={"types", "limit", "sample", "rules"})
     rules = manifest.configuration.rules
-    flat: dict[str, object] = {}
-    for key, value in {**config, "rules": rules.label if rules else None, "prompts": manifest.prompts}.items():
-        if isinstance(value, Mapping):
-            flat |= {f"{key}.{name}": item for name, item in cast("Mapping[str, object]", value).items()}
-        else:
-            flat[key] = value
+    flat = flattened({**config, "rules": rules.label if rules else None, "prompts": manifest.prompts})
     return {**flat, "engine": manifest.engine, "housequest": manifest.housequest}
 
 

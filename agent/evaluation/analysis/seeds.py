@@ -1,4 +1,4 @@
-"""Summarise runs that differ only in their seed: the mean of each figure over runs, with its interval."""
+"""Summarise runs that differ only in their seed, and the arms of a sweep: means over seeds with their intervals."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agent.evaluation.analysis.metrics import Figures, Summary
+from agent.evaluation.analysis.compare import PriceList, Run, read_for_comparison
+from agent.evaluation.analysis.metrics import Extras, Figures, Summary, summarise
 from agent.evaluation.analysis.paths import Watcher
-from agent.evaluation.analysis.statistics import Mean, mean_over_seeds
-from agent.evaluation.render.report import PriceList, RunReport, heading, pick, read_run
-from agent.evaluation.render.table import Report, Section, Table, ends, named_lines, percent, short, wrapped
+from agent.evaluation.analysis.statistics import Interval, Mean, mean_over_seeds
+from agent.evaluation.render.report import RunReport, heading, pick
+from agent.evaluation.render.table import (
+    Column,
+    Report,
+    Section,
+    Table,
+    ends,
+    named_lines,
+    number,
+    percent,
+    percents,
+    plain,
+    short,
+    wrapped,
+)
+from agent.evaluation.runs.cost import money
 from agent.evaluation.runs.folder import RunFolder, differences
 from agent.evaluation.runs.spec import Manifest
+from agent.evaluation.runs.sweep import SweepFolder
+from agent.evaluation.runs.timing import timings_of
 from worlds.errors import ConfigurationError
 
 
-@dataclass(frozen=True, slots=True)
-class SeedRun:
-    """One of the runs: the name of its folder, its manifest and its figures."""
-
-    name: str
-    manifest: Manifest
-    summary: Summary
-
-    @property
-    def seed(self) -> int:
-        """The seed of the run."""
-        return self.manifest.configuration.seed
-
-
-def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watcher: Watcher | None = None) -> list[SeedRun]:
+def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watcher: Watcher | None = None) -> list[Run]:
     """The runs by seed. Raises ``ConfigurationError`` where they differ in more than their seed, or two share one."""
-    # Read first: this refuses what is not a path.
-    results = [read_run(run, prices, watcher) for run in runs]
-    found = [SeedRun(run.path.resolve().name, *result) for run, result in zip(runs, results, strict=True)]
-    found.sort(key=lambda each: each.seed)
+    found = sorted((read_for_comparison(run, prices, watcher) for run in runs), key=lambda run: run.seed)
     for one, other in pairwise(found):
         if one.seed == other.seed:
             raise ConfigurationError(f"{one.name} and {other.name} have the same seed, {one.seed}; name runs of several seeds.")
@@ -69,7 +69,7 @@ _UNBOUNDED = {"steps", "cost"}
 """Figures that are not shares."""
 
 
-def means(runs: Sequence[SeedRun]) -> dict[str, Mean | None]:
+def means(runs: Sequence[Run]) -> dict[str, Mean | None]:
     """Each figure over the runs with Student's 95 % interval, clipped to [0, 1] for shares; None where a run lacks it."""
     each = [_figures(run.summary.overall) for run in runs]
     found: dict[str, Mean | None] = {}
@@ -82,7 +82,7 @@ def means(runs: Sequence[SeedRun]) -> dict[str, Mean | None]:
 OWN_TASKS = "Each seed drew tasks of its own: the spread is that of the tasks as well as of the agent."
 
 
-def same_tasks(runs: Sequence[SeedRun]) -> bool:
+def same_tasks(runs: Sequence[Run]) -> bool:
     """Whether every run played the same tasks; with ``--sample`` each seed draws its own."""
     return len({tuple(task.id for task in run.manifest.tasks) for run in runs}) == 1
 
@@ -91,7 +91,7 @@ def same_tasks(runs: Sequence[SeedRun]) -> bool:
 class SeedsReport(Report):
     """The figures of each run, and their means."""
 
-    runs: Sequence[SeedRun]
+    runs: Sequence[Run]
 
     def data(self) -> dict[str, object]:
         over = {name: mean and {"mean": mean.value, "interval": ends(mean.interval)} for name, mean in means(self.runs).items()}
@@ -125,3 +125,110 @@ class SeedsReport(Report):
 
 def _written(name: str, value: float) -> str:
     return f"{value:.4g}" if name in _UNBOUNDED else percent(value)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmFigures:
+    """The figures of one arm, over ``seeds`` runs of ``tasks`` tasks each.
+
+    ``interval`` is the 95 % interval of the mean ``success``: Student's over several seeds, Wilson's over the tasks of one.
+    ``steps`` are executed commands per episode; ``cost`` covers all runs, None where no price is known. ``same_tasks``: every
+    seed played the same tasks; with ``sample``, each draws its own.
+    """
+
+    arm: str
+    seeds: int
+    tasks: int
+    unfinished: int
+    errors: int
+    success: float
+    interval: Interval
+    steps: float | None
+    calls: int
+    cost: float | None
+    same_tasks: bool = True
+
+
+def read_arms(folder: SweepFolder, prices: PriceList) -> tuple[ArmFigures, ...]:
+    """The arms of the sweep in ``folder``, in the order of its file, without runs that have not begun.
+
+    Raises ``ConfigurationError``.
+    """
+    by_arm: dict[str, list[Summary]] = {}
+    for kept in folder.contents().runs:
+        summaries = by_arm.setdefault(kept.arm, [])
+        run = folder.run(kept.folder)
+        if run.manifest_file.exists():
+            manifest = run.manifest()
+            results, model = run.finished(manifest.tasks), manifest.configuration.model
+            extras = Extras(clocks=timings_of(run, manifest.tasks), prices=prices(model) if model else None)
+            summaries.append(summarise(manifest.tasks, results, extras))
+    if not any(by_arm.values()):
+        raise ConfigurationError(f"No run of the sweep in {folder.path} has begun; play it with `housequest eval --sweep`.")
+    return tuple(_standing(arm, summaries) for arm, summaries in by_arm.items())
+
+
+def _standing(arm: str, summaries: list[Summary]) -> ArmFigures:
+    counts = [summary.overall for summary in summaries]
+    selections = {frozenset([each.task.id for each in one.overall.played] + list(one.assisted)) for one in summaries}
+    mean = mean_over_seeds([count.success for count in counts], share=True) if counts else None
+    costs = [summary.overall.cost.total for summary in summaries if summary.prices is not None]
+    finished = sum(count.finished for count in counts)
+    alone = counts[0].interval if counts else Interval(0.0, 1.0)
+    return ArmFigures(
+        arm=arm,
+        seeds=len(counts),
+        tasks=max((count.episodes for count in counts), default=0),
+        unfinished=sum(count.unfinished for count in counts),
+        errors=sum(count.errors for count in counts),
+        success=mean.value if mean else 0.0,
+        interval=mean.interval if mean and mean.interval else alone,
+        steps=sum(count.steps for count in counts) / finished if finished else None,
+        calls=sum(count.calls for count in counts),
+        cost=sum(known) if (known := [each for each in costs if each is not None]) else None,
+        same_tasks=len(selections) < 2,
+    )
+
+
+_COLUMNS: tuple[Column[ArmFigures], ...] = (
+    Column("seeds", lambda arm: arm.seeds),
+    Column("tasks", lambda arm: arm.tasks),
+    Column("err", lambda arm: arm.errors),
+    Column("success", lambda arm: arm.success, percent),
+    Column("95 % interval", lambda arm: arm.interval, percents),
+    Column("steps", lambda arm: arm.steps, number),
+    Column("calls", lambda arm: arm.calls),
+    Column("cost", lambda arm: arm.cost, lambda cost: "-" if cost is None else money(cost)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport(Report):
+    """The arms of a sweep; rates lie in [0, 1]."""
+
+    arms: tuple[ArmFigures, ...]
+
+    def data(self) -> dict[str, object]:
+        figures = ("same_tasks", "unfinished", "errors", "success", "interval", "steps", "calls", "cost")
+        return {"arms": [{**plain(arm, "arm", "seeds"), "episodes": arm.tasks, **plain(arm, *figures)} for arm in self.arms]}
+
+    def sections(self) -> Iterator[Section]:
+        """The table and its notes."""
+        columns = _COLUMNS if any(each.cost is not None for each in self.arms) else _COLUMNS[:-1]
+        table = Table.of("", columns, [(each.arm, each) for each in self.arms])
+        missing = {each.arm for each in self.arms if not each.seeds}
+        rows = tuple((row[0], "0", *["-"] * (len(row) - 2)) if row[0] in missing else row for row in table.rows)
+        yield Table(table.head, rows, total=None)
+        yield self._notes()
+
+    def _notes(self) -> Iterator[str]:
+        if any(each.seeds > 1 for each in self.arms):
+            yield "Success is the mean over the seeds, with Student's interval."
+        if drawn := [each.arm for each in self.arms if not each.same_tasks]:
+            yield from wrapped(f"{', '.join(drawn)}: {OWN_TASKS[0].lower()}{OWN_TASKS[1:]}")
+        if any(each.seeds == 1 for each in self.arms):
+            yield "Of a single seed the interval is Wilson's, over the tasks."
+        if unfinished := sum(each.unfinished for each in self.arms):
+            yield f"Not finished: {unfinished} episodes; until they are, they count as not won."
+        if missing := [each.arm for each in self.arms if not each.seeds]:
+            yield f"Not begun: {', '.join(missing)}."

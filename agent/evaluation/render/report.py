@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from agent.config import Prices
+from agent.evaluation.analysis.compare import PriceList, read_for_comparison
 from agent.evaluation.analysis.failures import FailureKind
-from agent.evaluation.analysis.metrics import Extras, Figures, Sample, Summary, summarise
-from agent.evaluation.analysis.paths import Watcher, paths_of
+from agent.evaluation.analysis.metrics import Figures, Sample, Summary
+from agent.evaluation.analysis.paths import Watcher
 from agent.evaluation.render.table import (
     WIDTH,
     Column,
@@ -29,7 +29,6 @@ from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result
 from agent.evaluation.runs.selection import MANY, counted
 from agent.evaluation.runs.spec import Manifest
-from agent.evaluation.runs.timing import timings_of
 from worlds.text import printable
 
 MOST_NAMED = 20
@@ -37,40 +36,11 @@ MOST_NAMED = 20
 EXAMPLES = 2
 """How many lost episodes of a class are described."""
 
-PriceList = Callable[[str], Prices | None]
-"""Gives the prices of a model by name; None where none are set."""
-
 
 def read_run(run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> tuple[Manifest, Summary]:
-    """The run in a folder, and its figures so far with timings, costs, and path lengths where the world's data is here
-    (``watcher`` gets how many tasks are done and how many there are).
-
-    Raises ``ConfigurationError``.
-    """
-    manifest, results = read_results(run)
-    return manifest, summarise(manifest.tasks, results, extras_of(run, manifest, results, prices, watcher))
-
-
-def extras_of(
-    run: RunFolder,
-    manifest: Manifest,
-    results: Sequence[Result],
-    prices: PriceList | None = None,
-    watcher: Watcher | None = None,
-) -> Extras:
-    """What is known of a run beside its results. Raises ``ConfigurationError`` for unreadable files."""
-    played = {result.task for result in results}
-    return Extras(
-        paths=paths_of(run, manifest, [task for task in manifest.tasks if task.id in played], watcher),
-        clocks=timings_of(run, manifest.tasks),
-        prices=prices(manifest.configuration.model) if prices and manifest.configuration.model else None,
-    )
-
-
-def read_results(run: RunFolder) -> tuple[Manifest, list[Result]]:
-    """The manifest of a run and its finished episodes, also those not yet in the index."""
-    manifest = run.manifest()
-    return manifest, run.finished(manifest.tasks)
+    """The manifest and the figures of `agent.evaluation.analysis.compare.read_for_comparison`."""
+    found = read_for_comparison(run, prices, watcher)
+    return found.manifest, found.summary
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ def begin_run(file: Path, manifest: BaseModel, changed: Callable[[], list[str]])
 
 def differences(before: BaseModel, now: BaseModel) -> list[str]:
     """The differences between two manifests, a line each, without versions that should not matter."""
-    old, new = (_flat(manifest.model_dump(mode="json", exclude={"versions"})) for manifest in (before, now))
+    old, new = (_compared(manifest) for manifest in (before, now))
     changes = [
         f"{key}: {shown(old.get(key), 80)} is now {shown(new.get(key), 80)}"
         for key in sorted(old.keys() | new.keys())
@@ -193,16 +193,22 @@ def differences(before: BaseModel, now: BaseModel) -> list[str]:
     return changes if len(changes) <= 12 else [*changes[:12], f"and {len(changes) - 12} more"]
 
 
-def _flat(value: Mapping[str, Any], above: str = "") -> dict[str, object]:
-    flat: dict[str, object] = {}
-    for key, item in value.items():
-        name = f"{above}.{key}" if above else key
-        if isinstance(item, dict):
-            flat |= _flat(cast("dict[str, Any]", item), name)
-        elif name == "tasks":
-            flat |= {name: len(item), "tasks' ids": " ".join(task if isinstance(task, str) else task["id"] for task in item)}
+def _compared(manifest: BaseModel) -> dict[str, object]:
+    """The entries of a manifest by name; tasks by their number and ids."""
+    dumped = manifest.model_dump(mode="json", exclude={"versions"})
+    tasks: list[Any] = dumped.pop("tasks")
+    ids = " ".join(task if isinstance(task, str) else task["id"] for task in tasks)
+    return {**flattened(dumped), "tasks": len(tasks), "tasks' ids": ids}
+
+
+def flattened(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """The entries of nested tables, with their names joined by dots."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            flat |= flattened(cast("dict[str, Any]", value), f"{above}{key}.")
         else:
-            flat[name] = item
+            flat[f"{above}{key}"] = value
     return flat
 
 

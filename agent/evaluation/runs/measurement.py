@@ -11,8 +11,7 @@ from agent.agents.registry import agent_names, agent_spec
 from agent.config import Configuration
 from agent.episodes.events import RulesShown
 from agent.episodes.record import read_episode
-from agent.evaluation.analysis.compare import Comparison, compare, read_for_comparison
-from agent.evaluation.render.report import PriceList
+from agent.evaluation.analysis.compare import Comparison, PriceList, compare, read_for_comparison
 from agent.evaluation.runs.spec import make_run_spec, slug
 from agent.evaluation.runs.sweep import ArmRun, SweepFolder
 from agent.setup import frozen_rules

@@ -16,12 +16,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from agent.evaluation.analysis.compare import Comparison, Run
-from agent.evaluation.analysis.metrics import Summary, summarise
-from agent.evaluation.analysis.statistics import PairedCounts, paired_interval
+from agent.evaluation.analysis.metrics import Summary
+from agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
 from agent.evaluation.render.comparison import sides, verdict
-from agent.evaluation.render.pages import figures
 from agent.evaluation.render.pages.charts import (
     RateBar,
+    RateGroup,
     counts_chart,
     difference_chart,
     histogram,
@@ -29,14 +29,38 @@ from agent.evaluation.render.pages.charts import (
     rates_chart,
 )
 from agent.evaluation.render.pages.episodes import MOST_CALLS, MOST_TRANSCRIPTS, Episodes
-from agent.evaluation.render.report import definitions, groups, sentences
-from agent.evaluation.render.table import percent, percents, points
+from agent.evaluation.render.report import definitions, groups, pick, sentences
+from agent.evaluation.render.table import Column, percent, percents, points
+from agent.evaluation.runs.folder import flattened
+from agent.evaluation.runs.result import Result
+from agent.evaluation.runs.selection import counted
+from agent.evaluation.runs.spec import Manifest
 from worlds.text import cut, printable
 
 HERE = Path(__file__).parent
 
 LONGEST_TEXT = 20_000
 """The most characters of one text (an observation, a message, a reply, a name) on a page."""
+
+
+def _whole(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+_COUNTS = ("tasks", "won", "lost", "errors", "unfinished")
+BY_TYPE = pick(*_COUNTS, "success", "95 % interval", "GC", "SR/path", "GC/path", "steps", "steps, won")
+
+OF_TASK: tuple[Column[Result], ...] = (
+    Column("outcome", lambda result: result.outcome, number=False),
+    Column("why", lambda result: f"{result.failure.label}: {result.failure.words}" if result.failure else "", number=False),
+    Column("conditions", lambda result: "-" if result.met is None else f"{result.met}/{result.conditions}"),
+    Column("turns", lambda result: result.turns),
+    Column("steps", lambda result: result.steps),
+    Column("refused", lambda result: result.refused),
+    Column("repeated", lambda result: result.repeated, _whole),
+    Column("calls", lambda result: result.calls),
+    Column("tokens", lambda result: result.tokens, _whole),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +75,8 @@ class Row:
     body: Markup | None
 
 
-def run_page(
-    run: Run, page: Path, summary: Summary | None = None, *, transcripts: int = MOST_TRANSCRIPTS, calls: int = MOST_CALLS
-) -> bytes:
-    """The page of one run, to be written to ``page``; ``transcripts`` and ``calls`` limit their characters.
-
-    ``summary`` may be given where it has more than the results: paths, timings and prices.
-    """
+def run_page(run: Run, page: Path, *, transcripts: int = MOST_TRANSCRIPTS, calls: int = MOST_CALLS) -> bytes:
+    """The page of one run, to be written to ``page``; ``transcripts`` and ``calls`` limit their characters."""
     environment = _environment()
     episodes = Episodes(environment, page, transcripts, calls)
     tasks = run.manifest.tasks
@@ -69,19 +88,18 @@ def run_page(
     rows: list[Row] = []
     for task in tasks:
         result = results.get(task.id)
-        cells: list[object] = [(column.cell(result) if result else "-", column.number) for column in figures.OF_TASK]
+        cells: list[object] = [(column.cell(result) if result else "-", column.number) for column in OF_TASK]
         outcome = result.outcome if result else "unfinished"
         rows.append(Row(task.number, task.id, task.type, outcome, cells, bodies.get(task.id)))
-    summary = summary or summarise(tasks, run.results)
-    overall = summary.overall
-    by_group = [(name, [column.cell(count) for column in figures.BY_TYPE]) for name, count in groups(summary)]
+    summary, overall = run.summary, run.summary.overall
+    by_group = [(name, [column.cell(count) for column in BY_TYPE]) for name, count in groups(summary)]
     content = environment.get_template("run.html").render(
         _frame(f"{run.name}: {run.label}"),
         headline=f"{overall.won} of {overall.episodes} tasks won: {percent(overall.success)} success, "
         f"95 % interval {percents(overall.interval)}.",
-        heading=figures.heading(run.manifest),
-        configuration=figures.configuration(run.manifest),
-        columns=[column.heading for column in figures.BY_TYPE],
+        heading=heading(run.manifest),
+        configuration=configuration(run.manifest),
+        columns=[column.heading for column in BY_TYPE],
         by_type=by_group[: len(summary.by_type)],
         totals=by_group[len(summary.by_type) :],
         sentences=[*definitions(overall), *sentences(run.manifest, summary)],
@@ -89,7 +107,7 @@ def run_page(
         assisted=summary.assisted,
         types=sorted({row.type for row in rows}),
         outcomes=sorted({row.outcome for row in rows}),
-        task_columns=[(column.heading, column.number) for column in figures.OF_TASK],
+        task_columns=[(column.heading, column.number) for column in OF_TASK],
         rows=rows,
         bound=f"{episodes.bound}{' What was not won was taken first.' if episodes.full else ''}",
         shared=episodes.shared,
@@ -116,7 +134,7 @@ def comparison_page(
         verdict=list(verdict(comparison)),
         names=names,
         heading=_heading(comparison),
-        configuration=_both(*(figures.configuration(run.manifest) for run in (first, second))),
+        configuration=_both(*(configuration(run.manifest) for run in (first, second))),
         by_type=[(kind, _paired(counts)) for kind, counts in comparison.by_type.items()],
         overall=_paired(comparison.counts),
         charts=_comparison_charts(comparison),
@@ -168,15 +186,15 @@ def _digest(text: str) -> str:
 
 def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:
     played = summary.overall.results
-    bins = figures.step_bins(played, max((result.steps for result in played), default=1))
+    bins = step_bins(played, max((result.steps for result in played), default=1))
     return [
-        (rates_chart("Success by type", figures.rates(summary)), "Success by type of task; the whiskers are 95 % intervals."),
+        (rates_chart("Success by type", rates(summary)), "Success by type of task; the whiskers are 95 % intervals."),
         (
             histogram("Steps", bins, ("won", "not won"), "executed commands an episode"),
             "How many commands the episodes took.",
         ),
         (
-            counts_chart("How the episodes ended", figures.endings(summary)),
+            counts_chart("How the episodes ended", endings(summary)),
             "How the episodes ended, and why those were lost that were not won.",
         ),
     ]
@@ -198,7 +216,7 @@ def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
             "Success by type of task over the pairs; the whiskers are 95 % intervals of each run by itself.",
         ),
     ]
-    means = [figures.tokens_an_episode(side) for side in sides(comparison)]
+    means = [tokens_an_episode(side) for side in sides(comparison)]
     runs = [
         (name, mean, rate) for name, mean, rate in zip(names, means, _rates(comparison.counts), strict=True) if mean is not None
     ]
@@ -208,7 +226,7 @@ def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
 
 
 def _rates(counts: PairedCounts) -> tuple[RateBar, RateBar]:
-    return figures.rate_bar(counts.won_first, counts.total), figures.rate_bar(counts.won_second, counts.total)
+    return rate_bar(counts.won_first, counts.total), rate_bar(counts.won_second, counts.total)
 
 
 def _paired(counts: PairedCounts) -> tuple[str, ...]:
@@ -217,12 +235,78 @@ def _paired(counts: PairedCounts) -> tuple[str, ...]:
 
 
 def _heading(comparison: Comparison) -> list[tuple[str, str, str]]:
-    lines = _both(*(figures.heading(run.manifest) for run in (comparison.first, comparison.second)))
+    lines = _both(*(heading(run.manifest) for run in (comparison.first, comparison.second)))
     known = {key for key, _, _ in lines}
     changes = ((key, both) for key, both in comparison.changes.items() if key not in known)
-    return [*lines, *((key, figures.setting(one), figures.setting(other)) for key, (one, other) in changes)]
+    return [*lines, *((key, setting(one), setting(other)) for key, (one, other) in changes)]
 
 
 def _both(first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
-    one, other, missing = dict(first), dict(second), figures.setting(None)
+    one, other, missing = dict(first), dict(second), setting(None)
     return [(key, one.get(key, missing), other.get(key, missing)) for key in {**one, **other}]
+
+
+def tokens_an_episode(results: Sequence[Result]) -> float | None:
+    """The mean of the results' tokens; None where any is unknown."""
+    known = [result.tokens for result in results if result.tokens is not None]
+    return sum(known) / len(known) if known and len(known) == len(results) else None
+
+
+def rate_bar(won: int, total: int) -> RateBar:
+    """The success of ``won`` of ``total`` tasks for a chart."""
+    share = won / total if total else 0.0
+    return RateBar(share, wilson(won, total), f"{percent(share)} ({won}/{total})")
+
+
+def rates(summary: Summary) -> list[RateGroup]:
+    """Success by task type, then overall."""
+    groups = [*summary.by_type.items(), ("all", summary.overall)]
+    return [(name, (rate_bar(count.won, count.episodes),)) for name, count in groups]
+
+
+def endings(summary: Summary) -> list[tuple[str, int]]:
+    """How the episodes ended: won, the classes of failure, and not finished."""
+    lost = [(kind.label, len(results)) for kind, results in summary.failures.items()]
+    unfinished = summary.overall.unfinished
+    return [("won", summary.overall.won), *lost, *([("not finished", unfinished)] if unfinished else [])]
+
+
+def step_bins(results: Sequence[Result], most: int) -> list[tuple[str, tuple[int, int]]]:
+    """Steps of won and of other episodes in up to twelve bins of equal width, up to ``most``."""
+    width = max(1, -(-most // 12))
+    bins = max(1, -(-most // width))
+    found = [[0, 0] for _ in range(bins)]
+    for result in results:
+        place = min(bins - 1, max(0, result.steps - 1) // width)
+        found[place][not result.won] += 1
+    labels = [str(place + 1) if width == 1 else f"{place * width + 1}-{(place + 1) * width}" for place in range(bins)]
+    return [(label, (won, others)) for label, (won, others) in zip(labels, found, strict=True)]
+
+
+def heading(manifest: Manifest) -> list[tuple[str, str]]:
+    """The run in a few lines."""
+    config = manifest.configuration
+    tasks = f"{counted(len(manifest.tasks), manifest.of)} ({config.split})"
+    lines = (
+        ("agent", config.agent),
+        ("model", config.model or "none"),
+        ("tasks", f"{tasks}, goals: {config.goals}, at most {config.max_turns} turns"),
+        ("engine", manifest.engine),
+        ("rules", config.rules.label if config.rules else ""),
+        ("grants", ", ".join(config.grants)),
+        ("curiosity", f"{config.curiosity:g}" if config.curiosity else ""),
+        ("seed", str(config.seed)),
+    )
+    return [(name, value) for name, value in lines if value]
+
+
+def configuration(manifest: Manifest) -> list[tuple[str, str]]:
+    """Every entry of the manifest except the tasks, by name."""
+    entries = flattened(manifest.model_dump(mode="json", exclude={"tasks"}))
+    lists = {name: "\n".join(map(str, value)) or "none" for name, value in entries.items() if isinstance(value, list)}
+    return [(name, lists.get(name) or setting(value)) for name, value in entries.items()]
+
+
+def setting(value: object) -> str:
+    """The value of a setting."""
+    return "not set" if value is None else str(value)

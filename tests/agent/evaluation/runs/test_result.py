@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from agent.config import configure
 from agent.episodes.events import Stepped
-from agent.evaluation.render.report import read_results
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result, SelectedTask, repeats, result_of
@@ -89,7 +88,8 @@ def test_a_result_is_read_back_as_it_was_written() -> None:
 def test_an_index_and_a_manifest_of_an_earlier_version_are_read(tmp_path: Path) -> None:
     asyncio.run(run_batch(make_run_spec(configure({"world": "scripted", "agent": "expert", "max_steps": 4})), tmp_path / "run"))
     run = RunFolder(tmp_path / "run")
-    now, written = read_results(run)
+    now = run.manifest()
+    written = run.finished(now.tasks)
     new = ("wording", "repeated", "met", "conditions", "failure")
     old = [json.loads(line) for line in run.index_file.read_text().splitlines()]
     old = [{key: value for key, value in line.items() if key not in new} for line in old]
@@ -98,7 +98,8 @@ def test_an_index_and_a_manifest_of_an_earlier_version_are_read(tmp_path: Path) 
     for task in manifest["tasks"]:
         del task["wording"]
     run.manifest_file.write_text(json.dumps(manifest))
-    then, read = read_results(run)
+    then = run.manifest()
+    read = run.finished(then.tasks)
     assert [task.wording for task in then.tasks] == [None] * len(now.tasks)
     assert read == written
     assert all(result.repeated is not None and result.wording == "template" for result in read)
@@ -113,7 +114,7 @@ def test_an_episode_of_impossible_numbers_is_named(number: int, tmp_path: Path) 
         whole = file.read_text()
         file.write_text(whole.replace('"steps":6', f'"steps":{number}'))
         with pytest.raises(ConfigurationError) as caught:
-            read_results(run)
+            run.finished(run.manifest().tasks)
         assert str(file) in str(caught.value)
         assert "steps" in str(caught.value)
         file.write_text(whole)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.config import Prices
-from agent.evaluation.analysis.standings import SweepReport, read_arms
+from agent.evaluation.analysis.seeds import SweepReport, read_arms
 from agent.evaluation.analysis.statistics import wilson
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.sweep import ArmRun, SweepFolder, plan_sweep, read_sweep

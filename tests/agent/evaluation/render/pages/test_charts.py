@@ -20,7 +20,7 @@ from agent.evaluation.render.pages.charts import (
     rates_chart,
     ticks,
 )
-from agent.evaluation.render.pages.figures import endings, step_bins, tokens_an_episode
+from agent.evaluation.render.pages.render import endings, step_bins, tokens_an_episode
 from agent.evaluation.runs.result import Result, SelectedTask
 
 
