@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -303,8 +304,9 @@ def heading(manifest: Manifest) -> list[tuple[str, str]]:
 def configuration(manifest: Manifest) -> list[tuple[str, str]]:
     """Every entry of the manifest except the tasks, by name."""
     entries = flattened(manifest.model_dump(mode="json", exclude={"tasks"}))
-    lists = {name: "\n".join(map(str, value)) or "none" for name, value in entries.items() if isinstance(value, list)}
-    return [(name, lists.get(name) or setting(value)) for name, value in entries.items()]
+    lists = {name: cast("list[object]", value) for name, value in entries.items() if isinstance(value, list)}
+    lines = {name: "\n".join(map(str, value)) or "none" for name, value in lists.items()}
+    return [(name, lines.get(name) or setting(value)) for name, value in entries.items()]
 
 
 def setting(value: object) -> str:
