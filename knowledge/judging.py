@@ -1,17 +1,19 @@
 """Decides checks on moments, in three values: a fact that the belief does not settle is unknown.
 
-`BeliefView` caches lookups that checks share.
+`examine` counts and names the moments that support or contradict rules. `BeliefView` caches lookups that checks share.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 
 from knowledge.checks import ANYTHING, Check, CheckVerdict, Fact, Term
 from knowledge.moments import Moment
+from knowledge.rules import WITNESSES, Evidence, Rule, Standing
 from worlds.household.belief import Belief, Item, Receptacle, kind
 
 Truth = bool | None
@@ -230,3 +232,41 @@ def _says(pattern: str, text: str, names: Bindings) -> bool:
             return False
         place = found + len(piece)
     return text.endswith(last) and len(text) - len(last) >= place
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The evidence found for a rule. A rule without a check gets none and is undecided."""
+
+    rule: Rule
+    evidence: Evidence
+
+    @property
+    def standing(self) -> Standing:
+        """The verdict of the evidence."""
+        return replace(self.rule, evidence=self.evidence).standing
+
+
+def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[Finding, ...]:
+    """Evaluate each of ``rules``, in order, on ``moments``; equal origins count once."""
+    # By verb, then by command pattern, which is matched once for all checks that share it.
+    forms: dict[str, dict[str, list[tuple[str, Check]]]] = {}
+    for rule in rules:
+        if rule.check:
+            command = rule.check.command
+            forms.setdefault(command.partition(" ")[0], {}).setdefault(command, []).append((rule.id, rule.check))
+    supports, contradicts = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    for now in occasions(moments):
+        command = now.moment.command.strip()
+        for form, alike in forms.get(command.partition(" ")[0], {}).items():
+            if found := command_pattern(form).fullmatch(command):
+                names = found.groupdict()
+                for name, check in alike:
+                    said = verdict(check, now, names)
+                    if said != "undecided":
+                        (supports if said == "supports" else contradicts)[name].append(now.moment.origin)
+    return tuple(Finding(rule, _evidence(supports[rule.id], contradicts[rule.id])) for rule in rules)
+
+
+def _evidence(supports: Sequence[str], contradicts: Sequence[str]) -> Evidence:
+    return Evidence(len(supports), len(contradicts), tuple(supports[:WITNESSES]), tuple(contradicts[:WITNESSES]))

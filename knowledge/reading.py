@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, TypeAlias, cast
 
 from knowledge.checks import Check, parse_check
 from knowledge.rules import EDIT_KINDS, EDITED, JUDGES, KINDS, SOURCES, STATUSES, WITNESSES, Edit, Evidence, Origin, Rule
@@ -36,15 +36,8 @@ _NAME = re.compile(r"[\w.-]+")
 _JOINERS = {"\u200c", "\u200d"}
 
 
-class YamlNode(Protocol):
-    """The part of ruamel's nodes used here. ``value`` is a text, a list of nodes, or a list of pairs of nodes."""
-
-    id: str
-    tag: object
-    value: Any
-    start_mark: Any
-    flow_style: bool | None
-
+YamlNode: TypeAlias = Any
+"""One of ruamel's nodes; ``value`` is a text, a list of nodes, or a list of pairs of nodes."""
 
 _Reader = Callable[[YamlNode], Any]
 
@@ -83,7 +76,7 @@ def read_page(text: str, where: str) -> Page:
         world, listed = _book(root)
         if listed is None:
             return Page(world=world)
-        items = cast("list[YamlNode]", listed.value)
+        items = listed.value
         rules: dict[str, Rule] = {}
         starts: dict[str, int] = {}
         for number, item in enumerate(items, 1):
@@ -96,7 +89,7 @@ def read_page(text: str, where: str) -> Page:
     except _Wrong as wrong:
         place = ", ".join(part for part in (rule, ".".join(wrong.fields)) if part)
         raise KnowledgeError(f"{where}:{_line(wrong.node)}: {f'{place}: ' if place else ''}{wrong}.") from None
-    column = cast("int", listed.start_mark.column)
+    column = listed.start_mark.column
     lines = None if listed.flow_style else _lines(text.split("\n"), column, items)
     return Page(tuple(rules.values()), world, lines, column)
 
@@ -106,7 +99,7 @@ def _compose(text: str, where: str) -> YamlNode | None:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        return cast("YamlNode | None", YAML(typ="safe", pure=True).compose(text))  # pyright: ignore[reportUnknownMemberType]
+        return YAML(typ="safe", pure=True).compose(text)  # pyright: ignore[reportUnknownMemberType]
     except MarkedYAMLError as error:
         mark = cast("Any", error.problem_mark)
         line = f":{mark.line + 1}" if mark is not None else ""
@@ -131,9 +124,9 @@ def _refuse_odd(root: YamlNode) -> None:
         if depth > DEEPEST:
             raise _Wrong(node, "this is nested too deep for a rule")
         if node.id == "sequence":
-            waiting += [(each, depth + 1) for each in cast("list[YamlNode]", node.value)]
+            waiting.extend((each, depth + 1) for each in node.value)
         elif node.id == "mapping":
-            waiting += [(each, depth + 1) for pair in cast("list[tuple[YamlNode, YamlNode]]", node.value) for each in pair]
+            waiting.extend((each, depth + 1) for pair in node.value for each in pair)
 
 
 def _book(root: YamlNode) -> tuple[str, YamlNode | None]:
@@ -172,7 +165,7 @@ def _last(lines: Sequence[str], start: int, end: int, column: int) -> int:
 
 
 def _line(node: YamlNode) -> int:
-    return cast("int", node.start_mark.line) + 1
+    return node.start_mark.line + 1
 
 
 def _rule(item: YamlNode, number: int) -> Rule:
@@ -194,7 +187,7 @@ def _fields(item: YamlNode, readers: Mapping[str, _Reader]) -> dict[str, Any]:
         raise _Wrong(item, f"this must be a mapping of {', '.join(readers)}")
     seen: set[str] = set()
     found: dict[str, Any] = {}
-    for key, node in cast("list[tuple[YamlNode, YamlNode]]", item.value):
+    for key, node in item.value:
         name = str(key.value) if key.id == "scalar" else ""
         if name not in readers:
             known = tuple(readers)
@@ -217,10 +210,9 @@ def _read(name: str, reader: _Reader, node: YamlNode) -> Any:
 def _list(node: YamlNode, most: int, of: str) -> list[YamlNode]:
     if node.id != "sequence":
         raise _Wrong(node, f"this must be a list{of}")
-    nodes = cast("list[YamlNode]", node.value)
-    if len(nodes) > most:
+    if len(node.value) > most:
         raise _Wrong(node, f"this has at most {most} entries")
-    return nodes
+    return node.value
 
 
 def _text(node: YamlNode, longest: int = LONGEST_WORD) -> str:

@@ -30,7 +30,7 @@ from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import SelectedTask
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from knowledge.evidence import examine
+from knowledge.judging import examine
 from knowledge.library import SUFFIX, library
 from knowledge.mining import Mined, Precondition, mine, mine_table
 from knowledge.renewal import renew

@@ -6,15 +6,12 @@ import asyncio
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from agent.base import Memory
+from knowledge.rules import Rule
 from worlds.base import Env, Transition
 from worlds.errors import Unsupported, WorldError, shown
-
-if TYPE_CHECKING:
-    from knowledge.rules import Rule
-    from worlds.household.belief import Belief
+from worlds.household.belief import Belief
 
 
 @dataclass(slots=True)

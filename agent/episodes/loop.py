@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from agent.base import Act, Agent, Decision, GiveUp, Grants, Idle, Leave, Memory, ParseFailure, Turn
 from agent.episodes import events
@@ -35,12 +35,11 @@ from agent.episodes.overseer import (
     Unattended,
 )
 from agent.roles.base import clean
+from knowledge.choosing import RuleBudget, RuleSelector, topic_of
 from worlds.base import Env, Step, Task, Transition, World
 from worlds.errors import ModelError, Unsupported
-
-if TYPE_CHECKING:
-    from knowledge.choosing import RuleBudget, RuleSelector
-    from worlds.household.base import Household
+from worlds.household.base import Household
+from worlds.registry import household
 
 R = TypeVar("R")
 
@@ -95,18 +94,13 @@ async def play(
 
     The agent is shown all of ``rules`` at once.
     """
-    budget: RuleBudget | None = None
-    if rules:
-        from knowledge.choosing import RuleBudget
-
-        budget = RuleBudget.of_statements(rules)
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
 
     def listen(event: Event | CallTiming) -> None:
         if isinstance(event, Event):
             queue.put_nowait(event)
 
-    config = EpisodeConfig(world.engine, grants, max_turns, rules=budget, inline=world.inline)
+    config = EpisodeConfig(world.engine, grants, max_turns, rules=RuleBudget.of_statements(rules), inline=world.inline)
     env = config.open(world, task)
     episode = asyncio.create_task(run_episode(env, agent, config, listen, overseer))
     episode.add_done_callback(lambda _: queue.put_nowait(None))
@@ -201,9 +195,6 @@ class _Episode:
         with attributed("agent"):
             self.state = EpisodeState(self.agent.begin(task.goal, opening.observation, self.grants))
         if config.rules is not None:
-            from knowledge.choosing import topic_of
-            from worlds.registry import household
-
             with attributed("knowledge"):
                 self.household = household(task.world)
                 self.state.belief = self.household.begin(opening.observation) if self.household else None

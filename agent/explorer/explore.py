@@ -17,9 +17,8 @@ from agent.evaluation.runs.budget import BudgetTracker, Spending
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.metered import MeteredModel
 from agent.evaluation.runs.spec import slug
-from agent.explorer.candidates import CandidateRule, Candidates
 from agent.explorer.chunks import Chunk, chunks, read_steps
-from agent.explorer.distiller import DISTILLER, MOST_RULES
+from agent.explorer.distiller import DISTILLER, MOST_RULES, CandidateRule, Candidates
 from agent.explorer.filtering import filter_rules
 from agent.explorer.judges import LearningModel, ModelJudge
 from agent.explorer.ledger import Ledger

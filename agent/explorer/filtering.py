@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent.explorer.candidates import CandidateRule, named
+from agent.explorer.distiller import CandidateRule, named
 from agent.explorer.judges import ModelJudge
 from agent.explorer.report import DropCause, DroppedRule
 from knowledge.checks import Check
-from knowledge.evidence import examine
+from knowledge.judging import examine
 from knowledge.moments import Moment
 from knowledge.rules import Rule, Standing
 

@@ -10,8 +10,8 @@ from typing import Literal, TypeVar
 from agent.base import AgentEvent
 from agent.evaluation.runs.batch import run_workers
 from agent.evaluation.runs.budget import BudgetTracker, RunHalted
-from agent.explorer.candidates import CandidateRule
 from agent.explorer.chunks import PlayedStep
+from agent.explorer.distiller import CandidateRule
 from agent.explorer.ledger import Ledger, LedgerModel
 from agent.explorer.report import FailedCall
 from agent.models.base import Message, Model, Timing

@@ -75,15 +75,9 @@ def plan_exploration(configuration: Configuration, wish: ExploreOptions) -> Expl
     """Fill in every default. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     if not 0 <= wish.curiosity <= 1:
         raise ConfigurationError(f"--curiosity: {wish.curiosity:g} is not a probability; give 0 to 1.")
-    numbers = {
-        "episodes": wish.episodes,
-        "chunk-steps": wish.chunk_steps,
-        "chunk-tokens": wish.chunk_tokens,
-        "reply-tokens": wish.reply_tokens,
-    }
-    for name, number in numbers.items():
-        if not 1 <= number <= 1_000_000:
-            raise ConfigurationError(f"--{name}: {number} is out of range; give 1 to 1000000.")
+    for name in ("episodes", "chunk_steps", "chunk_tokens", "reply_tokens"):
+        if not 1 <= (number := getattr(wish, name)) <= 1_000_000:
+            raise ConfigurationError(f"--{name.replace('_', '-')}: {number} is out of range; give 1 to 1000000.")
     settings = configuration.settings
     world = world_of(settings)
     if world.household is None:

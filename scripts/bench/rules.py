@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from agent.episodes.events import Ended, Event, Started, Stepped
 from agent.episodes.moments import recorded_moments
 from agent.episodes.record import EpisodeRecorder
-from knowledge.evidence import examine
+from knowledge.judging import examine
 from knowledge.moments import moments_of
 from knowledge.rulebook import read_book
 from scripts.walks import walk

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge.checks import LONGEST, Check, CheckVerdict, parse_check
-from knowledge.evidence import examine
+from knowledge.judging import examine
 from knowledge.moments import Moment
 from knowledge.rules import Rule
 from worlds.alfworld.text.household import HOUSEHOLD

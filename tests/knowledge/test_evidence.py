@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from knowledge.checks import parse_check
-from knowledge.evidence import examine
+from knowledge.judging import examine
 from knowledge.moments import Moment, moments_of
 from knowledge.rulebook import read_book
 from knowledge.rules import WITNESSES, Evidence, Rule

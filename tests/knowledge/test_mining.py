@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from knowledge.evidence import examine
+from knowledge.judging import examine
 from knowledge.mining import Location, mine, mine_table
 from knowledge.moments import Moment, moments_of
 from scripts.walks import walk

@@ -11,7 +11,7 @@ from typing import get_args
 
 from agent.episodes.moments import EpisodeFile, OtherWorld, episode_files, moments
 from agent.episodes.record import read_episode
-from knowledge.evidence import Finding, examine
+from knowledge.judging import Finding, examine
 from knowledge.moments import Moment
 from knowledge.rules import Rule, Standing
 from tui.text import plural

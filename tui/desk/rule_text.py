@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tui.text import printable
 
 if TYPE_CHECKING:
-    from knowledge.evidence import Finding
+    from knowledge.judging import Finding
     from knowledge.rules import Edit, Evidence, Rule, Standing
 
 STANDING_MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "undecided": "?"}

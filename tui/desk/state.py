@@ -13,7 +13,7 @@ from functools import partial
 from typing import Literal
 
 from agent.explorer.filtering import exclude
-from knowledge.evidence import Finding
+from knowledge.judging import Finding
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import KINDS, STATUSES, Rule, RuleKind, RuleStatus, RuleVerdict
 from tui.base_screen import in_thread

@@ -10,7 +10,7 @@ from agent.episodes.events import Body, Ended, Event, Intervened, Started, Stepp
 from agent.episodes.moments import episode_files, moments, recorded_moments
 from agent.episodes.record import EpisodeRecorder, read_episode
 from knowledge.checks import parse_check
-from knowledge.evidence import examine
+from knowledge.judging import examine
 from knowledge.rules import Rule
 from tests.tui.recorded import play
 from worlds.errors import ConfigurationError

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent.explorer.candidates import CandidateRule
+from agent.explorer.distiller import CandidateRule
 from agent.explorer.filtering import FilterResult, exclude, filter_rules, normalized, similar_pairs
 from agent.explorer.judges import ArbiterVerdict, PairLabel
 from knowledge.checks import parse_check

@@ -8,7 +8,7 @@ import pytest
 
 from agent.episodes.moments import recorded_moments
 from knowledge.checks import parse_check
-from knowledge.evidence import examine
+from knowledge.judging import examine
 from knowledge.rules import Rule
 from tests.tui.recorded import play, rewound, write
 from tui.desk.checking import CheckProgress, RuleCheck

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from agent.episodes.moments import recorded_moments
 from knowledge.checks import parse_check
-from knowledge.evidence import examine
+from knowledge.judging import examine
 from knowledge.rulebook import Rulebook, save
 from knowledge.rules import Evidence, Origin, Rule
 from tests.tui.recorded import play

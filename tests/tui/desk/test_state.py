@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge.checks import parse_check
-from knowledge.evidence import Finding
+from knowledge.judging import Finding
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import KINDS, STATUSES, Evidence, Rule
 from tui.desk.state import Desk, RuleFilter
