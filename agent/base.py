@@ -35,11 +35,6 @@ class Grants:
     diagnosis: bool = False
     task_type: str | None = None
 
-    def names(self) -> tuple[str, ...]:
-        """The grants by name, sorted."""
-        given = {"admissible": self.admissible, "diagnosis": self.diagnosis, "type": self.task_type is not None}
-        return tuple(sorted(name for name, value in given.items() if value))
-
 
 @dataclass(frozen=True, slots=True)
 class Turn:

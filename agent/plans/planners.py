@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -35,21 +36,17 @@ class PlannerSettings:
     temperature: float = option(0.0, most=10)
 
 
-def _strict(text: str) -> Plan:
-    try:
+def _read(text: str) -> Plan:
+    """Read a plan as it should be written, or else the plan among other words."""
+    with suppress(PlanError):
         return read_plan(text)
-    except PlanError as error:
-        raise ReplyError(str(error)) from error
-
-
-def _lenient(text: str) -> Plan:
     try:
         return read_loosely(text)
     except PlanError as error:
         raise ReplyError(f"{error} Write one step a line, as in 'PutObject apple fridge'.") from error
 
 
-ALFRED_PLAN: Role[Plan] = Role("alfred_plan", _strict, _lenient, stop=("\nTask:",))
+ALFRED_PLAN: Role[Plan] = Role("alfred_plan", _read, stop=("\nTask:",))
 """Writes a whole ALFRED plan for an instruction (LLM-Planner, section 4.2, static setting)."""
 
 

@@ -10,8 +10,9 @@ from statistics import fmean
 from agent.evaluation.analysis.statistics import Interval, wilson
 from agent.evaluation.render.table import Column, Report, Section, Table, ends, named_lines, percent, percents, wrapped
 from agent.evaluation.runs.selection import counted
-from agent.plans.run import WORLD, PlanManifest
+from agent.plans.run import PlanManifest
 from agent.plans.work import PlanResult
+from worlds.alfred import PLANS
 from worlds.alfred.scoring import LEVELS, TASK_TYPES
 
 
@@ -80,7 +81,7 @@ class PlansReport(Report):
         manifest, rows = self.manifest, self.rows
         config, every = manifest.configuration, dict(groups(rows))
         return {
-            "world": WORLD,
+            "world": PLANS,
             "split": config.split,
             "split_size": manifest.of,
             "selected": len(manifest.tasks),

@@ -23,7 +23,6 @@ from worlds.alfred.tasks import Demonstration, Instruction, read_split
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.options import read_options
 
-WORLD = PLANS
 AGENTS = ("nearest", "in-context")
 TRAIN = "train"
 SCHEMA = 1
@@ -92,7 +91,7 @@ class PlanRun:
         """The default folder; the same run always gets the same name."""
         config = self.config
         digest = sha256(self.manifest.model_dump_json(exclude={"versions"}).encode()).hexdigest()[:8]
-        parts = [WORLD, config.split, config.agent, config.model.partition(":")[2] if config.model else "", digest]
+        parts = [PLANS, config.split, config.agent, config.model.partition(":")[2] if config.model else "", digest]
         return Path("runs") / "-".join(slug(part, 40) for part in parts if part)
 
 
@@ -101,7 +100,7 @@ def make_run(settings: Settings, data: Path | None = None) -> PlanRun:
     agent = settings.agent or "nearest"
     if agent not in AGENTS:
         known = ", ".join(AGENTS)
-        raise ConfigurationError(f"No planner of {WORLD} is named {shown(agent)}; known: {known}.{nearest(agent, AGENTS)}")
+        raise ConfigurationError(f"No planner of {PLANS} is named {shown(agent)}; known: {known}.{nearest(agent, AGENTS)}")
     model = settings.model if agent == "in-context" else None
     if agent == "in-context" and model is None:
         raise ConfigurationError("The planner 'in-context' needs a language model; name one with --model.")

@@ -34,7 +34,8 @@ from agent.explorer.ledger import Ledger, LedgerModel
 from agent.models.base import Model
 from agent.models.registry import make_model
 from agent.plans.planners import InContextPlanner, NearestPlanner, Planner, PlanProposal
-from agent.plans.run import WORLD, PlanManifest, PlanRun, PlanTask
+from agent.plans.run import PlanManifest, PlanRun, PlanTask
+from worlds.alfred import PLANS
 from worlds.alfred.scoring import Level, level, score
 from worlds.errors import ModelError
 from worlds.paths import atomic_write
@@ -66,14 +67,13 @@ class PlanResult(Frozen):
 def begun(folder: Path) -> bool:
     """Whether ``folder`` holds a run of this family."""
     file = folder / "run.json"
-    return file.is_file() and f'"family": "{WORLD}"'.encode() in read_bytes(file, LARGEST_MANIFEST)
+    return file.is_file() and f'"family": "{PLANS}"'.encode() in read_bytes(file, LARGEST_MANIFEST)
 
 
 def read_manifest(folder: Path) -> PlanManifest:
     """The manifest of the run in ``folder``. Raises ``ConfigurationError``."""
     file = folder / "run.json"
-    content = read_bytes(file, LARGEST_MANIFEST, f"{folder} is no run's folder; it has no run.json.")
-    return parsed(PlanManifest, content, str(file))
+    return parsed(PlanManifest, read_bytes(file, LARGEST_MANIFEST), str(file))
 
 
 def read_rows(folder: Path) -> list[PlanResult]:

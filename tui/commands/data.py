@@ -141,10 +141,8 @@ def _lines(report: SplitReport) -> Iterator[str]:
     for kind, count in report.types:
         yield f"  {count:6,} {kind}"
     for word, entries in (("refused", report.refused), ("left out", report.left_out)):
-        for line in _grouped((entry.reason, entry.trial) for entry in entries):
-            yield f"  {word}: {line}"
-    for line in _grouped(("no person worded the goal", id) for id in report.without_human_goal):
-        yield f"  {line}"
+        yield from (f"  {word}: {line}" for line in _grouped((entry.reason, entry.trial) for entry in entries))
+    yield from (f"  {line}" for line in _grouped(("no person worded the goal", id) for id in report.without_human_goal))
 
 
 def _grouped(reasons: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -183,10 +181,7 @@ class _Meter(terminal.StatusLine):
 
     def _update(self, line: str) -> None:
         now = time.monotonic()
-        if line == self._last or (self.live and now < self._due):
-            return
-        self._last, self._due = line, now + 0.1
-        if self.live:
-            self.write(line)
-        else:
-            terminal.note(line)
+        if line != self._last and not (self.live and now < self._due):
+            self._last, self._due = line, now + 0.1
+            show = self.write if self.live else terminal.note
+            show(line)

@@ -34,7 +34,10 @@ def print_json(value: object) -> None:
 
 def print_result(value: object, lines: Iterable[str], *, as_json: bool) -> None:
     """Print ``value`` as JSON, or else ``lines``."""
-    print_json(value) if as_json else print_lines(lines)
+    if as_json:
+        print_json(value)
+    else:
+        print_lines(lines)
 
 
 def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:

@@ -125,10 +125,9 @@ def _choose_task(world: World, settings: Settings, reference: str | None, random
     one = 1 if len(world.tasks(split)) > MANY else None
     limit, sample = (None, one) if random else (one, None)
     tasks = select(world, split, settings.type, limit, sample, seed).tasks
-    if not random:
-        return tasks[0]
-    task = Random(seed).choice(tasks)
-    terminal.note(f"Drew {task.reference} with --seed {seed}.")
+    task = Random(seed).choice(tasks) if random else tasks[0]
+    if random:
+        terminal.note(f"Drew {task.reference} with --seed {seed}.")
     return task
 
 
@@ -153,6 +152,5 @@ def _show(game: GameConfig | None, mode: Mode | None, settings: Settings, record
             show_screen(lambda: game_screen(game, mode), home)
     finally:
         for unfinished, words in ((False, "Recorded in"), (True, "Recorded as far as it went in")):
-            for path in reversed(record_files(unfinished=unfinished)):
-                if path not in before:
-                    terminal.note(f"{words} {path}")
+            for path in reversed([path for path in record_files(unfinished=unfinished) if path not in before]):
+                terminal.note(f"{words} {path}")
