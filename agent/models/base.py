@@ -83,12 +83,12 @@ class Scores:
     @classmethod
     def joined(cls, parts: Sequence[Scores]) -> Scores:
         """The scores of several calls as one."""
-        cached = [part.timing.cached for part in parts]
+        cached = _total(part.timing.cached for part in parts)
         return cls(
             tuple(logprob for part in parts for logprob in part.logprobs),
             sum(part.calls for part in parts),
             Usage(_total(part.usage.prompt for part in parts), _total(part.usage.completion for part in parts)),
-            Timing(sum(part.timing.seconds for part in parts), sum(part.timing.attempts for part in parts), _total(cached)),
+            Timing(sum(part.timing.seconds for part in parts), sum(part.timing.attempts for part in parts), cached),
         )
 
 
@@ -136,14 +136,14 @@ class Request:
 
     def check(self, model: str, capabilities: Capabilities) -> None:
         """Raise ``Unsupported`` if this needs a capability that ``model`` does not have."""
-        denied = {
-            "log-probabilities": self.top_logprobs > 0 and not capabilities.log_probabilities,
-            "a choice among given texts": self.choices is not None and not capabilities.choices,
-            "a reply by a schema": self.schema is not None and not capabilities.schema,
-            "a bias on tokens": self.bias is not None and not capabilities.bias,
-        }
-        for what, refused in denied.items():
-            if refused:
+        needs = (
+            ("log-probabilities", self.top_logprobs > 0, capabilities.log_probabilities),
+            ("a choice among given texts", self.choices is not None, capabilities.choices),
+            ("a reply by a schema", self.schema is not None, capabilities.schema),
+            ("a bias on tokens", self.bias is not None, capabilities.bias),
+        )
+        for what, needed, offered in needs:
+            if needed and not offered:
                 raise Unsupported(f"{model} does not offer {what}; use an agent that only needs replies.")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, quote
 
@@ -74,11 +73,6 @@ def file_name(rest: str) -> str:
     if not rest or "\0" in rest:
         raise ConfigurationError(f"{shown(rest, 60)} is not the name of a file.")
     return rest
-
-
-def portable_file(rest: str) -> str:
-    """A file's name without its folder."""
-    return Path(rest).name
 
 
 def split_options(rest: str, options: type[T], owner: str) -> tuple[str, T]:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agent.models.base import Capabilities, Completion, Model, Request, Usage
-from agent.models.provider import CallOptions, ModelProvider, file_name, portable_file
+from agent.models.provider import CallOptions, ModelProvider, file_name
 from agent.models.text import stop_at
 from knowledge.reading import YamlNode
 from worlds.errors import ConfigurationError, ModelError, nearest, shown
@@ -103,7 +103,7 @@ class ScriptedProvider(ModelProvider):
         return load_script(given_path(rest), name=name)
 
     def portable(self, rest: str) -> str:
-        return portable_file(rest)
+        return Path(rest).name
 
     def digest(self, rest: str) -> str:
         return sha256(read_script(given_path(rest))).hexdigest()

@@ -156,9 +156,8 @@ def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
             began = perf_counter()
             played: list[GameResult] = []
             for task, thing, place in asked:
-                wrong = Random(f"false {task.number}").choice(
-                    [other for other in ("drawer", "shelf", "sofa", "fridge") if other != place]
-                )
+                others = [other for other in ("drawer", "shelf", "sofa", "fridge") if other != place]
+                wrong = Random(f"false {task.number}").choice(others)
                 # In words that were not trained on.
                 sentence = f"In this house every {thing} is kept in the {place if told == 'true' else wrong}."
                 rules = None if told == "none" else book if told == "learned" else RuleBudget.of_statements([sentence])

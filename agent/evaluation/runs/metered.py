@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from agent.config import Prices
 from agent.evaluation.runs.budget import BudgetTracker, RunHalted, Stopped
 from agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores
-from agent.models.openai.rate_limiter import RateLimited
+from agent.models.openai.rate_limiter import RateLimiter
 from worlds.errors import ConfigurationError, ModelError
 
 
@@ -27,12 +27,12 @@ class MeteredModel(ModelWrapper):
     @property
     def active(self) -> int:
         """How many calls are in flight, without those that wait for the endpoint."""
-        return self.model.limiter.active if isinstance(self.model, RateLimited) else self._tracker.calling
+        return self._limiter.active if self._limiter else self._tracker.calling
 
     @property
     def limit(self) -> int | None:
         """How many calls the endpoint takes at once; None while it has stated no limit."""
-        return self.model.limiter.limit if isinstance(self.model, RateLimited) else None
+        return self._limiter.limit if self._limiter else None
 
     async def complete(self, request: Request) -> Completion:
         with self._metered() as completed:
@@ -58,6 +58,10 @@ class MeteredModel(ModelWrapper):
         finally:
             self._tracker.end(completed[0] if completed else None, self._prices, calls)
 
+    @property
+    def _limiter(self) -> RateLimiter | None:
+        return getattr(self.model, "limiter", None)
+
     @contextmanager
     def _halting(self) -> Generator[None]:
         try:
@@ -72,5 +76,5 @@ class MeteredModel(ModelWrapper):
             raise RunHalted from error
 
     def _close(self) -> None:
-        if isinstance(self.model, RateLimited):
-            self.model.limiter.close(RunHalted())
+        if self._limiter:
+            self._limiter.close(RunHalted())

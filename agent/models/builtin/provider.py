@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from agent.models.base import Model
-from agent.models.provider import CallOptions, ModelProvider, file_name, portable_file
+from agent.models.provider import CallOptions, ModelProvider, file_name
 from worlds.paths import given_path
 
 
@@ -24,7 +26,7 @@ class BuiltinProvider(ModelProvider):
         return load_builtin(given_path(rest) if rest else None, name=name)
 
     def portable(self, rest: str) -> str:
-        return portable_file(rest)
+        return Path(rest).name
 
     def digest(self, rest: str) -> str:
         from agent.models.builtin.file import SHIPPED, digest

@@ -77,7 +77,7 @@ class Decoder:
         """Queue a conversation; ``answer`` gets its reply, or a ``Refused``."""
         work = _Work(call, sampler, cancelled, answer, len(prompt), 0, list(prompt))
         if len(prompt) >= self._library.context_size:
-            self._refuse(work, too_long(len(prompt), self._library.context_size))
+            _settle(work, too_long(len(prompt), self._library.context_size))
         else:
             self._waiting.append(work)
 
@@ -101,12 +101,10 @@ class Decoder:
         self._drop_cancelled()
         self._admit_waiting()
         entries: list[_Entry] = []
-        asks: list[tuple[_Slot, int]] = []
-        active = [slot for slot in self._slots if slot.work is not None]
+        asks: list[tuple[_Slot, _Work, int]] = []
+        active = [(slot, work) for slot in self._slots if (work := slot.work) is not None]
         # Replies, which need one token each, go before long prompts.
-        for slot in sorted(active, key=lambda each: len(each.work.due) if each.work else 0):
-            work = slot.work
-            assert work is not None
+        for slot, work in sorted(active, key=lambda each: len(each[1].due)):
             taken = work.due[: self._library.batch - len(entries)]
             if not taken:
                 break
@@ -117,27 +115,29 @@ class Decoder:
             slot.held.extend(taken)
             del work.due[: len(taken)]
             if whole:
-                asks.append((slot, len(entries) - 1))
+                asks.append((slot, work, len(entries) - 1))
         if not entries:
             return
         if not self._evaluate(entries):
-            for slot in active:
-                self._end(slot, _no_room())
+            for slot, work in active:
+                self._clear(slot)
+                self._end(slot, work, _no_room())
             return
-        for slot, place in asks:
-            self._sample_next(slot, place)
+        for slot, work, place in asks:
+            finish = self._sample_next(slot, work, place)
+            if finish is not None:
+                usage, cached = Usage(work.prompt, work.number), Timing(cached=work.cached)
+                text = work.said.decode("utf-8", "replace")
+                self._end(slot, work, Completion(text, finish, usage, cached, tuple(work.tokens)))
 
-    def _sample_next(self, slot: _Slot, place: int) -> None:
-        """Sample the next token of a reply, and end the reply where it is over."""
-        work = slot.work
-        assert work is not None
+    def _sample_next(self, slot: _Slot, work: _Work, place: int) -> str | None:
+        """Sample the next token of a reply; why the reply is over, or None where it goes on."""
         library, call = self._library, work.call
         logits = library.logits(place)
         logprobs = _log_softmax(logits) if call.top_logprobs else None
-        token = library.sample(work.sampler, place)
-        if library.ends(token):
-            self._finish(slot, "stop")
-            return
+        token = int(lib.llama_sampler_sample(work.sampler, library.context, place))
+        if lib.llama_vocab_is_eog(library.vocabulary, token):
+            return "stop"
         work.number += 1
         work.said += library.piece(token)
         if logprobs is not None:
@@ -146,44 +146,24 @@ class Decoder:
             work.tokens.append(TokenChoice(library.text(token), float(logprobs[token]), others))
         if ends := [at for at in (work.said.find(stop.encode()) for stop in call.stop) if at >= 0]:
             del work.said[min(ends) :]
-            self._finish(slot, "stop")
-        elif work.number >= call.max_tokens or len(slot.held) + 1 >= library.context_size:
-            self._finish(slot, "length")
-        else:
-            work.due.append(token)
+            return "stop"
+        if work.number >= call.max_tokens or len(slot.held) + 1 >= library.context_size:
+            return "length"
+        work.due.append(token)
+        return None
 
-    def _finish(self, slot: _Slot, finish: str) -> None:
-        work = slot.work
-        assert work is not None
-        text = work.said.decode("utf-8", "replace")
-        usage = Usage(work.prompt, work.number)
-        self._end(slot, Completion(text, finish, usage, Timing(cached=work.cached), tuple(work.tokens)))
-
-    def _end(self, slot: _Slot, outcome: Completion | Refused) -> None:
-        work, slot.work = slot.work, None
-        assert work is not None
-        if isinstance(outcome, Refused):
-            self._clear(slot)
-            self._refuse(work, outcome)
-        else:
-            self._answer(work, outcome)
-
-    def _answer(self, work: _Work, completion: Completion) -> None:
-        self._library.free(work.sampler)
-        work.answer.set_result(completion)
-
-    def _refuse(self, work: _Work, refused: Refused) -> None:
-        self._library.free(work.sampler)
-        work.answer.set_exception(refused)
+    def _end(self, slot: _Slot, work: _Work, outcome: Completion | Refused) -> None:
+        slot.work = None
+        _settle(work, outcome)
 
     def _drop_cancelled(self) -> None:
         """End cancelled replies. Their sequences stay cached."""
         for slot in self._slots:
             if slot.work is not None and slot.work.cancelled.is_set():
-                self._end(slot, Completion("", "cancelled"))
+                self._end(slot, slot.work, Completion("", "cancelled"))
         for work in [work for work in self._waiting if work.cancelled.is_set()]:
             self._waiting.remove(work)
-            self._answer(work, Completion("", "cancelled"))
+            _settle(work, Completion("", "cancelled"))
 
     def _admit_waiting(self) -> None:
         """Give free slots to waiting conversations, each the one with the longest shared prefix."""
@@ -306,6 +286,14 @@ class Decoder:
                     self._clear(slot)
             status = int(lib.llama_decode(self._library.context, batch))
         return status == 0
+
+
+def _settle(work: _Work, outcome: Completion | Refused) -> None:
+    lib.llama_sampler_free(work.sampler)
+    if isinstance(outcome, Refused):
+        work.answer.set_exception(outcome)
+    else:
+        work.answer.set_result(outcome)
 
 
 def _no_room() -> Refused:

@@ -119,10 +119,6 @@ class Library:
         """What ``token`` stands for, with marks in place of half characters."""
         return self.piece(token, special=special).decode("utf-8", "replace")
 
-    def ends(self, token: int) -> bool:
-        """Whether a reply is over with ``token``."""
-        return bool(lib.llama_vocab_is_eog(self.vocabulary, token))
-
     def logits(self, place: int) -> Logits:
         """The logits after the token at ``place`` of the last batch; only good until the next one."""
         return np.ctypeslib.as_array(lib.llama_get_logits_ith(self.context, place), (self.size,))
@@ -148,14 +144,6 @@ class Library:
         else:
             lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_greedy())
         return chain
-
-    def sample(self, sampler: Any, place: int) -> int:
-        """The next token after the one at ``place`` of the last batch."""
-        return int(lib.llama_sampler_sample(sampler, self.context, place))
-
-    def free(self, sampler: Any) -> None:
-        """Give a sampler back."""
-        lib.llama_sampler_free(sampler)
 
     def forget(self, sequence: int, start: int) -> bool:
         """Forget what ``sequence`` holds from position ``start`` on; False where this model keeps only whole sequences."""

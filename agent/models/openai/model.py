@@ -116,7 +116,6 @@ class OpenAIModel(Model):
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.limiter = RateLimiter(self._keys.concurrency(self._endpoint))
-        """Holds calls back where the endpoint says that they are too many."""
         self._reached = False
         self._answered = False
         self._probing = asyncio.Lock()
@@ -176,7 +175,7 @@ class OpenAIModel(Model):
             elif not outcome.crowded:
                 await self.limiter.rest(outcome.asked * wait)
 
-    async def _probe(self, wanted: Mapping[str, Any], /, *, said: str = "", tokens: int = PROBE_TOKENS) -> Completion | None:
+    async def _probe(self, wanted: Mapping[str, Any], said: str, tokens: int) -> Completion | None:
         """One attempt with ``wanted``; None where it failed. Raises ``ModelError`` where every other call would fail too."""
         request = Request(_with_beginning([Message("user", QUESTION)], said), max_tokens=tokens)
         outcome, _ = await self._learning_attempt(self._with_room(request) if tokens == PROBE_TOKENS else request, wanted)

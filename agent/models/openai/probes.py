@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 from agent.models.base import Capabilities, Completion, PromptToken, Request
 from agent.models.openai.wire import MOST_ALTERNATIVES, at
@@ -22,12 +22,8 @@ PROBE_TOKENS = 256
 QUESTION = "Answer with the single word: ready"
 
 
-class Probe(Protocol):
-    """Asks `QUESTION` with the ``wanted`` parameters, and ``said`` as the reply's beginning; None where that was refused."""
-
-    async def __call__(
-        self, wanted: Mapping[str, Any], /, *, said: str = "", tokens: int = PROBE_TOKENS
-    ) -> Completion | None: ...
+Probe = Callable[[Mapping[str, Any], str, int], Awaitable[Completion | None]]
+"""Asks `QUESTION` with parameters, a text as the reply's beginning, and a limit of tokens; None where that was refused."""
 
 
 def extra_parameters(request: Request) -> dict[str, Any]:
@@ -78,9 +74,9 @@ def parse_choice(text: str, choices: Sequence[str]) -> str | None:
 
 async def probe_capabilities(ask: Probe) -> Capabilities:
     """What an endpoint can do besides chatting: four calls, and two more where it gives prompt log-probabilities."""
-    likely = await ask(extra_parameters(Request((), top_logprobs=2)))
-    held = await ask(extra_parameters(Request((), choices=_WORDS)))
-    pushed = await ask(extra_parameters(Request((), bias={_WORDS[0]: 100.0})))
+    likely = await ask(extra_parameters(Request((), top_logprobs=2)), "", PROBE_TOKENS)
+    held = await ask(extra_parameters(Request((), choices=_WORDS)), "", PROBE_TOKENS)
+    pushed = await ask(extra_parameters(Request((), bias={_WORDS[0]: 100.0})), "", PROBE_TOKENS)
     scored = await _scores(ask)
     by_schema = held is not None and parse_choice(held.text, _WORDS) is not None
     return Capabilities(
@@ -95,10 +91,10 @@ async def probe_capabilities(ask: Probe) -> Capabilities:
 
 async def _scores(ask: Probe) -> bool:
     """Whether texts can be scored: a text must be read as the prefix of a longer one, with no end of turn after it."""
-    alone = await ask(scoring_parameters(""), tokens=1)
+    alone = await ask(scoring_parameters(""), "", 1)
     if alone is None or not alone.read:
         return False
-    shorter, longer = [await ask(scoring_parameters(text), said=text, tokens=1) for text in (_WORDS[0], " ".join(_WORDS))]
+    shorter, longer = [await ask(scoring_parameters(text), text, 1) for text in (_WORDS[0], " ".join(_WORDS))]
     if shorter is None or longer is None or score_gain(alone.read, shorter.read) is None:
         return False
     return _shared(shorter.read, longer.read) == len(shorter.read) < len(longer.read)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
 Verdict = Literal["answered", "crowded", "other"]
 """How a call ended: answered, refused because there were too many, or otherwise."""
@@ -25,7 +25,8 @@ class RateLimiter:
     def __init__(self, most: int | None = None) -> None:
         self._most = most
         self._limit: float | None = most
-        self._active = 0
+        self.active = 0
+        """How many calls are in flight."""
         self.round = 0
         """How often the limit was lowered."""
         self._held_until = 0.0
@@ -38,11 +39,6 @@ class RateLimiter:
     def limit(self) -> int | None:
         """How many calls may be in flight at present; None while nothing has said so."""
         return None if self._limit is None else int(self._limit)
-
-    @property
-    def active(self) -> int:
-        """How many calls are in flight."""
-        return self._active
 
     async def enter(self) -> int:
         """Wait to be admitted; follow it by one ``leave`` with what is returned: how often the limit had been lowered by then.
@@ -59,18 +55,18 @@ class RateLimiter:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
                 # Admitted and cancelled in the same moment: the place goes to the next.
-                self._active -= 1
+                self.active -= 1
                 self._admit()
             raise
         return self.round
 
     def leave(self, permit: int, verdict: Verdict, wait: float = 0.0) -> None:
         """Report how the call ended. For ``wait`` seconds no call is admitted."""
-        self._active -= 1
+        self.active -= 1
         if verdict == "crowded" and permit == self.round:
             # Calls that were sent before the limit was lowered lower it only once.
             self.round += 1
-            self._limit = max(1.0, (self._active + 1) / 2)
+            self._limit = max(1.0, (self.active + 1) / 2)
         elif verdict == "answered" and self._limit is not None:
             grown = self._limit + 1 / self._limit
             self._limit = grown if self._most is None else min(grown, self._most)
@@ -99,22 +95,12 @@ class RateLimiter:
         loop = asyncio.get_running_loop()
         # Read once: were the wait over between two reads, no call would be admitted and no timer set.
         held = loop.time() < self._held_until
-        while self._waiting and not held and (self._limit is None or self._active < int(self._limit)):
+        while self._waiting and not held and (self._limit is None or self.active < int(self._limit)):
             turn = self._waiting.popleft()
             if not turn.cancelled():
-                self._active += 1
+                self.active += 1
                 turn.set_result(None)
         if self._waiting and held:
             if self._alarm is not None:
                 self._alarm.cancel()
             self._alarm = loop.call_at(self._held_until, self._admit)
-
-
-@runtime_checkable
-class RateLimited(Protocol):
-    """A model with a rate limiter."""
-
-    @property
-    def limiter(self) -> RateLimiter:
-        """That of the event loop that uses the model."""
-        ...

@@ -79,34 +79,31 @@ class Dialect:
 
     def parameters(self, request: Request) -> dict[str, Any]:
         """What to send for what every model takes."""
-        wanted: dict[str, Any] = {self._limit: request.max_tokens, "temperature": request.temperature}
-        if request.stop:
-            wanted["stop"] = [encodable(word) for word in request.stop]
-        if request.seed is not None:
-            wanted["seed"] = request.seed
-        if self._reasoning_effort is not None:
-            wanted["reasoning_effort"] = self._reasoning_effort
-        return {name: value for name, value in wanted.items() if name not in self._refused}
+        wanted = {
+            self._limit: request.max_tokens,
+            "temperature": request.temperature,
+            "stop": [encodable(word) for word in request.stop] or None,
+            "seed": request.seed,
+            "reasoning_effort": self._reasoning_effort,
+        }
+        return {name: value for name, value in wanted.items() if value is not None and name not in self._refused}
 
     def learn(self, sent: Mapping[str, Any], refusal: Refusal) -> str | None:
         """The parameter of ``sent`` that a refusal is about, from now on left out or renamed; None where it is about none."""
         if refusal.code not in _UNSUPPORTED_CODES and not _UNSUPPORTED.search(refusal.message[:2_000]):
             return None
         for name in sent:
-            if name != refusal.parameter and not re.search(rf"['\"`]{name}['\"`]", refusal.message[:2_000]):
+            other = LIMITS[name == LIMITS[0]]
+            named = name == refusal.parameter or re.search(rf"['\"`]{name}['\"`]", refusal.message[:2_000])
+            # A refused name of the limit is never tried again, so that the two cannot alternate.
+            if not named or (name in LIMITS and other in self._refused):
                 continue
             if name == "reasoning_effort":
                 # The user asked for it, and the model's name says so: it is not left out in silence.
                 return None
+            self._refused.add(name)
             if name in LIMITS:
-                other = LIMITS[name == LIMITS[0]]
-                if other in self._refused:
-                    continue
-                # A refused name is never tried again, so that the two cannot alternate.
-                self._refused.add(name)
                 self._limit = other
-            else:
-                self._refused.add(name)
             return name
         return None
 
