@@ -20,12 +20,7 @@ _BRIEF = (
     "Hint: have a look at the countertop first."
 )
 _CHOICES = ("ready", "not ready")
-_SCHEMA = {
-    "type": "object",
-    "properties": {"ready": {"type": "boolean"}},
-    "required": ["ready"],
-    "additionalProperties": False,
-}
+_SCHEMA = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"], "additionalProperties": False}
 
 _ENDED = 10.0
 """Seconds after which a cancelled call counts as running on."""

@@ -128,17 +128,15 @@ def wrong_goal(random: Random, goal: Goal, belief: Belief) -> Goal | None:
 
 
 _TABLES = frozenset(("coffeetable", "countertop", "desk", "diningtable", "dresser", "shelf", "sidetable", "tvstand"))
-_ALIKE = (
-    ("mug", "cup", "bowl", "plate", "pot", "pan", "kettle", "vase", "glassbottle", "winebottle"),
-    ("knife", "butterknife", "fork", "spoon", "spatula", "ladle"),
-    ("apple", "tomato", "potato", "lettuce", "bread", "egg"),
-    ("saltshaker", "peppershaker", "soapbottle", "spraybottle", "winebottle", "glassbottle"),
-    ("cloth", "dishsponge", "handtowel", "towel", "soapbar"),
-    ("pen", "pencil", "creditcard", "keychain", "watch", "cellphone", "cd", "remotecontrol"),
-    ("book", "newspaper", "laptop", "box", "tissuebox", "statue", "vase"),
-    ("toiletpaper", "papertowelroll", "tissuebox"),
-    ("candle", "vase", "statue", "houseplant"),
-    ("pillow", "alarmclock", "teddybear", "wateringcan", "plunger", "scrubbrush"),
+_ALIKE = tuple(
+    tuple(kinds.split())
+    for kinds in wordings.phrases(
+        "mug cup bowl plate pot pan kettle vase glassbottle winebottle / knife butterknife fork spoon spatula ladle",
+        "apple tomato potato lettuce bread egg / saltshaker peppershaker soapbottle spraybottle winebottle glassbottle",
+        "cloth dishsponge handtowel towel soapbar / pen pencil creditcard keychain watch cellphone cd remotecontrol",
+        "book newspaper laptop box tissuebox statue vase / toiletpaper papertowelroll tissuebox",
+        "candle vase statue houseplant / pillow alarmclock teddybear wateringcan plunger scrubbrush",
+    )
 )
 
 

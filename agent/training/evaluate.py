@@ -6,7 +6,7 @@ The games are ordinary episodes of the agent reasoner-actor. Nothing that it is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice, zip_longest
 from pathlib import Path
@@ -76,7 +76,6 @@ class GameResult:
     refused: int
     unreadable: int
     calls: int
-    tokens: int
     plans: tuple[tuple[str, ...], ...]
     goal: str
     commands: tuple[str, ...] = ()
@@ -87,7 +86,7 @@ class GameResult:
 
 
 def evaluate(
-    model: Model, names: Sequence[str], *, data: Path | None = None, limit: int | None = None
+    model: Model, names: Sequence[str], data: Path | None = None, limit: int | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the figures of each of ``names`` (see ``SETS``), with every lost game or missed hint, as they are measured."""
     for name in names:
@@ -106,21 +105,16 @@ def evaluate(
                 yield _measure(f"valid_seen, annotator {annotator}", model, world, tasks, plain=AlfworldWorld(data=data))
         else:
             world = AlfworldWorld(data=data)
-            title, grants = ("admissible", frozenset({"admissible"})) if name == "admissible" else ("freely", frozenset[str]())
+            title, grants = ("admissible", ("admissible",)) if name == "admissible" else ("freely", ())
             yield _measure(f"valid_seen, {title}", model, world, world.tasks("valid_seen")[:limit], grants)
 
 
 def _measure(
-    name: str,
-    model: Model,
-    world: World,
-    tasks: Sequence[Task],
-    grants: frozenset[str] = frozenset(),
-    plain: World | None = None,
+    name: str, model: Model, world: World, tasks: Sequence[Task], grants: Collection[str] = (), plain: World | None = None
 ) -> dict[str, Any]:
     """The figures of ``tasks``. The expert reads only the templates' goals, which ``plain`` has where ``world`` has others."""
     began = perf_counter()
-    games = [_play(world, task, model, EpisodeConfig(world.engine, grants)) for task in tasks]
+    games = [_play(world, task, model, EpisodeConfig(world.engine, frozenset(grants))) for task in tasks]
     seconds = perf_counter() - began
     plain = plain or world
     others = [_play(plain, plain.task(task.reference), None, EpisodeConfig(plain.engine)) for task in tasks]
@@ -205,7 +199,6 @@ def _play(world: World, task: Task, model: Model | None, config: EpisodeConfig, 
     ended = asyncio.run(run_episode(env, agent, config, heard.append, overseer))
     env.close()
     seen = [event.body for event in heard if isinstance(event, Event)]
-    calls = [body for body in seen if isinstance(body, events.ModelCall)]
     return GameResult(
         task.reference,
         task.type,
@@ -213,8 +206,7 @@ def _play(world: World, task: Task, model: Model | None, config: EpisodeConfig, 
         ended.steps,
         ended.refused,
         sum(isinstance(body, events.ParseFailed) for body in seen),
-        len(calls),
-        sum(body.completion_tokens or 0 for body in calls),
+        sum(isinstance(body, events.ModelCall) for body in seen),
         tuple(body.steps for body in seen if isinstance(body, events.Planned)),
         task.goal,
         tuple(body.command for body in seen if isinstance(body, events.Stepped)),

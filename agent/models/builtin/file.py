@@ -65,13 +65,11 @@ def read_builtin(file: Path) -> BuiltinFile:
     # Replies are shown and recorded.
     if not all(word == "\n" or (len(word) <= LONGEST_WORD and word.isprintable()) for word in vocabulary.tokens):
         raise ConfigurationError(_damaged(file, "its vocabulary holds what cannot be shown"))
-    weights: dict[str, Floats] = {}
-    at = 0
-    for name, size in sizes.items():
-        weights[name] = np.frombuffer(values, "<f2", prod(size), at).astype(np.float32).reshape(size)
-        if not np.isfinite(weights[name]).all():
-            raise ConfigurationError(_damaged(file, "some of its weights are no numbers"))
-        at += 2 * prod(size)
+    flat = np.frombuffer(values, "<f2").astype(np.float32)
+    if not np.isfinite(flat).all():
+        raise ConfigurationError(_damaged(file, "some of its weights are no numbers"))
+    parts = np.split(flat, np.cumsum([prod(size) for size in sizes.values()])[:-1])
+    weights: dict[str, Floats] = {name: part.reshape(sizes[name]) for name, part in zip(sizes, parts, strict=True)}
     return BuiltinFile(Network(shape, weights), vocabulary)
 
 

@@ -14,8 +14,6 @@ from agent.models.base import Message, Request
 from agent.models.llama.provider import LlamaOptions
 from worlds.workers import Handler, serve
 
-MOST_THREADS = 512
-
 
 def start(first: Any) -> tuple[str, Handler]:
     """Load the model that ``first`` names: its path, the context of one conversation in tokens, and options.
@@ -29,7 +27,7 @@ def start(first: Any) -> tuple[str, Handler]:
         from agent.models.llama.llamacpp import LlamaCpp as Runtime
     else:
         from agent.models.llama.xllama import Xllama as Runtime
-    runtime = Runtime(first["path"], first["context"], options)
+    runtime: Any = Runtime(first["path"], first["context"], options)
 
     def answer(asked: Any, cancelled: threading.Event) -> dict[str, Any]:
         messages = [Message(**each) for each in asked.pop("messages")]
@@ -43,4 +41,4 @@ def start(first: Any) -> tuple[str, Handler]:
 
 
 if __name__ == "__main__":
-    serve(start, MOST_THREADS)
+    serve(start, threads=512)

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, cast
 
-from agent.models.base import Completion, Message, Request, Scores, Timing, TokenChoice, Usage
+from agent.models.base import Completion, Request, Timing, TokenChoice, Usage
 from agent.models.llama.provider import LlamaOptions
 from agent.models.llama.shared import LESS_MEMORY, choice_grammar, empty_prompt, load_template, too_long
 from worlds.workers import Refused
@@ -78,10 +78,6 @@ class Xllama:
         if isinstance(said, dict):
             reply.hear(said)
         return reply.whole()
-
-    def score(self, messages: Sequence[Message], texts: Sequence[str], cancelled: threading.Event) -> Scores:
-        """Not offered: `LlamaModel` does not ask for it."""
-        raise NotImplementedError
 
 
 def _body(call: Request) -> dict[str, object]:

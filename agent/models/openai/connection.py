@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import cast
 
 import httpx2
 from openai import AsyncOpenAI
@@ -24,28 +24,19 @@ KEEP_ALIVE = 4.0
 _HEADERS = frozenset({"accept", "connection", "content-length", "content-type", "host", "transfer-encoding", "user-agent"})
 
 
-class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        total = 0
-        async for chunk in self._stream:
-            total += len(chunk)
-            if total > LARGEST_ANSWER:
-                raise NotACompletion(f"answered with more than {LARGEST_ANSWER >> 20} MiB")
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
 async def _bound(response: httpx2.Response) -> None:
     # Compressed, a small answer can be a huge one; it was asked for uncompressed.
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise NotACompletion("answered with a compressed body, which was not asked for")
-    if isinstance(response.stream, httpx2.AsyncByteStream):
-        response.stream = _Bounded(response.stream)
+    stream, content = cast("httpx2.AsyncByteStream", response.stream), bytearray()
+    try:
+        async for chunk in stream:
+            content += chunk
+            if len(content) > LARGEST_ANSWER:
+                raise NotACompletion(f"answered with more than {LARGEST_ANSWER >> 20} MiB")
+    finally:
+        await stream.aclose()
+    response.stream = httpx2.ByteStream(bytes(content))
 
 
 def connect(endpoint: Endpoint, key: str, timeout: float) -> AsyncOpenAI:

@@ -26,22 +26,13 @@ from agent.models.openai.probes import (
     scoring_parameters,
 )
 from agent.models.openai.rate_limiter import RateLimiter, Verdict
-from agent.models.openai.wire import (
-    Dialect,
-    NotACompletion,
-    Refusal,
-    backoff,
-    chat,
-    read_completion,
-    read_refusal,
-    retry_after,
-)
+from agent.models.openai.wire import Dialect, NotACompletion, Refusal, backoff, chat, read_completion, read_refusal, retry_after
 from agent.models.provider import CallOptions
 from agent.models.text import encodable, printable
 from worlds.errors import ModelError
 
 if TYPE_CHECKING:
-    from openai import APIConnectionError, APIStatusError, AsyncOpenAI
+    from openai import APIStatusError, AsyncOpenAI
 
     from agent.models.openai.provider import EndpointName
 
@@ -275,6 +266,7 @@ class OpenAIModel(Model):
             limiter.leave(permit, verdict, wait)
 
     async def _attempt(self, client: AsyncOpenAI, body: Mapping[str, Any]) -> Completion | _Failure:
+        import httpx2
         import openai
 
         try:
@@ -301,7 +293,14 @@ class OpenAIModel(Model):
             self._reached = True
             return self._refused(error)
         except openai.APIConnectionError as error:
-            return self._dropped(error)
+            cause = error.__cause__
+            refused = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError)
+            if refused and not self._reached:
+                # The server is not running: that is said at once, not after half a minute of retries.
+                what = f"cannot be reached ({cause})"
+                return _Failure(what, "Check the address, and that the server is running.", fatal=True)
+            way_out = "Check the connection and the server's log."
+            return _Failure(f"dropped the connection ({cause or error})", way_out, again=True)
 
     def _refused(self, error: APIStatusError) -> _Failure:
         status = error.status_code
@@ -331,17 +330,6 @@ class OpenAIModel(Model):
         if "reasoning_effort" in f"{refusal.parameter} {refusal.message}":
             way_out = "Name the model without ?reasoning_effort, or with another value."
         return _Failure(what, way_out, refusal=refusal if status in {400, 422} else None)
-
-    def _dropped(self, error: APIConnectionError) -> _Failure:
-        import httpx2
-
-        cause = error.__cause__
-        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError) and not self._reached:
-            # The server is not running: that is said at once, not after half a minute of retries.
-            what = f"cannot be reached ({cause})"
-            return _Failure(what, "Check the address, and that the server is running.", fatal=True)
-        way_out = "Check the connection and the server's log."
-        return _Failure(f"dropped the connection ({cause or error})", way_out, again=True)
 
     def _error(self, failure: _Failure, tried: str = "") -> ModelError:
         said = failure.what if self._key == PLACEHOLDER else failure.what.replace(self._key, "[key]")

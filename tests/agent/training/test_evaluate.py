@@ -12,7 +12,7 @@ from agent.models.builtin.model import load_builtin
 from agent.training.evaluate import HABITS, TOLD, GameResult, evaluate, houses_with_one_place, lines, summary
 from worlds.alfworld.houses.house import GeneratedTasks
 
-GAME = GameResult("t:1", "light", "won", 8, 1, 0, 9, 90, (), "goal")
+GAME = GameResult("t:1", "light", "won", 8, 1, 0, 9, (), "goal")
 
 
 def test_each_type_stands_beside_the_expert_in_the_games_that_both_won() -> None:
