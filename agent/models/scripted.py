@@ -30,7 +30,7 @@ from typing import Any, cast
 
 from agent.models.base import Capabilities, Completion, Model, Request, Usage
 from agent.models.provider import CallOptions, ModelProvider, file_name
-from agent.models.text import stop_at
+from agent.models.text import encodable, stop_at
 from knowledge.reading import YamlNode
 from worlds.errors import ConfigurationError, ModelError, nearest, shown
 from worlds.paths import given_path
@@ -71,23 +71,21 @@ class ScriptedModel(Model):
 
     async def complete(self, request: Request) -> Completion:
         request.check(self.name, _CAPABILITIES)
-        messages, max_tokens = request.messages, request.max_tokens
+        messages = request.messages
         system = "\n".join(message.content for message in messages if message.role == "system")
         last = next((message.content for message in reversed(messages) if message.role == "user"), "")
         place = sum(message.role == "assistant" for message in messages)
         answers = (rule.answer(system, last, place) for rule in self._rules)
         reply = next((reply for reply in answers if reply is not None), None)
         if reply is None:
-            raise ModelError(
-                f"{self.name} has no reply number {place + 1} for a message that begins {shown(last, 80)}; "
-                "add one, or a default."
-            )
+            missing = f"no reply number {place + 1} for a message that begins {shown(last, 80)}"
+            raise ModelError(f"{self.name} has {missing}; add one, or a default.")
         text = reply[: stop_at(reply, request.stop)]
         words = list(re.finditer(r"\S+", text))
-        cut = len(words) > max_tokens
-        text = text[: words[max_tokens].start()].rstrip() if cut else text
+        cut = len(words) > request.max_tokens
+        text = text[: words[request.max_tokens].start()].rstrip() if cut else text
         prompt = sum(len(message.content.split()) for message in messages)
-        return Completion(text, "length" if cut else "stop", Usage(prompt, min(len(words), max_tokens)))
+        return Completion(text, "length" if cut else "stop", Usage(prompt, min(len(words), request.max_tokens)))
 
 
 class ScriptedProvider(ModelProvider):
@@ -200,7 +198,7 @@ class _Reader:
     def _text(self, node: YamlNode) -> str:
         if node.id != "scalar" or node.tag == "tag:yaml.org,2002:null":
             raise self._error(node, "here must be text")
-        return str(node.value).encode("utf-8", "replace").decode("utf-8")
+        return encodable(str(node.value))
 
     def _error(self, node: YamlNode, what: str) -> ConfigurationError:
         return ConfigurationError(f"{self._file}, line {node.start_mark.line + 1}: {what}{'' if what.endswith('?') else '.'}")

@@ -54,9 +54,10 @@ class Network(nn.Module):
         self.register_buffer("numbered", (torch.tensor(number) > 0).float()[:, None], persistent=False)
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
         self.norm = nn.Parameter(torch.ones(shape.width))
-        cos, sin = rotary(shape)
-        self.register_buffer("cos", cos, persistent=False)
-        self.register_buffer("sin", sin, persistent=False)
+        half = shape.width // shape.heads // 2
+        angle = torch.outer(torch.arange(shape.context).float(), shape.base ** (-torch.arange(half).float() / half))
+        self.register_buffer("cos", angle.cos(), persistent=False)
+        self.register_buffer("sin", angle.sin(), persistent=False)
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
                 scale = 0.02 if "out" not in name and "down" not in name else 0.02 / (2 * shape.layers) ** 0.5
@@ -79,23 +80,8 @@ class Network(nn.Module):
     def weights(self) -> dict[str, Tensor]:
         """The weights by the names of the runtime."""
         found = {"embedding": self.table(), "norm": self.norm}
-        for at, layer in enumerate(self.layers):
-            found |= {
-                f"{at}.attention_norm": layer.attention_norm,
-                f"{at}.qkv": layer.qkv.weight,
-                f"{at}.out": layer.out.weight,
-                f"{at}.forward_norm": layer.forward_norm,
-                f"{at}.gate_up": layer.gate_up.weight,
-                f"{at}.down": layer.down.weight,
-            }
+        found |= {name.removesuffix(".weight"): value for name, value in self.layers.named_parameters()}
         return {name: value.detach() for name, value in found.items()}
-
-
-def rotary(shape: Shape) -> tuple[Tensor, Tensor]:
-    """Cosines and sines of the rotary positions, (context, head / 2) each."""
-    half = shape.width // shape.heads // 2
-    angle = torch.outer(torch.arange(shape.context).float(), shape.base ** (-torch.arange(half).float() / half))
-    return angle.cos(), angle.sin()
 
 
 def _normed(x: Tensor, weight: Tensor) -> Tensor:

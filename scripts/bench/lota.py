@@ -28,7 +28,7 @@ from tests.backends.lota import Lister
 from worlds.registry import make_world
 
 if TYPE_CHECKING:
-    from agent.models.llama.llamacpp import LlamaCpp
+    from agent.models.llama.decoding import LlamaCpp
 
 HOUSE = "example:1"
 STEPS = 3
@@ -157,7 +157,7 @@ def _evaluated(answered: Completion | Scores) -> int:
 
 
 def _runtime(path: Path, *, cache: bool) -> LlamaCpp:
-    from agent.models.llama.llamacpp import LlamaCpp
+    from agent.models.llama.decoding import LlamaCpp
 
     options = read_name(f"bench?{EXACT}&cache={'on' if cache else 'off'}")[1]
     return LlamaCpp(str(path), min(read_header(path).context or LARGEST, LARGEST), options)

@@ -172,7 +172,8 @@ class BuiltinModel(Model):
         else:
             cache = Cache(self._network.shape)
             if best is not None:
-                cache.copy_of(best.cache, known)
+                cache.keys[:, :, :known] = best.cache.keys[:, :, :known]
+                cache.values[:, :, :known] = best.cache.values[:, :, :known]
         cache.length = known
         for start in range(known, whole, _BLOCK):
             self._network.read(tokens[start : start + _BLOCK], cache)

@@ -48,12 +48,6 @@ class Cache:
         self.values: Floats = np.zeros(size, np.float32)
         self.length = 0
 
-    def copy_of(self, other: Cache, length: int) -> None:
-        """Take over the first ``length`` tokens of ``other``."""
-        self.length = length
-        self.keys[:, :, :length] = other.keys[:, :, :length]
-        self.values[:, :, :length] = other.values[:, :, :length]
-
 
 class Network:
     """Tokens to logits. It holds no state but its weights, so any number of caches may be used with it."""

@@ -1,18 +1,26 @@
-"""Many conversations decoded together over one context of llama.cpp. Everything here runs in one thread."""
+"""GGUF models through llama-cpp-python, which is compiled on installation and gives access to llama.cpp's own calls.
+
+One thread decodes for all conversations, whose next tokens share a batch (continuous batching). Shared prompt prefixes are
+cached. Texts are scored exactly, in one batch over copies of their prompt's sequence. Imports llama-cpp-python.
+"""
 
 from __future__ import annotations
 
+import json
+import queue
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from agent.models.base import Completion, Request, Scores, Timing, TokenChoice, Usage
+from agent.models.base import Completion, Message, Request, Scores, Timing, TokenChoice, Usage
 from agent.models.llama.library import CANDIDATES, Library, Logits, lib
-from agent.models.llama.shared import too_long
+from agent.models.llama.provider import LlamaOptions
+from agent.models.llama.shared import choice_grammar, too_long
 from agent.models.text import shared_prefix
 from worlds.workers import Refused
 
@@ -54,7 +62,7 @@ class _Entry:
 
 
 class Decoder:
-    """Gives conversations free slots, and evaluates one batch for all of them at a time."""
+    """Gives conversations free slots, and evaluates one batch for all of them at a time; all of it in one thread."""
 
     def __init__(self, library: Library, *, cache: bool) -> None:
         self._library = library
@@ -62,7 +70,6 @@ class Decoder:
         self._slots = tuple(_Slot(sequence) for sequence in range(library.slots))
         self._waiting: list[_Work] = []
         self._clock = 0
-        self._turn = 0
         self._found = 0
         self._batch: Any = lib.llama_batch_init(library.batch, 0, 1)
 
@@ -121,14 +128,16 @@ class Decoder:
         if not self._evaluate(entries):
             for slot, work in active:
                 self._clear(slot)
-                self._end(slot, work, _no_room())
+                slot.work = None
+                _settle(work, _no_room())
             return
         for slot, work, place in asks:
             finish = self._sample_next(slot, work, place)
             if finish is not None:
                 usage, cached = Usage(work.prompt, work.number), Timing(cached=work.cached)
                 text = work.said.decode("utf-8", "replace")
-                self._end(slot, work, Completion(text, finish, usage, cached, tuple(work.tokens)))
+                slot.work = None
+                _settle(work, Completion(text, finish, usage, cached, tuple(work.tokens)))
 
     def _sample_next(self, slot: _Slot, work: _Work, place: int) -> str | None:
         """Sample the next token of a reply; why the reply is over, or None where it goes on."""
@@ -152,15 +161,12 @@ class Decoder:
         work.due.append(token)
         return None
 
-    def _end(self, slot: _Slot, work: _Work, outcome: Completion | Refused) -> None:
-        slot.work = None
-        _settle(work, outcome)
-
     def _drop_cancelled(self) -> None:
         """End cancelled replies. Their sequences stay cached."""
         for slot in self._slots:
-            if slot.work is not None and slot.work.cancelled.is_set():
-                self._end(slot, slot.work, Completion("", "cancelled"))
+            if (work := slot.work) is not None and work.cancelled.is_set():
+                slot.work = None
+                _settle(work, Completion("", "cancelled"))
         for work in [work for work in self._waiting if work.cancelled.is_set()]:
             self._waiting.remove(work)
             _settle(work, Completion("", "cancelled"))
@@ -174,30 +180,24 @@ class Decoder:
             work = self._waiting.pop(0)
             # Among equals, the least recently used.
             slot = max(free, key=lambda each: (shared_prefix(each.held, work.due), -each.used))
-            self._truncate(slot, self._reuse_prefix(slot, work.due))
+            self._keep_prefix(slot, work.due)
             self._clock += 1
             slot.used = self._clock
             work.cached = len(slot.held)
             del work.due[: len(slot.held)]
             slot.work = work
 
-    def _reuse_prefix(self, slot: _Slot, prompt: Sequence[int]) -> int:
-        """How many tokens of ``prompt`` the slot has cached, after copying another slot's longer prefix if there is one."""
-        if not self._cache:
-            return 0
+    def _keep_prefix(self, slot: _Slot, prompt: Sequence[int]) -> None:
+        """Let the slot hold what is cached of ``prompt``, by itself or by another slot, from which it is copied."""
         # The last token is always evaluated, because its logits are needed.
-        most = len(prompt) - 1
-        own = min(shared_prefix(slot.held, prompt), most)
+        most = len(prompt) - 1 if self._cache else 0
+        number = min(shared_prefix(slot.held, prompt), most)
         other = max(self._slots, key=lambda each: shared_prefix(each.held, prompt))
         found = min(shared_prefix(other.held, prompt), most)
-        if other is not slot and found > own:
+        if other is not slot and found > number:
             self._clear(slot)
             self._library.copy(other.sequence, slot.sequence)
-            slot.held = list(other.held)
-            return found
-        return own
-
-    def _truncate(self, slot: _Slot, number: int) -> None:
+            slot.held, number = list(other.held), found
         if number == 0 or not self._library.forget(slot.sequence, number):
             self._clear(slot)
         else:
@@ -218,13 +218,13 @@ class Decoder:
         while all(slot.work is not None for slot in self._slots):
             self.step()
         slot = min((slot for slot in self._slots if slot.work is None), key=lambda each: each.used)
-        self._truncate(slot, self._reuse_prefix(slot, prompt))
+        self._keep_prefix(slot, prompt)
         self._found = len(slot.held)
         # The logits after the prompt's last token score the first token of every continuation.
-        self._fill(slot, prompt[len(slot.held) :], cancelled)
+        last = self._fill(slot, prompt[len(slot.held) :], cancelled)
         if cancelled.is_set():
             return
-        first = _log_softmax(library.logits(self._turn))
+        first = _log_softmax(library.logits(last))
         for group in _groups(continuations, library.batch):
             if cancelled.is_set():
                 return
@@ -253,10 +253,12 @@ class Decoder:
                 library.forget(library.slots + place, -1)
         return totals
 
-    def _fill(self, slot: _Slot, tokens: Sequence[int], cancelled: threading.Event) -> None:
+    def _fill(self, slot: _Slot, tokens: Sequence[int], cancelled: threading.Event) -> int:
+        """Evaluate ``tokens``; the place of the last one in its batch."""
+        place = 0
         for start in range(0, len(tokens), self._library.batch):
             if cancelled.is_set():
-                return
+                break
             part = tokens[start : start + self._library.batch]
             base = len(slot.held)
             entries = [
@@ -266,7 +268,8 @@ class Decoder:
                 self._clear(slot)
                 raise _no_room()
             slot.held.extend(part)
-            self._turn = len(part) - 1
+            place = len(part) - 1
+        return place
 
     def _evaluate(self, entries: Sequence[_Entry]) -> bool:
         """Decode one batch; where the cache is full, once more after idle slots have been emptied."""
@@ -286,6 +289,62 @@ class Decoder:
                     self._clear(slot)
             status = int(lib.llama_decode(self._library.context, batch))
         return status == 0
+
+
+class LlamaCpp:
+    """A loaded model; many threads may call it at once. Raises ``Refused`` where it cannot be loaded."""
+
+    def __init__(self, path: str, context: int, options: LlamaOptions) -> None:
+        self._library = Library(path, context, options)
+        self._decoder = Decoder(self._library, cache=options.cache)
+        self._waiting: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._decode, daemon=True)
+        self._thread.start()
+        self.description = self._library.description
+
+    def complete(self, request: Request, cancelled: threading.Event) -> Completion:
+        """A reply. Raises ``Refused``. Once it is cancelled, the result does not matter."""
+        prompt = self._library.prompt(request.messages)
+        sampler = self._library.sampler(request, self._grammar(request))
+        answer: Future[Completion] = Future()
+        self._waiting.put(lambda: self._decoder.begin(prompt, request, sampler, cancelled, answer))
+        return answer.result()
+
+    def score(self, messages: Sequence[Message], texts: Sequence[str], cancelled: threading.Event) -> Scores:
+        """The log-probability of each text as the next message. Raises ``Refused``."""
+        prompt = self._library.prompt(messages)
+        continuations = tuple(self._library.tokens(text, special=False) for text in texts)
+        answer: Future[Scores] = Future()
+        self._waiting.put(lambda: self._decoder.score(prompt, continuations, cancelled, answer))
+        return answer.result()
+
+    def close(self) -> None:
+        """End its thread."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _grammar(self, request: Request) -> str | None:
+        if request.choices is not None:
+            return choice_grammar(request.choices)
+        if request.schema is None:
+            return None
+        grammars: Any = import_module("llama_cpp.llama_grammar")
+        try:
+            return str(grammars.json_schema_to_gbnf(json.dumps(request.schema)))
+        except (ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError) as error:
+            raise Refused(f"cannot follow the schema ({error})", "Use a plain JSON schema.") from None
+
+    def _decode(self) -> None:
+        """Start what waits, and go on a batch at a time. Only this thread calls the decoder."""
+        while True:
+            try:
+                job = self._waiting.get(block=not self._decoder.busy)
+            except queue.Empty:
+                self._decoder.step()
+                continue
+            if job is None:
+                return
+            job()
 
 
 def _settle(work: _Work, outcome: Completion | Refused) -> None:

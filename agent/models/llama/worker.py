@@ -12,7 +12,7 @@ from typing import Any
 
 from agent.models.base import Message, Request
 from agent.models.llama.provider import LlamaOptions
-from worlds.workers import Handler, serve
+from worlds.workers import Handler, Refused, serve
 
 
 def start(first: Any) -> tuple[str, Handler]:
@@ -24,7 +24,10 @@ def start(first: Any) -> tuple[str, Handler]:
     os.environ.setdefault("GGML_NO_BACKTRACE", "1")
     options = LlamaOptions(**first["options"])
     if options.runtime == "llama-cpp-python":
-        from agent.models.llama.llamacpp import LlamaCpp as Runtime
+        try:
+            from agent.models.llama.decoding import LlamaCpp as Runtime
+        except (ImportError, OSError) as error:
+            raise Refused(f"llama-cpp-python cannot be imported ({error})", "Install it, or name ?runtime=xllamacpp.") from None
     else:
         from agent.models.llama.xllama import Xllama as Runtime
     runtime: Any = Runtime(first["path"], first["context"], options)

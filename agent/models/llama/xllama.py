@@ -10,7 +10,7 @@ import importlib
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any, cast
 
@@ -107,42 +107,42 @@ def _body(call: Request) -> dict[str, object]:
     return body
 
 
+@dataclass(slots=True)
 class _Reply:
     """Puts the pieces of a streamed reply together."""
 
-    def __init__(self, cancelled: threading.Event) -> None:
-        self._cancelled = cancelled
-        self._text: list[str] = []
-        self._tokens: list[TokenChoice] = []
-        self._finish = "stop"
-        self._usage: Any = {}
-        self._error: Any = None
+    cancelled: threading.Event
+    text: str = ""
+    tokens: tuple[TokenChoice, ...] = ()
+    finish: str = "stop"
+    usage: Any = field(default_factory=dict[str, Any])
+    error: Any = None
 
     def hear(self, said: Any) -> bool:
         """Take one piece; True ends the reply."""
         pieces = cast("list[Any]", said) if isinstance(said, list) else [said]
         for piece in pieces:
-            self._error = piece.get("error") or self._error
-            self._usage = piece.get("usage") or self._usage
+            self.error = piece.get("error") or self.error
+            self.usage = piece.get("usage") or self.usage
         for choice in (choice for piece in pieces for choice in piece.get("choices", ())):
             message: Any = choice.get("delta") or choice.get("message") or {}
-            self._text.append(message.get("content") or "")
-            self._finish = choice.get("finish_reason") or self._finish
+            self.text += message.get("content") or ""
+            self.finish = choice.get("finish_reason") or self.finish
             logprobs: Any = choice.get("logprobs") or {}
             for each in logprobs.get("content") or ():
                 others = tuple((other["token"], other["logprob"]) for other in each.get("top_logprobs", ()))
-                self._tokens.append(TokenChoice(each["token"], each["logprob"], others))
-        return self._cancelled.is_set()
+                self.tokens += (TokenChoice(each["token"], each["logprob"], others),)
+        return self.cancelled.is_set()
 
     def whole(self) -> Completion:
-        if self._error is not None:
-            if self._error.get("type") == "exceed_context_size_error":
-                raise too_long(self._error.get("n_prompt_tokens"), self._error.get("n_ctx"))
-            said = self._error.get("message", "no reason")
+        if self.error is not None:
+            if self.error.get("type") == "exceed_context_size_error":
+                raise too_long(self.error.get("n_prompt_tokens"), self.error.get("n_ctx"))
+            said = self.error.get("message", "no reason")
             raise Refused(f"refused the call ({said})", "Check the model's file and settings.")
-        if self._usage.get("prompt_tokens") == 0:
+        if self.usage.get("prompt_tokens") == 0:
             raise empty_prompt()
-        details: Any = self._usage.get("prompt_tokens_details") or {}
-        usage = Usage(self._usage.get("prompt_tokens"), self._usage.get("completion_tokens"))
+        details: Any = self.usage.get("prompt_tokens_details") or {}
+        usage = Usage(self.usage.get("prompt_tokens"), self.usage.get("completion_tokens"))
         cached = Timing(cached=details.get("cached_tokens"))
-        return Completion("".join(self._text), self._finish, usage, cached, tuple(self._tokens))
+        return Completion(self.text, self.finish, usage, cached, self.tokens)

@@ -14,13 +14,6 @@ from agent.models.openai.wire import NotACompletion
 LARGEST_ANSWER = 1 << 20
 """Bytes of an answer that are read; a reply of 512 tokens has some thousand."""
 
-CONNECTIONS = 1_000
-"""Calls in flight at once; more wait until one of these ends."""
-
-LONGEST_CONNECT = 10.0
-KEEP_ALIVE = 4.0
-"""Seconds that an idle connection is kept; common servers drop theirs after five."""
-
 _HEADERS = frozenset({"accept", "connection", "content-length", "content-type", "host", "transfer-encoding", "user-agent"})
 
 
@@ -53,8 +46,9 @@ def connect(endpoint: Endpoint, key: str, timeout: float) -> AsyncOpenAI:
         request.headers = httpx2.Headers({**kept, "accept-encoding": "identity", "authorization": f"Bearer {key}"})
 
     client = httpx2.AsyncClient(
-        timeout=httpx2.Timeout(None, connect=min(timeout, LONGEST_CONNECT)),
-        limits=httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=KEEP_ALIVE),
+        timeout=httpx2.Timeout(None, connect=min(timeout, 10.0)),
+        # More calls wait until one ends. Common servers drop idle connections after five seconds.
+        limits=httpx2.Limits(max_connections=1_000, max_keepalive_connections=1_000, keepalive_expiry=4.0),
         follow_redirects=False,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         event_hooks={"request": [sent_by_us], "response": [_bound]},

@@ -165,7 +165,7 @@ def test_a_text_longer_than_a_batch_is_scored(tiny: Path, runtime: str) -> None:
 def test_scoring_stops_where_it_is_called_off(tiny: Path) -> None:
     if "llama-cpp-python" not in installed():
         pytest.skip("needs llama-cpp-python")
-    from agent.models.llama.llamacpp import LlamaCpp
+    from agent.models.llama.decoding import LlamaCpp
 
     called_off = threading.Event()
     called_off.set()
