@@ -2,84 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 
 from agent.skills.naming import matches
 from agent.skills.skill import Skill
 from worlds.household.belief import Belief, Item, Receptacle, kind
 from worlds.household.counts import Counts
-from worlds.household.goals import APPLIANCES, KNIVES, Treatment
+from worlds.household.goals import APPLIANCES, KNIVES
 
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """Orders the receptacles of one belief: by name if ``counts`` is None, else by cost over chance (see the expert).
-
-    Costs are commands until one can reach in; chances are those counted over a training split.
-    """
-
-    belief: Belief
-    counts: Counts | None
-    vain: Collection[str] = frozenset()
-
-    def nearest(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
-        """``receptacles`` by the commands until one can reach in, then by name."""
-        return sorted(receptacles, key=lambda one: (self._away(one) + self.shut_chance(one), by_name(one)))
-
-    def unseen(self) -> list[Receptacle]:
-        """The receptacles that were not searched yet."""
-        return [one for one in self.belief.receptacles if one.contents is None]
-
-    def likeliest(self, wanted: Sequence[str]) -> list[Receptacle]:
-        """The receptacles that were not searched yet, best first for finding an object of one of the kinds ``wanted``."""
-        if self.counts is None:
-            return self.nearest_by_name(self.unseen())
-        counts, room = self.counts, self.counts.room_of({one.kind for one in self.belief.receptacles})
-
-        def cost(one: Receptacle) -> float:
-            commands = max(1.0, self._away(one) + self.shut_chance(one))
-            return commands / sum(counts.chance(kind(name), one.kind, room) for name in wanted)
-
-        return sorted(self.unseen(), key=lambda one: (cost(one), by_name(one)))
-
-    def nearest_by_name(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
-        """What is here first, then by name."""
-        return sorted(receptacles, key=lambda one: (self._away(one), by_name(one)))
-
-    def breadth(self) -> list[Receptacle]:
-        """The receptacles that were not searched yet: one of each kind, then the next of each, in the opening's order."""
-        seen: dict[str, int] = {}
-        for one in self.belief.receptacles:
-            seen[one.kind] = seen.get(one.kind, 0) + (one.contents is not None)
-        ranked: list[tuple[int, int, Receptacle]] = []
-        for position, one in enumerate(self.unseen()):
-            ranked.append((seen[one.kind], position, one))
-            seen[one.kind] += 1
-        return [one for *_, one in sorted(ranked, key=lambda entry: entry[:2])]
-
-    def shut_chance(self, one: Receptacle) -> float:
-        """How likely this must be opened first: as observed, else as its kind in this house, else as counted."""
-        if one.openness:
-            return float(one.openness == "closed")
-        if f"open {one.name}" in self.vain:
-            return 0.0
-        alike = [other.openness != "surface" for other in self.belief.receptacles if other.kind == one.kind and other.openness]
-        if alike:
-            return sum(alike) / len(alike)
-        return self.counts.openable(one.kind) if self.counts else 0.0
-
-    def _away(self, one: Receptacle) -> int:
-        return not self.belief.is_here(one.name)
-
-
-def by_name(one: Receptacle) -> tuple[str, int]:
-    """A sort key that puts drawer 2 before drawer 10."""
-    stem, _, number = one.name.rpartition(" ")
-    return stem, int(number)
-
-
-_TREATMENTS: dict[str, Treatment] = {"heat": "heat", "cool": "cool", "clean": "clean"}
+_TREATED: dict[str, str] = {"heat": "hot", "cool": "cool", "clean": "clean"}
+"""What an object is after each treatment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +25,32 @@ class LocatedItem:
     where: Receptacle
 
 
+@dataclass(frozen=True, slots=True)
 class Attempt:
-    """A skill, with the game's names for its targets, and one belief."""
+    """A skill, with the game's names for its targets, and one belief.
 
-    def __init__(
-        self,
-        skill: Skill,
-        belief: Belief,
-        counts: Counts | None,
-        vain: frozenset[str],
-        placed: frozenset[str],
-        *,
-        near: bool,
-        accomplished: bool,
-    ) -> None:
-        self.skill = skill
-        self.belief = belief
-        self.vain = vain
-        self.placed = placed
-        self.near = near
-        self.accomplished = accomplished
-        self.search = Search(belief, counts, vain)
-        self.wanted = skill.object or ""
-        self.held = belief.item(belief.held)
+    ``vain`` are commands that taught nothing, ``placed`` the objects that were put down. Places are searched by name if
+    ``counts`` is None, else by cost over chance (see the expert): costs are commands until one can reach in, chances are those
+    counted over a training split. With ``near``, an action on a distant thing is impossible.
+    """
+
+    skill: Skill
+    belief: Belief
+    counts: Counts | None
+    vain: frozenset[str]
+    placed: frozenset[str]
+    near: bool
+    accomplished: bool
+
+    @property
+    def wanted(self) -> str:
+        """The skill's object; "" if it has none."""
+        return self.skill.object or ""
+
+    @property
+    def held(self) -> Item | None:
+        """The object in the hand."""
+        return self.belief.item(self.belief.held)
 
     def done(self) -> str | None:
         """The result of the skill; None until it is carried out."""
@@ -128,9 +66,9 @@ class Attempt:
                 there = (one for one in self._spots()[:1] if self._here(one) and one.openness == state)
                 return next((f"the {one.name} is {state}" for one in there), None)
             case "heat" | "cool" | "clean" as verb:
-                if self.held and self._is(self.held) and _treated(self.held, verb):
-                    return f"the {self.held.name} is {_treated_word(verb)}"
-                return None
+                held = self.held
+                treated = held and (held.clean if verb == "clean" else held.heat == _TREATED[verb])
+                return f"the {held.name} is {_TREATED[verb]}" if held and treated and self._is(held) else None
             case "use":
                 lit = (one for one in self._sights() if one.item.lit and self._here(one.where))
                 return next((f"the {one.item.name} is on" for one in lit), None)
@@ -148,7 +86,12 @@ class Attempt:
             case "pick" if self.held:
                 return f"your hand is full: you hold the {self.held.name}"
             case "pick" | "use" | "slice":
-                return self._unseen_or_far() or (self._no_knife() if self.skill.verb == "slice" else None)
+                sights = self._sights(nearby=True)
+                if not sights:
+                    return f"no {self.wanted} was seen yet that could be reached; find one first"
+                slicing = self.skill.verb == "slice" and not (self.held and self.held.kind in KNIVES)
+                knife = f"slicing takes a {' or a '.join(KNIVES)} in your hand" if slicing else None
+                return self._far(sights[0].where, sights[0].item.name) or knife
             case "put" | "heat" | "cool" | "clean":
                 return self._not_held() or self._no_spot()
             case "examine" if not self._spots_of(self.wanted):
@@ -165,14 +108,21 @@ class Attempt:
         """The next commands, best first; those in ``vain`` may be among them."""
         match self.skill.verb:
             case "find":
-                yield from self._finding()
+                yield from (f"go to {one.name}" for one in self._spots_of(self.wanted))
+                for one in self._to_find():
+                    yield from self._at(one.where, f"open {one.where.name}")
+                for one in self._likeliest():
+                    yield from self._look_into(one)
             case "go":
                 yield from (f"go to {one.name}" for one in self._spots())
             case "pick":
                 for one in self._sights(nearby=True):
                     yield from self._at(one.where, f"take {one.item.name} from {one.where.name}", inside=True)
             case "put":
-                yield from self._putting()
+                moves = {one: f"move {self.belief.held} to {one.name}" for one in self._spots()}
+                if self.vain.isdisjoint(moves.values()):  # If one of a kind refuses the object, all do.
+                    for one, move in moves.items():
+                        yield from self._at(one, move, inside=True)
             case "open" | "close" as verb:
                 for one in self._spots():
                     yield from self._at(one, f"{verb} {one.name}")
@@ -193,7 +143,7 @@ class Attempt:
             case "look":
                 yield "look"
             case "explore":
-                for one in self.search.breadth():
+                for one in self._breadth():
                     yield from self._look_into(one)
 
     def nothing_left(self) -> str:
@@ -214,26 +164,18 @@ class Attempt:
         visible = (one for one in self._to_find() if self._here(one.where) and one.where.openness != "closed")
         return next((f"the {one.item.name} is in or on the {one.where.name}, where you are" for one in visible), None)
 
-    def _finding(self) -> Iterator[str]:
-        yield from (f"go to {one.name}" for one in self._spots_of(self.wanted))
-        for one in self._to_find():
-            yield from self._at(one.where, f"open {one.where.name}")
-        for one in self.search.likeliest([self.wanted]):
-            yield from self._look_into(one)
-
     def _to_find(self) -> list[LocatedItem]:
         """Known objects that count as found: one that was put down only counts when every other place was searched."""
         seen = self._sights()
         fresh = [one for one in seen if one.item.name not in self.placed or self.wanted == one.item.name]
-        return fresh if fresh or any(list(self._look_into(one)) for one in self.search.unseen()) else seen
+        return fresh if fresh or any(list(self._look_into(one)) for one in self._unseen()) else seen
 
     def _look_into(self, one: Receptacle) -> Iterator[str]:
-        ways = (f"open {one.name}",) if one.openness == "closed" else (f"examine {one.name}",)
-        if self.search.shut_chance(one) > 0.5 and one.openness is None:
-            ways = (f"open {one.name}", f"examine {one.name}")
+        ways = [f"open {one.name}"] if self._shut_chance(one) > 0.5 else []
+        ways += [f"examine {one.name}"] if one.openness != "closed" else []
         left = [command for command in ways if command not in self.vain]
         if left and not self._here(one):
-            left = [f"go to {one.name}"] if f"go to {one.name}" not in self.vain else []
+            left = [command for command in (f"go to {one.name}",) if command not in self.vain]
         yield from left
 
     def _sights(self, *, nearby: bool = False) -> list[LocatedItem]:
@@ -244,7 +186,7 @@ class Attempt:
             if self._is(item) and item.name != self.belief.held
             for holder in self.belief.holders(item.name)
         ]
-        order = {one.name: at for at, one in enumerate(self.search.nearest(one.where for one in sights))}
+        order = {one.name: at for at, one in enumerate(self._nearest(one.where for one in sights))}
 
         def rank(one: LocatedItem) -> tuple[bool, bool, int]:
             return nearby and not self._here(one.where), one.item.name in self.placed, order[one.where.name]
@@ -255,32 +197,55 @@ class Attempt:
 
     def _spots(self) -> list[Receptacle]:
         """The receptacles that the skill may mean, best first."""
-        wanted = self.skill.receptacle
-        if wanted is None and self.skill.verb in _TREATMENTS:
-            wanted = APPLIANCES[_TREATMENTS[self.skill.verb]]
-        return self._spots_of(wanted or "")
+        appliance = next((name for verb, name in APPLIANCES.items() if verb == self.skill.verb), "")
+        return self._spots_of(self.skill.receptacle or appliance)
 
     def _spots_of(self, wanted: str) -> list[Receptacle]:
-        """The receptacles of a name or kind: first where an object of the held one's kind was put (two must lie together),
-        then those here, then the nearest.
-        """
-        found = self.search.nearest(one for one in self.belief.receptacles if matches(one.name, wanted))
+        """The receptacles of a name or kind: where an object of the held one's kind was put, those here, then the nearest."""
+        found = self._nearest(one for one in self.belief.receptacles if matches(one.name, wanted))
         found = [one for one in found if self._here(one) or f"go to {one.name}" not in self.vain]
-        return sorted(found, key=lambda one: (not self._has_companion(one), not self._here(one)))
+        alike = {name for name in self.placed if self.held and name != self.held.name and kind(name) == self.held.kind}
+        return sorted(found, key=lambda one: (alike.isdisjoint(self.belief.inside(one)), not self._here(one)))
 
-    def _has_companion(self, one: Receptacle) -> bool:
-        held = self.held
-        return held is not None and any(
-            name in self.placed and kind(name) == held.kind for name in self.belief.inside(one) if name != held.name
-        )
+    def _nearest(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
+        """``receptacles`` by the commands until one can reach in, then by name."""
+        return sorted(receptacles, key=lambda one: ((not self._here(one)) + self._shut_chance(one), _by_name(one)))
 
-    def _putting(self) -> Iterator[str]:
-        spots = self._spots()
-        moves = {one.name: f"move {self.belief.held} to {one.name}" for one in spots}
-        if self.vain.intersection(moves.values()):
-            return  # if one of a kind refuses the object, all do
-        for one in spots:
-            yield from self._at(one, moves[one.name], inside=True)
+    def _unseen(self) -> list[Receptacle]:
+        """The receptacles that were not searched yet."""
+        return [one for one in self.belief.receptacles if one.contents is None]
+
+    def _likeliest(self) -> list[Receptacle]:
+        """The receptacles that were not searched yet, best first for finding what is wanted."""
+        if self.counts is None:
+            return sorted(self._unseen(), key=lambda one: (not self._here(one), _by_name(one)))
+        counts, room = self.counts, self.counts.room_of({one.kind for one in self.belief.receptacles})
+
+        def cost(one: Receptacle) -> float:
+            commands = max(1.0, (not self._here(one)) + self._shut_chance(one))
+            return commands / counts.chance(kind(self.wanted), one.kind, room)
+
+        return sorted(self._unseen(), key=lambda one: (cost(one), _by_name(one)))
+
+    def _breadth(self) -> list[Receptacle]:
+        """The receptacles that were not searched yet: one of each kind, then the next of each, in the opening's order."""
+        seen = Counter(one.kind for one in self.belief.receptacles if one.contents is not None)
+        ranked: list[tuple[int, Receptacle]] = []
+        for one in self._unseen():
+            ranked.append((seen[one.kind], one))
+            seen[one.kind] += 1
+        return [one for _, one in sorted(ranked, key=itemgetter(0))]
+
+    def _shut_chance(self, one: Receptacle) -> float:
+        """How likely this must be opened first: as observed, else as its kind in this house, else as counted."""
+        if one.openness:
+            return float(one.openness == "closed")
+        if f"open {one.name}" in self.vain:
+            return 0.0
+        alike = [other.openness != "surface" for other in self.belief.receptacles if other.kind == one.kind and other.openness]
+        if alike:
+            return sum(alike) / len(alike)
+        return self.counts.openable(one.kind) if self.counts else 0.0
 
     def _at(self, one: Receptacle, command: str, *, inside: bool = False) -> Iterator[str]:
         """The commands up to ``command`` at a receptacle, which is opened if it happens ``inside``; none if it was in vain."""
@@ -289,7 +254,7 @@ class Attempt:
         if not self._here(one):
             yield f"go to {one.name}"
             return
-        if inside and self.search.shut_chance(one) > 0.5:
+        if inside and self._shut_chance(one) > 0.5:
             yield f"open {one.name}"
             if one.openness == "closed":
                 return
@@ -302,12 +267,6 @@ class Attempt:
         return matches(item.name, self.wanted)
 
     # What stands in the way.
-
-    def _unseen_or_far(self) -> str | None:
-        sights = self._sights(nearby=True)
-        if not sights:
-            return f"no {self.wanted} was seen yet that could be reached; find one first"
-        return self._far(sights[0].where, sights[0].item.name)
 
     def _not_held(self) -> str | None:
         if self.held is None:
@@ -322,20 +281,13 @@ class Attempt:
             return "you stand nowhere in particular; say where to put it"
         return f"there is nothing here to {self.skill.verb} it with"
 
-    def _no_knife(self) -> str | None:
-        if self.held and self.held.kind in KNIVES:
-            return None
-        return f"slicing takes a {' or a '.join(KNIVES)} in your hand"
-
     def _far(self, one: Receptacle, what: str | None = None) -> str | None:
         if not self.near or self._here(one):
             return None
         return f"you are not near the {what or one.name}; go there first"
 
 
-def _treated(item: Item, verb: str) -> bool:
-    return bool(item.clean) if verb == "clean" else item.heat == _treated_word(verb)
-
-
-def _treated_word(verb: str) -> str:
-    return {"heat": "hot", "cool": "cool", "clean": "clean"}[verb]
+def _by_name(one: Receptacle) -> tuple[str, int]:
+    """A sort key that puts drawer 2 before drawer 10."""
+    stem, _, number = one.name.rpartition(" ")
+    return stem, int(number)

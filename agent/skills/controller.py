@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from agent.skills.attempt import Attempt
 from agent.skills.naming import matches, resolve
@@ -89,6 +88,7 @@ class Controller:
     def __init__(self, household: Household, *, order: str = "counts", near: bool = False, most: int = MOST_COMMANDS) -> None:
         self._household = household
         self._counts: Counts | None = household.counts() if order == "counts" else None
+        self._objects = frozenset(self._counts.objects()) if self._counts else frozenset[str]()
         self._near = near
         self._most = most
 
@@ -99,34 +99,33 @@ class Controller:
 
     def observe(self, state: ControllerState, transitions: Iterable[Transition]) -> ControllerState:
         """The state after these commands were executed."""
-        for transition in transitions:
-            state = self._observed(state, transition)
+        for one in transitions:
+            before, after = state.belief, self._household.update(state.belief, one.command, one.observation)
+            placed = state.placed - {after.held} if after.held else state.placed
+            if before.held and after.held is None and len(placed) < MOST_PLACED:
+                placed |= {before.held}
+            state = replace(state, belief=after, placed=placed)
+            if state.skill and one.observation.accepted and _accomplished(state.skill, one.command, before, after):
+                state = replace(state, accomplished=True)
+            elif state.skill and one.command == state.issued and after == before:
+                state = replace(state, vain=state.vain | {one.command}, explanation=one.observation.explanation)
         return state
 
     def start(self, state: ControllerState, skill: Skill) -> ControllerState:
         """Start ``skill`` in place of the one in progress; its targets may be in a model's words."""
         named, problem = self._named(state, skill)
-        return replace(
-            state,
-            skill=named,
-            vain=frozenset[str](),
-            issued=None,
-            given=0,
-            accomplished=False,
-            explanation=None,
-            problem=problem,
-        )
+        return ControllerState(state.belief, state.before, state.words, state.placed, named, problem=problem)
 
     def next(self, state: ControllerState) -> tuple[Outcome, ControllerState]:
         """The next step; after `Done` and `Failed` the state's ``skill`` is None."""
         over = replace(state, skill=None)
         if state.skill is None:
             return Failed("no skill is being carried out"), over
-        attempt = Attempt(
-            state.skill, state.belief, self._counts, state.vain, state.placed, near=self._near, accomplished=state.accomplished
-        )
         if state.problem:
             return Failed(state.problem), over
+        attempt = Attempt(
+            state.skill, state.belief, self._counts, state.vain, state.placed, self._near, accomplished=state.accomplished
+        )
         if said := attempt.done():
             return Done(said), replace(over, before=attempt.place() or state.before)
         if problem := attempt.problem():
@@ -134,30 +133,12 @@ class Controller:
         if state.given >= self._most:
             return Failed(f"could not {state.skill} within {self._most} commands"), over
         command = next((command for command in attempt.commands() if command not in state.vain), None)
-        if command is None:
-            return Failed(self._refusal(state, attempt)), over
-        return Execute(command), replace(state, issued=command, given=state.given + 1)
-
-    def _observed(self, state: ControllerState, transition: Transition) -> ControllerState:
-        before, observation = state.belief, transition.observation
-        after = self._household.update(before, transition.command, observation)
-        placed = state.placed - {after.held} if after.held else state.placed
-        if before.held and after.held is None and len(placed) < MOST_PLACED:
-            placed |= {before.held}
-        state = replace(state, belief=after, placed=placed)
-        if state.skill is None:
-            return state
-        if observation.accepted and _accomplished(state.skill, transition.command, before, after):
-            return replace(state, accomplished=True)
-        if transition.command == state.issued and after == before:
-            return replace(state, vain=state.vain | {transition.command}, explanation=observation.explanation)
-        return state
-
-    def _refusal(self, state: ControllerState, attempt: Attempt) -> str:
+        if command is not None:
+            return Execute(command), replace(state, issued=command, given=state.given + 1)
         if state.issued is None or state.issued not in state.vain:
-            return attempt.nothing_left()
+            return Failed(attempt.nothing_left()), over
         why = f" {state.explanation}" if state.explanation else ""
-        return f'could not {state.skill}: "{state.issued}" did nothing.{why}'
+        return Failed(f'could not {state.skill}: "{state.issued}" did nothing.{why}'), over
 
     # Resolving a planner's words in this house.
 
@@ -210,20 +191,15 @@ class Controller:
         furniture = {one.kind for one in state.belief.receptacles}
         return resolve(said, (seen | self._objects | state.words) - (furniture - seen), {one.name for one in items})
 
-    @cached_property
-    def _objects(self) -> frozenset[str]:
-        return frozenset(self._counts.objects()) if self._counts else frozenset()
-
 
 def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> bool:
     """Whether this command carried the skill out, for skills that leave no trace in belief."""
     match skill.verb:
         case "put":
-            put = before.held if after.held is None else None
-            item = after.item(put)
+            item = after.item(before.held) if after.held is None else None
             where = item.where if item else None
-            right_place = where is not None and (skill.receptacle is None or matches(where, skill.receptacle))
-            return put is not None and matches(put, skill.object or put) and right_place
+            right_place = where is not None and matches(where, skill.receptacle or where)
+            return item is not None and matches(item.name, skill.object or item.name) and right_place
         case "slice":
             uncut = {one.name for one in before.items if not one.sliced}
             sliced = [one.name for one in after.items if one.sliced and (one.name in uncut or before.item(one.name) is None)]
@@ -234,9 +210,8 @@ def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> 
         case "look":
             return command.strip() == "look"
         case "explore":
-            return sum(one.contents is None for one in after.receptacles) < sum(
-                one.contents is None for one in before.receptacles
-            )
+            left, were = (sum(one.contents is None for one in belief.receptacles) for belief in (after, before))
+            return left < were
         case _:
             return False
 
