@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class WorldReport:
+class ContractReport:
     """The demands of the contract by name, each with what is wrong; "" if it is met."""
 
     demands: Mapping[str, str]
@@ -38,7 +38,7 @@ class WorldReport:
         return tuple(f"{what}: {wrong}" for what, wrong in self.demands.items() if wrong)
 
 
-def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda env: env) -> WorldReport:
+def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda env: env) -> ContractReport:
     """Play one task of each type of ``split`` and check every demand of the contract.
 
     ``split`` is the default split if it is installed, else the example split. ``wrap`` is put round each env, to check a
@@ -51,7 +51,7 @@ def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda e
             report[what] = next(demand(check), "")
         except Exception as error:  # noqa: BLE001 (whatever a stranger's world raises is a finding)
             report[what] = f"it raised {type(error).__name__}: {shown(str(error), 300)}"
-    return WorldReport(report)
+    return ContractReport(report)
 
 
 def _wander(env: Env, seed: int, steps: int = _STEPS) -> list[tuple[str, Step]]:

@@ -15,6 +15,7 @@ from agent.episodes.events import ModelCall, RulesShown
 from agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores, Timing
 from knowledge.rules import Rule
 from worlds.base import Env, Observation, Task, Transition, World
+from worlds.checking import ContractReport
 from worlds.errors import ConfigurationError, HousequestError
 
 RULE = Rule("check", "A rule that a check of the agent shows, which no book has.")
@@ -23,36 +24,17 @@ _ENDED = 10.0
 """Seconds after which a cancelled decision counts as still running."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentReport:
-    """The demands of the contract by name, each with what is wrong, or "" if it is met."""
-
-    demands: Mapping[str, str]
-
-    @property
-    def broken(self) -> tuple[str, ...]:
-        """The demands that are not met, in words."""
-        return tuple(f"{what}: {wrong}" for what, wrong in self.demands.items() if wrong)
-
-
 @dataclass(slots=True)
 class _Asked:
-    """One decision: its inputs and its result."""
+    """One decision: its inputs and its result; an emitter that collects events, and says which of them is ``wrong``."""
 
     memory: Memory
     turn: Turn
-    decision: Decision
-    after: Memory
-    events: tuple[object, ...]
-    requests: tuple[tuple[Message, ...], ...]
-
-
-@dataclass(slots=True)
-class _Emitted:
-    """An emitter that collects events."""
-
+    decision: Decision | None = None
+    after: Memory = None
     events: list[object] = field(default_factory=list[object])
     wrong: str = ""
+    requests: tuple[tuple[Message, ...], ...] = ()
 
     def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None:
         if not isinstance(body, get_args(AgentEvent)):
@@ -63,28 +45,24 @@ class _Emitted:
 
 
 class _Recording(ModelWrapper):
-    def __init__(self, model: Model) -> None:
+    """A model whose requests are kept; where it is ``silent`` it never answers them."""
+
+    def __init__(self, model: Model, *, silent: bool = False) -> None:
         super().__init__(model)
         self.requests: list[tuple[Message, ...]] = []
+        self._silent = silent
 
-    async def complete(self, request: Request) -> Completion:
-        self.requests.append(tuple(request.messages))
-        return await super().complete(request)
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+    async def _asked(self, messages: Sequence[Message]) -> None:
         self.requests.append(tuple(messages))
-        return await super().score(messages, continuations)
-
-
-class _Silent(ModelWrapper):
-    """A model that never answers."""
+        if self._silent:
+            await asyncio.Event().wait()
 
     async def complete(self, request: Request) -> Completion:
-        await asyncio.Event().wait()
+        await self._asked(request.messages)
         return await super().complete(request)
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        await asyncio.Event().wait()
+        await self._asked(messages)
         return await super().score(messages, continuations)
 
 
@@ -96,33 +74,32 @@ async def check_agent(
     *,
     settings: Mapping[str, Any] | None = None,
     turns: int = 6,
-) -> AgentReport:
+) -> ContractReport:
     """Play ``turns`` of ``task`` with ``agent``, each more than once, and report which demands of the contract are not met.
 
     ``model`` must give equal replies to equal prompts, as a scripted one does. Raises what making the agent raises.
     """
     spec = agent_spec(agent) if isinstance(agent, str) else agent
-    recording = None if model is None else _Recording(model)
-    made = _make(spec, world, recording, settings or {})
+    recording, given = None if model is None else _Recording(model), settings or {}
+    made = _make(spec, world, recording, given)
     env = world.open(task)
     try:
         played, wrong = await _play(made, recording, env, task, turns)
     finally:
         env.close()
-    return AgentReport(
+    again = await _again(made, recording, played)
+    asking = next((asked for asked in played if asked.requests), None)
+    silent = None if model is None or asking is None else _make(spec, world, _Recording(model, silent=True), given)
+    return ContractReport(
         {
             "the agent has the name of its spec": "" if made.name == spec.name else f"it is {made.name!r}, not {spec.name!r}",
             "settings that it does not have are refused with ConfigurationError": _settings(spec),
-            "a missing model is refused with ConfigurationError": _without_model(spec, world, settings or {}),
+            "a missing model is refused with ConfigurationError": _without_model(spec, world, given),
             **wrong,
-            "the same memory and turn give the same decision, memory, events and requests": await _again(
-                made, recording, played
-            ),
-            "a role's prompts are appended to, unless the spec says rerenders": _prefixes(spec, played),
+            "the same memory and turn give the same decision, memory, events and requests": again,
+            "a role's prompts are appended to, unless the spec says rerenders": "" if spec.rerenders else _prefixes(played),
             "rules in a prompt are reported as RulesShown": _rules(played),
-            "a decision can be cancelled, and leaves the memory as it was": await _cancelled(
-                spec, world, model, settings or {}, played
-            ),
+            "a decision can be cancelled, and leaves the memory as it was": await _cancelled(silent, asking),
         }
     )
 
@@ -171,55 +148,52 @@ async def _play(
         )
         before = copy.deepcopy(memory)
         try:
-            asked, said = await _ask(agent, model, memory, turn)
+            asked = await _ask(agent, model, memory, turn)
         except HousequestError:
             raise
         except Exception as error:  # noqa: BLE001 (a failing agent is a finding)
             wrong[bears] = f"turn {number} raised {type(error).__name__} ({error}); raise ModelError when the model fails"
             break
-        wrong[declared] = wrong[declared] or said
+        wrong[declared] = wrong[declared] or asked.wrong
         if memory != before:
             wrong["a memory is never changed"] = f"it changed in turn {number}, or does not equal its copy"
         played.append(asked)
         memory, transitions = asked.after, ()
-        if not isinstance(asked.decision, get_args(Decision)) or (
-            isinstance(asked.decision, Act) and not isinstance(asked.decision.command, str)  # pyright: ignore[reportUnnecessaryIsInstance]
-        ):
+        command: Any = asked.decision.command if isinstance(asked.decision, Act) else ""
+        if not isinstance(asked.decision, get_args(Decision)) or not isinstance(command, str):
             wrong[decides] = f"turn {number} gave {asked.decision!r}"
             break
-        if not isinstance(asked.decision, Act):
-            continue
-        if number == 1:
-            transitions = (Transition(asked.decision.command, Observation("Nothing happens.", accepted=False)),)
-            continue
-        step = env.step(asked.decision.command)
-        transitions = (Transition(asked.decision.command, step.observation),)
-        if step.done:
-            break
+        if isinstance(asked.decision, Act) and number == 1:
+            transitions = (Transition(command, Observation("Nothing happens.", accepted=False)),)
+        elif isinstance(asked.decision, Act):
+            step = env.step(command)
+            transitions = (Transition(command, step.observation),)
+            if step.done:
+                break
     return played, wrong
 
 
-async def _ask(agent: Agent, model: _Recording | None, memory: Memory, turn: Turn) -> tuple[_Asked, str]:
-    emitted = _Emitted()
+async def _ask(agent: Agent, model: _Recording | None, memory: Memory, turn: Turn) -> _Asked:
+    asked = _Asked(memory, turn)
     start = len(model.requests) if model else 0
-    decision, after = await agent.decide(memory, turn, emitted)
-    requests = tuple(model.requests[start:]) if model else ()
-    return _Asked(memory, turn, decision, after, tuple(emitted.events), requests), emitted.wrong
+    asked.decision, asked.after = await agent.decide(memory, turn, asked)
+    asked.requests = tuple(model.requests[start:]) if model else ()
+    return asked
 
 
 async def _again(agent: Agent, model: _Recording | None, played: Sequence[_Asked]) -> str:
     """Repeat every decision, the last one first, as after a rewind."""
     for first in reversed(played):
-        second, _ = await _ask(agent, model, first.memory, first.turn)
+        second = await _ask(agent, model, first.memory, first.turn)
         for what in ("requests", "events", "decision", "after"):
             if getattr(first, what) != getattr(second, what):
                 return f"turn {first.turn.number} differs in its {'memory' if what == 'after' else what}"
     return ""
 
 
-def _prefixes(spec: AgentSpec, played: Sequence[_Asked]) -> str:
+def _prefixes(played: Sequence[_Asked]) -> str:
     last: dict[Message, tuple[Message, ...]] = {}
-    for asked in played if not spec.rerenders else ():
+    for asked in played:
         for prompt in asked.requests:
             before = last.get(prompt[0], ())
             if prompt[: len(before)] != before:
@@ -237,14 +211,12 @@ def _rules(played: Sequence[_Asked]) -> str:
     return ""
 
 
-async def _cancelled(
-    spec: AgentSpec, world: World, model: Model | None, settings: Mapping[str, Any], played: Sequence[_Asked]
-) -> str:
-    asking = next((asked for asked in played if asked.requests), None)
-    if model is None or asking is None:
+async def _cancelled(agent: Agent | None, asking: _Asked | None) -> str:
+    """Cancel the decision ``asking`` of an ``agent`` whose model never answers."""
+    if agent is None or asking is None:
         return ""
-    agent, before = _make(spec, world, _Silent(model), settings), copy.deepcopy(asking.memory)
-    task = asyncio.ensure_future(agent.decide(asking.memory, asking.turn, _Emitted()))
+    before = copy.deepcopy(asking.memory)
+    task = asyncio.ensure_future(agent.decide(asking.memory, asking.turn, _Asked(asking.memory, asking.turn)))
     await asyncio.sleep(0.01)
     task.cancel()
     await asyncio.wait([task], timeout=_ENDED)
