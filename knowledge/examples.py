@@ -27,6 +27,8 @@ MAX_EXAMPLES = 10_000
 MAX_STEPS = 200
 MAX_TEXT = 10_000
 TRAIN = "train"
+ENDLESS_FROM = 100_000
+"""The number of the first task that is taken from an endless split."""
 EACH = 10
 """Default number of examples of each task type in a store (OPEx, section 3, "Example Selector")."""
 
@@ -99,10 +101,12 @@ def played(world: World, task: Task, *, most: int = 50) -> Example | None:
 def from_world(world: World, *, each: int = EACH, seed: int = 0, split: str = TRAIN) -> tuple[Example, ...]:
     """Make ``each`` examples of every task type, drawn from ``split`` by ``seed`` and played by the world's expert.
 
-    Raises ``KnowledgeError`` if the split is missing.
+    An endless split gives ten tasks for each example of a type. Raises ``KnowledgeError`` if the split is missing.
     """
+    numbers = range(ENDLESS_FROM, ENDLESS_FROM + 10 * each) if split in world.endless_splits else ()
+    endless = [f"{split}:{number}" for number in numbers]
     try:
-        tasks = world.tasks(split)
+        tasks = list(map(world.task, endless)) or world.tasks(split)
     except TaskNotFound as error:
         raise KnowledgeError(f"Examples are made from the split {split!r}, which is not there: {error}") from error
     by_type: dict[str, list[Task]] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -26,6 +27,7 @@ from worlds.errors import ConfigurationError, KnowledgeError, ModelError, shown
 from worlds.household.base import Household
 from worlds.household.goals import TASK_TYPES
 from worlds.paths import given_path
+from worlds.registry import DEFAULT_WORLD
 
 MADE_UP, TRAIN = "made-up", "train"
 LEARNT_FROM = frozenset({"train", "generated", "example"})
@@ -45,6 +47,7 @@ class ExampleSource(Protocol):
     def embedder(self) -> str: ...
 
 
+@dataclass(slots=True)
 class ExampleSelector:
     """Chooses examples from a store; the same task, store and seed give the same ones.
 
@@ -52,28 +55,21 @@ class ExampleSelector:
     among the model's calls. Raises ``ConfigurationError`` where the strategy needs an embedder and has none.
     """
 
-    def __init__(
-        self,
-        store: Sequence[Example],
-        strategy: Strategy = "bm25",
-        shots: int = 0,
-        seed: int = 0,
-        embedder: Embedder | None = None,
-        household: Household | None = None,
-    ) -> None:
-        if strategy == "embeddings" and embedder is None:
+    store: tuple[Example, ...]
+    strategy: Strategy = "bm25"
+    shots: int = 0
+    seed: int = 0
+    embedder: Embedder | None = None
+    household: Household | None = None
+    _vectors: tuple[Vector, ...] = ()
+    _lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+
+    def __post_init__(self) -> None:
+        if self.strategy == "embeddings" and self.embedder is None:
             raise ConfigurationError(
                 "Choosing examples by embeddings needs an embedding model; give --set embedder=openai:NAME, or "
                 "--set choose=bm25, which needs none."
             )
-        self.store = tuple(store)
-        self._strategy: Strategy = strategy
-        self._shots = shots
-        self._seed = seed
-        self._embedder = embedder
-        self._household = household
-        self._vectors: tuple[Vector, ...] = ()
-        self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
     async def choose(self, goal: str, receptacles: Iterable[str] = (), *, without: str | None = None) -> tuple[Example, ...]:
         """The examples for a task; the most similar first where similarity decides.
@@ -81,15 +77,15 @@ class ExampleSelector:
         ``receptacles`` are the kinds of receptacle in its house, which help to read free wordings; ``without`` leaves out the
         example of this origin. Raises ``ModelError`` when an embedding model fails.
         """
-        shots, store = self._shots, tuple(example for example in self.store if example.origin != without)
-        drawn = f"{self._seed} {goal}"
-        match self._strategy:
+        shots, store = self.shots, tuple(example for example in self.store if example.origin != without)
+        drawn = f"{self.seed} {goal}"
+        match self.strategy:
             case "random":
                 return at_random(store, shots, drawn)
             case "stratified":
                 return stratified(store, shots, drawn)
             case "task-type":
-                stated = type_of(goal, receptacles, self._household) if self._household else None
+                stated = type_of(goal, receptacles, self.household) if self.household else None
                 return of_type(store, stated, shots, drawn)
             case "bm25":
                 return nearest(store, goal, shots)
@@ -97,23 +93,18 @@ class ExampleSelector:
                 return best(store, await self._likeness(goal, without), shots)
 
     async def _likeness(self, goal: str, without: str | None) -> list[float]:
-        embedded = await self._embedded()
-        assert self._embedder is not None
-        (query,) = await self._embedder.embed([goal])
-        vectors = [vector for example, vector in zip(self.store, embedded, strict=True) if example.origin != without]
-        if any(len(vector) != len(query) for vector in vectors):
-            raise ModelError(f"{self._embedder.name} answered with vectors of different lengths; use another embedding model.")
-        return cosines(query, vectors)
-
-    async def _embedded(self) -> tuple[Vector, ...]:
-        assert self._embedder is not None
-        loop = asyncio.get_running_loop()
+        embedder, loop = self.embedder, asyncio.get_running_loop()
+        assert embedder is not None
         if self._lock is None or self._lock[0] is not loop:
             self._lock = (loop, asyncio.Lock())
         async with self._lock[1]:
             if not self._vectors:
-                self._vectors = tuple(await self._embedder.embed([example.goal for example in self.store]))
-        return self._vectors
+                self._vectors = tuple(await embedder.embed([example.goal for example in self.store]))
+        (query,) = await embedder.embed([goal])
+        vectors = [vector for example, vector in zip(self.store, self._vectors, strict=True) if example.origin != without]
+        if any(len(vector) != len(query) for vector in vectors):
+            raise ModelError(f"{embedder.name} answered with vectors of different lengths; use another embedding model.")
+        return cosines(query, vectors)
 
 
 def make_example_selector(
@@ -121,10 +112,10 @@ def make_example_selector(
 ) -> ExampleSelector:
     """Make the example selector of an agent's ``settings``.
 
-    ``settings.examples`` names the store: ``made-up`` (ships with the project), ``train`` (drawn from that split by ``seed``
-    and played by the world's expert, which takes seconds), a file that scripts/make_examples.py wrote, or a run's folder (its
-    episodes that were won in train or in made-up houses). A given ``store`` replaces it. Raises ``ConfigurationError`` and
-    ``KnowledgeError``.
+    ``settings.examples`` names the store: ``made-up`` (ships with the project; in another household world than the default,
+    tasks of its endless split), ``train`` (drawn from that split by ``seed``), a file that scripts/make_examples.py
+    wrote, or a run's folder (its episodes that were won in train or in made-up houses). Tasks of a split are played by the
+    world's expert, which takes seconds. A given ``store`` replaces it. Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
     pool: int | None = getattr(settings, "pool", None)
     if store is None:
@@ -133,14 +124,14 @@ def make_example_selector(
     if pool is not None:
         store = stratified(store, pool, f"{seed} pool")
     embedder = make_embedder(settings.embedder) if settings.embedder else None
-    return ExampleSelector(store, settings.choose, settings.shots, seed, embedder, world.household)
+    return ExampleSelector(tuple(store), settings.choose, settings.shots, seed, embedder, world.household)
 
 
 def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]:
+    if (split := _split(world, name)) is not None:
+        return _played(world, split, seed, each)
     if name == MADE_UP:
         return shipped()
-    if name == TRAIN:
-        return _of_train(world, seed, each)
     path = given_path(name)
     if path.is_dir():
         return recorded(path)
@@ -157,16 +148,29 @@ def store_digests(world: World, settings: Mapping[str, str | int | float | bool]
     name = settings.get("examples")
     if not isinstance(name, str) or not settings.get("shots"):
         return {}
-    if name == TRAIN:
-        # Without the split, making the agent fails with an error that says so.
-        return {"examples": world.fingerprint(TRAIN)} if TRAIN in world.splits() else {}
-    return {"examples": sha256(written(_store(world, name, 0, EACH)).encode()).hexdigest()}
+    split = _split(world, name)
+    if split is None:
+        return {"examples": sha256(written(_store(world, name, 0, EACH)).encode()).hexdigest()}
+    # Without the split, making the agent fails with an error that says so.
+    return {"examples": world.fingerprint(split)} if split != TRAIN or TRAIN in world.splits() else {}
+
+
+def _split(world: World, name: str) -> str | None:
+    """The split whose tasks are the store ``name``; None for a store that is a file."""
+    if name != MADE_UP or world.household is None or world.name == DEFAULT_WORLD:
+        return TRAIN if name == TRAIN else None
+    if not world.endless_splits:
+        raise ConfigurationError(
+            f"The world {shown(world.name)} has no made-up tasks for examples; give --set examples=train, a file or a run's "
+            "folder, or --set shots=0."
+        )
+    return world.endless_splits[0]
 
 
 @lru_cache(maxsize=4)
-def _of_train(world: World, seed: int, each: int) -> tuple[Example, ...]:
+def _played(world: World, split: str, seed: int, each: int) -> tuple[Example, ...]:
     """Cached, since every resumed episode makes its agent again."""
-    return from_world(world, each=each, seed=seed)
+    return from_world(world, each=each, seed=seed, split=split)
 
 
 def recorded(folder: Path) -> tuple[Example, ...]:
@@ -182,12 +186,10 @@ def recorded(folder: Path) -> tuple[Example, ...]:
 
 
 def _won(path: Path) -> Example | None:
-    events = branch(tuple(read_episode(path)))
-    started = events[0].body if events else None
-    if not isinstance(started, Started) or started.split not in LEARNT_FROM:
-        return None
-    steps = [event.body for event in events if isinstance(event.body, Stepped)]
-    if not steps or not steps[-1].won:
+    bodies = [event.body for event in branch(tuple(read_episode(path)))]
+    steps = [body for body in bodies if isinstance(body, Stepped)]
+    started = bodies[0] if bodies else None
+    if not isinstance(started, Started) or started.split not in LEARNT_FROM or not steps or not steps[-1].won:
         return None
     transitions = tuple(Transition(step.command, Observation(step.observation, step.accepted)) for step in steps)
     trajectory = Trajectory(started.goal, Observation(started.opening), transitions)

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
 
 from agent.roles.messages import numbered
 from knowledge.rules import Rule
@@ -24,14 +25,11 @@ LONGEST_LINE = 160
 """Characters of a goal, a rule, a hint or a failed plan that are shown."""
 
 _RULE_WORD = re.compile(r"[a-z]{3,}")
-_COMMON = frozenset(
-    word
-    for line in (
-        "the and its any all put place lay set with under into from clean heat cool hot cold some two find look examine take",
-        "move them there then that this what where you your one thing before only while most often not",
-    )
-    for word in line.split(" ")
+_COMMON_WORDS = (
+    "the and its any all put place lay set with under into from clean heat cool hot cold some two find look examine take move "
+    "them there then that this what where you your one thing before only while most often not"
 )
+_COMMON = frozenset(_COMMON_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +65,7 @@ class BriefState:
         return replace(self, belief=belief, seen=seen)
 
     def alternatives(self) -> tuple[str, ...]:
-        """Commands to choose from when the model's own was tried already: open something here, else search an unsearched
-        place, else go anywhere or look round.
-        """
+        """Commands in place of one that was tried: open something here, else search an unsearched place, else go anywhere."""
         away = [one for one in self.belief.receptacles if not self.belief.is_here(one.name)]
         shut = [f"open {one.name}" for one in self.belief.here() if one.openness == "closed"]
         unseen = [f"go to {one.name}" for one in away if one.contents is None]
@@ -135,68 +131,59 @@ def observed(belief: Belief, plan: str, tried: Collection[str] = ()) -> str:
     ``plan`` is any text; the kinds that it names count as relevant. ``tried`` are the commands given before in exactly this
     situation.
     """
-    named = frozenset(_WORD.findall(plan.lower())) | frozenset(_NAME.findall(plan.lower()))
-    lines = (
-        ("Holding", _held(belief)),
-        ("Here", "; ".join(_whole(belief, one) for one in belief.here()) or "nothing"),
-        ("Found", ", ".join(_found(belief, named, plan.lower())) or "nothing"),
-        ("Places", ", ".join(_places(belief, named, plan.lower())) or "nothing"),
-        ("Unseen", " ".join(_unseen(belief, named)) or "nothing"),
-        ("Tried", "; ".join(list(tried)[-MOST_TRIED:])),
-    )
-    return "\n".join(f"{label}: {text}" for label, text in lines if text)
-
-
-def _held(belief: Belief) -> str:
+    plan = plan.lower()
+    named = frozenset((*_WORD.findall(plan), *_NAME.findall(plan)))
+    kept = frozenset(_KEPT.findall(plan))
     held = belief.item(belief.held)
-    return "nothing" if held is None else _item(held)
+    lines = {
+        "Holding": _item(held) if held else "nothing",
+        "Here": "; ".join(_whole(belief, one) for one in belief.here()) or "nothing",
+        "Found": ", ".join(_found(belief, named, kept)) or "nothing",
+        "Places": ", ".join(_places(belief, named, kept)) or "nothing",
+        "Unseen": " ".join(_unseen(belief, named)) or "nothing",
+        "Tried": "; ".join(list(tried)[-MOST_TRIED:]),
+    }
+    return "\n".join(f"{label}: {text}" for label, text in lines.items() if text)
 
 
 def _item(item: Item) -> str:
-    states = (("hot", item.heat == "hot"), ("cool", item.heat == "cool"), ("clean", item.clean), ("on", item.lit))
-    return " ".join((item.name, *(word for word, true in states if true)))
+    states = {"hot": item.heat == "hot", "cool": item.heat == "cool", "clean": item.clean, "on": item.lit}
+    return " ".join((item.name, *(word for word, true in states.items() if true)))
 
 
 def _whole(belief: Belief, one: Receptacle) -> str:
     """A receptacle within reach, with all its contents."""
-    inside = belief.inside(one)
-    things = ", ".join(inside) or ("empty" if one.contents is not None else "unseen")
-    return f"{_place(one)}, {things}"
+    return f"{_place(one)}, {', '.join(belief.inside(one)) or ('unseen' if one.contents is None else 'empty')}"
 
 
 def _place(one: Receptacle) -> str:
     return f"{one.name} {one.openness}" if one.openness in {"open", "closed"} else one.name
 
 
-def _found(belief: Belief, named: Collection[str], plan: str) -> Iterator[str]:
-    """The plan's objects, nearest first; those that already lie at the plan's target come last."""
+def _found(belief: Belief, named: Collection[str], kept: Collection[str]) -> Iterator[str]:
+    """The plan's objects, nearest first; those that already lie where they are ``kept``, the plan's target, come last."""
     here = {one.name for one in belief.here()}
-    kept = frozenset(_KEPT.findall(plan))
     items = {item.name: item for item in belief.items}
     shown: Counter[str] = Counter()
     for one in sorted(belief.receptacles, key=lambda one: (one.kind in kept, one.name not in here, *_place_order(one))):
         for name in belief.inside(one):
             item = items[name]
-            shown[item.kind] += item.kind in named
+            shown[item.kind] += 1
             if item.kind in named and shown[item.kind] <= MOST_FOUND:
                 yield f"{_item(item)} in {one.name}{' here' if one.name in here else ''}"
 
 
-def _places(belief: Belief, named: Collection[str], plan: str) -> Iterator[str]:
+def _places(belief: Belief, named: Collection[str], kept: Collection[str]) -> Iterator[str]:
     """For each kind that the plan names the place to go to first; for a second object, where the first one lies."""
-    kept = frozenset(_KEPT.findall(plan))
 
     def holding(one: Receptacle) -> int:
         return sum(kind(name) in named for name in belief.inside(one)) if one.kind in kept else 0
 
     here = {one.name for one in belief.here()}
-    each: dict[str, list[Receptacle]] = {}
-    for one in belief.receptacles:
-        if one.kind in named:
-            each.setdefault(one.kind, []).append(one)
-    for one_kind in sorted(each):
-        members = sorted(each[one_kind], key=lambda one: (-holding(one), one.name not in here, *_place_order(one)))
-        yield from (f"{_place(one)}{' here' if one.name in here else ''}" for one in members[:MOST_PLACES])
+    places = [one for one in belief.receptacles if one.kind in named]
+    places.sort(key=lambda one: (one.kind, -holding(one), one.name not in here, _place_order(one)))
+    for _, members in groupby(places, key=lambda one: one.kind):
+        yield from (f"{_place(one)}{' here' if one.name in here else ''}" for one in islice(members, MOST_PLACES))
 
 
 def _place_order(one: Receptacle) -> tuple[int, str, int]:
@@ -204,17 +191,14 @@ def _place_order(one: Receptacle) -> tuple[int, str, int]:
     return {"surface": 0, "open": 0, None: 1, "closed": 2}[one.openness], one.kind, _number(one)
 
 
-def _unseen(belief: Belief, named: Collection[str]) -> Iterator[str]:
+def _unseen(belief: Belief, named: Collection[str]) -> list[str]:
     """For each kind the next place to search, and all places that are named themselves."""
     each: dict[str, list[Receptacle]] = {}
     for one in belief.receptacles:
         if one.contents is None:
             each.setdefault(one.kind, []).append(one)
-    shown: list[str] = []
-    for members in each.values():
-        members.sort(key=_number)
-        shown += (one.name for at, one in enumerate(members) if at == 0 or one.name in named)
-    return iter(shown[:MOST_UNSEEN])
+    ordered = (enumerate(sorted(members, key=_number)) for members in each.values())
+    return [one.name for members in ordered for at, one in members if at == 0 or one.name in named][:MOST_UNSEEN]
 
 
 def _number(one: Receptacle) -> int:

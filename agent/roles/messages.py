@@ -12,6 +12,14 @@ from agent.roles.base import Conversation, Prompt, load_prompt
 from knowledge.rules import Rule
 from worlds.base import Observation, Transition, World
 
+_OF_HOUSES = (
+    " Look for things where such things are kept, open what is closed, and carry one thing at a time.",
+    " Things must be found before they can be taken, closed places must be opened, and only one thing can be carried at a "
+    "time.",
+    " Going places, searching and opening are left out.",
+)
+"""Advice in templates that holds in households."""
+
 
 @dataclass(frozen=True, slots=True)
 class RoleMemory:
@@ -36,9 +44,11 @@ def system_message(prompt: Prompt, world: World, **values: str) -> Message:
 
 
 def for_world(text: str, world: World) -> str:
-    """A template's ``text``, in which the ``preamble`` of a world that is no household replaces the household's."""
+    """A template's ``text``; where ``world`` is no household, with its ``preamble`` and without advice about houses."""
     if world.household is not None:
         return text
+    for advice in _OF_HOUSES:
+        text = text.replace(advice, "")
     return text.replace("household tasks", "tasks").replace("a household", world.preamble)
 
 

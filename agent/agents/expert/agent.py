@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-from agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
-from agent.episodes import events
+from agent.base import Act, Decision, Emitter, GiveUp, Grants, Memory, Turn
+from agent.roles.messages import emit_thought
 from worlds.base import Observation, Policy
 
 
-@dataclass(frozen=True, slots=True)
-class ExpertMemory:
-    """The policy's state."""
-
-    policy: Any
-
-
 class Expert:
-    """Plays by a ``Policy``. Calls a step: 0; ignores hints and rules."""
+    """Plays by a ``Policy``, whose state is its memory. Calls a step: 0; ignores hints and rules."""
 
     name = "expert"
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
 
-    def begin(self, goal: str, observation: Observation, grants: Grants) -> ExpertMemory:
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> Memory:
         del grants
-        return ExpertMemory(self._policy.begin(goal, observation))
+        return self._policy.begin(goal, observation)
 
-    async def decide(self, memory: ExpertMemory, turn: Turn, emit: Emitter) -> tuple[Decision, ExpertMemory]:
-        state = memory.policy
+    async def decide(self, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
         for transition in turn.transitions:
-            state = self._policy.observe(state, transition.command, transition.observation)
-        command, thought, state = self._policy.decide(state)
+            memory = self._policy.observe(memory, transition.command, transition.observation)
+        command, thought, memory = self._policy.decide(memory)
         if command is None:
-            return GiveUp(thought), ExpertMemory(state)
-        if thought:
-            emit(events.Thought(role=self.name, text=thought))
-        return Act(command), ExpertMemory(state)
+            return GiveUp(thought), memory
+        emit_thought(self.name, thought, emit)
+        return Act(command), memory

@@ -17,7 +17,8 @@ from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Proceed, Unattended
 from agent.models.base import Message
 from agent.models.registry import make_model
-from agent.roles.base import reply_message
+from agent.roles.base import load_prompt, reply_message
+from agent.roles.messages import system_message
 from knowledge.choosing import RuleBudget
 from worlds.errors import ConfigurationError
 from worlds.registry import make_world
@@ -239,6 +240,19 @@ def test_without_any_plan_the_turn_is_spent(tmp_path: Path) -> None:
 def test_a_model_that_has_nothing_to_say_is_an_errored_episode(tmp_path: Path) -> None:
     told = episode("react", react_script(tmp_path, ROUTE[:2]))
     assert (ended(told).outcome, ended(told).boundary) == ("error", "model")
+
+
+@pytest.mark.parametrize(("package", "name"), [("react", "react"), ("reasoner_actor", "reasoner"), ("pet", "subtasks")])
+def test_advice_about_houses_stays_in_houses(package: str, name: str) -> None:
+    prompt = load_prompt(f"agent.agents.{package}", name)
+    at_home, elsewhere = (
+        system_message(prompt, make_world(world), manual="look").content for world in ("alfworld", "scripted")
+    )
+    assert at_home == prompt.render("system", manual="look")
+    assert "open" in at_home
+    assert "open" not in elsewhere
+    assert "household" not in elsewhere
+    assert "  " not in elsewhere
 
 
 def test_every_agent_is_named_with_what_it_needs() -> None:

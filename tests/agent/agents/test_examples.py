@@ -21,6 +21,7 @@ from agent.skills.skill import skills_of
 from knowledge.examples import shipped, written
 from tests.agent.playing import play
 from tests.backends.server import Server
+from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, HousequestError, KnowledgeError, ModelError
 from worlds.options import read_options
 from worlds.registry import make_world
@@ -177,3 +178,18 @@ def test_a_run_keeps_the_digest_of_what_is_shown(tmp_path: Path) -> None:
 def test_a_world_without_train_has_no_examples_of_it() -> None:
     with pytest.raises(HousequestError, match="train"):
         make_example_selector(make_world("scripted"), SayCanSettings(examples="train", shots=1))
+
+
+def test_made_up_examples_are_the_worlds_own() -> None:
+    class Other(AlfworldWorld):
+        name = "other"
+
+    class Small(AlfworldWorld):
+        name = "small"
+        endless_splits = ()
+
+    made = make_example_selector(Other(), SayCanSettings(shots=1))
+    assert made.store
+    assert all(example.origin.startswith("generated:") for example in made.store)
+    with pytest.raises(ConfigurationError, match=r"'small'.*examples=train"):
+        make_example_selector(Small(), SayCanSettings(shots=1))
