@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from agent.config import Settings
-    from tui.home.recent import RecordedGame
-    from worlds.base import Task, World
+from agent.config import COMMON_OPTIONS, DEFAULT_WORLD, Settings, world_of
+from tui.home.recent import RecordedGame, record_files, recorded_games
+from worlds.base import Task, World
+from worlds.registry import world_class, world_names
 
 LARGEST_SEED = 100_000
 """Random made-up tasks have a seed below this, short enough to pass on."""
@@ -45,6 +45,22 @@ class GameSource:
     def of_records(self) -> bool:
         return self.kind in {"unfinished", "played"}
 
+    @property
+    def title(self) -> str:
+        """What people call it; splits of the default world go without its name."""
+        if self.of_records:
+            return self.kind
+        if self.world != DEFAULT_WORLD:
+            return f"{self.split} · {self.world}"
+        return "made-up houses" if self.kind == "made-up" else self.split
+
+    @property
+    def missing(self) -> str:
+        """How to get the games of a split that is not installed; empty for other sources."""
+        if self.kind != "missing":
+            return ""
+        return f"The games of {self.title} are not on this machine. {world_class(self.world).get_data}"
+
 
 @dataclass(frozen=True, slots=True)
 class GameRow:
@@ -65,18 +81,21 @@ class GameRow:
 
 def first_source() -> GameSource:
     """The source shown before any world is made: the endless split of the default world."""
-    from agent.config import DEFAULT_WORLD
-    from worlds.registry import world_class
-
     return GameSource("made-up", DEFAULT_WORLD, world_class(DEFAULT_WORLD).endless_splits[0])
 
 
 def first_seed(place: GameSource) -> int:
     """The seed of the task of ``place`` that a newcomer sees first."""
-    from worlds.registry import world_class
-
     split, _, seed = (world_class(place.world).first_task or "").partition(":")
     return int(seed) if split == place.split else 0
+
+
+def settings_in(world: str, settings: Settings) -> Settings:
+    """``settings`` for ``world``: options are configured for the configured world alone."""
+    if world == settings.world:
+        return settings
+    options = {key: Settings.model_fields[key].default for key in (*COMMON_OPTIONS, "world_option")}
+    return settings.model_copy(update={"world": world, **options})
 
 
 class Catalogue:
@@ -94,8 +113,6 @@ class Catalogue:
 
     def world(self, settings: Settings) -> World:
         """The world that ``settings`` name. Raises ``ConfigurationError``."""
-        from agent.config import world_of
-
         key = (settings.world, *settings.options_of(settings.world).items())
         with self._making:
             if key not in self._worlds:
@@ -103,21 +120,14 @@ class Catalogue:
             return self._worlds[key]
 
     def settings(self, world: str) -> Settings:
-        """The settings for ``world``: its options are configured for the configured world alone."""
-        if world == self._settings.world:
-            return self._settings
-        return self._settings.model_copy(
-            update={"world": world, "engine": "native", "goals": "template", "habits": None, "world_option": {}}
-        )
+        """The settings for ``world``."""
+        return settings_in(world, self._settings)
 
     def places(self) -> list[GameSource]:
         """Every source, in display order; no split is listed for that. A world that cannot be made is left out."""
-        from tui.home.recent import count_records
-        from worlds.registry import world_names
-
         played = (
-            GameSource("unfinished", count=count_records(unfinished=True)),
-            GameSource("played", count=count_records(unfinished=False)),
+            GameSource("unfinished", count=len(record_files(unfinished=True))),
+            GameSource("played", count=len(record_files(unfinished=False))),
         )
         found = [place for place in played if place.count]
         faults: list[str] = []
@@ -137,9 +147,6 @@ class Catalogue:
 
     def games(self, place: GameSource) -> GameIndex:
         """The games of ``place``. Raises what its world raises."""
-        from tui.home.recent import recorded_games
-        from worlds.registry import world_class
-
         if place.of_records:
             return GameIndex([_recorded(record) for record in recorded_games(unfinished=place.kind == "unfinished")])
         tasks = self.world(self.settings(place.world)).tasks(place.split) if place.kind != "missing" else ()
@@ -152,8 +159,6 @@ class Catalogue:
         return self._row(self.world(self.settings(place.world)).task(f"{place.split}:{number}"))
 
     def _row(self, task: Task) -> GameRow:
-        from worlds.registry import world_class
-
         kind = world_class(task.world).task_types.get(task.type, task.type)
         return GameRow(task.reference, str(task.number), kind, task.goal.strip(), type=task.type, task=task)
 
@@ -171,9 +176,6 @@ def _recorded(record: RecordedGame) -> GameRow:
     return GameRow(name, f"{outcome} {turns}", player, started.goal.strip(), aside=aside, type=started.type, record=record)
 
 
-_WORD = re.compile(r"\w+")
-
-
 class GameIndex:
     """Some games, searched by words and by kind.
 
@@ -187,7 +189,7 @@ class GameIndex:
         self._texts = [f"{row.key} {row.kind} {row.type} {row.text} {row.aside}".casefold() for row in self.rows]
         self._words: dict[str, set[int]] = defaultdict(set)
         for number, text in enumerate(self._texts):
-            for word in _WORD.findall(text):
+            for word in re.findall(r"\w+", text):
                 self._words[word].add(number)
 
     @property

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import choice
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.message import Message
 from textual.widgets import Input
 
 from tui.home.catalogue import LONGEST_QUERY, GameIndex, GameRow, GameSource
-from tui.home.places import missing, name
 from tui.home.task_list import GameList
 from tui.text import printable
 from tui.widgets.choice import ChoiceBar
@@ -43,44 +40,36 @@ class GameBrowser(Vertical):
     }
     """
 
-    class Changed(Message):
-        """Another game is under the cursor, or another one may be."""
-
-    @dataclass
-    class Sought(Message):
-        """The made-up task of ``seed`` is searched for."""
-
-        seed: int
-
-    def __init__(self, place: GameSource, *, id: str | None = None) -> None:
+    def __init__(self, place: GameSource, *, id: str) -> None:
         super().__init__(id=id)
         self.place = place
         self.busy = True
+        self.search = Input(placeholder="/ words, or a number", id="search", compact=True, max_length=LONGEST_QUERY)
+        self.search.cursor_blink = False
+        self.types = ChoiceBar(id="types")
+        self.list = GameList(id="tasks")
         self._listing = GameIndex()
 
     def compose(self) -> ComposeResult:
-        yield Input(placeholder="/ words, or a number", id="search", compact=True, max_length=LONGEST_QUERY)
-        yield ChoiceBar(id="types")
-        yield GameList(id="tasks")
+        yield from (self.search, self.types, self.list)
 
     def on_mount(self) -> None:
-        self._query.cursor_blink = False
         self._filter()
 
     @property
     def row(self) -> GameRow | None:
         """The game under the cursor."""
-        return self._list.row
+        return self.list.row
 
     @property
     def searching(self) -> bool:
-        return self._query.has_focus or bool(self._query.value)
+        return self.search.has_focus or bool(self.search.value)
 
     def open(self, place: GameSource) -> None:
         """Show ``place``, whose games are being loaded."""
         self.place, self.busy = place, True
         self._clear()
-        self._types.offer(())
+        self.types.offer(())
         self._list_all(GameIndex())
 
     def fill(self, listing: GameIndex, key: str = "") -> None:
@@ -88,7 +77,7 @@ class GameBrowser(Vertical):
         self.busy = False
         known = {row.key for row in listing.rows}
         before = [row for row in self._listing.rows if row.key not in known]
-        self._types.offer([ALL, *listing.kinds] if listing.kinds else (), self._types.value)
+        self.types.offer([ALL, *listing.kinds] if listing.kinds else (), self.types.value)
         self._list_all(GameIndex([*before, *listing.rows], listing.order), self.row.key if self.row else key)
 
     def put_first(self, row: GameRow) -> None:
@@ -100,83 +89,51 @@ class GameBrowser(Vertical):
         self.busy = False
         self._filter()
 
-    def search(self) -> None:
-        self._query.focus()
-
     def leave(self) -> None:
         """Go to the list; there, clear the search."""
-        if self._list.has_focus:
-            self._query.value = ""
-        self._list.focus()
-
-    def next_type(self) -> None:
-        """Show only the next kind."""
-        self._types.next()
+        if self.list.has_focus:
+            self.search.value = ""
+        self.list.focus()
 
     def show_all(self) -> None:
         """Show all games."""
         self._clear()
-        self._types.offer(self._types.words)
+        self.types.offer(self.types.words)
         self._filter()
 
     def draw(self) -> None:
         """Go to a random game of the list."""
-        if self._list.rows:
-            self._list.show(self._list.rows, choice(self._list.rows).key)
+        if self.list.rows:
+            self.list.show(self.list.rows, choice(self.list.rows).key)
 
     def move(self, by: int) -> None:
         """Move in the list while the search line is typed in."""
-        if self._query.has_focus:
-            self._list.action_move(by)
+        if self.search.has_focus:
+            self.list.action_move(by)
 
     def _list_all(self, listing: GameIndex, key: str = "") -> None:
         self._listing = listing
         self._filter(key)
 
     def _filter(self, key: str = "") -> None:
-        kind, of = self._types.value, len(self._listing.rows)
-        rows = self._listing.find(self._query.value, "" if kind == ALL else kind)
-        place = printable(name(self.place))
-        empty = "" if self.busy else missing(self.place) or _EMPTY.get(self.place.kind, "There is no game here.")
-        self._list.show(rows, key, _NO_MATCH if of else empty)
-        self.border_title = place
-        self.border_subtitle = "looking" if self.busy else self._count(len(rows), of)
-
-    def _count(self, shown: int, of: int) -> str:
+        kind, of = self.types.value, len(self._listing.rows)
+        rows = self._listing.find(self.search.value, "" if kind == ALL else kind)
+        empty = "" if self.busy else self.place.missing or _EMPTY.get(self.place.kind, "There is no game here.")
+        self.list.show(rows, key, _NO_MATCH if of else empty)
+        self.border_title = printable(self.place.title)
+        count = f"{len(rows):,} of {of:,}" if of else ""
         if self.place.kind == "made-up":
-            return f"{shown:,} of them · / and a number: any other"
-        return f"{shown:,} of {of:,}" if of else ""
+            count = f"{len(rows):,} of them · / and a number: any other"
+        self.border_subtitle = "looking" if self.busy else count
 
     def _clear(self) -> None:
         with self.prevent(Input.Changed):
-            self._query.value = ""
+            self.search.value = ""
 
     @on(Input.Changed)
     def _searched(self, changed: Input.Changed) -> None:
-        changed.stop()
         self._filter(self.row.key if self.row and changed.value else "")
-        sought = changed.value.strip()
-        if self.place.kind == "made-up" and sought.isascii() and sought.isdecimal() and len(sought) < 20:
-            self.post_message(self.Sought(int(sought)))
 
     @on(ChoiceBar.Changed)
-    def _typed(self, changed: ChoiceBar.Changed) -> None:
-        changed.stop()
+    def _typed(self) -> None:
         self._filter(self.row.key if self.row else "")
-
-    @on(GameList.Moved)
-    def _moved(self, moved: GameList.Moved) -> None:
-        moved.stop()
-        self.post_message(self.Changed())
-
-    @property
-    def _list(self) -> GameList:
-        return self.query_one(GameList)
-
-    @property
-    def _query(self) -> Input:
-        return self.query_one(Input)
-
-    @property
-    def _types(self) -> ChoiceBar:
-        return self.query_one(ChoiceBar)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, TypeAdapter
+from pydantic import AfterValidator, TypeAdapter
 
+from agent.episodes.events import Ended, Started, Stepped, TurnSpent, branch
+from agent.episodes.record import read_episode
 from worlds.errors import ConfigurationError
 from worlds.paths import atomic_write, state_folder
-
-if TYPE_CHECKING:
-    from agent.episodes.events import Ended, Started
 
 FILE_NAME = "recent.json"
 LARGEST_FILE = 1 << 16
@@ -32,12 +30,7 @@ def _check(text: str) -> str:
     return text
 
 
-def _cut(values: object) -> object:
-    return cast("Sequence[object]", values)[:MODELS_KEPT] if isinstance(values, list | tuple) else values
-
-
 _Text = Annotated[str, AfterValidator(_check)]
-_Texts = Annotated[tuple[_Text, ...], BeforeValidator(_cut)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +43,8 @@ class RecentChoices:
     agent: _Text = ""
     mode: _Text = ""
     rules: _Text = ""
-    grants: _Texts = ()
-    models: _Texts = ()
+    grants: tuple[_Text, ...] = ()
+    models: tuple[_Text, ...] = ()
 
     def used(self, model: str) -> RecentChoices:
         """The same with ``model`` as the one used last."""
@@ -114,11 +107,6 @@ class RecordedGame:
         return self.path.suffix == ".part"
 
 
-def count_records(*, unfinished: bool) -> int:
-    """The number of unfinished games, or of finished ones."""
-    return len(record_files(unfinished=unfinished))
-
-
 def recorded_games(*, unfinished: bool) -> list[RecordedGame]:
     """The newest unfinished games, or finished ones, newest first, including damaged records."""
     return [_recorded_game(file) for file in record_files(unfinished=unfinished)[:RECORDS_SHOWN]]
@@ -139,9 +127,6 @@ def _age(file: Path) -> tuple[str, int, str]:
 
 
 def _recorded_game(path: Path) -> RecordedGame:
-    from agent.episodes.events import Ended, Started, Stepped, TurnSpent, branch
-    from agent.episodes.record import read_episode
-
     try:
         events = branch(list(read_episode(path)))
     except ConfigurationError as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import randrange
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,8 +14,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Input, OptionList, Static
 
+from agent.agents.registry import DEFAULT_AGENT, agent_names, agent_spec, default_agent, model_for, resolve_settings
+from agent.agents.spec import AgentSpec
+from agent.config import DEFAULT_WORLD, Settings
 from tui.base_screen import AppScreen
 from tui.home.catalogue import LARGEST_SEED, Catalogue, GameRow, GameSource, first_seed, first_source
 from tui.home.games import GameBrowser
@@ -23,14 +26,11 @@ from tui.home.places import SourceList
 from tui.home.recent import RecentChoices, load_recent, save_recent
 from tui.home.start import PlayerChoice, make_game, resume_game
 from tui.home.task_list import GameList
-from tui.home.who import AgentEntry, PlayerPanel
+from tui.home.who import PlayerPanel
+from tui.play.game import GameConfig, Mode
 from tui.text import printable
 from tui.widgets.keybar import KeyBar
 from worlds.errors import ConfigurationError, HousequestError
-
-if TYPE_CHECKING:
-    from agent.config import Settings
-    from tui.play.game import GameConfig, Mode
 
 SETTLED = 0.5
 """Seconds after which a game that was left has been put away."""
@@ -105,38 +105,38 @@ class HomeScreen(AppScreen):
         self._speed = speed
         self._catalogue = Catalogue(settings)
         self._recent = RecentChoices()
-        self._places: list[GameSource] = [first_source()]
+        self._places = [first_source()]
         self._fault = ""
         self._unloadable = ""
         self._preselected: tuple[PlayerChoice, str] | None = None
         self._at = ""
+        self._sources = SourceList(id="places")
+        self._games = GameBrowser(self._places[0], id="games")
+        self._who = PlayerPanel(self._agents(), id="who")
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="what"):
-            yield SourceList(id="places")
-            yield GameBrowser(self._places[0], id="games")
-        yield PlayerPanel(self._agents(), id="who")
+            yield self._sources
+            yield self._games
+        yield self._who
         yield Static(id="enter")
         yield KeyBar(KEYS, ("app.command_palette", "app.quit"), LINE)
 
-    def _agents(self) -> list[AgentEntry]:
+    def _agents(self) -> list[AgentSpec]:
         """The agents, without the person, who plays by the mode; one that cannot be loaded is left out, and said."""
-        from agent.agents.registry import agent_names, agent_spec, resolve_settings, shipped_model
-
-        found: list[AgentEntry] = []
+        found: list[AgentSpec] = []
         for name in agent_names():
             try:
-                spec, model = agent_spec(name), shipped_model(name) or ""
-                entry = AgentEntry(name, spec.about, spec.needs_model, model, resolve_settings(name, {}))
+                spec = agent_spec(name)
+                resolve_settings(name, {})
             except HousequestError as error:
                 self._unloadable = str(error)
             else:
-                found += [entry] if name != "human" else []
-        return sorted(found, key=lambda entry: entry.needs_model)
+                found += [spec] if name != "human" else []
+        return sorted(found, key=lambda spec: spec.needs_model)
 
     def on_mount(self) -> None:
-        self.query_one(SourceList).border_title = "housequest"
-        self._list.focus()
+        self._games.list.focus()
         self._tell()
         self.run_worker(self._begin)
 
@@ -164,8 +164,6 @@ class HomeScreen(AppScreen):
             self._say(" ".join(remarks))
 
     def _preselect(self, recent: RecentChoices) -> None:
-        from agent.agents.registry import DEFAULT_AGENT, agent_names, default_agent
-
         settings = self._settings
         agent = settings.agent if settings.agent != "human" else None
         chosen = recent.agent if recent.agent in agent_names() else default_agent(None, settings.world)
@@ -177,8 +175,6 @@ class HomeScreen(AppScreen):
 
     def _first(self, recent: RecentChoices) -> GameSource:
         """The source to begin with: the configured world and split, else where a game was chosen last."""
-        from agent.config import DEFAULT_WORLD
-
         settings = self._settings
         world, split = settings.world, settings.split
         if split is None and world == DEFAULT_WORLD:
@@ -195,7 +191,7 @@ class HomeScreen(AppScreen):
             return
         known = {place.key: place.count for place in self._places}
         self._places = [replace(place, count=known.get(place.key)) if place.count is None else place for place in found]
-        self.query_one(SourceList).show(self._places, self._games.place)
+        self._sources.show(self._places, self._games.place)
         if self._games.place.of_records and not self._games.busy:
             row = self._games.row
             self._open(self._games.place, row.key if row else "")
@@ -204,7 +200,7 @@ class HomeScreen(AppScreen):
         """Show ``place``, with the cursor on the game ``key``."""
         self._at = ""
         self._games.open(place)
-        self.query_one(SourceList).show(self._places, place)
+        self._sources.show(self._places, place)
         self._say("")
         self.run_worker(partial(self._load, place, key), group="games", exclusive=True)
 
@@ -222,7 +218,7 @@ class HomeScreen(AppScreen):
         if place.kind != "made-up":
             count = len(listing.rows)
             self._places = [replace(each, count=count) if each.key == place.key else each for each in self._places]
-            self.query_one(SourceList).show(self._places, place)
+            self._sources.show(self._places, place)
         self._games.fill(listing, key)
 
     async def _make_up(self, seed: int) -> None:
@@ -232,9 +228,11 @@ class HomeScreen(AppScreen):
         if place.key == self._games.place.key:
             self._games.put_first(row)
 
-    @on(GameBrowser.Sought)
-    def _sought(self, sought: GameBrowser.Sought) -> None:
-        self.run_worker(partial(self._look_for, sought.seed), group="seed", exclusive=True)
+    @on(Input.Changed, "#search")
+    def _searched(self, changed: Input.Changed) -> None:
+        sought = changed.value.strip()
+        if self._games.place.kind == "made-up" and sought.isascii() and sought.isdecimal() and len(sought) < 20:
+            self.run_worker(partial(self._look_for, int(sought)), group="seed", exclusive=True)
 
     async def _look_for(self, seed: int) -> None:
         try:
@@ -250,8 +248,8 @@ class HomeScreen(AppScreen):
     def _tell(self) -> None:
         """Say what Enter does."""
         advice = Content.styled(f"! {_one_line(self._fault)}", "$fault") if self._fault else self._advice()
-        told = Content.assemble(("enter ", "bold $goal"), self._enter_does())
-        self.query_one("#enter", Static).update(Content("\n").join([told, advice]))
+        does = Content.assemble(("enter ", "bold $goal"), self._enter_does())
+        self.query_one("#enter", Static).update(Content("\n").join([does, advice]))
 
     def _enter_does(self) -> Content:
         if self._who.editing:
@@ -264,7 +262,7 @@ class HomeScreen(AppScreen):
             if row.record.fault:
                 return Content.assemble("does nothing, for this record is damaged: ", goal)
             return Content.assemble("goes on with it: " if row.record.unfinished else "shows it again: ", goal)
-        agent, game = self._who.kind.name, printable(row.key)
+        agent, game = self._who.agent.name, printable(row.key)
         words = {
             "watch": f"{agent} plays {game} and you watch: ",
             "step": f"{agent} plays {game} and you decide on each command: ",
@@ -274,19 +272,17 @@ class HomeScreen(AppScreen):
         return Content.assemble(words, goal)
 
     def _advice(self) -> Content:
-        row, kind = self._games.row, self._who.kind
+        row, agent = self._games.row, self._who.agent.name
         advice = "tab goes from field to field, and the arrow keys move in each"
         if row is not None and row.record is not None:
             advice = _one_line(row.aside)
         elif row is not None and row.task is not None and not self._served(row.task.world):
             other = "another" if self._who.player.model.strip() else "a"
-            advice = f"{kind.name} needs {other} language model: m names one, a takes another agent"
+            advice = f"{agent} needs {other} language model: m names one, a takes another agent"
         return Content.styled(advice, "$quiet")
 
     def _served(self, world: str) -> bool:
         """Whether the agent can play with the model that is named, or with the one that ships."""
-        from agent.agents.registry import model_for
-
         player = self._who.player
         try:
             model_for(player.agent, player.model.strip() or None, world)
@@ -294,9 +290,11 @@ class HomeScreen(AppScreen):
             return False
         return True
 
-    @on(SourceList.Chosen)
-    def _place_chosen(self, chosen: SourceList.Chosen) -> None:
-        self._open(chosen.place)
+    @on(OptionList.OptionHighlighted, "SourceList")
+    def _place_chosen(self, moved: OptionList.OptionHighlighted) -> None:
+        place = next((place for place in self._places if place.key == moved.option_id), self._games.place)
+        if place.key != self._games.place.key:
+            self._open(place)
 
     @on(PlayerPanel.Changed)
     def _player_changed(self) -> None:
@@ -306,7 +304,7 @@ class HomeScreen(AppScreen):
         self._preselected = None
         self._say("")
 
-    @on(GameBrowser.Changed)
+    @on(GameList.Moved)
     def _game_changed(self) -> None:
         row = self._games.row
         if row is not None and not self._games.busy:
@@ -323,7 +321,7 @@ class HomeScreen(AppScreen):
     def action_start(self) -> None:
         row = self._games.row
         if self._who.editing:
-            self._list.focus()
+            self._games.list.focus()
         elif row is not None and row.record is not None and not row.record.unfinished and not row.record.fault:
             self.post_message(self.OpenReplay(row.record.path))
         elif row is not None:
@@ -333,7 +331,7 @@ class HomeScreen(AppScreen):
         self._say("")
         player, mode = self._who.player, self._who.mode
         record, task, place = row.record, row.task, self._games.place
-        recent = self._recent.used(self._who.typed_model)
+        recent = self._recent.used(self._who.model)
         try:
             if record is not None:
                 known = replace(recent, rules=player.rules or recent.rules)
@@ -355,10 +353,10 @@ class HomeScreen(AppScreen):
         self.post_message(self.Chosen(game, cast("Mode", mode), record.path if record else None))
 
     def action_search(self) -> None:
-        self._games.search()
+        self._games.search.focus()
 
     def action_type(self) -> None:
-        self._games.next_type()
+        self._games.types.next()
 
     def action_random(self) -> None:
         """Go to any of the games listed, or to any made-up house."""
@@ -375,7 +373,7 @@ class HomeScreen(AppScreen):
         if place is None:
             self._say(NONE_YET[kind])
             return
-        self._list.focus()
+        self._games.list.focus()
         self._open(place)
 
     def action_runs(self) -> None:
@@ -385,22 +383,22 @@ class HomeScreen(AppScreen):
         self.post_message(self.OpenRules())
 
     def action_agent(self) -> None:
-        self._who.next_agent()
+        self._who.agents.next()
 
     def action_edit(self, field: str) -> None:
-        kind = self._who.kind
-        if field == "model" and not kind.needs_model:
-            self._say(f"{kind.name} plays without a language model; a takes an agent that needs one")
-        elif field == "set" and not kind.settings:
-            self._say(f"{kind.name} has nothing to set; a takes another agent")
+        agent = self._who.agent
+        if field == "model" and not agent.needs_model:
+            self._say(f"{agent.name} plays without a language model; a takes an agent that needs one")
+        elif field == "set" and not self._who.settings:
+            self._say(f"{agent.name} has nothing to set; a takes another agent")
         else:
             self._who.edit(field)
 
     def action_grants(self) -> None:
-        self._who.edit_grants()
+        self._who.grants.focus()
 
     def action_mode(self, mode: str) -> None:
-        self._who.choose_mode(mode)
+        self._who.modes.choose(mode)
 
     def action_leave(self) -> None:
         """Go back to the list of games; there, clear the search."""
@@ -413,18 +411,6 @@ class HomeScreen(AppScreen):
     def action_side(self, id: str) -> None:
         """Go to the places, or to the games of one."""
         self.query_one(f"#{id}").focus()
-
-    @property
-    def _list(self) -> GameList:
-        return self.query_one(GameList)
-
-    @property
-    def _games(self) -> GameBrowser:
-        return self.query_one(GameBrowser)
-
-    @property
-    def _who(self) -> PlayerPanel:
-        return self.query_one(PlayerPanel)
 
 
 def _one_line(text: str, longest: int = 400) -> str:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
+from agent.agents.registry import default_agent
+from agent.config import Settings, pairs
+from agent.episodes.events import Started
+from agent.models.registry import DEFAULT_MODEL, parse_model, portable_name
+from agent.setup import read_rules
+from knowledge.library import SUFFIX
+from tui.home.catalogue import Catalogue, settings_in
+from tui.home.recent import RecentChoices, RecordedGame
+from tui.play.game import GameConfig
+from worlds.base import Task
 from worlds.errors import ConfigurationError, HousequestError, shown
-
-if TYPE_CHECKING:
-    from agent.config import Settings
-    from agent.episodes.events import Started
-    from tui.home.catalogue import Catalogue
-    from tui.home.recent import RecentChoices, RecordedGame
-    from tui.play.game import GameConfig
-    from worlds.base import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +37,6 @@ class PlayerChoice:
 
 def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> GameConfig:
     """The game of ``task`` with ``player``. Raises a ``HousequestError`` if it cannot begin."""
-    from pydantic import ValidationError
-
-    from agent.config import Settings, pairs
-
     settings = catalogue.settings(task.world)
     chosen = {
         "agent": player.agent,
@@ -63,9 +63,6 @@ def resume_game(catalogue: Catalogue, record: RecordedGame, settings: Settings, 
 
 
 def _checked(catalogue: Catalogue, task: Task, settings: Settings) -> GameConfig:
-    from agent.agents.registry import default_agent
-    from tui.play.game import GameConfig
-
     agent = settings.agent or default_agent(settings.model, settings.world)
     game = GameConfig(catalogue.world(settings), task, agent, settings)
     check(game)
@@ -74,9 +71,6 @@ def _checked(catalogue: Catalogue, task: Task, settings: Settings) -> GameConfig
 
 def check(game: GameConfig) -> None:
     """Raise a ``HousequestError`` if ``game`` cannot begin. Nothing is called, and nothing stays open."""
-    from agent.models.registry import parse_model
-    from agent.setup import read_rules
-
     setup = game.setup()
     if game.settings.rules and setup.rules is None:
         read_rules(game.settings.rules)  # a wrong name is an error, even if the agent takes no rules
@@ -95,20 +89,23 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
     A record does not say where a model or a rulebook lies on this machine, so they are looked for among ``recent`` and
     ``settings``. Raises ``ConfigurationError`` if one is not found.
     """
-    from pydantic import ValidationError
-
-    from agent.config import Settings
-
-    own: dict[str, object] = {} if started.world == settings.world else {"habits": None, "world_option": {}}
+    model, rules = started.model, started.rules
+    if model is not None:
+        names = (settings.model, *recent.models, DEFAULT_MODEL)
+        fault = f"This game was played with {model}: press m, name it with its address or options, and try again."
+        model = _found(names, lambda name: portable_name(name) == started.model, fault)
+    if rules is not None:
+        book = rules.partition("@")[0]
+        names = (settings.rules, recent.rules, book.removesuffix(SUFFIX))
+        fault = f"This game was told the rules in {book}: press b, name that file, as it was, and try again."
+        rules = _found(names, lambda name: read_rules(name).label == started.rules, fault)
     values = {
-        **settings.model_dump(),
-        **own,
-        "world": started.world,
+        **settings_in(started.world, settings).model_dump(),
         "engine": "textworld" if started.engine.startswith("textworld") else "native",
         "goals": started.wording,
         "agent": started.agent,
-        "model": _model(started, settings, recent),
-        "rules": _rules(started, settings, recent),
+        "model": model,
+        "rules": rules,
         "rules_budget": started.rules_budget or settings.rules_budget,
         "grant": started.grants,
         "max_steps": started.max_turns,
@@ -122,29 +119,10 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
         raise ConfigurationError(f"This game cannot go on: its record has a {key} that nothing can be played with.") from None
 
 
-def _model(started: Started, settings: Settings, recent: RecentChoices) -> str | None:
-    from agent.models.registry import DEFAULT_MODEL, portable_name
-
-    if started.model is None:
-        return None
-    for name in filter(None, (settings.model, *recent.models, DEFAULT_MODEL)):
+def _found(names: tuple[str | None, ...], fits: Callable[[str], bool], fault: str) -> str:
+    """The first of ``names`` that can be read and ``fits``. Raises ``ConfigurationError`` with ``fault``."""
+    for name in filter(None, names):
         with suppress(HousequestError):
-            if portable_name(name) == started.model:
+            if fits(name):
                 return name
-    raise ConfigurationError(
-        f"This game was played with {started.model}: press m, name it with its address or options, and try again."
-    )
-
-
-def _rules(started: Started, settings: Settings, recent: RecentChoices) -> str | None:
-    from agent.setup import read_rules
-    from knowledge.library import SUFFIX
-
-    if started.rules is None:
-        return None
-    book = started.rules.partition("@")[0]
-    for name in filter(None, (settings.rules, recent.rules, book.removesuffix(SUFFIX))):
-        with suppress(HousequestError):
-            if read_rules(name).label == started.rules:
-                return name
-    raise ConfigurationError(f"This game was told the rules in {book}: press b, name that file, as it was, and try again.")
+    raise ConfigurationError(fault)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -14,10 +14,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tui.home.catalogue import GameRow
 from tui.text import TextLayout, printable
-
-if TYPE_CHECKING:
-    from tui.home.catalogue import GameRow
 
 LONGEST_TEXT = 500
 LONGEST_COLUMN = 60
@@ -41,12 +39,6 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
     GameList {
         overflow-x: hidden;
         scrollbar-size-vertical: 1;
-        scrollbar-color: $frame;
-        scrollbar-color-hover: $quiet;
-        scrollbar-color-active: $quiet;
-        scrollbar-background: $background;
-        scrollbar-background-hover: $background;
-        scrollbar-background-active: $background;
         & > .list--line { color: $foreground; }
         & > .list--quiet { color: $quiet; }
         & > .list--kind { color: $new; }
@@ -62,28 +54,24 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
     class Picked(Message):
         """The game under the cursor was picked."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._rows: Sequence[GameRow] = ()
-        self._cursor = 0
-        self._numbers = 0
-        self._kinds = 0
-        self._texts = 0
-        self._instead = ""
+    rows: Sequence[GameRow] = ()
+    """The games that are listed."""
+
+    _cursor = 0
+    _instead = ""
+    # The widths of the columns.
+    _numbers = 0
+    _kinds = 0
+    _texts = 0
 
     @property
     def row(self) -> GameRow | None:
         """The game under the cursor."""
-        return self._rows[self._cursor] if self._rows else None
-
-    @property
-    def rows(self) -> Sequence[GameRow]:
-        """The games that are listed."""
-        return self._rows
+        return self.rows[self._cursor] if self.rows else None
 
     def show(self, rows: Sequence[GameRow], key: str = "", instead: str = "") -> None:
         """List these games, the cursor on the one with ``key``, else on the first; say something ``instead`` of none."""
-        self._rows, self._instead = rows, instead
+        self.rows, self._instead = rows, instead
         self._texts = min(LONGEST_COLUMN, max((cell_len(_short(row.text)) for row in rows if row.aside), default=0))
         self._numbers = max((cell_len(row.number) for row in rows), default=0)
         self._kinds = max((cell_len(row.kind) for row in rows), default=0)
@@ -95,8 +83,8 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_move(self, by: int) -> None:
         """Move the cursor by so many lines, and stop at the ends."""
-        place = max(0, min(len(self._rows) - 1, self._cursor + by))
-        if self._rows and place != self._cursor:
+        place = max(0, min(len(self.rows) - 1, self._cursor + by))
+        if self.rows and place != self._cursor:
             self._cursor = place
             self._follow()
             self.refresh()
@@ -107,14 +95,14 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_click(self, click: events.Click) -> None:
         place = click.y + self.scroll_offset.y
-        if place >= len(self._rows):
+        if place >= len(self.rows):
             return
         if place == self._cursor and click.chain > 1:
             self.post_message(self.Picked())
         self.action_move(place - self._cursor)
 
     def on_resize(self) -> None:
-        self.virtual_size = Size(self.size.width, len(self._rows))
+        self.virtual_size = Size(self.size.width, len(self.rows))
         self._follow()
 
     def _follow(self) -> None:
@@ -126,9 +114,9 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         width = self.size.width - (self.scrollbar_size_vertical if self.show_vertical_scrollbar else 0)
         place = y + self.scroll_offset.y
-        if place >= len(self._rows):
-            return self._told(y, width)
-        row, here = self._rows[place], place == self._cursor
+        if place >= len(self.rows):
+            return self._empty(y, width)
+        row, here = self.rows[place], place == self._cursor
         line = self.get_component_rich_style("list--cursor" if here else "list--line")
         quiet = self.get_component_rich_style("list--cursor-quiet" if here else "list--quiet")
         kind = line if here else self.get_component_rich_style("list--kind")
@@ -143,9 +131,9 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
             parts.append(Segment(_cut(_short(row.text), left), line))
         return Strip(parts).crop_extend(0, width, line if here else self.rich_style)
 
-    def _told(self, y: int, width: int) -> Strip:
+    def _empty(self, y: int, width: int) -> Strip:
         """A line of what is said where there are no games."""
-        lines = [] if self._rows else TextLayout(width).wrapped(self._instead)
+        lines = [] if self.rows else TextLayout(width).wrapped(self._instead)
         if not 1 <= y <= len(lines):
             return Strip.blank(width, self.rich_style)
         style = self.get_component_rich_style("list--quiet")

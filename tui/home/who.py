@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 from textual import on
@@ -15,6 +14,8 @@ from textual.message import Message
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
+from agent.agents.registry import resolve_settings, shipped_model
+from agent.agents.spec import AgentSpec
 from tui.home.start import PlayerChoice
 from tui.widgets.choice import ChoiceBar
 
@@ -27,18 +28,6 @@ MODES: Mapping[str, str] = {
 }
 LONGEST = 4_000
 _NAMED = "openai:NAME@http://HOST:PORT/v1"
-
-
-@dataclass(frozen=True, slots=True)
-class AgentEntry:
-    """An agent that can be chosen; ``usual`` is the model it plays with if none is named."""
-
-    name: str
-    about: str
-    needs_model: bool
-    usual: str = ""
-    settings: Mapping[str, object] = field(default_factory=dict[str, object])
-    """Its settings with their defaults."""
 
 
 class PlayerPanel(Vertical):
@@ -69,96 +58,97 @@ class PlayerPanel(Vertical):
     class Changed(Message):
         """Something else is chosen."""
 
-    def __init__(self, kinds: Sequence[AgentEntry], *, id: str | None = None) -> None:
+    BORDER_TITLE = "Who plays"
+
+    def __init__(self, agents: Sequence[AgentSpec], *, id: str) -> None:
         super().__init__(id=id)
-        self._kinds = {kind.name: kind for kind in kinds}
+        self._specs = {spec.name: spec for spec in agents}
         self._models: list[str] = []
-        self.border_title = "Who plays"
+        self.agents = ChoiceBar(id="agents")
+        self.grants = ChoiceBar(several=True, id="grants")
+        self.modes = ChoiceBar(id="modes")
+        placeholders = {"model": _NAMED, "set": "", "rules": "none; a file"}
+        self._lines = {name: _Line(placeholder, id=name) for name, placeholder in placeholders.items()}
 
     def compose(self) -> ComposeResult:
         with Horizontal():
             yield Static(_label("a", "agent"), classes="label")
-            yield ChoiceBar(id="agents")
+            yield self.agents
             yield Static(id="agent-about", classes="about")
         with Horizontal():
             yield Static(_label("m", "model"), classes="label")
-            yield _Line(_NAMED, id="model")
+            yield self._lines["model"]
             yield Static(id="no-model", classes="about")
         with Horizontal(id="settings"):
             yield Static(_label("x", "set"), classes="label")
-            yield _Line("", id="set")
+            yield self._lines["set"]
         with Horizontal():
             yield Static(_label("b", "rules"), classes="label")
-            yield _Line("none; a file", id="rules")
+            yield self._lines["rules"]
             yield Static(_label("g", "sees"), classes="sees")
-            yield ChoiceBar(several=True, id="grants")
+            yield self.grants
         with Horizontal():
             yield Static(_label("w s y R"), classes="label")
-            yield ChoiceBar(id="modes")
+            yield self.modes
             yield Static(id="mode-about", classes="about")
 
     def on_mount(self) -> None:
-        self._choice("agents").offer(list(self._kinds))
-        self._choice("grants").offer(GRANTS)
-        self._choice("modes").offer(list(MODES))
+        self.agents.offer(list(self._specs))
+        self.grants.offer(GRANTS)
+        self.modes.offer(list(MODES))
         self._describe()
 
     @property
     def player(self) -> PlayerChoice:
         """The player as chosen, without a model or settings that the agent has no use for."""
-        kind = self.kind
-        model = self._input("model").value if kind.needs_model else ""
-        given = self._input("set").value if kind.settings else ""
-        return PlayerChoice(kind.name, model, self._input("rules").value, self._choice("grants").values, given)
+        model = self.model if self.agent.needs_model else ""
+        given = self._lines["set"].value if self.settings else ""
+        return PlayerChoice(self.agent.name, model, self._lines["rules"].value, self.grants.values, given)
 
     @property
-    def typed_model(self) -> str:
+    def model(self) -> str:
         """The model that is named, whoever plays."""
-        return self._input("model").value.strip()
+        return self._lines["model"].value.strip()
 
     @property
-    def kind(self) -> AgentEntry:
-        return self._kinds[self._choice("agents").value]
+    def agent(self) -> AgentSpec:
+        return self._specs[self.agents.value]
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """The settings of the agent with their defaults."""
+        return resolve_settings(self.agent.name, {})
 
     @property
     def mode(self) -> str:
-        return self._choice("modes").value
+        return self.modes.value
 
     @property
     def editing(self) -> bool:
         """Whether something is being typed here."""
-        return any(field.has_focus for field in self.query(Input))
+        return any(line.has_focus for line in self._lines.values())
 
     def preselect(self, player: PlayerChoice, mode: str, models: Sequence[str] = ()) -> None:
         """Choose what is given; the arrow keys recall ``models``."""
         self._models = list(dict.fromkeys([*filter(None, (player.model,)), *models]))
-        self._choice("agents").choose(player.agent)
-        self._choice("modes").choose(mode)
+        self.agents.choose(player.agent)
+        self.modes.choose(mode)
         if player.grants:
-            self._choice("grants").offer(GRANTS, *player.grants)
-        self._input("model").suggester = SuggestFromList(self._models)
-        self._input("model").value = player.model or (self._models[0] if self._models else "")
-        self._input("rules").value = player.rules
+            self.grants.offer(GRANTS, *player.grants)
+        self._lines["model"].suggester = SuggestFromList(self._models)
+        self._lines["model"].value = player.model or (self._models[0] if self._models else "")
+        self._lines["rules"].value = player.rules
         self._describe()
 
-    def choose_mode(self, mode: str) -> None:
-        self._choice("modes").choose(mode)
-
-    def next_agent(self) -> None:
-        self._choice("agents").next()
-
     def edit(self, field: str) -> None:
-        self._input(field).focus()
-
-    def edit_grants(self) -> None:
-        self._choice("grants").focus()
+        self._lines[field].focus()
 
     def action_recent(self, by: int) -> None:
-        field = self._input("model")
-        if field.has_focus and self._models:
-            place = self._models.index(field.value) + by if field.value in self._models else 0
-            field.value = self._models[place % len(self._models)]
-            field.cursor_position = len(field.value)
+        line = self._lines["model"]
+        if line.has_focus and self._models:
+            place = self._models.index(line.value) + by if line.value in self._models else 0
+            line.value = self._models[place % len(self._models)]
+            line.cursor_position = len(line.value)
 
     @on(ChoiceBar.Changed)
     @on(Input.Changed)
@@ -168,22 +158,16 @@ class PlayerPanel(Vertical):
         self.post_message(self.Changed())
 
     def _describe(self) -> None:
-        kind, mode = self.kind, self.mode
-        self.query_one("#agent-about", Static).update(Content(kind.about))
-        self.query_one("#mode-about", Static).update(Content(MODES[mode]))
-        self._input("model").display = kind.needs_model
-        self.query_one("#settings").display = bool(kind.settings)
-        self._input("set").placeholder = " ".join(f"{key}={_shown(value)}" for key, value in kind.settings.items())
-        self._input("model").placeholder = f"{kind.usual}, or {_NAMED}" if kind.usual else _NAMED
+        agent, settings, model = self.agent, self.settings, self._lines["model"]
+        self.query_one("#agent-about", Static).update(Content(agent.about))
+        self.query_one("#mode-about", Static).update(Content(MODES[self.mode]))
+        model.display = agent.needs_model
+        model.placeholder = f"{shipped}, or {_NAMED}" if (shipped := shipped_model(agent.name)) else _NAMED
+        self.query_one("#settings").display = bool(settings)
+        self._lines["set"].placeholder = " ".join(f"{key}={_shown(value)}" for key, value in settings.items())
         idle = self.query_one("#no-model", Static)
-        idle.display = not kind.needs_model
-        idle.update(Content(f"none: the agent {kind.name} plays without a language model"))
-
-    def _choice(self, id: str) -> ChoiceBar:
-        return self.query_one(f"#{id}", ChoiceBar)
-
-    def _input(self, field: str) -> Input:
-        return self.query_one(f"#{field}", Input)
+        idle.display = not agent.needs_model
+        idle.update(Content(f"none: the agent {agent.name} plays without a language model"))
 
 
 class _Line(Input):
