@@ -8,14 +8,16 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from knowledge.rules import Rule, RuleStatus
-from tui.desk.evidence import glance
-from tui.desk.rule_text import figures
+from knowledge.rules import Evidence, Rule, RuleStatus, Standing
+from tui.desk.rule_text import STANDING_MARKS, figures
 from tui.widgets.lines import flat
 
 GLYPHS: dict[RuleStatus, str] = {"accepted": "✓", "candidate": "·", "rejected": "×"}
 """A character for each status."""
 _STYLES: dict[RuleStatus, str] = {"accepted": "$won", "candidate": "$new", "rejected": "$quiet"}
+
+FOR, AGAINST = "━", "╌"
+STANDING_STYLES: dict[Standing, str] = {"supported": "$won", "contradicted": "$fault", "undecided": "$quiet"}
 
 BROAD = 84
 """Columns from which on a line also says the kind."""
@@ -55,11 +57,23 @@ class RuleList(OptionList):
             self.highlighted = self._rules.index(looked) if looked in self._rules else None
 
 
+def gauge(evidence: Evidence, width: int) -> Content:
+    """A bar of ``width`` cells for the share of supporting evidence; contradicting evidence always shows."""
+    if not evidence:
+        return Content(" " * width)
+    share = evidence.supports / (evidence.supports + evidence.contradicts)
+    held = min(width - bool(evidence.contradicts), max(bool(evidence.supports), round(share * width)))
+    return Content.assemble((FOR * held, "$won"), (AGAINST * (width - held), "$fault"))
+
+
 def _row(rule: Rule, marked: bool, numbers: int, kinds: bool) -> Content:
+    style = STANDING_STYLES[rule.standing]
     return Content.assemble(
         ("▪ " if marked else "  ", "$goal"),
         (f"{GLYPHS[rule.status]} ", _STYLES[rule.status]),
-        glance(rule.evidence, rule.standing, numbers),
+        (f"{STANDING_MARKS[rule.standing]} ", style),
+        gauge(rule.evidence, 6),
+        (f" {figures(rule.evidence):>{numbers}}", style),
         (f"  {rule.kind or '-':<10}" if kinds else "", "$quiet"),
         "  ",
         (flat(rule.statement), "$quiet" if rule.status == "rejected" else ""),

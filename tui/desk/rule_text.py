@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
@@ -38,18 +39,11 @@ def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 def rule_table(rules: Sequence[Rule]) -> list[str]:
     """Rules in a table."""
-    rows = [
-        (
-            rule.id,
-            rule.status,
-            rule.kind or "-",
-            figures(rule.evidence),
-            STANDING_MARKS[rule.standing],
-            shortened(rule.statement),
-        )
-        for rule in rules
-    ]
-    return table([("id", "status", "kind", "for/against", "", "statement"), *rows])
+    rows = [("id", "status", "kind", "for/against", "", "statement")]
+    for rule in rules:
+        mark, statement = STANDING_MARKS[rule.standing], shortened(rule.statement)
+        rows.append((rule.id, rule.status, rule.kind or "-", figures(rule.evidence), mark, statement))
+    return table(rows)
 
 
 def rule_lines(rule: Rule) -> Iterator[str]:
@@ -116,18 +110,12 @@ def rule_json(rule: Rule) -> dict[str, object]:
         "objects": rule.objects,
         "status": rule.status,
         "by": rule.by,
-        "origin": {"source": rule.origin.source, "name": rule.origin.name},
+        "origin": asdict(rule.origin),
         "check": str(rule.check) if rule.check else None,
         "evidence": evidence_json(rule.evidence),
         "standing": rule.standing,
         "history": [
-            {
-                "did": edit.did,
-                "field": edit.field,
-                "by": edit.by,
-                "was": edit.was,
-                "date": str(edit.date) if edit.date else None,
-            }
+            {key: getattr(edit, key) for key in ("did", "field", "by", "was")} | {"date": edit.date and str(edit.date)}
             for edit in rule.history
         ],
     }
@@ -135,12 +123,7 @@ def rule_json(rule: Rule) -> dict[str, object]:
 
 def evidence_json(evidence: Evidence) -> dict[str, object]:
     """Evidence as plain data."""
-    return {
-        "supports": evidence.supports,
-        "contradicts": evidence.contradicts,
-        "witnesses": evidence.witnesses,
-        "against": evidence.against,
-    }
+    return asdict(evidence)
 
 
 def _origin(rule: Rule) -> str:

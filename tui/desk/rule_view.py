@@ -16,14 +16,18 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from knowledge.rules import Rule
-from tui.desk.evidence import LABEL, in_full
-from tui.desk.rule_list import GLYPHS
-from tui.desk.rule_text import edit_line
+from knowledge.rules import USUAL, Rule
+from knowledge.statistics import wilson
+from tui.desk.rule_list import FOR, GLYPHS, STANDING_STYLES, gauge
+from tui.desk.rule_text import STANDING_MARKS, edit_line
 from tui.desk.witnesses import FoundWitness, Witness
 from tui.text import printable
 from tui.widgets.lines import flat, hung
 from worlds.errors import HousequestError
+
+LINE, MIDDLE = "─", "┼"
+LABEL = 8
+"""Columns of the words before a bar."""
 
 FindWitnesses = Callable[[Sequence[str]], Awaitable[tuple[Witness, ...]]]
 """Finds witnesses by their origins."""
@@ -207,11 +211,45 @@ def _lines(rule: Rule, contraries: Sequence[Rule], width: int) -> Iterator[Conte
             yield from hung(_label(name), Content(flat(", ".join(words))), width)
     if rule.check:
         yield from hung(_label("check"), Content(flat(str(rule.check))), width)
-    yield from in_full(rule, width)
+    yield from _evidence(rule, width)
     for other in contraries:
         yield Content.assemble(("⇄ contradicts  ", "$fault"), (f"{flat(other.id)}: ", "bold"), flat(other.statement))
     for edit in reversed(rule.history):
         yield Content.styled(flat(edit_line(edit)), "$quiet")
+
+
+def _evidence(rule: Rule, width: int) -> list[Content]:
+    """The evidence of ``rule`` in lines of about ``width`` columns, with the 95 % interval where that decides."""
+    evidence, standing = rule.evidence, rule.standing
+    if not evidence:
+        told = "none counted; v checks it." if rule.check else "none counted; e gives it a check that can be."
+        return hung(_label("evidence"), Content.styled(told, "$quiet"), width)
+    cells = max(8, min(24, width - LABEL - 2))
+    trials = evidence.supports + evidence.contradicts
+    verdict = Content.assemble((f"{STANDING_MARKS[standing]} {standing}", f"bold {STANDING_STYLES[standing]}"))
+    counts = f"  {evidence.supports:,} for · {evidence.contradicts:,} against"
+    lines = hung(_label("evidence"), verdict + Content(counts), width)
+    bar = gauge(evidence, cells)
+    if rule.kind not in USUAL:
+        why = "" if not evidence.contradicts else "  one is enough"
+        return [*lines, Content.assemble(" " * (LABEL + 2), bar, (why, "$quiet"))]
+    ends = wilson(evidence.supports, trials)
+    share = f"  {100 * evidence.supports / trials:.0f} %"
+    interval = f"  {100 * ends.low:.0f}-{100 * ends.high:.0f} % ({MIDDLE} half)"
+    scale = [LINE] * cells
+    scale[cells // 2] = MIDDLE
+    for cell in range(_cell(ends.low, cells), _cell(ends.high, cells) + 1):
+        scale[cell] = FOR if scale[cell] == LINE else "┿"
+    drawn = Content.assemble(*((each, "$frame" if each in {LINE, MIDDLE} else STANDING_STYLES[standing]) for each in scale))
+    return [
+        *lines,
+        Content.assemble(" " * (LABEL + 2), bar, (share, "")),
+        Content.assemble((f"{'95 %':<{LABEL}}  ", "$quiet"), drawn, (interval, "$quiet")),
+    ]
+
+
+def _cell(rate: float, cells: int) -> int:
+    return min(cells - 1, int(rate * cells))
 
 
 def _label(word: str) -> Content:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Literal
@@ -187,10 +186,6 @@ class GameIndex:
         self.rows = tuple(rows)
         self.order = tuple(order)
         self._texts = [f"{row.key} {row.kind} {row.type} {row.text} {row.aside}".casefold() for row in self.rows]
-        self._words: dict[str, set[int]] = defaultdict(set)
-        for number, text in enumerate(self._texts):
-            for word in re.findall(r"\w+", text):
-                self._words[word].add(number)
 
     @property
     def kinds(self) -> list[str]:
@@ -201,21 +196,18 @@ class GameIndex:
 
     def find(self, query: str, kind: str = "") -> list[GameRow]:
         """The games with the words of ``query``, of ``kind``; the one of that very number first."""
-        found = [row for row in map(self.rows.__getitem__, self._search(query)) if not kind or row.kind == kind]
+        pairs = [(text, row) for text, row in zip(self._texts, self.rows, strict=True) if not kind or row.kind == kind]
+        for word in query[:LONGEST_QUERY].casefold().split():
+            exactly = any(word in text for text in self._texts)
+            pairs = [(text, row) for text, row in pairs if (word in text if exactly else _loosely(word, text))]
+        found = [row for _, row in pairs]
         return sorted(found, key=lambda row: row.number != query) if query.isdecimal() else found
 
-    def _search(self, query: str) -> Iterable[int]:
-        found: Iterable[int] = range(len(self._texts))
-        for word in query[:LONGEST_QUERY].casefold().split():
-            if any(word in text for text in self._texts):
-                found = [number for number in found if word in self._texts[number]]
-            else:
-                loosely = set[int]().union(*(rows for known, rows in self._words.items() if _within(word, known)))
-                found = [number for number in found if number in loosely]
-        return found
 
-
-def _within(letters: str, word: str) -> bool:
-    """Whether ``letters`` stand in ``word`` in this order, the first one first."""
-    rest = iter(word)
-    return word.startswith(letters[0]) and all(letter in rest for letter in letters)
+def _loosely(letters: str, text: str) -> bool:
+    """Whether ``letters`` stand in a word of ``text`` in this order, the first one first."""
+    for word in re.findall(r"\w+", text):
+        rest = iter(word)
+        if word.startswith(letters[0]) and all(letter in rest for letter in letters):
+            return True
+    return False

@@ -71,26 +71,11 @@ class PlayerPanel(Vertical):
         self._lines = {name: _Line(placeholder, id=name) for name, placeholder in placeholders.items()}
 
     def compose(self) -> ComposeResult:
-        with Horizontal():
-            yield Static(_label("a", "agent"), classes="label")
-            yield self.agents
-            yield Static(id="agent-about", classes="about")
-        with Horizontal():
-            yield Static(_label("m", "model"), classes="label")
-            yield self._lines["model"]
-            yield Static(id="no-model", classes="about")
-        with Horizontal(id="settings"):
-            yield Static(_label("x", "set"), classes="label")
-            yield self._lines["set"]
-        with Horizontal():
-            yield Static(_label("b", "rules"), classes="label")
-            yield self._lines["rules"]
-            yield Static(_label("g", "sees"), classes="sees")
-            yield self.grants
-        with Horizontal():
-            yield Static(_label("w s y R"), classes="label")
-            yield self.modes
-            yield Static(id="mode-about", classes="about")
+        yield Horizontal(_label("a", "agent"), self.agents, Static(id="agent-about", classes="about"))
+        yield Horizontal(_label("m", "model"), self._lines["model"], Static(id="no-model", classes="about"))
+        yield Horizontal(_label("x", "set"), self._lines["set"], id="settings")
+        yield Horizontal(_label("b", "rules"), self._lines["rules"], _label("g", "sees", "sees"), self.grants)
+        yield Horizontal(_label("w s y R"), self.modes, Static(id="mode-about", classes="about"))
 
     def on_mount(self) -> None:
         self.agents.offer(list(self._specs))
@@ -178,8 +163,8 @@ class _Line(Input):
         self.cursor_blink = False
 
 
-def _label(keys: str, word: str = "") -> Content:
-    return Content.assemble((keys, "bold $goal"), " ", (word, "$quiet"))
+def _label(keys: str, word: str = "", kind: str = "label") -> Static:
+    return Static(Content.assemble((keys, "bold $goal"), " ", (word, "$quiet")), classes=kind)
 
 
 def _shown(value: object) -> str:
