@@ -7,6 +7,7 @@ from random import choice
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.message import Message
 from textual.widgets import Input
 
 from tui.home.catalogue import LONGEST_QUERY, GameIndex, GameRow, GameSource
@@ -39,6 +40,9 @@ class GameBrowser(Vertical):
         & > GameList { height: 1fr; }
     }
     """
+
+    class Changed(Message):
+        """Another game is under the cursor, or another one may be."""
 
     def __init__(self, place: GameSource, *, id: str) -> None:
         super().__init__(id=id)
@@ -133,6 +137,11 @@ class GameBrowser(Vertical):
     @on(Input.Changed)
     def _searched(self, changed: Input.Changed) -> None:
         self._filter(self.row.key if self.row and changed.value else "")
+
+    @on(GameList.Moved)
+    def _moved(self) -> None:
+        # What the list posts while this widget fills it does not reach the screen.
+        self.post_message(self.Changed())
 
     @on(ChoiceBar.Changed)
     def _typed(self) -> None:

@@ -304,7 +304,7 @@ class HomeScreen(AppScreen):
         self._preselected = None
         self._say("")
 
-    @on(GameList.Moved)
+    @on(GameBrowser.Changed)
     def _game_changed(self) -> None:
         row = self._games.row
         if row is not None and not self._games.busy:
