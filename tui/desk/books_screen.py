@@ -73,7 +73,7 @@ class BooksScreen(AppScreen):
 
     def compose(self) -> ComposeResult:
         yield Static(id="books-title")
-        yield OptionList(markup=False)
+        yield OptionList()
         yield Static(Content(TEACHING), id="books-teaching")
         yield Static(id="books-note")
         yield KeyBar(last=("app.command_palette", "leave"))
@@ -107,9 +107,8 @@ class BooksScreen(AppScreen):
         self._open(self._books[message.option_index].name)
 
     def action_open(self) -> None:
-        at = self.query_one(OptionList).highlighted
-        if at is not None and self._books:
-            self._open(self._books[at].name)
+        if self._books:
+            self.query_one(OptionList).action_select()
         else:
             self._say("There is no book yet; n begins one.")
 

@@ -41,15 +41,8 @@ def _prose(name: FormField, text: str, placeholder: str) -> TextArea:
 
 def _line(name: FormField, text: str, placeholder: str, suggestions: Sequence[str] = ()) -> Input:
     suggester = SuggestFromList(suggestions, case_sensitive=False) if suggestions else None
-    line = Input(
-        text,
-        placeholder,
-        id=f"field-{name}",
-        compact=True,
-        max_length=LONGEST_TEXT,
-        suggester=suggester,
-        select_on_focus=False,
-    )
+    line = Input(text, placeholder, suggester=suggester, id=f"field-{name}", compact=True, max_length=LONGEST_TEXT)
+    line.select_on_focus = False
     line.cursor_blink = False
     return line
 
@@ -72,15 +65,8 @@ class RuleDialog(ModalScreen[bool]):
         align: center middle;
         background: $background 60%;
         & > Vertical {
-            width: 92;
-            max-width: 96%;
-            height: auto;
-            max-height: 96%;
-            padding: 0 1;
-            background: $surface;
-            border: round $foreground;
-            border-title-color: $foreground;
-            border-subtitle-color: $quiet;
+            width: 92; max-width: 96%; height: auto; max-height: 96%; padding: 0 1; background: $surface;
+            border: round $foreground; border-title-color: $foreground; border-subtitle-color: $quiet;
         }
         VerticalScroll { height: auto; max-height: 1fr; scrollbar-size-vertical: 1; }
         VerticalScroll > Horizontal { height: auto; }

@@ -64,27 +64,22 @@ class RuleView(Vertical):
     def __init__(self, look_up: FindWitnesses, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._look_up = look_up
-        self._rule: Rule | None = None
+        self.rule: Rule | None = None
         self._contraries: tuple[Rule, ...] = ()
         self._nothing = ""
         self._witnesses: tuple[Witness, ...] = ()
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll():
-            yield Static()
-        with OptionList(markup=False) as witnesses:
+        yield VerticalScroll(Static())
+        with OptionList() as witnesses:
             witnesses.border_title = "Witnesses"
-
-    @property
-    def rule(self) -> Rule | None:
-        return self._rule
 
     def show(self, rule: Rule | None, contraries: Sequence[Rule] = (), nothing: str = "") -> None:
         """Show ``rule`` and the rules that contradict it; without a rule, show ``nothing``."""
-        if (rule, tuple(contraries), nothing) == (self._rule, self._contraries, self._nothing):
+        if (rule, tuple(contraries), nothing) == (self.rule, self._contraries, self._nothing):
             return
-        other = rule is None or self._rule is None or rule.id != self._rule.id or rule.evidence != self._rule.evidence
-        self._rule, self._contraries, self._nothing = rule, tuple(contraries), nothing
+        other = rule is None or self.rule is None or rule.id != self.rule.id or rule.evidence != self.rule.evidence
+        self.rule, self._contraries, self._nothing = rule, tuple(contraries), nothing
         self._draw()
         if other:
             self.query_one(VerticalScroll).scroll_home(animate=False)
@@ -94,7 +89,7 @@ class RuleView(Vertical):
         self._draw()
 
     def _draw(self) -> None:
-        scroll, rule = self.query_one(VerticalScroll), self._rule
+        scroll, rule = self.query_one(VerticalScroll), self.rule
         scroll.border_title = Content(flat(rule.id) if rule else "Rule")
         nothing = Content.styled(self._nothing, "$quiet")
         lines = _lines(rule, self._contraries, max(20, self.size.width - 5)) if rule else [nothing]
@@ -104,7 +99,7 @@ class RuleView(Vertical):
         self._witnesses = ()
         self._list.clear_options()
         self._list.border_subtitle = Content("")
-        rule = self._rule
+        rule = self.rule
         if rule and (rule.evidence.witnesses or rule.evidence.against):
             self.run_worker(partial(self._read, rule), group="witnesses", exclusive=True)
         else:

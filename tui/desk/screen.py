@@ -148,8 +148,6 @@ class DeskScreen(AppScreen):
             match [by_id.get(rule.id) for rule in pair.rules if rule]:
                 case [Rule() as one, Rule() as other]:
                     pair.show(one, other)
-                case []:
-                    pass
                 case _:  # one of the two is gone
                     self._turn_to(pair=False)
 
@@ -204,7 +202,7 @@ class DeskScreen(AppScreen):
     def _change(self, change: Callable[[Desk], Desk], done: str) -> None:
         self.run_worker(partial(self._do, change, done), group="save")
 
-    async def _do(self, change: Callable[[Desk], Desk], done: str) -> str:
+    async def _do(self, change: Callable[[Desk], Desk], done: str) -> DraftFault | None:
         """Make a change and save it. A refusal is shown and returned, and leaves the desk as it was."""
         try:
             if await self._at.do(change):
@@ -212,9 +210,9 @@ class DeskScreen(AppScreen):
                 self._say(f"{done}. Saved{way_back}. {self.desk.book.path}")
         except HousequestError as error:
             self._say(f"{error} (r reads it again)" if self.desk.book.read else str(error))
-            return str(error)
+            return DraftFault("form", f"{error} ^r reads it again and keeps what you typed.")
         self._show()
-        return ""
+        return None
 
     def action_edit(self) -> None:
         rule = self.query_one(RulePair).rule if self._paired else self.desk.rule
@@ -225,9 +223,7 @@ class DeskScreen(AppScreen):
 
         async def submit(draft: Draft, since: Draft) -> DraftFault | None:
             before = self.desk.book.rule(name)
-            fault = await self._submit(
-                lambda desk: desk.put("edited", [draft.onto(desk.book.rule(name), since)]), f"{name} edited"
-            )
+            fault = await self._do(lambda desk: desk.put("edited", [draft.onto(desk.book.rule(name), since)]), f"{name} edited")
             if fault is None and (remark := taken_back(before, self.desk.book.rule(name))):
                 self._say(f"{remark}. Saved; a accepts it, u undoes the edit.")
             return fault
@@ -242,7 +238,7 @@ class DeskScreen(AppScreen):
                 rule = draft.new({rule.id for rule in desk.book.rules})
                 return replace(desk.put("written", [rule]), at=rule.id, filter=RuleFilter())
 
-            return await self._submit(added, "Written")
+            return await self._do(added, "Written")
 
         self._ask("A new rule", submit, Draft)
 
@@ -254,10 +250,6 @@ class DeskScreen(AppScreen):
             return draft()
 
         self.app.push_screen(RuleDialog(title, draft(), submit, reread=reread, world=self.desk.book.world))  # pyright: ignore[reportUnknownMemberType]
-
-    async def _submit(self, change: Callable[[Desk], Desk], done: str) -> DraftFault | None:
-        fault = await self._do(change, done)
-        return DraftFault("form", f"{fault} ^r reads it again and keeps what you typed.") if fault else None
 
     def action_pair(self) -> None:
         """Show two rules side by side: the marked ones, or this rule and one that contradicts it."""
@@ -274,8 +266,8 @@ class DeskScreen(AppScreen):
         if len(two) < 2:
             self._say("No rule contradicts this one; mark two with space to put them side by side.")
             return
-        self._turn_to(pair=True)
         pair.show(*two)
+        self._turn_to(pair=True)
         pair.action_side(0)
         told = "These two contradict each other" if two[1] in self.desk.contraries(two[0]) else "The two that you marked"
         self._say(f"{told}: ← → change sides, w accepts the one with the keys and rejects the other.")

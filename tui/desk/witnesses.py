@@ -22,7 +22,6 @@ class FoundWitness:
     event: int
     command: str
     observation: str
-    accepted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def find_witnesses(origins: Sequence[str], places: Iterable[Path]) -> tuple[Witn
         if event not in found:
             return MissingWitness(origin, fault or f"{path} has no command at event {event}: check the rule again.")
         step = found[event]
-        return FoundWitness(origin, path, event, step.command, step.observation, step.accepted)
+        return FoundWitness(origin, path, event, step.command, step.observation)
 
     return tuple(find(origin) for origin in origins)
 

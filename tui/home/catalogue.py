@@ -106,7 +106,7 @@ class Catalogue:
     fault = ""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._worlds: dict[tuple[object, ...], World] = {}
         self._making = Lock()
 
@@ -118,10 +118,6 @@ class Catalogue:
                 self._worlds[key] = world_of(settings)
             return self._worlds[key]
 
-    def settings(self, world: str) -> Settings:
-        """The settings for ``world``."""
-        return settings_in(world, self._settings)
-
     def places(self) -> list[GameSource]:
         """Every source, in display order; no split is listed for that. A world that cannot be made is left out."""
         played = (
@@ -132,7 +128,7 @@ class Catalogue:
         faults: list[str] = []
         for name in world_names():
             try:
-                world = self.world(self.settings(name))
+                world = self.world(settings_in(name, self.settings))
                 splits = world.splits()
             except Exception as error:  # noqa: BLE001 (another package's code: home shows the other worlds all the same)
                 faults.append(f"The world {name} is left out: {error or type(error).__name__}")
@@ -148,14 +144,14 @@ class Catalogue:
         """The games of ``place``. Raises what its world raises."""
         if place.of_records:
             return GameIndex([_recorded(record) for record in recorded_games(unfinished=place.kind == "unfinished")])
-        tasks = self.world(self.settings(place.world)).tasks(place.split) if place.kind != "missing" else ()
+        tasks = self.world(settings_in(place.world, self.settings)).tasks(place.split) if place.kind != "missing" else ()
         if place.kind == "made-up":
             tasks = tasks[:MADE_UP_SHOWN]
         return GameIndex([self._row(task) for task in tasks], tuple(world_class(place.world).task_types.values()))
 
     def row(self, place: GameSource, number: int) -> GameRow:
         """The game of ``place`` with this number or seed. Raises ``TaskNotFound``."""
-        return self._row(self.world(self.settings(place.world)).task(f"{place.split}:{number}"))
+        return self._row(self.world(settings_in(place.world, self.settings)).task(f"{place.split}:{number}"))
 
     def _row(self, task: Task) -> GameRow:
         kind = world_class(task.world).task_types.get(task.type, task.type)

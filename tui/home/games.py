@@ -29,11 +29,8 @@ class GameBrowser(Vertical):
 
     DEFAULT_CSS = """
     GameBrowser {
-        width: 1fr;
-        padding: 0 1;
-        border: round $frame;
-        border-title-color: $foreground;
-        border-subtitle-color: $quiet;
+        width: 1fr; padding: 0 1;
+        border: round $frame; border-title-color: $foreground; border-subtitle-color: $quiet;
         &:focus-within { border: round $goal; }
         & > Input { background: $background; color: $foreground; }
         & > Input:focus { background: $panel; background-tint: $background 0%; }
@@ -65,10 +62,6 @@ class GameBrowser(Vertical):
         """The game under the cursor."""
         return self.list.row
 
-    @property
-    def searching(self) -> bool:
-        return self.search.has_focus or bool(self.search.value)
-
     def open(self, place: GameSource) -> None:
         """Show ``place``, whose games are being loaded."""
         self.place, self.busy = place, True
@@ -93,12 +86,6 @@ class GameBrowser(Vertical):
         self.busy = False
         self._filter()
 
-    def leave(self) -> None:
-        """Go to the list; there, clear the search."""
-        if self.list.has_focus:
-            self.search.value = ""
-        self.list.focus()
-
     def show_all(self) -> None:
         """Show all games."""
         self._clear()
@@ -109,11 +96,6 @@ class GameBrowser(Vertical):
         """Go to a random game of the list."""
         if self.list.rows:
             self.list.show(self.list.rows, choice(self.list.rows).key)
-
-    def move(self, by: int) -> None:
-        """Move in the list while the search line is typed in."""
-        if self.search.has_focus:
-            self.list.action_move(by)
 
     def _list_all(self, listing: GameIndex, key: str = "") -> None:
         self._listing = listing

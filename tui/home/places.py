@@ -23,18 +23,11 @@ class SourceList(OptionList, inherit_bindings=False):
 
     # Without those of a scroll view: left and right change the pane.
     BINDINGS: ClassVar[list[BindingType]] = OptionList.BINDINGS
+    BORDER_TITLE = "housequest"
     DEFAULT_CSS = """
     SourceList {
-        width: 28;
-        height: 1fr;
-        max-height: 100%;
-        padding: 0 1;
-        text-wrap: nowrap;
-        text-overflow: ellipsis;
-        border: round $frame;
-        border-title-color: $foreground;
-        background: $background;
-        scrollbar-size-vertical: 1;
+        width: 28; height: 1fr; max-height: 100%; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis;
+        border: round $frame; border-title-color: $foreground; background: $background; scrollbar-size-vertical: 1;
         & > .option-list--option-highlighted { text-style: none; }
         & > .option-list--option-disabled { color: $quiet; }
         & > .option-list--separator { color: $frame; }
@@ -43,19 +36,12 @@ class SourceList(OptionList, inherit_bindings=False):
     }
     """
 
-    BORDER_TITLE = "housequest"
-
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id, markup=False)
-
     def show(self, places: Sequence[GameSource], at: GameSource) -> None:
         """List ``places``, with the cursor on ``at``; nothing is posted."""
         options: list[Option | None] = []
-        world = places[0].world
-        for place in places:
-            if place.world != world:
+        for number, place in enumerate(places):
+            if number and place.world != places[number - 1].world:
                 options.append(None)
-            world = place.world
             options.append(Option(_line(place, place.key == at.key), id=place.key))
             last = [each for each in places if each.kind == "missing" and each.world == place.world][-1:]
             if [place] == last and (command := re.search("`([^`]+)`", place.missing)):
@@ -71,5 +57,5 @@ def _line(place: GameSource, here: bool) -> Content:
     mark = "▸ " if here else "  "
     title = printable(place.title)[: WIDTH - 3 - len(count)]
     gap = " " * max(1, WIDTH - 2 - cell_len(title) - cell_len(count))
-    quiet = place.kind == "missing"
-    return Content.assemble((f"{mark}{title}", "$quiet" if quiet else "$foreground"), gap, (count, "$quiet"))
+    style = "$quiet" if place.kind == "missing" else "$foreground"
+    return Content.assemble((f"{mark}{title}", style), gap, (count, "$quiet"))

@@ -115,9 +115,7 @@ class HomeScreen(AppScreen):
         self._who = PlayerPanel(self._agents(), id="who")
 
     def compose(self) -> ComposeResult:
-        with Horizontal(id="what"):
-            yield self._sources
-            yield self._games
+        yield Horizontal(self._sources, self._games, id="what")
         yield self._who
         yield Static(id="enter")
         yield KeyBar(KEYS, ("app.command_palette", "app.quit"), LINE)
@@ -152,7 +150,9 @@ class HomeScreen(AppScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         del parameters
         typing = isinstance(self.focused, Input)
-        return typing or self._games.searching if action == "leave" else not (typing and action == "search")
+        if action == "leave":
+            return typing or bool(self._games.search.value)
+        return not (typing and action == "search")
 
     async def _begin(self) -> None:
         remembered = await self.in_thread(load_recent)
@@ -276,19 +276,14 @@ class HomeScreen(AppScreen):
         advice = "tab goes from field to field, and the arrow keys move in each"
         if row is not None and row.record is not None:
             advice = _one_line(row.aside)
-        elif row is not None and row.task is not None and not self._served(row.task.world):
-            other = "another" if self._who.player.model.strip() else "a"
-            advice = f"{agent} needs {other} language model: m names one, a takes another agent"
+        elif row is not None and row.task is not None:
+            model = self._who.player.model
+            try:  # the model that is named, or the one that ships
+                model_for(agent, model or None, row.task.world)
+            except ConfigurationError:
+                other = "another" if model else "a"
+                advice = f"{agent} needs {other} language model: m names one, a takes another agent"
         return Content.styled(advice, "$quiet")
-
-    def _served(self, world: str) -> bool:
-        """Whether the agent can play with the model that is named, or with the one that ships."""
-        player = self._who.player
-        try:
-            model_for(player.agent, player.model.strip() or None, world)
-        except ConfigurationError:
-            return False
-        return True
 
     @on(OptionList.OptionHighlighted, "SourceList")
     def _place_chosen(self, moved: OptionList.OptionHighlighted) -> None:
@@ -343,7 +338,7 @@ class HomeScreen(AppScreen):
             self._say(str(error))
             return
         if record is None:
-            models = self._recent.used(player.model.strip()).models
+            models = self._recent.used(player.model).models
             chosen = RecentChoices(place.world, place.split, row.key, player.agent, mode, player.rules, player.grants, models)
             self._recent = chosen
             self._say(await self.in_thread(lambda: save_recent(chosen)))
@@ -392,7 +387,7 @@ class HomeScreen(AppScreen):
         elif field == "set" and not self._who.settings:
             self._say(f"{agent.name} has nothing to set; a takes another agent")
         else:
-            self._who.edit(field)
+            self._who.lines[field].focus()
 
     def action_grants(self) -> None:
         self._who.grants.focus()
@@ -402,11 +397,15 @@ class HomeScreen(AppScreen):
 
     def action_leave(self) -> None:
         """Go back to the list of games; there, clear the search."""
-        self._games.leave()
+        if self._games.list.has_focus:
+            self._games.search.value = ""
+        self._games.list.focus()
         self.refresh_bindings()
 
     def action_move(self, by: int) -> None:
-        self._games.move(by)
+        """Move in the list while the search line is typed in."""
+        if self._games.search.has_focus:
+            self._games.list.action_move(by)
 
     def action_side(self, id: str) -> None:
         """Go to the places, or to the games of one."""

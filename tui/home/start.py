@@ -37,7 +37,7 @@ class PlayerChoice:
 
 def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> GameConfig:
     """The game of ``task`` with ``player``. Raises a ``HousequestError`` if it cannot begin."""
-    settings = catalogue.settings(task.world)
+    settings = settings_in(task.world, catalogue.settings)
     chosen = {
         "agent": player.agent,
         "model": player.model.strip() or None,

@@ -16,6 +16,7 @@ from textual.widgets import Input, Static
 
 from agent.agents.registry import resolve_settings, shipped_model
 from agent.agents.spec import AgentSpec
+from tui.home.recent import LONGEST
 from tui.home.start import PlayerChoice
 from tui.widgets.choice import ChoiceBar
 
@@ -26,7 +27,6 @@ MODES: Mapping[str, str] = {
     "you": "hand over to it whenever you like",
     "race": "each in a house of your own",
 }
-LONGEST = 4_000
 _NAMED = "openai:NAME@http://HOST:PORT/v1"
 
 
@@ -39,10 +39,7 @@ class PlayerPanel(Vertical):
     ]
     DEFAULT_CSS = """
     PlayerPanel {
-        height: auto;
-        border: round $frame;
-        border-title-color: $foreground;
-        padding: 0 1;
+        height: auto; padding: 0 1; border: round $frame; border-title-color: $foreground;
         &:focus-within { border: round $goal; }
         & > Horizontal { height: 1; }
         Input { width: 1fr; background: $background; color: $foreground; }
@@ -68,13 +65,13 @@ class PlayerPanel(Vertical):
         self.grants = ChoiceBar(several=True, id="grants")
         self.modes = ChoiceBar(id="modes")
         placeholders = {"model": _NAMED, "set": "", "rules": "none; a file"}
-        self._lines = {name: _Line(placeholder, id=name) for name, placeholder in placeholders.items()}
+        self.lines = {name: _Line(placeholder, id=name) for name, placeholder in placeholders.items()}
 
     def compose(self) -> ComposeResult:
         yield Horizontal(_label("a", "agent"), self.agents, Static(id="agent-about", classes="about"))
-        yield Horizontal(_label("m", "model"), self._lines["model"], Static(id="no-model", classes="about"))
-        yield Horizontal(_label("x", "set"), self._lines["set"], id="settings")
-        yield Horizontal(_label("b", "rules"), self._lines["rules"], _label("g", "sees", "sees"), self.grants)
+        yield Horizontal(_label("m", "model"), self.lines["model"], Static(id="no-model", classes="about"))
+        yield Horizontal(_label("x", "set"), self.lines["set"], id="settings")
+        yield Horizontal(_label("b", "rules"), self.lines["rules"], _label("g", "sees", "sees"), self.grants)
         yield Horizontal(_label("w s y R"), self.modes, Static(id="mode-about", classes="about"))
 
     def on_mount(self) -> None:
@@ -87,13 +84,13 @@ class PlayerPanel(Vertical):
     def player(self) -> PlayerChoice:
         """The player as chosen, without a model or settings that the agent has no use for."""
         model = self.model if self.agent.needs_model else ""
-        given = self._lines["set"].value if self.settings else ""
-        return PlayerChoice(self.agent.name, model, self._lines["rules"].value, self.grants.values, given)
+        given = self.lines["set"].value if self.settings else ""
+        return PlayerChoice(self.agent.name, model, self.lines["rules"].value, self.grants.values, given)
 
     @property
     def model(self) -> str:
         """The model that is named, whoever plays."""
-        return self._lines["model"].value.strip()
+        return self.lines["model"].value.strip()
 
     @property
     def agent(self) -> AgentSpec:
@@ -111,7 +108,7 @@ class PlayerPanel(Vertical):
     @property
     def editing(self) -> bool:
         """Whether something is being typed here."""
-        return any(line.has_focus for line in self._lines.values())
+        return any(line.has_focus for line in self.lines.values())
 
     def preselect(self, player: PlayerChoice, mode: str, models: Sequence[str] = ()) -> None:
         """Choose what is given; the arrow keys recall ``models``."""
@@ -120,16 +117,13 @@ class PlayerPanel(Vertical):
         self.modes.choose(mode)
         if player.grants:
             self.grants.offer(GRANTS, *player.grants)
-        self._lines["model"].suggester = SuggestFromList(self._models)
-        self._lines["model"].value = player.model or (self._models[0] if self._models else "")
-        self._lines["rules"].value = player.rules
+        self.lines["model"].suggester = SuggestFromList(self._models)
+        self.lines["model"].value = player.model or (self._models[0] if self._models else "")
+        self.lines["rules"].value = player.rules
         self._describe()
 
-    def edit(self, field: str) -> None:
-        self._lines[field].focus()
-
     def action_recent(self, by: int) -> None:
-        line = self._lines["model"]
+        line = self.lines["model"]
         if line.has_focus and self._models:
             place = self._models.index(line.value) + by if line.value in self._models else 0
             line.value = self._models[place % len(self._models)]
@@ -143,13 +137,13 @@ class PlayerPanel(Vertical):
         self.post_message(self.Changed())
 
     def _describe(self) -> None:
-        agent, settings, model = self.agent, self.settings, self._lines["model"]
+        agent, settings, model = self.agent, self.settings, self.lines["model"]
         self.query_one("#agent-about", Static).update(Content(agent.about))
         self.query_one("#mode-about", Static).update(Content(MODES[self.mode]))
         model.display = agent.needs_model
         model.placeholder = f"{shipped}, or {_NAMED}" if (shipped := shipped_model(agent.name)) else _NAMED
         self.query_one("#settings").display = bool(settings)
-        self._lines["set"].placeholder = " ".join(f"{key}={_shown(value)}" for key, value in settings.items())
+        self.lines["set"].placeholder = " ".join(f"{key}={_shown(value)}" for key, value in settings.items())
         idle = self.query_one("#no-model", Static)
         idle.display = not agent.needs_model
         idle.update(Content(f"none: the agent {agent.name} plays without a language model"))

@@ -25,7 +25,6 @@ RunEntry = RunSnapshot | UnreadableRun | Path
 GAP = 2
 WIDEST_NAME = 60
 
-BAR = 20
 LONGEST = 200
 """Characters of one setting that are shown."""
 NAME = 22
@@ -44,7 +43,7 @@ def interval(count: Figures) -> str:
     return f"{ends.low * 100:.0f}-{ends.high * 100:.0f} %"
 
 
-def bar(share: float, width: int = BAR) -> Content:
+def bar(share: float, width: int) -> Content:
     """A share in [0, 1] as a bar. Only 0 shows an empty bar, and only 1 a full one."""
     full = round(share * width)
     full = max(1, full) if share > 0 else 0

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from agent.evaluation.runs.result import Result
 from tui.base_screen import in_thread
-from tui.runs.charts import StepsChart, SuccessChart
+from tui.runs.charts import Chart, StepsChart, SuccessChart
 from tui.runs.data import MARKS, EpisodeDigest, RunSnapshot, RunTask, read_digest
 from tui.runs.matrix import Matrix
 from tui.runs.run_list import bar, configuration, interval, percent
@@ -110,9 +110,7 @@ class RunView(Vertical, can_focus=True):
             frame.border_title = "tasks by outcome"
             yield Matrix()
         yield TaskCard()
-        with Horizontal(id="run-charts"):
-            yield SuccessChart()
-            yield StepsChart()
+        yield Horizontal(SuccessChart(), StepsChart(), id="run-charts")
 
     def show(self, run: RunSnapshot, alive: bool) -> None:
         """Show ``run``; ``alive``: it is being played."""
@@ -131,8 +129,8 @@ class RunView(Vertical, can_focus=True):
         legend = (f"{sign} {mark} {run.marks[mark]}" for mark, sign in MARKS.items() if run.marks[mark])
         self.query_one("#run-frame").border_subtitle = "  ".join(legend)
         self.query_one(Matrix).show(run)
-        self.query_one(SuccessChart).show(run)
-        self.query_one(StepsChart).show(run)
+        for chart in self.query(Chart):
+            chart.show(run)
         self._look()
 
     def action_charts(self) -> None:

@@ -99,9 +99,7 @@ class RunsScreen(AppScreen):
                 yield Static(id="runs-none")
                 yield RunList()
                 yield RunCard()
-                with Horizontal(id="runs-charts"):
-                    yield SuccessChart()
-                    yield StepsChart()
+                yield Horizontal(SuccessChart(), StepsChart(), id="runs-charts")
             yield RunView(id="run")
             yield PairView(id="pair")
         yield KeyBar(KEYS, last=("app.command_palette", "back"))
