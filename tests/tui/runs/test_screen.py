@@ -109,7 +109,7 @@ async def test_two_runs_side_by_side(runs: Path) -> None:
         for key, record in (("enter", "a-quick"), ("1", "a-quick"), ("2", "b-whole")):
             await pilot.press(key)
             await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
-            assert record in str(app.screen._path)  # pyright: ignore[reportAttributeAccessIssue]
+            assert record in str(app.screen._recording.path)  # pyright: ignore[reportAttributeAccessIssue]
             await pilot.press("q")
             await until(pilot, lambda: isinstance(app.screen, RunsScreen))
         await pilot.press("q", "up", "space", "c")
