@@ -103,9 +103,8 @@ def train_games(data: Path | None, limit: int | None = None, *, human: bool = Tr
 def made_up_games(first: int, number: int, seed: int) -> Iterator[TrainingGame]:
     """Made-up houses, every third of other habits: a kind or two of things lie where they never lay in ``train``."""
     if first + number > EVALUATION_SEEDS:
-        raise ConfigurationError(
-            f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; {first:,} and {number:,} more go beyond."
-        )
+        beyond = f"{first:,} and {number:,} more go beyond"
+        raise ConfigurationError(f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; {beyond}.")
     habits = counted()
     for at in range(first, first + number):
         house = make_house(at, _altered(habits, Random(f"habits {seed} {at}")) if at % 3 == 0 else habits)

@@ -48,7 +48,10 @@ def play(
     memory = expert.begin("", opening)
     scene = brief.BriefState(HOUSEHOLD.begin(opening))
     belief = scene.belief
-    told = _told(random, goal, belief)
+    told = SearchOrder()
+    if random.random() >= 0.5:
+        _, places, lamp = _where(random, goal, belief, named=random.random() < 0.5)
+        told = SearchOrder((), places, lamp) if random.random() < 0.15 else SearchOrder(places, (), lamp)
     wrong = wrong_goal(random, goal, belief) if random.random() < 0.15 else None
     aim, until = (wrong, random.randint(2, 25)) if wrong else (goal, 0)
     for turn in range(MOST_STEPS):
@@ -138,13 +141,6 @@ _ALIKE = tuple(
         "candle vase statue houseplant / pillow alarmclock teddybear wateringcan plunger scrubbrush",
     )
 )
-
-
-def _told(random: Random, goal: Goal, belief: Belief) -> SearchOrder:
-    if random.random() < 0.5:
-        return SearchOrder()
-    _, places, lamp = _where(random, goal, belief, named=random.random() < 0.5)
-    return SearchOrder((), places, lamp) if random.random() < 0.15 else SearchOrder(places, (), lamp)
 
 
 def _where(random: Random, goal: Goal, belief: Belief, *, named: bool) -> tuple[str, tuple[str, ...], bool]:

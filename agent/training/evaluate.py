@@ -180,15 +180,15 @@ def houses_with_one_place(houses: GeneratedTasks, altered: Mapping[str, str]) ->
                 yield houses[seed], thing, places.pop()
 
 
+@dataclass(frozen=True, slots=True)
 class _Hinting(Unattended):
     """Gives one hint before the first turn."""
 
-    def __init__(self, hint: str) -> None:
-        self._hint = hint
+    hint: str
 
     async def before(self, turn: int, possible: tuple[str, ...] | None) -> Proceed:
         del possible
-        return Proceed((self._hint,) if turn == 1 else ())
+        return Proceed((self.hint,) if turn == 1 else ())
 
 
 def _play(world: World, task: Task, model: Model | None, config: EpisodeConfig, overseer: Overseer | None = None) -> GameResult:

@@ -11,7 +11,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import TypeVar
@@ -35,14 +35,6 @@ _CACHES = 8
 _MOST_TOKENS = 512
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Kept:
-    """The tokens of whole blocks of a prompt, and a cache that begins with them."""
-
-    tokens: list[int]
-    cache: Cache
-
-
 class BuiltinModel(Model):
     """Replies only to the prompts of `agent.roles.brief`, on which it was trained.
 
@@ -55,7 +47,7 @@ class BuiltinModel(Model):
         self.name = name
         self._vocabulary = file.vocabulary
         self._network = file.network
-        self._kept: list[_Kept] = []
+        self._kept: list[Cache] = []
         # For matrices as small as these, BLAS threads cost more than they save.
         self._thread = ThreadPoolExecutor(1, "builtin-model", threadpool_limits, (1, "blas"))
 
@@ -168,16 +160,17 @@ class BuiltinModel(Model):
         known = 0 if best is None else min(shared_prefix(best.tokens, tokens) // _BLOCK * _BLOCK, whole)
         if best is not None and known == len(best.tokens):
             self._kept.remove(best)
-            cache = best.cache
+            cache = best
         else:
             cache = Cache(self._network.shape)
             if best is not None:
-                cache.keys[:, :, :known] = best.cache.keys[:, :, :known]
-                cache.values[:, :, :known] = best.cache.values[:, :, :known]
+                cache.keys[:, :, :known] = best.keys[:, :, :known]
+                cache.values[:, :, :known] = best.values[:, :, :known]
         cache.length = known
         for start in range(known, whole, _BLOCK):
             self._network.read(tokens[start : start + _BLOCK], cache)
-        self._kept = [*self._kept, _Kept(tokens[:whole], cache)][-_CACHES:]
+        cache.tokens = tokens[:whole]
+        self._kept = [*self._kept, cache][-_CACHES:]
         return cache, self._network.read(tokens[whole:], cache), known
 
 

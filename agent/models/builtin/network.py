@@ -40,13 +40,17 @@ class _Layer:
 
 
 class Cache:
-    """Keys and values of the tokens read so far: (layers, heads, context, head) each, of which ``length`` hold."""
+    """Keys and values of the tokens read so far: (layers, heads, context, head) each, of which ``length`` hold.
+
+    ``tokens`` are those of whole blocks of a prompt, with which it begins.
+    """
 
     def __init__(self, shape: Shape) -> None:
         size = (shape.layers, shape.heads, shape.context, shape.width // shape.heads)
         self.keys: Floats = np.zeros(size, np.float32)
         self.values: Floats = np.zeros(size, np.float32)
         self.length = 0
+        self.tokens: list[int] = []
 
 
 class Network:

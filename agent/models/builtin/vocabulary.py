@@ -31,9 +31,6 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def __contains__(self, word: object) -> bool:
-        return word in self._ids
-
     def id(self, token: str) -> int:
         """The number of a known token."""
         return self._ids[token]

@@ -42,10 +42,10 @@ class _Work:
     call: Request
     sampler: Any
     cancelled: threading.Event
-    answer: Future[Completion]
     prompt: int
-    cached: int
     due: list[int]
+    answer: Future[Completion] = field(default_factory=Future[Completion])
+    cached: int = 0
     said: bytearray = field(default_factory=bytearray)
     number: int = 0
     tokens: list[TokenChoice] = field(default_factory=list[TokenChoice])
@@ -61,49 +61,83 @@ class _Entry:
     wanted: bool
 
 
-class Decoder:
-    """Gives conversations free slots, and evaluates one batch for all of them at a time; all of it in one thread."""
+class LlamaCpp:
+    """A loaded model; many threads may call it at once. Raises ``Refused`` where it cannot be loaded.
 
-    def __init__(self, library: Library, *, cache: bool) -> None:
-        self._library = library
-        self._cache = cache
-        self._slots = tuple(_Slot(sequence) for sequence in range(library.slots))
+    Its own thread gives conversations free slots, and evaluates one batch for all of them at a time.
+    """
+
+    def __init__(self, path: str, context: int, options: LlamaOptions) -> None:
+        self._library = Library(path, context, options)
+        self.description = self._library.description
+        self._cache = options.cache
+        self._slots = tuple(_Slot(sequence) for sequence in range(options.slots))
         self._waiting: list[_Work] = []
         self._clock = 0
-        self._found = 0
-        self._batch: Any = lib.llama_batch_init(library.batch, 0, 1)
+        self._batch: Any = lib.llama_batch_init(self._library.batch, 0, 1)
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._decode, daemon=True)
+        self._thread.start()
 
-    @property
-    def busy(self) -> bool:
-        """Whether there is work left."""
-        return bool(self._waiting) or any(slot.work is not None for slot in self._slots)
-
-    def begin(
-        self, prompt: Sequence[int], call: Request, sampler: Any, cancelled: threading.Event, answer: Future[Completion]
-    ) -> None:
-        """Queue a conversation; ``answer`` gets its reply, or a ``Refused``."""
-        work = _Work(call, sampler, cancelled, answer, len(prompt), 0, list(prompt))
+    def complete(self, request: Request, cancelled: threading.Event) -> Completion:
+        """A reply. Raises ``Refused``. Once it is cancelled, the result does not matter."""
+        prompt = self._library.prompt(request.messages)
         if len(prompt) >= self._library.context_size:
-            _settle(work, too_long(len(prompt), self._library.context_size))
-        else:
-            self._waiting.append(work)
+            raise too_long(len(prompt), self._library.context_size)
+        sampler = self._library.sampler(request, self._grammar(request))
+        work = _Work(request, sampler, cancelled, len(prompt), list(prompt))
+        self._jobs.put(lambda: self._waiting.append(work))
+        return work.answer.result()
 
-    def score(
-        self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], cancelled: threading.Event, answer: Future[Scores]
-    ) -> None:
-        """The log-probability (nats) of each continuation after ``prompt``, into ``answer``, while all else waits.
+    def score(self, messages: Sequence[Message], texts: Sequence[str], cancelled: threading.Event) -> Scores:
+        """The log-probability (nats) of each text as the next message, while all else waits. Raises ``Refused``.
 
-        Its usage counts the prompt and the tokens of continuations that were evaluated: all but the last of each. Once it is
+        Its usage counts the prompt and the tokens of texts that were evaluated: all but the last of each. Once it is
         cancelled, no batch more is evaluated.
         """
-        try:
-            scores = tuple(self._scores(prompt, continuations, cancelled))
-            read = len(prompt) + sum(max(len(tokens) - 1, 0) for tokens in continuations)
-            answer.set_result(Scores(scores, usage=Usage(read, 0), timing=Timing(cached=self._found)))
-        except Refused as refused:
-            answer.set_exception(refused)
+        prompt = self._library.prompt(messages)
+        continuations = tuple(self._library.tokens(text, special=False) for text in texts)
+        answer: Future[Scores] = Future()
 
-    def step(self) -> None:
+        def job() -> None:
+            try:
+                answer.set_result(self._scored(prompt, continuations, cancelled))
+            except Refused as refused:
+                answer.set_exception(refused)
+
+        self._jobs.put(job)
+        return answer.result()
+
+    def close(self) -> None:
+        """End its thread."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _grammar(self, request: Request) -> str | None:
+        if request.choices is not None:
+            return choice_grammar(request.choices)
+        if request.schema is None:
+            return None
+        grammars: Any = import_module("llama_cpp.llama_grammar")
+        try:
+            return str(grammars.json_schema_to_gbnf(json.dumps(request.schema)))
+        except (ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError) as error:
+            raise Refused(f"cannot follow the schema ({error})", "Use a plain JSON schema.") from None
+
+    def _decode(self) -> None:
+        """Start what waits, and go on a batch at a time. All below runs in this thread."""
+        while True:
+            busy = bool(self._waiting) or any(slot.work is not None for slot in self._slots)
+            try:
+                job = self._jobs.get(block=not busy)
+            except queue.Empty:
+                self._step()
+                continue
+            if job is None:
+                return
+            job()
+
+    def _step(self) -> None:
         """Evaluate one batch: the next token of every reply, and as much of new prompts as fits beside them."""
         self._drop_cancelled()
         self._admit_waiting()
@@ -207,28 +241,26 @@ class Decoder:
         self._library.forget(slot.sequence, -1)
         slot.held.clear()
 
-    def _scores(
-        self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], cancelled: threading.Event
-    ) -> Iterable[float]:
+    def _scored(self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], cancelled: threading.Event) -> Scores:
         library = self._library
         longest = max(map(len, continuations), default=0)
         if len(prompt) + longest > library.context_size:
             raise too_long(len(prompt) + longest, library.context_size)
         # Where all slots are busy, batches are evaluated until one is free.
         while all(slot.work is not None for slot in self._slots):
-            self.step()
+            self._step()
         slot = min((slot for slot in self._slots if slot.work is None), key=lambda each: each.used)
         self._keep_prefix(slot, prompt)
-        self._found = len(slot.held)
+        cached, found = len(slot.held), list[float]()
         # The logits after the prompt's last token score the first token of every continuation.
-        last = self._fill(slot, prompt[len(slot.held) :], cancelled)
-        if cancelled.is_set():
-            return
-        first = _log_softmax(library.logits(last))
-        for group in _groups(continuations, library.batch):
-            if cancelled.is_set():
-                return
-            yield from self._score_group(slot, first, group)
+        last = self._fill(slot, prompt[cached:], cancelled)
+        if not cancelled.is_set():
+            first = _log_softmax(library.logits(last))
+            for group in _groups(continuations, library.batch):
+                if not cancelled.is_set():
+                    found.extend(self._score_group(slot, first, group))
+        read = len(prompt) + sum(max(len(tokens) - 1, 0) for tokens in continuations)
+        return Scores(tuple(found), usage=Usage(read, 0), timing=Timing(cached=cached))
 
     def _score_group(self, slot: _Slot, first: Logits, group: Sequence[Sequence[int]]) -> Iterable[float]:
         library = self._library
@@ -289,62 +321,6 @@ class Decoder:
                     self._clear(slot)
             status = int(lib.llama_decode(self._library.context, batch))
         return status == 0
-
-
-class LlamaCpp:
-    """A loaded model; many threads may call it at once. Raises ``Refused`` where it cannot be loaded."""
-
-    def __init__(self, path: str, context: int, options: LlamaOptions) -> None:
-        self._library = Library(path, context, options)
-        self._decoder = Decoder(self._library, cache=options.cache)
-        self._waiting: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._decode, daemon=True)
-        self._thread.start()
-        self.description = self._library.description
-
-    def complete(self, request: Request, cancelled: threading.Event) -> Completion:
-        """A reply. Raises ``Refused``. Once it is cancelled, the result does not matter."""
-        prompt = self._library.prompt(request.messages)
-        sampler = self._library.sampler(request, self._grammar(request))
-        answer: Future[Completion] = Future()
-        self._waiting.put(lambda: self._decoder.begin(prompt, request, sampler, cancelled, answer))
-        return answer.result()
-
-    def score(self, messages: Sequence[Message], texts: Sequence[str], cancelled: threading.Event) -> Scores:
-        """The log-probability of each text as the next message. Raises ``Refused``."""
-        prompt = self._library.prompt(messages)
-        continuations = tuple(self._library.tokens(text, special=False) for text in texts)
-        answer: Future[Scores] = Future()
-        self._waiting.put(lambda: self._decoder.score(prompt, continuations, cancelled, answer))
-        return answer.result()
-
-    def close(self) -> None:
-        """End its thread."""
-        self._waiting.put(None)
-        self._thread.join()
-
-    def _grammar(self, request: Request) -> str | None:
-        if request.choices is not None:
-            return choice_grammar(request.choices)
-        if request.schema is None:
-            return None
-        grammars: Any = import_module("llama_cpp.llama_grammar")
-        try:
-            return str(grammars.json_schema_to_gbnf(json.dumps(request.schema)))
-        except (ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError) as error:
-            raise Refused(f"cannot follow the schema ({error})", "Use a plain JSON schema.") from None
-
-    def _decode(self) -> None:
-        """Start what waits, and go on a batch at a time. Only this thread calls the decoder."""
-        while True:
-            try:
-                job = self._waiting.get(block=not self._decoder.busy)
-            except queue.Empty:
-                self._decoder.step()
-                continue
-            if job is None:
-                return
-            job()
 
 
 def _settle(work: _Work, outcome: Completion | Refused) -> None:
