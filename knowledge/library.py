@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from knowledge.rulebook import Rulebook, new_book, parse_book, read_book, read_rulebook
+from knowledge.rulebook import Rulebook, new_book, read_book
 from worlds.errors import KnowledgeError, nearest, shown
 from worlds.paths import data_folder
 from worlds.registry import DEFAULT_WORLD
@@ -56,10 +56,8 @@ class RuleLibrary:
     def editable(self, name: str) -> Rulebook:
         """The rulebook for editing; a shipped one is copied to the user's folder when it is saved."""
         path = self.find(name)
-        if path.parent != self.shipped:
-            return read_book(path)
-        shipped = parse_book(path, read_rulebook(path))
-        return Rulebook(self.own / path.name, shipped.text, shipped.page)
+        book = read_book(path)
+        return Rulebook(self.own / path.name, book.text, book.page) if self.is_shipped(path) else book
 
     def writable(self, name: str, world: str = DEFAULT_WORLD) -> Rulebook:
         """The book ``name`` for adding rules about ``world``; an empty one, not saved yet, if there is none.
@@ -94,7 +92,6 @@ def library() -> RuleLibrary:
 
 def _books(folder: Path) -> list[Path]:
     try:
-        found = [path for path in folder.iterdir() if path.suffix == SUFFIX and _NAME.fullmatch(path.stem)]
+        return [path for path in folder.iterdir() if path.suffix == SUFFIX and named(path.stem)][:MOST_BOOKS]
     except OSError:  # no such folder
         return []
-    return found[:MOST_BOOKS]

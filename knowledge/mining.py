@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from knowledge.checks import Check, Fact, Term
@@ -55,13 +55,13 @@ class Mined:
     """The counts; ``rules`` puts them in words."""
 
     locations: tuple[Location, ...] = ()
-    preconditions: tuple[Precondition, ...] = ()
+    preconditions: tuple[Rule, ...] = ()
 
     def rules(self, name: str) -> tuple[Rule, ...]:
         """The counts as candidate rules; ``name`` is that of the run they come from."""
         origin = Origin("run", name)
         lying = (place_rule(each, origin) for each in self.locations if each.number >= FEWEST)
-        return (*lying, *(need_rule(each, origin) for each in self.preconditions))
+        return (*lying, *(replace(rule, origin=origin) for rule in self.preconditions))
 
 
 def mine(moments: Iterable[Moment], least: int = 5) -> Mined:
@@ -110,22 +110,25 @@ def place_rule(location: Location, origin: Origin) -> Rule:
     )
 
 
-def need_rule(need: Precondition, origin: Origin) -> Rule:
-    """A precondition as a rule with a check. Its id comes from the fact, so that counting again finds it again."""
-    verb = need.command.partition(" ")[0]
-    named = f"kind of {need.fact.subject}" if need.fact.relation == "kind" else str(need.fact)
+def need_rule(command: str, fact: Fact, witnesses: Sequence[str], taken: int) -> Rule:
+    """The rule that ``command`` is refused unless ``fact`` holds.
+
+    While the fact was false, it was refused by all ``witnesses`` and never accepted; while true, it was accepted ``taken``
+    times. The rule's id comes from the fact, so that counting again finds it again.
+    """
+    verb, refused = command.partition(" ")[0], len(witnesses)
+    named = f"kind of {fact.subject}" if fact.relation == "kind" else str(fact)
     words = "-".join(re.findall("[a-z]+", named))
-    low = wilson(need.refused, need.refused).low
-    counted = f"refused {need.refused:,} of {need.refused:,} times otherwise ({low * 100:.3g}-100 %)"
+    low = wilson(refused, refused).low
+    counted = f"refused {refused:,} of {refused:,} times otherwise ({low * 100:.3g}-100 %)"
     return Rule(
         id=f"{verb}-needs-{words}",
-        statement=f"`{need.command}` works only if {need.fact}: {counted}, taken {need.taken:,} times with it.",
+        statement=f"`{command}` works only if {fact}: {counted}, taken {taken:,} times with it.",
         kind="mechanic",
         types=TYPES.get(verb, ()),
         status="candidate",
-        origin=origin,
-        check=need.check,
-        evidence=Evidence(need.refused, 0, need.witnesses),
+        check=Check(command, (replace(fact, negated=not fact.negated),), (Fact("refused"),)),
+        evidence=Evidence(refused, 0, tuple(witnesses[:WITNESSES])),
     )
 
 
@@ -209,25 +212,6 @@ def _location(thing: str, seen: Counter[str], likely: dict[str, float]) -> Locat
     return Location(thing, number, tuple(places))
 
 
-@dataclass(frozen=True, slots=True)
-class Precondition:
-    """A command is refused unless ``fact`` holds.
-
-    While the fact was false, it was refused ``refused`` times and never accepted; while true, it was accepted ``taken`` times.
-    """
-
-    command: str
-    fact: Fact
-    refused: int
-    taken: int
-    witnesses: tuple[str, ...]
-
-    @property
-    def check(self) -> Check:
-        """The precondition as a check."""
-        return Check(self.command, (replace(self.fact, negated=not self.fact.negated),), (Fact("refused"),))
-
-
 @dataclass
 class _Tried:
     """The counts of one fact for one form of command; ``without`` lists the refusals while it was false, by number."""
@@ -271,24 +255,20 @@ class CommandCounts:
             elif not holds:
                 tried.without.append(number)
 
-    def preconditions(self, least: int) -> Iterator[Precondition]:
+    def preconditions(self, least: int) -> Iterator[Rule]:
         """What the command needs, by ``least`` refusals and as many accepted commands."""
         needed = [each for each in self.tried if not each.spoilt and min(each.taken, len(each.without)) >= least]
         needed = [tried for number, tried in enumerate(needed) if not _implied(number, needed)]
         for tried in needed:
-            yield self._found(tried.fact, tried.without, tried.taken)
+            yield need_rule(self.command, tried.fact, [self.origins[number] for number in tried.without], tried.taken)
         # A refusal says something about a kind only if nothing else was wrong.
         unexplained = set(range(len(self.origins))).difference(*(tried.without for tried in needed))
         for variable, kinds in self.taken.items():
-            without = [number for number in sorted(unexplained) if self.refused[number][variable] not in kinds]
+            without = [self.origins[number] for number in sorted(unexplained) if self.refused[number][variable] not in kinds]
             # A kind that was accepted only once may not be the only one.
             if 0 < len(kinds) <= MOST_KINDS and min(kinds.values()) > 1 and len(without) >= least:
                 fact = Fact("kind", Term("variable", (variable,)), Term("kinds", tuple(sorted(kinds))))
-                yield self._found(fact, without, kinds.total())
-
-    def _found(self, fact: Fact, without: list[int], taken: int) -> Precondition:
-        witnesses = tuple(self.origins[number] for number in without[:WITNESSES])
-        return Precondition(self.command, fact, len(without), taken, witnesses)
+                yield need_rule(self.command, fact, without, kinds.total())
 
 
 def _implied(number: int, needed: list[_Tried]) -> bool:

@@ -101,8 +101,19 @@ def new_book(path: Path, world: str = DEFAULT_WORLD) -> Rulebook:
 
 
 def read_book(path: Path) -> Rulebook:
-    """The rulebook in the file ``path``. Raises ``KnowledgeError`` with file, line and field if it is invalid."""
-    return parse_book(path, read_rulebook(path))
+    """The rulebook in the file ``path``.
+
+    Raises ``KnowledgeError`` if it cannot be read or is too large, and with file, line and field if it is invalid.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "that is no path"
+        raise KnowledgeError(f"The rulebook {shown(str(path))[1:-1]} cannot be read: {reason}.") from error
+    if len(content) > LARGEST_FILE:
+        raise KnowledgeError(f"The rulebook {path} is too large: at most {LARGEST_FILE:,} bytes are read; split it.")
+    return parse_book(path, content)
 
 
 def parse_book(path: Path, content: bytes) -> Rulebook:
@@ -113,19 +124,6 @@ def parse_book(path: Path, content: bytes) -> Rulebook:
         line = content[: error.start].count(b"\n") + 1
         raise KnowledgeError(f"{path}:{line}: a rulebook is text in UTF-8, which this is not.") from None
     return Rulebook(path, text, read_page(text.removeprefix(_BOM), str(path)), _digest(content))
-
-
-def read_rulebook(path: Path) -> bytes:
-    """The bytes of the rulebook ``path``. Raises ``KnowledgeError`` for a file that cannot be read or is too large."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "that is no path"
-        raise KnowledgeError(f"The rulebook {shown(str(path))[1:-1]} cannot be read: {reason}.") from error
-    if len(content) > LARGEST_FILE:
-        raise KnowledgeError(f"The rulebook {path} is too large: at most {LARGEST_FILE:,} bytes are read; split it.")
-    return content
 
 
 def save(book: Rulebook) -> Rulebook:

@@ -32,9 +32,10 @@ from agent.evaluation.runs.result import SelectedTask
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
 from knowledge.judging import examine
 from knowledge.library import SUFFIX, library
-from knowledge.mining import Mined, Precondition, mine, mine_table
+from knowledge.mining import Mined, mine, mine_table
 from knowledge.renewal import renew
 from knowledge.rulebook import Rulebook, parse_book, read_book, save
+from knowledge.rules import Rule
 from scripts.clumsy import Clumsy
 from tui.desk.witnesses import MissingWitness, find_witnesses
 from worlds.alfworld.data.counts import load_counts
@@ -133,9 +134,10 @@ def learned(runs: Sequence[Path]) -> Rulebook:
     return replace(book, read=present)
 
 
-def _is_useful(need: Precondition) -> bool:
+def _is_useful(need: Rule) -> bool:
     """Whether a task may need the command, and the fact is more than that the thing is known."""
-    return need.command.partition(" ")[0] not in {"close", "slice"} and need.fact.text != "known"
+    check = need.check
+    return check is not None and check.command.partition(" ")[0] not in {"close", "slice"} and check.before[0].text != "known"
 
 
 def _asked(table: Counts) -> Counter[str]:

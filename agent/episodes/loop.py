@@ -242,9 +242,15 @@ class _Episode:
         attended = self.overseer.attended
         if attended:
             await self._in_world(partial(self.checkpoints.save, self.turn_start, self.state, self.env))
-        possible = await self._in_world(self.env.admissible_commands) if attended or self.grants.admissible else None
-        if not attended and (command := await self._random_command(number)) is not None:
-            return await self._execute(command, "curiosity")
+        seed, task = self.config.seed, self.env.task.id
+        curious = not attended and is_random_turn(self.config.curiosity or 0.0, seed, task, number)
+        listed = attended or curious or self.grants.admissible
+        possible = await self._in_world(self.env.admissible_commands) if listed else None
+        if curious:
+            with attributed("world"):
+                command = random_command(possible, seed, task, number)
+            if command is not None:
+                return await self._execute(command, "curiosity")
         answer: TurnAnswer | None = None
         while True:
             if answer is None:
@@ -399,15 +405,6 @@ class _Episode:
     async def _in_world(self, call: Callable[[], R]) -> R:
         with attributed("world"):
             return call() if self.config.inline else await asyncio.to_thread(call)
-
-    async def _random_command(self, number: int) -> str | None:
-        """The random command that this turn plays instead of the agent's, if any."""
-        seed, task = self.config.seed, self.env.task.id
-        if not is_random_turn(self.config.curiosity or 0.0, seed, task, number):
-            return None
-        possible = await self._in_world(self.env.admissible_commands)
-        with attributed("world"):
-            return random_command(possible, seed, task, number)
 
     def _hint(self, action: events.PersonAction, hint: str) -> None:
         self.emitter.intervene(action, hint)

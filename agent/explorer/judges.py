@@ -54,7 +54,7 @@ class LearningModel:
         sent, which are paid for, and raises the reason.
         """
         remembered = LedgerModel(self.model, self.name, role.name, self.ledger)
-        sampling = Sampling(max_tokens=self.longest, seed=self.seed)
+        sampling, before = Sampling(max_tokens=self.longest, seed=self.seed), (Message("system", system),)
         replies: dict[str, T] = {}
         failed: dict[str, FailedCall] = {}
         waiting = iter(questions.items())
@@ -62,7 +62,7 @@ class LearningModel:
         async def work() -> None:
             for what, text in waiting:
                 try:
-                    answer: Answer[T] = await ask(role, remembered, (Message("system", system),), text, _unheard, sampling)
+                    answer: Answer[T] = await ask(role, remembered, before, text, _unheard, sampling)
                 except RunHalted:
                     return
                 except ModelError as error:

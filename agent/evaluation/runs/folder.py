@@ -196,7 +196,9 @@ def differences(before: BaseModel, now: BaseModel) -> list[str]:
 def _compared(manifest: BaseModel) -> dict[str, object]:
     """The entries of a manifest by name; tasks by their number and ids."""
     dumped = manifest.model_dump(mode="json", exclude={"versions"})
-    tasks: list[Any] = dumped.pop("tasks")
+    tasks: list[Any] | None = dumped.pop("tasks", None)
+    if tasks is None:
+        return flattened(dumped)
     ids = " ".join(task if isinstance(task, str) else task["id"] for task in tasks)
     return {**flattened(dumped), "tasks": len(tasks), "tasks' ids": ids}
 
