@@ -37,20 +37,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Settings also come from housequest.toml and HOUSEQUEST_* variables; a flag wins.",
 )
-for _name, _command in {
-    "play": play,
-    "eval": evaluate,
-    "report": report,
-    "compare": compare,
-    "replay": replay,
-    "explore": explore,
-    "modules": modules,
-    "runs": runs,
-    "serve": serve,
-    "mcp": mcp,
-    "plugins": plugins,
-}.items():
-    app.command(_name)(_command)
+app.command()(play)
+app.command("eval")(evaluate)
+for _command in (report, compare, replay, explore, modules, runs, serve, mcp, plugins):
+    app.command()(_command)
 rules_app.command("measure")(measure)
 app.add_typer(models_app, name="models")
 app.add_typer(rules_app, name="rules")

@@ -26,7 +26,7 @@ class PickDialog(ModalScreen[str | None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Leave"),
+        Binding("escape", "dismiss", "Leave"),
         Binding("up", "move(-1)", "Up", show=False),
         Binding("down", "move(1)", "Down", show=False),
     ]
@@ -114,6 +114,3 @@ class PickDialog(ModalScreen[str | None]):
     def _clicked(self, message: OptionList.OptionSelected) -> None:
         message.stop()
         self.dismiss(self._found[message.option_index])
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

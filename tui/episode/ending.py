@@ -47,9 +47,7 @@ class Card(Widget):
 class Ending(Card):
     """A card of seven lines, shown at the end of a game. What is still being measured is filled in later."""
 
-    DEFAULT_CSS = """
-    Ending { height: 7; }
-    """
+    DEFAULT_CSS = "Ending { height: 7; }"
 
     _moment = EpisodeMoment()
     _assisted = False

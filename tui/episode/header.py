@@ -18,9 +18,7 @@ _DROPPED = ("world", "task", "model", "agent", "assisted", "turn")
 class GameHeader(Widget):
     """One line above the game. Where it is narrow, all but the goal is dropped, the world first and the mode last."""
 
-    DEFAULT_CSS = """
-    GameHeader { height: 1; padding: 0 1; }
-    """
+    DEFAULT_CSS = "GameHeader { height: 1; padding: 0 1; }"
 
     _goal = ""
     _words: Mapping[str, str] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from textual.content import Content
 
@@ -74,26 +74,23 @@ def _rules(rules: Sequence[str], width: int, room: int | None) -> Block:
 
 
 def _totals(state: ViewState, prices: Prices | None, width: int) -> Block:
+    totals = state.totals
     if state.model is None:
         agent = flat(state.moment.started.agent) if state.moment.started else ""
         return _quiet(f"{agent}: no model is called", width)
-    if not state.totals.calls:
+    if not totals.calls:
         return _quiet("no call so far", width)
-    return [line for part in _figures(state, prices) for line in hung(Content(""), Content(part), width)]
-
-
-def _figures(state: ViewState, prices: Prices | None) -> Iterator[str]:
-    totals = state.totals
-    yield f"{plural(totals.calls, 'call')} · {seconds(totals.seconds)}"
-    if not (totals.prompt_tokens or totals.completion_tokens):
-        yield "tokens not counted"
-        return
-    share = totals.tokens.cached_share
-    cached = f" · {share:.0%} cached" if share is not None else ""
-    yield f"{tokens(totals.prompt_tokens)} in{cached}"
-    yield f"{tokens(totals.completion_tokens)} out"
-    if prices is not None:
-        yield "cost unknown: several models" if len(state.models) > 1 else f"cost {money(cost(totals.tokens, prices) or 0.0)}"
+    figures = [f"{plural(totals.calls, 'call')} · {seconds(totals.seconds)}"]
+    if totals.prompt_tokens or totals.completion_tokens:
+        share = totals.tokens.cached_share
+        cached = f" · {share:.0%} cached" if share is not None else ""
+        figures += [f"{tokens(totals.prompt_tokens)} in{cached}", f"{tokens(totals.completion_tokens)} out"]
+        if prices is not None:
+            paid = f"cost {money(cost(totals.tokens, prices) or 0.0)}"
+            figures.append("cost unknown: several models" if len(state.models) > 1 else paid)
+    else:
+        figures.append("tokens not counted")
+    return [line for figure in figures for line in hung(Content(""), Content(figure), width)]
 
 
 def tokens(number: int) -> str:

@@ -31,9 +31,7 @@ WIDE = 160
 class Tabs(Widget):
     """The names of the panes with their keys, where one is shown at a time; a click picks one."""
 
-    DEFAULT_CSS = """
-    Tabs { height: 1; padding: 0 1; color: $quiet; }
-    """
+    DEFAULT_CSS = "Tabs { height: 1; padding: 0 1; color: $quiet; }"
     pane: reactive[Pane] = reactive[Pane]("story")
 
     def render(self) -> Content:

@@ -12,26 +12,7 @@ from functools import reduce
 from types import MappingProxyType
 from typing import Literal
 
-from agent.episodes.events import (
-    Body,
-    CallTiming,
-    Ended,
-    Event,
-    Intervened,
-    Judged,
-    ModelCall,
-    ModelFailed,
-    ParseFailed,
-    Planned,
-    Player,
-    Progressed,
-    Proposed,
-    RulesShown,
-    Started,
-    Stepped,
-    Thought,
-    TurnSpent,
-)
+from agent.episodes import events
 from agent.evaluation.runs.cost import Tokens
 from worlds.base import Observation
 from worlds.household.belief import Belief
@@ -63,7 +44,7 @@ class TurnEntry:
     id: int
     turn: int
     command: str | None
-    by: Player
+    by: events.Player
     observation: str
     accepted: bool
     explanation: str | None
@@ -79,7 +60,7 @@ class EpisodeMoment:
     no household. ``proposal`` waits for a verdict, or is about to be executed; ``failure`` is what a person is asked about.
     """
 
-    started: Started | None = None
+    started: events.Started | None = None
     story: tuple[TurnEntry, ...] = ()
     notes: tuple[StoryNote, ...] = ()
     belief: Belief | None = None
@@ -92,7 +73,7 @@ class EpisodeMoment:
     failure: str | None = None
     met: int | None = None
     conditions: int | None = None
-    ended: Ended | None = None
+    ended: events.Ended | None = None
     anchor: int | None = None
     """The event that a rewind to this moment goes back to: the end of the last turn, or the start."""
 
@@ -139,7 +120,6 @@ class ViewState:
     totals: CallTotals = CallTotals()
     models: tuple[str, ...] = ()
     assisted: bool = False
-    branches: int = 1
 
     @property
     def model(self) -> str | None:
@@ -151,17 +131,16 @@ class ViewState:
         return replace(self, moment=self.moments[event], totals=self.totals_at[event], last=event)
 
 
-def apply(state: ViewState, event: Event | CallTiming) -> ViewState:
+def apply(state: ViewState, event: events.Event | events.CallTiming) -> ViewState:
     """``state`` after ``event``; a timing changes the totals alone."""
-    if isinstance(event, CallTiming):
+    if isinstance(event, events.CallTiming):
         totals = _clocked(state.totals, event)
         latest = event.of == state.last
         totals_at = MappingProxyType(state.totals_at | {event.of: totals}) if latest else state.totals_at
         return replace(state, totals=totals, totals_at=totals_at)
     parent = state.moments.get(event.parent) if event.parent is not None else None
     moment = _after(parent or EpisodeMoment(), event)
-    totals = _called(state.totals, event.body) if isinstance(event.body, ModelCall) else state.totals
-    went_back = isinstance(event.body, Intervened) and event.body.action == "rewind"
+    totals = _called(state.totals, event.body) if isinstance(event.body, events.ModelCall) else state.totals
     return ViewState(
         moment=moment,
         moments=MappingProxyType(state.moments | {event.id: moment}),
@@ -169,81 +148,80 @@ def apply(state: ViewState, event: Event | CallTiming) -> ViewState:
         last=event.id,
         totals=totals,
         models=_models(state.models, event.body),
-        assisted=state.assisted or isinstance(event.body, Intervened),
-        branches=state.branches + went_back,
+        assisted=state.assisted or isinstance(event.body, events.Intervened),
     )
 
 
-def replayed(events: Iterable[Event | CallTiming], state: ViewState | None = None) -> ViewState:
-    """``state``, or an empty one, after all ``events``."""
-    return reduce(apply, events, state or ViewState())
+def replayed(record: Iterable[events.Event | events.CallTiming], state: ViewState | None = None) -> ViewState:
+    """``state``, or an empty one, after all events of ``record``."""
+    return reduce(apply, record, state or ViewState())
 
 
-def _models(models: tuple[str, ...], body: Body) -> tuple[str, ...]:
+def _models(models: tuple[str, ...], body: events.Body) -> tuple[str, ...]:
     match body:
-        case Started(model=str() as name):
+        case events.Started(model=str() as name):
             return (name,)
-        case Started():
+        case events.Started():
             return ()
-        case Intervened(action="model", text=name):
+        case events.Intervened(action="model", text=name):
             return (*(one for one in models if one != name), name)
         case _:
             return models
 
 
-def note_of(body: Body) -> StoryNote | None:
+def note_of(body: events.Body) -> StoryNote | None:
     """The note that ``body`` leaves in the story; None where it leaves none."""
     match body:
-        case Thought(role=role, text=text):
+        case events.Thought(role=role, text=text):
             return StoryNote("thought", role, text)
-        case Judged(role=role) as judged:
+        case events.Judged(role=role) as judged:
             return StoryNote("thought", role, judged.words)
-        case Planned(role=role, revision=revision, reason=reason):
+        case events.Planned(role=role, revision=revision, reason=reason):
             return StoryNote("plan", role, f"plan revised: {reason}" if revision else "plan")
-        case ParseFailed(role=role, reason=reason, final=final):
+        case events.ParseFailed(role=role, reason=reason, final=final):
             way = "it was asked twice" if final else "it is asked again"
             return StoryNote("fault", role, f"its reply could not be read: {reason} ({way})")
-        case ModelFailed(boundary=boundary, message=message):
+        case events.ModelFailed(boundary=boundary, message=message):
             return StoryNote("fault", boundary, message)
-        case Intervened(action=action, text=text):
+        case events.Intervened(action=action, text=text):
             return StoryNote("person", PERSON, f"{action} {text}".strip())
         case _:
             return None
 
 
-def _after(moment: EpisodeMoment, event: Event) -> EpisodeMoment:
+def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:
     if (note := note_of(event.body)) is not None:
         moment = replace(moment, notes=(*moment.notes, note))
     match event.body:
-        case Started() as started:
+        case events.Started() as started:
             reader = household(started.world)
             opening = reader.begin(Observation(started.opening)) if reader else None
             return EpisodeMoment(started=started, belief=opening, before=opening, anchor=event.id)
-        case RulesShown(rules=rules):
+        case events.RulesShown(rules=rules):
             return replace(moment, rules=(*moment.rules, *rules))
-        case Planned(steps=steps, revision=revision):
+        case events.Planned(steps=steps, revision=revision):
             return replace(moment, plan=steps, step=0, revision=revision)
-        case Progressed(step=step):
+        case events.Progressed(step=step):
             return replace(moment, step=step)
-        case Proposed(command=command):
+        case events.Proposed(command=command):
             return replace(moment, proposal=command, failure=None)
-        case ModelFailed(message=message):
+        case events.ModelFailed(message=message):
             return replace(moment, proposal=None, failure=message)
-        case Intervened():
+        case events.Intervened():
             return replace(moment, proposal=None, failure=None, ended=None)
-        case Stepped() | TurnSpent() as spent:
+        case events.Stepped() | events.TurnSpent() as spent:
             return _turned(moment, event.id, spent)
-        case Ended() as ended:
+        case events.Ended() as ended:
             return replace(moment, ended=ended, proposal=None, failure=None)
-        case Thought() | Judged() | ParseFailed() | ModelCall():
+        case events.Thought() | events.Judged() | events.ParseFailed() | events.ModelCall():
             return moment
 
 
-def _turned(moment: EpisodeMoment, id: int, spent: Stepped | TurnSpent) -> EpisodeMoment:
+def _turned(moment: EpisodeMoment, id: int, spent: events.Stepped | events.TurnSpent) -> EpisodeMoment:
     replanned = any(note.kind == "plan" for note in moment.notes)
     entry = TurnEntry(id, spent.turn, None, "agent", "", True, None, moment.notes, replanned)
     before = belief = moment.belief
-    if isinstance(spent, Stepped):
+    if isinstance(spent, events.Stepped):
         answer = Observation(spent.observation, spent.accepted, spent.explanation)
         reader = household(moment.started.world) if moment.started else None
         belief = reader.update(belief, spent.command, answer) if reader and belief is not None else belief
@@ -260,7 +238,7 @@ def _turned(moment: EpisodeMoment, id: int, spent: Stepped | TurnSpent) -> Episo
     return replace(moment, story=story, notes=(), belief=belief, before=before, proposal=None, failure=None, anchor=id)
 
 
-def _called(totals: CallTotals, called: ModelCall) -> CallTotals:
+def _called(totals: CallTotals, called: events.ModelCall) -> CallTotals:
     return replace(
         totals,
         calls=totals.calls + (called.calls or 1),
@@ -269,6 +247,6 @@ def _called(totals: CallTotals, called: ModelCall) -> CallTotals:
     )
 
 
-def _clocked(totals: CallTotals, clocked: CallTiming) -> CallTotals:
+def _clocked(totals: CallTotals, clocked: events.CallTiming) -> CallTotals:
     cached = totals.cached if clocked.cached is None else (totals.cached or 0) + clocked.cached
     return replace(totals, seconds=totals.seconds + clocked.seconds, cached=cached)

@@ -13,7 +13,6 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
-from textual.visual import Visual
 
 from tui.episode.house_state import wanted_kinds
 from tui.episode.state import EpisodeMoment, TurnEntry, ViewState
@@ -61,9 +60,7 @@ class Story(FramedPane):
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"story--selected"}
-    DEFAULT_CSS = """
-    Story { color: $foreground 88%; & > .story--selected { background: $panel; } }
-    """
+    DEFAULT_CSS = "Story { color: $foreground 88%; & > .story--selected { background: $panel; } }"
     BORDER_TITLE = "Story"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "unfold", "Open or close the turn's thoughts", show=False)]
 
@@ -125,15 +122,13 @@ class Story(FramedPane):
         self._lay_out()
 
     def render_line(self, y: int) -> Strip:
-        width = self.scrollable_content_region.width
         line = self.scroll_offset.y + y
         if line >= self._lines[-1]:
-            return Strip.blank(width, self.rich_style)
+            return self.drawn(None)
         block, row = self._at(line)
         if row.turn and block.event == self._selected:
-            text = Content.assemble("▌", row.margin[1:], row.text)
-            return self._drawn(text, width, "story--selected")
-        return self._drawn(row.margin + row.text, width)
+            return self.drawn(Content.assemble("▌", row.margin[1:], row.text), "story--selected")
+        return self.drawn(row.margin + row.text)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -187,11 +182,6 @@ class Story(FramedPane):
         count = f"{new} new below" if new > 0 else f"{plural(below, 'line')} below"
         self.border_subtitle = "" if self.following or below <= 0 else Content(f"{count} · End")
 
-    def _drawn(self, text: Content, width: int, component: str | None = None) -> Strip:
-        style = self.get_visual_style(component) if component else self.visual_style
-        drawn = Visual.to_strips(self, text, width, 1, style)
-        return drawn[0].crop_extend(0, width, style.rich_style) if drawn else Strip.blank(width, style.rich_style)
-
     def _lay_out(self) -> None:
         """Lay everything out again; what is at the top stays there."""
         size = self.scrollable_content_region.size
@@ -211,7 +201,10 @@ class Story(FramedPane):
             self._add(_Block(self._story_layout.opening(moment.started) if moment.started else (), self._start))
         after = self._blocks[-1].event
         for entry in moment.story[len(self._blocks) - 1 :]:
-            self._add(self._block(entry, after))
+            # A rewind removes turns and may bring them back: they are laid out once.
+            if entry.id not in self._laid_out:
+                self._laid_out[entry.id] = _Block(self._story_layout.entry(entry, after, self._open_notes), entry.id)
+            self._add(self._laid_out[entry.id])
             after = entry.id
         self._known = min(self._known, len(moment.story))
         pending = self._story_layout.notes(moment.notes, after, self._open_notes, failed=moment.failure is not None)
@@ -222,12 +215,6 @@ class Story(FramedPane):
             self._to_the_end()
         self._show_hidden()
         self.refresh()
-
-    def _block(self, entry: TurnEntry, after: int | None) -> _Block:
-        # A rewind removes turns and may bring them back: they are laid out once.
-        if entry.id not in self._laid_out:
-            self._laid_out[entry.id] = _Block(self._story_layout.entry(entry, after, self._open_notes), entry.id)
-        return self._laid_out[entry.id]
 
     def _add(self, block: _Block) -> None:
         self._blocks.append(block)

@@ -77,8 +77,10 @@ class StoryLayout:
 
     def entry(self, entry: TurnEntry, after: int | None, opened: Container[FoldableNote]) -> tuple[StoryLine, ...]:
         """One turn, which followed the event ``after``; the notes in ``opened`` are shown in full."""
-        notes = self._notes(_entry_notes(entry), after, opened)
-        return (*self._gap, *notes, *self._command(entry), *self._observation(entry))
+        # A note that repeats the command which a person gave is left out.
+        given = entry.command if entry.by == "person" else None
+        notes = [note for note in entry.notes if note.kind != "person" or note.text.partition(" ")[2] != given]
+        return (*self._gap, *self._notes(notes, after, opened), *self._command(entry), *self._observation(entry))
 
     def notes(
         self, notes: Sequence[StoryNote], after: int | None, opened: Container[FoldableNote], *, failed: bool = False
@@ -99,9 +101,29 @@ class StoryLayout:
     def _notes(
         self, notes: Iterable[StoryNote], after: int | None, opened: Container[FoldableNote], present: int | None = None
     ) -> Iterator[StoryLine]:
+        roomy = self._width >= _ROOMY
         for number, note in enumerate(notes):
             fold = FoldableNote(after, number, note)
-            yield from self._note(fold, (fold in opened) != (number == present))
+            hue = "$fault" if note.kind == "fault" else role_style(note.role)
+            name = f"{_one_line(note.role):<{_NAMES}}  " if roomy else f"{_one_line(note.role)} "
+            hang = len(name) if roomy else 0
+            style = hue if note.kind in {"fault", "person"} else "$quiet"
+            said = Content(_one_line(note.text))
+            room = max(1, self._width - 2 - len(name))
+            whole = said.cell_length <= room and "\n" not in note.text.strip()
+            if whole or (fold in opened) == (number == present):
+                mark = _MARKS.get(note.kind, "·" if whole else "▸")
+                text = said if whole else said.truncate(room - 1).rstrip() + "…"
+                lines = [text.stylize(style)]
+            else:
+                mark = "▾"
+                lines = self._wrapped(note.text, style, 2 + hang)
+                if not roomy:
+                    lines = [Content(""), *lines]
+            margin = Content.assemble(_INDENT, (f"{mark} {name}", hue))
+            for line in lines:
+                yield StoryLine(margin, line, fold)
+                margin = Content(" " * (len(_INDENT) + 2 + hang))
 
     def _command(self, entry: TurnEntry) -> Iterator[StoryLine]:
         if entry.command is None:
@@ -129,30 +151,6 @@ class StoryLayout:
                 text = text.stylize("bold $goal", *name.span())
         return text
 
-    def _note(self, fold: FoldableNote, opened: bool) -> Iterator[StoryLine]:
-        note = fold.note
-        hue = "$fault" if note.kind == "fault" else role_style(note.role)
-        roomy = self._width >= _ROOMY
-        name = f"{_one_line(note.role):<{_NAMES}}  " if roomy else f"{_one_line(note.role)} "
-        hang = len(name) if roomy else 0
-        style = hue if note.kind in {"fault", "person"} else "$quiet"
-        said = Content(_one_line(note.text))
-        room = max(1, self._width - 2 - len(name))
-        whole = said.cell_length <= room and "\n" not in note.text.strip()
-        if whole or not opened:
-            mark = _MARKS.get(note.kind, "·" if whole else "▸")
-            text = said if whole else said.truncate(room - 1).rstrip() + "…"
-            lines = [text.stylize(style)]
-        else:
-            mark = "▾"
-            lines = self._wrapped(note.text, style, 2 + hang)
-            if not roomy:
-                lines = [Content(""), *lines]
-        margin = Content.assemble(_INDENT, (f"{mark} {name}", hue))
-        for line in lines:
-            yield StoryLine(margin, line, fold)
-            margin = Content(" " * (len(_INDENT) + 2 + hang))
-
 
 _INDENT = Content(" " * 5)
 _BLANK = StoryLine(Content(""), Content(""))
@@ -173,11 +171,3 @@ def _lines(text: str) -> list[str]:
 
 def _one_line(text: str) -> str:
     return printable(" ".join(cut(text, LONGEST_TEXT).split()))
-
-
-def _entry_notes(entry: TurnEntry) -> Iterator[StoryNote]:
-    """The notes of ``entry`` except those that repeat the command which a person gave."""
-    for note in entry.notes:
-        words = note.text.partition(" ")[2]
-        if not (note.kind == "person" and entry.by == "person" and words == entry.command):
-            yield note

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -26,13 +27,9 @@ HINT = "?"
 """What a hint begins with."""
 REMEMBERED = 200
 
-_COMMAND = "a command"
-_LISTED = "↓ lists what is possible"
-_HINTS = "?words for a hint"
-
 
 class CompletionList(Widget):
-    """The list above the command line: matching commands, the chosen one marked."""
+    """The list above the command line: matching commands, the chosen one marked; one that is clicked is ``picked``."""
 
     DEFAULT_CSS = """
     CompletionList {
@@ -49,21 +46,12 @@ class CompletionList(Widget):
     }
     """
 
-    @dataclass
-    class Picked(Message):
-        """A command was clicked."""
-
-        command: str
-
-    def __init__(self) -> None:
+    def __init__(self, picked: Callable[[str], None]) -> None:
         super().__init__()
+        self._picked = picked
         self.matches: tuple[CommandMatch, ...] = ()
         self.chosen: int | None = None
         self._first = 0
-
-    @property
-    def shown(self) -> bool:
-        return bool(self.matches)
 
     @property
     def command(self) -> str | None:
@@ -75,7 +63,7 @@ class CompletionList(Widget):
         if not matches and not self.matches:
             return
         self.matches, self.chosen, self._first = matches, None, 0
-        self.display = self.shown
+        self.display = bool(matches)
         self._placed()
 
     def move(self, by: int) -> None:
@@ -94,7 +82,7 @@ class CompletionList(Widget):
         event.stop()
         place = event.get_content_offset(self)
         if place is not None and place.y + self._first < len(self.matches):
-            self.post_message(self.Picked(self.matches[place.y + self._first].command))
+            self._picked(self.matches[place.y + self._first].command)
 
     def _line(self, place: int) -> Content:
         match = self.matches[place]
@@ -170,7 +158,7 @@ class CommandLine(Widget):
         self._recalled: int | None = None
         self._input = Input(placeholder=self._offered(False), compact=True, select_on_focus=False, max_length=LONGEST)
         self._input.cursor_blink = False
-        self._list = CompletionList()
+        self._list = CompletionList(self.prefill)
 
     def compose(self) -> ComposeResult:
         yield self._list
@@ -196,17 +184,13 @@ class CommandLine(Widget):
         self._put(text)
         self.focus()
 
-    def clear(self) -> None:
-        """Empty the line."""
-        self._put("")
-
     def focus(self, scroll_visible: bool = True) -> Self:
         self._input.focus(scroll_visible)
         return self
 
     def action_back(self) -> None:
         """Choose the match above; without matches, recall the line sent before."""
-        if self._list.shown:
+        if self._list.matches:
             self._list.move(-1)
         elif self._history:
             place = len(self._history) if self._recalled is None else self._recalled
@@ -214,7 +198,7 @@ class CommandLine(Widget):
 
     def action_forward(self) -> None:
         """Choose the match below; in an empty line, list what is possible."""
-        if self._list.shown:
+        if self._list.matches:
             self._list.move(1)
         elif self._recalled is not None:
             self._recall(self._recalled + 1)
@@ -223,12 +207,12 @@ class CommandLine(Widget):
 
     def action_take(self) -> None:
         """Put the chosen match in the line, or the best one."""
-        if not self._list.shown and not self.value.strip():
-            self._list.show(self._completer.ranked(""))
-        elif self._list.shown:
+        if self._list.matches:
             self._put(self._list.command or self._list.matches[0].command)
-        else:
+        elif self.value.strip():
             raise SkipAction
+        else:
+            self._list.show(self._completer.ranked(""))
 
     def action_leave(self) -> None:
         self._list.show(())
@@ -252,11 +236,6 @@ class CommandLine(Widget):
         if command:
             self._send(self.Submitted(command), command)
 
-    def on_completion_list_picked(self, message: CompletionList.Picked) -> None:
-        message.stop()
-        self._put(message.command)
-        self.focus()
-
     def on_descendant_focus(self) -> None:
         self.add_class("-typing")
 
@@ -269,12 +248,12 @@ class CommandLine(Widget):
 
     def _offered(self, listed: bool) -> str:
         """The placeholder."""
-        return " · ".join([_COMMAND, *([_LISTED] if listed else ()), *([_HINTS] if self._hints else ())])
+        return f"a command{' · ↓ lists what is possible' if listed else ''}{' · ?words for a hint' if self._hints else ''}"
 
     def _send(self, message: Message, line: str) -> None:
         if not self._history or self._history[-1] != line:
             self._history = [*self._history[-REMEMBERED:], line]
-        self.clear()
+        self._put("")
         self.post_message(message)
 
     def _put(self, text: str) -> None:
@@ -284,11 +263,9 @@ class CommandLine(Widget):
         self._list.show(())
 
     def _recall(self, place: int) -> None:
-        if place >= len(self._history):
-            self.clear()
-            return
-        self._put(self._history[place])
-        self._recalled = place
+        known = place < len(self._history)
+        self._put(self._history[place] if known else "")
+        self._recalled = place if known else None
 
     def _complete(self) -> None:
         typed = self.value

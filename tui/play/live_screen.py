@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -25,17 +25,7 @@ from worlds.errors import HousequestError
 if TYPE_CHECKING:
     from agent.evaluation.analysis.paths import PathLengths
 
-LAST = ("app.command_palette", "home")
-"""The actions whose keys are always shown, at the end."""
-
 _MEASURING = "par"
-
-
-class ScreenState(Protocol):
-    """What can be done now."""
-
-    def refusal(self, action: str) -> str | None: ...
-    def prompt(self) -> PromptContent: ...
 
 
 def with_explanations(keys: Sequence[Binding]) -> list[Binding]:
@@ -70,9 +60,12 @@ class LiveScreen(AppScreen):
         self._prompt = PromptBar()
         self._line = CommandLine(hints=hints)
 
-    @property
-    def play_state(self) -> ScreenState:
-        """What can be done now."""
+    def refusal(self, action: str) -> str | None:
+        """Why ``action`` does nothing now, and what to do instead; None where it does something."""
+        raise NotImplementedError
+
+    def prompt(self) -> PromptContent:
+        """What the prompt says now."""
         raise NotImplementedError
 
     @property
@@ -95,7 +88,7 @@ class LiveScreen(AppScreen):
         status = self.session.status
         self._line.offer(status.possible)
         self._focus_line(status)
-        refused = tuple(key.action for key in self.KEYS if self.play_state.refusal(action_name(key.action)) is not None)
+        refused = tuple(key.action for key in self.KEYS if self.refusal(action_name(key.action)) is not None)
         if refused != self._refused:
             self._refused = refused
             self.refresh_bindings()
@@ -118,7 +111,7 @@ class LiveScreen(AppScreen):
         """The prompt, the command line and the keys, below the games."""
         yield self._prompt
         yield self._line
-        yield KeyBar(self.KEYS, LAST)
+        yield KeyBar(self.KEYS, last=("app.command_palette", "home"))
 
     def on_mount(self) -> None:
         self.start()
@@ -154,14 +147,14 @@ class LiveScreen(AppScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         del parameters
-        return self.play_state.refusal(action) is None
+        return self.refusal(action) is None
 
     def submit(self, command: str) -> None:
         """Play the command that was typed."""
         self.session.play(command)
 
     def on_command_line_submitted(self, message: CommandLine.Submitted) -> None:
-        if (refusal := self.play_state.refusal("line")) is not None:
+        if (refusal := self.refusal("line")) is not None:
             self.say(refusal)
         else:
             self.submit(message.command)
@@ -171,7 +164,7 @@ class LiveScreen(AppScreen):
         self.show()
 
     def action_explain(self, action: str) -> None:
-        self.say(self.play_state.refusal(action) or "")
+        self.say(self.refusal(action) or "")
 
     def action_line(self) -> None:
         self._line.focus()
@@ -202,7 +195,7 @@ class LiveScreen(AppScreen):
             self.post_message(self.OpenReplay(session.record))
 
     def _show_prompt(self) -> None:
-        content = self.play_state.prompt()
+        content = self.prompt()
         kind, text = ("message", self._note) if self._note else (content.kind, content.text)
         self._prompt.show(kind, text, content.keys, self._seconds())
 

@@ -9,17 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from agent.base import Turn
-from agent.episodes.events import (
-    CallTiming,
-    Ended,
-    Event,
-    Planned,
-    Progressed,
-    RulesShown,
-    Started,
-    Stepped,
-    TurnSpent,
-)
+from agent.episodes import events
 from agent.episodes.loop import run_episode
 from agent.episodes.overseer import Proceed, Unattended
 from agent.episodes.record import EpisodeRecorder
@@ -50,7 +40,7 @@ And for yourself, none of which spends a turn:
       :quit        leave (so does Ctrl-D)"""
 
 
-def play_game(game: GameConfig) -> Ended:
+def play_game(game: GameConfig) -> events.Ended:
     """Play ``game`` to its end. Raises what the world, the model and the configuration raise before it begins."""
     setup = game.setup()
     if game.settings.rules and setup.rules is None:
@@ -71,7 +61,7 @@ def play_game(game: GameConfig) -> Ended:
                 terminal.note(f"\n{words} {file}")
 
 
-async def _play(game: GameConfig, setup: Setup, path: Path | None) -> Ended:
+async def _play(game: GameConfig, setup: Setup, path: Path | None) -> events.Ended:
     layout = terminal.look()
     env = setup.open(game.task)
     model = setup.make_model()
@@ -87,10 +77,10 @@ async def _play(game: GameConfig, setup: Setup, path: Path | None) -> Ended:
                 except OSError as error:
                     terminal.note(f"Played without a record: {path} cannot be written ({error.strerror}).\n")
 
-            def listen(event: Event | CallTiming) -> None:
+            def listen(event: events.Event | events.CallTiming) -> None:
                 if record is not None:
                     record(event)
-                if isinstance(event, Event):
+                if isinstance(event, events.Event):
                     terminal.show(formatter.lines(event))
 
             return await run_episode(env, agent, setup.episode, listen, overseer)
@@ -130,31 +120,31 @@ class EventFormatter:
         self._layout = layout
         self._typed = typed
         self._plan: Sequence[str] = ()
-        self._last: Stepped | None = None
+        self._last: events.Stepped | None = None
 
-    def lines(self, event: Event) -> list[str]:
+    def lines(self, event: events.Event) -> list[str]:
         """``event`` as lines of text; none for what is not shown."""
         return list(self._lines(event))
 
-    def _lines(self, event: Event) -> Iterator[str]:
+    def _lines(self, event: events.Event) -> Iterator[str]:
         match event.body:
-            case Started() as started:
+            case events.Started() as started:
                 yield from self._started(started)
-            case RulesShown(rules=rules):
+            case events.RulesShown(rules=rules):
                 yield from self._note("rules", f"the agent is shown {plural(len(rules), 'rule')}")
-            case Planned() as planned:
+            case events.Planned() as planned:
                 self._plan = planned.steps
                 again = f" (revised, {plural(planned.revision, 'time')}: {planned.reason})" if planned.revision else ""
                 yield from self._note(planned.role, f"the plan{again}")
                 for number, step in enumerate(planned.steps, start=1):
                     yield from self._painted("dim", " ".join(step.split()), f"       {number:>2} ", "          ")
-            case Progressed(step=step) if step < len(self._plan):
+            case events.Progressed(step=step) if step < len(self._plan):
                 yield from self._note("plan", f"now step {step + 1}, {self._plan[step]}")
-            case TurnSpent(turn=turn):
+            case events.TurnSpent(turn=turn):
                 yield self._layout.paint("dim", f"{turn:>2}   (no command)")
-            case Stepped() as stepped:
+            case events.Stepped() as stepped:
                 yield from self._stepped(stepped)
-            case Ended() as ended:
+            case events.Ended() as ended:
                 yield from self._ended(ended)
             case body:
                 if (note := note_of(body)) is not None:
@@ -166,21 +156,21 @@ class EventFormatter:
     def _note(self, who: str, text: str) -> list[str]:
         return self._painted("dim", f"{who}: {' '.join(text.split())}", "     ", "       ")
 
-    def _started(self, started: Started) -> Iterator[str]:
+    def _started(self, started: events.Started) -> Iterator[str]:
         model = f", {started.model}" if started.model else ""
         limit = f"at most {plural(started.max_turns, 'turn')}"
         yield from self._painted("goal", started.goal.strip())
         yield from self._painted("dim", f"{started.world} {started.split}:{started.number}, {started.agent}{model}, {limit}")
         yield from ("", *self._layout.wrapped(started.opening.strip()), "")
 
-    def _stepped(self, stepped: Stepped) -> Iterator[str]:
+    def _stepped(self, stepped: events.Stepped) -> Iterator[str]:
         self._last = stepped
         if not self._typed or stepped.by == "person":
             command = f"{stepped.command} (by chance)" if stepped.by == "curiosity" else stepped.command
             yield from self._painted("command", command, f"{stepped.turn:>2} > ", "     ")
         yield from self._layout.wrapped(f"{stepped.observation.strip()} {stepped.explanation or ''}".strip(), "     ")
 
-    def _ended(self, ended: Ended) -> Iterator[str]:
+    def _ended(self, ended: events.Ended) -> Iterator[str]:
         turns = plural(ended.turns, "turn")
         yield ""
         match ended.outcome:

@@ -71,9 +71,7 @@ _LOOKS: dict[PromptKind, tuple[str, str]] = {
 class PromptBar(Widget):
     """One line where the window is wide, with the keys at its end; else two. A long failure gets one line more."""
 
-    DEFAULT_CSS = """
-    PromptBar { height: 2; padding: 0 1; }
-    """
+    DEFAULT_CSS = "PromptBar { height: 2; padding: 0 1; }"
 
     _content = PromptContent("message", "")
     _seconds: float | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -21,14 +21,12 @@ from tui.home.recent import load_recent
 from tui.play.game import GameConfig, Mode
 from tui.play.line import CommandLine
 from tui.play.live_screen import LiveScreen, with_explanations
+from tui.play.prompt import PromptContent
 from tui.play.session import Session
 from tui.play.state import KEYS, GameView, PlayState
 from tui.play.status import Waiting
 from tui.text import printable
 from worlds.errors import HousequestError
-
-if TYPE_CHECKING:
-    from agent.config import Prices
 
 _TEACHING = {
     "watch": "The agent plays and you watch. space stops it before its next command, t takes over, + and - set the pace.",
@@ -69,7 +67,7 @@ class PlayScreen(PaneActions, LiveScreen):
         self._waiting: Waiting = "opening"
         self._since = monotonic()
         teaching = _TEACHING["alone" if self.session.human else self.session.status.mode]
-        self.panes = EpisodePanes(teaching, _prices(game))
+        self.panes = EpisodePanes(teaching, game.settings.prices_of(game.model) if game.model else None)
 
     def compose(self) -> ComposeResult:
         yield self.panes
@@ -81,6 +79,12 @@ class PlayScreen(PaneActions, LiveScreen):
     @property
     def play_state(self) -> PlayState:
         return self._view.play_state
+
+    def refusal(self, action: str) -> str | None:
+        return self.play_state.refusal(action)
+
+    def prompt(self) -> PromptContent:
+        return self.play_state.prompt()
 
     @property
     def session(self) -> Session:
@@ -113,12 +117,11 @@ class PlayScreen(PaneActions, LiveScreen):
         self.say("")
 
     def on_command_line_hinted(self, message: CommandLine.Hinted) -> None:
-        refusal = self.play_state.refusal("hint")
-        if refusal is None:
-            self.session.hint(message.text)
         self._leave_line()
-        if refusal is not None:
+        if (refusal := self.refusal("hint")) is not None:
             self.say(refusal)
+        else:
+            self.session.hint(message.text)
 
     def action_step(self) -> None:
         self._to_present()
@@ -157,11 +160,11 @@ class PlayScreen(PaneActions, LiveScreen):
         self._to_present()
 
     def action_back(self) -> None:
-        self._view.back()
+        self._view.move(-1)
         self.say("")
 
     def action_forward(self) -> None:
-        self._view.forward()
+        self._view.move(1)
         self.say("")
 
     def action_branch(self) -> None:
@@ -235,7 +238,3 @@ class PlayScreen(PaneActions, LiveScreen):
                     self.say(f"From the next turn on, {session.status.model} is asked.")
         except HousequestError as error:
             self.say(printable(str(error)))
-
-
-def _prices(game: GameConfig) -> Prices | None:
-    return game.settings.prices_of(game.model) if game.model else None

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agent.base import Agent, Turn
-from agent.episodes.emitter import EventListener
 from agent.episodes.ending import wait_for_end
 from agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
 from agent.episodes.loop import run_episode
 from agent.episodes.overseer import Accept, Again, Play, Proceed, ProposalAnswer, Replace, Rewind, Stop, SwitchModel, TurnAnswer
+from agent.episodes.record import EpisodeRecorder
 from agent.episodes.resume import resume_episode
 from agent.models.base import Model
 from tui.base_screen import in_thread
@@ -55,9 +55,8 @@ class Session:
         self.human = game.agent == HUMAN
         self.status = SessionStatus("you" if self.human else mode, pace=game.speed or DEFAULT_PACE)
         self._resume = resume
-        self._path: Path | None = None
         self._listener = listener
-        self._record: EventListener | None = None
+        self._recorder: EpisodeRecorder | None = None
         self._models: list[Model] = []
         self._task: asyncio.Task[None] | None = None
         self._decision: TurnAnswer | ProposalAnswer | None = None
@@ -71,10 +70,10 @@ class Session:
     @property
     def record(self) -> Path | None:
         """The file the game is recorded in, by its present name; None where none is kept."""
-        if self._path is None:
+        if self._recorder is None:
             return None
-        partial_record = partial_file(self._path)
-        return partial_record if partial_record.exists() else self._path
+        unfinished = partial_file(self._recorder.path)
+        return unfinished if unfinished.exists() else self._recorder.path
 
     async def run(self) -> None:
         """Open the game, play it, and wait at its end until it is left. The status says why a game could not be opened."""
@@ -107,13 +106,11 @@ class Session:
 
     def accept(self) -> None:
         """Execute the proposal."""
-        if self.status.waiting == "verdict":
-            self._decide(Accept())
+        self._decide(Accept(), "verdict")
 
     def ask_again(self) -> None:
         """Have the agent decide again."""
-        if self.status.waiting == "verdict":
-            self._decide(Again())
+        self._decide(Again(), "verdict")
 
     def play(self, command: str) -> None:
         """Execute ``command`` in place of the agent's."""
@@ -130,8 +127,7 @@ class Session:
 
     def proceed(self) -> None:
         """Ask the agent: go on after a pause, try again after a failure."""
-        if self.status.waiting in {"paused", "failed"}:
-            self._decide(Proceed())
+        self._decide(Proceed(), "paused", "failed")
 
     def set_mode(self, mode: PlayMode) -> None:
         """Change how the person plays. Taking over interrupts the agent."""
@@ -270,8 +266,9 @@ class Session:
         command, self._decision = self._decision.command, None
         return command
 
-    def _decide(self, decision: TurnAnswer | ProposalAnswer) -> None:
-        if not self.status.playing:
+    def _decide(self, decision: TurnAnswer | ProposalAnswer, *waiting: Waiting) -> None:
+        """Store ``decision`` for the episode to find, if it waits for what ``waiting`` lists, where that matters."""
+        if not self.status.playing or (waiting and self.status.waiting not in waiting):
             return
         self._decision = decision
         # A person without an agent is the agent, and is interrupted to go back or to leave.
@@ -337,8 +334,7 @@ class Session:
         with ExitStack() as files:
             if self.game.record:
                 try:
-                    recorder = open_recorder(self.game, self._resume, files)
-                    self._record, self._path = recorder, recorder.path
+                    self._recorder = open_recorder(self.game, self._resume, files)
                 except OSError as error:
                     self._stop_recording(error)
             for update in opened.recorded:
@@ -363,15 +359,15 @@ class Session:
     def _emit(self, event: Event | CallTiming) -> None:
         if isinstance(event, Event) and isinstance(event.body, Stepped | TurnSpent):
             self._last_turn = _now()
-        if self._record is not None:
+        if self._recorder is not None:
             try:
-                self._record(event)
+                self._recorder(event)
             except OSError as error:
                 self._stop_recording(error)
         self._listener(event)
 
     def _stop_recording(self, error: OSError) -> None:
-        self._record = self._path = None
+        self._recorder = None
         where = f"{error.filename} " if error.filename else ""
         self._set(trouble=f"No record is kept: {where}cannot be written ({error.strerror}).")
 

@@ -77,16 +77,11 @@ class GameView(LiveGame):
         """Look at the moment after this event; that of the last turn is the present."""
         self.cursor = None if event == self._present else event
 
-    def back(self) -> None:
-        """Look one turn further back."""
+    def move(self, by: int) -> None:
+        """Look ``by`` turns further on, or back where it is negative; after the last turn comes the present."""
         stops = self._stops()
-        place = stops.index(self.cursor) if self.cursor in stops else len(stops) - (self._present is not None)
-        self.look_at(stops[max(0, place - 1)])
-
-    def forward(self) -> None:
-        """Look one turn further on, at last at the present."""
-        stops = self._stops()
-        place = stops.index(self.cursor) + 1 if self.cursor in stops else len(stops)
+        here = stops.index(self.cursor) if self.cursor in stops else len(stops) - (self._present is not None)
+        place = max(0, here + by)
         self.look_at(stops[place] if place < len(stops) else None)
 
     def branch(self) -> None:

@@ -1,1 +1,1 @@
-"""A race: two sessions of one task, turn by turn. `state` compares them, `screen` shows them, `ending` sums up."""
+"""A race: two sessions of one task, turn by turn. `screen` shows them, `ending` compares them."""

@@ -7,18 +7,22 @@ from typing import ClassVar, Literal
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 
 from tui.episode.header import GameHeader
 from tui.episode.house import HousePane
+from tui.episode.state import ViewState
 from tui.episode.story import Story
 from tui.play.game import HUMAN, GameConfig
 from tui.play.live_screen import LiveScreen, with_explanations
+from tui.play.prompt import PromptContent, PromptKind, hints
 from tui.play.session import Session
-from tui.race.ending import YOU, RaceEnding
-from tui.race.state import KEYS, RaceGame, RaceState
+from tui.play.state import LiveGame
+from tui.play.status import PACES
+from tui.race.ending import YOU, RaceEnding, RaceResult
+from tui.widgets.lines import flat
 
 BROAD = 120
 """Columns from which on the house stands beside both stories; below, it takes the place of the agent's."""
@@ -32,6 +36,66 @@ RaceSide = Literal["you", "rival"]
 
 _YOURS = "You play: type a command and press enter; tab completes it. Both games begin alike, and neither knows of the other."
 _THEIRS = "{name} plays one turn whenever you have played one; l lets it run at its own pace."
+
+KEYS = (
+    Binding("colon", "line", "Type", key_display=":"),
+    Binding("g", "commands", "Possible"),
+    Binding("l", "lockstep", "Turn for turn"),
+    Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -"),
+    Binding("minus", "pace(-1)", "Slower", show=False),
+    Binding("h", "house", "House"),
+    Binding("r", "retry", "Try again"),
+    Binding("p", "replay('you')", "Replay yours"),
+    Binding("P", "replay('rival')", "Replay the other's"),
+    Binding("f", "fold", "Thoughts"),
+    Binding("tab", "next_pane", "Next region", show=False),
+    Binding("slash", "app.command_palette", "Palette", key_display="/"),
+    Binding("q", "home", "Home"),
+)
+"""In the order in which they are shown."""
+
+_MARKS = {"won": "✦ won in", "lost": "○ lost after", "stopped": "▪ stopped after", "error": "! broke off after"}
+
+
+class RaceGame(LiveGame):
+    """One of the two games; ``name`` is ``you`` for the person's."""
+
+    def __init__(self, name: str, session: Session) -> None:
+        super().__init__(session)
+        self.name = name
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, or could not go on."""
+        return self.state.moment.ended is not None or self.status.waiting == "closed"
+
+    @property
+    def result(self) -> RaceResult | None:
+        """How it ended; None while it has not."""
+        ended = self.state.moment.ended
+        return RaceResult(self.name, ended, self.failure) if ended else None
+
+    @property
+    def settled(self) -> ViewState:
+        """The game as it was when the last turn ended, without the thoughts since."""
+        anchor = self.state.moment.anchor
+        return self.state if anchor is None or self.over else self.state.at(anchor)
+
+    def score(self) -> str:
+        """Whose game it is, its turns so far, and its refused commands."""
+        moment = self.state.moment
+        name = self.name.capitalize() if self.name == YOU else flat(self.name)
+        refused = f" · {moment.refused} refused" if moment.refused else ""
+        if moment.ended is None:
+            return f"{name} · turn {moment.turn}{refused}"
+        return f"{name} · {_MARKS[moment.ended.outcome]} {moment.ended.turns}{refused}"
+
+    def activity(self) -> str:
+        """What the agent is doing, in a word or two; empty where there is nothing to say."""
+        words = {"verdict": "waiting", "failed": "its model failed"}
+        words |= dict.fromkeys(("opening", "deciding", "acting"), "thinking")
+        words |= {"pace": f"{self.status.pace:g} turns a second"} if self.status.pace < PACES[-1] else {}
+        return "" if self.over else words.get(self.status.waiting, "")
 
 
 class RaceScreen(LiveScreen):
@@ -91,10 +155,6 @@ class RaceScreen(LiveScreen):
         self.set_class(event.size.width >= WIDE, "-wide")
 
     @property
-    def play_state(self) -> RaceState:
-        return RaceState(self._you, self._rival, self._free, self.has_class("-wide"), self._line.has_focus_within)
-
-    @property
     def session(self) -> Session:
         return self._you.session
 
@@ -127,7 +187,7 @@ class RaceScreen(LiveScreen):
         if game is self._you:
             self._note = ""
         self._keep_step()
-        if self.play_state.over:
+        if self._over:
             self.measure()
         self.show()
 
@@ -165,5 +225,72 @@ class RaceScreen(LiveScreen):
         if you.over and not self._free and rival.status.playing:
             self._free = True
             rival.session.set_mode("watch")
-        elif self.play_state.behind:
+        elif rival.status.waiting == "verdict" and rival.state.moment.turn < you.state.moment.turn:
             rival.session.accept()
+
+    @property
+    def _over(self) -> bool:
+        """Whether both games are over."""
+        return self._you.over and self._rival.over
+
+    def refusal(self, action: str) -> str | None:
+        """Why ``action`` does nothing now, and what to do instead; None where it does something."""
+        you, rival = self._you, self._rival
+        match action:
+            case "line":
+                return self._not_yours()
+            case "commands":
+                unlisted = "This world cannot list its commands; its manual says their forms."
+                return self._not_yours() or (None if you.status.possible is not None else unlisted)
+            case "lockstep":
+                done = f"You are done, so {rival.name} runs to its end; + and - set its pace."
+                return self._not_theirs() or (done if you.over else None)
+            case "pace":
+                return self._not_theirs() or (None if self._free else f"{rival.name} plays turn for turn; l lets it run.")
+            case "house":
+                return "The house stands beside both stories already." if self.has_class("-wide") else None
+            case "retry":
+                return None if rival.status.waiting == "failed" else "Nothing failed."
+            case "replay":
+                return None if self._over else "The race is still on; q leaves it."
+            case _:
+                return None
+
+    def prompt(self) -> PromptContent:
+        """What the prompt says now."""
+        kind, text, words = self._asked()
+        return PromptContent(kind, text, hints(KEYS, words))
+
+    def _asked(self) -> tuple[PromptKind, str, dict[str, str]]:
+        you, rival, name = self._you, self._rival, self._rival.name
+        trouble = you.status.trouble or rival.status.trouble
+        if rival.status.waiting == "failed":
+            return "failed", f"{name}: {rival.status.failure or 'its model failed'}", {"r": "try again", "q": "home"}
+        if you.status.waiting == "closed" and you.result is None:
+            return "message", trouble or "this game is closed", {"q": "home"}
+        if self._over:
+            text = None if rival.result else trouble
+            return "over", text or "The race is over.", {"p": "replay yours", "P": f"replay {name}'s", "q": "home"}
+        if you.over:
+            return "waiting", f"you are done; {name} plays on", {"+ -": "its pace", "q": "home"}
+        if you.status.waiting == "opening":
+            return "thinking", "opening the world, twice", {"q": "home"}
+        keys = {"g": "possible"}
+        keys |= {} if self.has_class("-wide") else {"h": "house"}
+        keys |= {} if rival.over else {"l": "turn for turn" if self._free else f"let {name} run"}
+        if self._line.has_focus_within:
+            keys = {"esc": f"then {', '.join(f'{key} {does}' for key, does in keys.items())}"}
+        else:
+            keys = {":": "type", **keys}
+        done = f"{name} is done; play on" if rival.over else f"turn {you.state.moment.turn + 1}"
+        return "yours", trouble or done, keys
+
+    def _not_yours(self) -> str | None:
+        if self._you.status.waiting == "opening":
+            return "The world is still being opened."
+        return "Your game is over; p shows it again when the race is, q goes home." if self._you.over else None
+
+    def _not_theirs(self) -> str | None:
+        if self._rival.status.waiting == "opening":
+            return "The world is still being opened."
+        return f"The game of {self._rival.name} is over." if self._rival.over else None

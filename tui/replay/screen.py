@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -88,7 +89,6 @@ class ReplayScreen(PaneActions, AppScreen):
         self._begins = speed is not None
         self._at = at
         self._timer: Timer | None = None
-        self._faults: tuple[str, ...] = ()
         self._said = ""
 
     def compose(self) -> ComposeResult:
@@ -125,13 +125,12 @@ class ReplayScreen(PaneActions, AppScreen):
         try:
             recording = await self.in_thread(partial(read_recording, self._recording.path))
         except ConfigurationError as error:
-            self._faults = (str(error), "q leads back.")
+            self._recording = replace(self._recording, faults=(str(error), "q leads back."))
             self._note()
             return
         last = len(recording.branches) - 1
         self._branch = min(self._branch, last) if self.stops else last
         self._recording = recording
-        self._faults = recording.faults
         self._show(self.place)
         # The turn it was asked to open at, once.
         event, self._at = self._at, None
@@ -147,7 +146,7 @@ class ReplayScreen(PaneActions, AppScreen):
 
     def _note(self, moment: EpisodeMoment | None = None) -> None:
         """Show what is wrong with the record, and at the last turn how the episode ended."""
-        lines = [Content.styled(printable(cut(fault, LONGEST)), "$fault") for fault in self._faults]
+        lines = [Content.styled(printable(cut(fault, LONGEST)), "$fault") for fault in self._recording.faults]
         if self._said:
             lines.append(Content.styled(self._said, "$new"))
         if moment is not None and self._at_end:

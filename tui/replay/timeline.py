@@ -24,9 +24,7 @@ _LOOKS = {LOST: ("lost here", "bold $fault"), PLANNED: ("plan", "$goal"), REFUSE
 class Timeline(Widget):
     """Shows ``stops`` from the first to the last; knows nothing of what they are stops of."""
 
-    DEFAULT_CSS = """
-    Timeline { height: 1; padding: 0 1; }
-    """
+    DEFAULT_CSS = "Timeline { height: 1; padding: 0 1; }"
 
     @dataclass
     class Went(Message):

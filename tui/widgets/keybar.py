@@ -27,9 +27,7 @@ class KeyBar(Widget):
     While something is typed on, whose keys those are, it shows the keys of the line instead, those of ``line`` first.
     """
 
-    DEFAULT_CSS = """
-    KeyBar { dock: bottom; height: 1; padding: 0 1; background: $background; color: $foreground; }
-    """
+    DEFAULT_CSS = "KeyBar { dock: bottom; height: 1; padding: 0 1; background: $background; color: $foreground; }"
 
     def __init__(
         self, keys: Sequence[Binding] | None = None, last: Sequence[str] = (), line: Sequence[Binding] = (SEND,)

@@ -48,19 +48,21 @@ class FramedPane(ScrollView, can_focus=True):
         del animate
         super().scroll_to(x, y, animate=False, **how)
 
+    def drawn(self, text: Content | None, component: str | None = None) -> Strip:
+        """``text`` as a line across the pane, in the style of ``component`` or of the pane itself."""
+        width = self.scrollable_content_region.width
+        style = self.get_visual_style(component) if component else self.visual_style
+        strips = [] if text is None else Visual.to_strips(self, text, width, 1, style)
+        return strips[0].crop_extend(0, width, style.rich_style) if strips else Strip.blank(width, style.rich_style)
+
 
 class LinesPane(FramedPane):
     """A pane that shows what ``lines`` gives for its width and height; with the focus on it, all of it."""
 
-    DEFAULT_CSS = """
-    LinesPane { width: 1fr; &:focus { border-subtitle-color: $foreground; } }
-    """
+    DEFAULT_CSS = "LinesPane { width: 1fr; &:focus { border-subtitle-color: $foreground; } }"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._lines: tuple[Content, ...] = ()
-        self._strips: dict[int, Strip] = {}
-        self._hidden = ""
+    _lines: tuple[Content, ...] = ()
+    _hidden = ""
 
     def lines(self, width: int, height: int, whole: bool) -> Sequence[Content]:
         """What to show in ``width`` columns, each no longer than that.
@@ -77,7 +79,6 @@ class LinesPane(FramedPane):
         old, self._lines = self._lines, tuple(self.lines(size.width, size.height, self.has_focus))
         for y, (before, now) in enumerate(zip_longest(old, self._lines)):
             if before is None or now is None or not before.is_same(now):
-                self._strips.pop(y, None)
                 self.refresh_line(y)
         if len(old) != len(self._lines) or self.virtual_size.width != size.width:
             self.virtual_size = Size(size.width, len(self._lines))
@@ -86,23 +87,9 @@ class LinesPane(FramedPane):
 
     def render_line(self, y: int) -> Strip:
         line = y + self.scroll_offset.y
-        width = self.scrollable_content_region.width
-        if line >= len(self._lines):
-            return Strip.blank(width, self.rich_style)
-        strip = self._strips.get(line)
-        if strip is None:
-            drawn = Visual.to_strips(self, self._lines[line], width, 1, self.visual_style)
-            strip = drawn[0] if drawn else Strip.blank(width, self.rich_style)
-            self._strips[line] = strip
-        return strip.crop_extend(0, width, self.rich_style)
-
-    def notify_style_update(self) -> None:
-        # Another theme, or the focus: every line is drawn in it.
-        self._strips.clear()
-        super().notify_style_update()
+        return self.drawn(self._lines[line] if line < len(self._lines) else None)
 
     def on_resize(self) -> None:
-        self._strips.clear()
         self.relay()
 
     def on_show(self) -> None:
