@@ -54,11 +54,8 @@ class Ending(Card):
     _par: PathLengths | None = None
     _failure: Failure | None = None
 
-    def show(self, state: ViewState, par: PathLengths | None = None, failure: Failure | None = None, keys: str = "") -> None:
-        """Show how the game in ``state`` ended; nothing while it goes on.
-
-        ``par`` None: it is being measured. ``failure`` is why it was not won. ``keys`` says what the next keys do.
-        """
+    def show(self, state: ViewState, par: PathLengths | None = None, failure: Failure | None = None) -> None:
+        """Show how the game in ``state`` ended; nothing while it goes on. ``par`` None: it is being measured."""
         if (state.moment, state.assisted, par, failure) != (self._moment, self._assisted, self._par, self._failure):
             self._moment, self._assisted = state.moment, state.assisted
             self._par, self._failure = par, failure
@@ -68,7 +65,6 @@ class Ending(Card):
         if ended is not None:
             mark, word, _ = _LOOKS[ended.outcome]
             self.border_title = Content(f"{mark} {word}")
-            self.border_subtitle = Content(keys)
             for outcome in _LOOKS:
                 self.set_class(outcome == ended.outcome, f"-{outcome}")
 

@@ -124,11 +124,11 @@ class Story(FramedPane):
     def render_line(self, y: int) -> Strip:
         line = self.scroll_offset.y + y
         if line >= self._lines[-1]:
-            return self.drawn(None)
+            return self.strip(None)
         block, row = self._at(line)
         if row.turn and block.event == self._selected:
-            return self.drawn(Content.assemble("▌", row.margin[1:], row.text), "story--selected")
-        return self.drawn(row.margin + row.text)
+            return self.strip(Content.assemble("▌", row.margin[1:], row.text), "story--selected")
+        return self.strip(row.margin + row.text)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)

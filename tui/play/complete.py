@@ -106,11 +106,8 @@ def _marked(text: str, letters: str, *, leap: bool) -> tuple[int, ...] | None:
     marks: list[int] = []
     at = 0
     for letter in letters:
-        place = at if text.startswith(letter, at) else -1
-        if place < 0 and leap:
-            place = text.find(f" {letter}", at) + 1 or -1
-        if place < 0:
-            place = text.find(letter, at)
+        word = text.find(f" {letter}", at) + 1 if leap else 0
+        place = at if text.startswith(letter, at) else word or text.find(letter, at)
         if place < 0:
             return None
         marks.append(place)

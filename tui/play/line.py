@@ -42,7 +42,6 @@ class CompletionList(Widget):
         border: round $frame;
         border-subtitle-color: $quiet;
         background: $surface;
-        color: $foreground;
     }
     """
 
@@ -115,7 +114,6 @@ class CommandLine(Widget):
     CommandLine {
         height: 1;
         padding: 0 1;
-        background: $background;
         layout: vertical;
         Horizontal { height: 1; }
         .line--mark { width: 2; color: $quiet; }

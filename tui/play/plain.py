@@ -122,11 +122,8 @@ class EventFormatter:
         self._plan: Sequence[str] = ()
         self._last: events.Stepped | None = None
 
-    def lines(self, event: events.Event) -> list[str]:
+    def lines(self, event: events.Event) -> Iterator[str]:
         """``event`` as lines of text; none for what is not shown."""
-        return list(self._lines(event))
-
-    def _lines(self, event: events.Event) -> Iterator[str]:
         match event.body:
             case events.Started() as started:
                 yield from self._started(started)

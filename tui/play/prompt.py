@@ -95,9 +95,11 @@ class PromptBar(Widget):
         if height > 1:
             first, *rest = said.wrap(max(1, width)) if height > 2 else [said]
             lines = [first, Content(" ").join(rest)] if rest else [first]
-            return Content("\n").join([*(_fitted(line, width) for line in lines), _keys(self._content.keys, width)])
+            return Content("\n").join(
+                [*(line.truncate(max(1, width), ellipsis=True) for line in lines), _keys(self._content.keys, width)]
+            )
         keys = _keys(self._content.keys, max(width // 3, width - said.cell_length - 3))
-        said = _fitted(said, width - keys.cell_length - 3)
+        said = said.truncate(max(1, width - keys.cell_length - 3), ellipsis=True)
         return Content.assemble(said, " " * max(0, width - said.cell_length - keys.cell_length), keys)
 
     def _message(self) -> Content:
@@ -108,10 +110,6 @@ class PromptBar(Widget):
         return Content.assemble((label, f"bold {style}"), (text, weight), (took, "$quiet"))
 
 
-def _fitted(text: Content, width: int) -> Content:
-    return text.truncate(max(1, width), ellipsis=True)
-
-
 def _keys(keys: Sequence[KeyHint], width: int) -> Content:
     """What the keys do: in full, else in a word each, else without the last ones."""
     row = Content.styled(" · ", "$quiet").join(map(_hint, keys))
@@ -119,7 +117,7 @@ def _keys(keys: Sequence[KeyHint], width: int) -> Content:
     while row.cell_length > width and brief:
         row = Content("  ").join(map(_hint, brief))
         brief.pop()
-    return _fitted(row, width)
+    return row.truncate(max(1, width), ellipsis=True)
 
 
 def _hint(key: KeyHint) -> Content:

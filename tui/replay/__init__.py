@@ -1,1 +1,1 @@
-"""A recorded episode: `recording` reads it, `timeline` moves through it, `screen` shows it."""
+"""A recorded episode: `recording` reads it, `screen` shows it and moves through it."""

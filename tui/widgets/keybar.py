@@ -59,8 +59,10 @@ class KeyBar(Widget):
             left = longer
             self._ends.append((left.cell_length, key))
         left = left.pad_right(max(0, width - right.cell_length - left.cell_length))
-        for at, key in enumerate(last, start=1):
-            self._ends.append((left.cell_length + Content(_GAP).join(map(self._key, last[:at])).cell_length, key))
+        end = left.cell_length - len(_GAP)
+        for key in last:
+            end += len(_GAP) + self._key(key).cell_length
+            self._ends.append((end, key))
         return (left + right).truncate(width)
 
     def on_click(self, event: events.Click) -> None:

@@ -32,8 +32,6 @@ class FramedPane(ScrollView, can_focus=True):
         border: round $frame;
         border-title-color: $quiet;
         border-subtitle-color: $quiet;
-        background: $background;
-        color: $foreground;
         scrollbar-size: 0 0;
         overflow-x: hidden;
         &:focus {
@@ -48,7 +46,7 @@ class FramedPane(ScrollView, can_focus=True):
         del animate
         super().scroll_to(x, y, animate=False, **how)
 
-    def drawn(self, text: Content | None, component: str | None = None) -> Strip:
+    def strip(self, text: Content | None, component: str | None = None) -> Strip:
         """``text`` as a line across the pane, in the style of ``component`` or of the pane itself."""
         width = self.scrollable_content_region.width
         style = self.get_visual_style(component) if component else self.visual_style
@@ -87,7 +85,7 @@ class LinesPane(FramedPane):
 
     def render_line(self, y: int) -> Strip:
         line = y + self.scroll_offset.y
-        return self.drawn(self._lines[line] if line < len(self._lines) else None)
+        return self.strip(self._lines[line] if line < len(self._lines) else None)
 
     def on_resize(self) -> None:
         self.relay()

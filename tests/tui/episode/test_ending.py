@@ -30,7 +30,7 @@ async def read(
 ) -> str:
     card = Ending()
     async with Alone(card).run_test(size=size) as pilot:
-        card.show(state, par, failure, "p replay · n next")
+        card.show(state, par, failure)
         await pilot.pause()
         assert not card.display or card.size.height + 2 == card.outer_size.height == 7
         return text(card) if card.display else ""

@@ -12,8 +12,7 @@ from tests.tui.recorded import Said, lines, long, play, rewound, started, write
 from tests.tui.screen import SIZES, screen_text, showing, until
 from tui.app import HousequestApp
 from tui.episode.story import Story
-from tui.replay.screen import ReplayScreen
-from tui.replay.timeline import Timeline
+from tui.replay.screen import ReplayScreen, Timeline
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from tui.replay.recording import ReplayStop
-from tui.replay.timeline import Timeline
+from tui.replay.screen import Timeline
 from tui.theme import register
 
 pytestmark = pytest.mark.anyio
