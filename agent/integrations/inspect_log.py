@@ -8,9 +8,11 @@ itself. Fields that a run does not record (the time of a call) are left out.
 from __future__ import annotations
 
 import importlib
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -126,7 +128,7 @@ class _Exporter:
         inspect, manifest = self.inspect, self._manifest
         finished = {result.task: result for result in results}
         samples = [self._sample(task, finished[task.id]) for task in manifest.tasks if task.id in finished]
-        usage = self._total(sample.model_usage for sample in samples)
+        usage = self._total(used for sample in samples for used in sample.model_usage.values())
         began = _when(self._run.manifest_file)
         ended = _when(self._run.index_file) if self._run.index_file.exists() else began
         log = inspect.EvalLog(
@@ -182,7 +184,7 @@ class _Exporter:
         path = self._run.episode(task)
         episode = read_conversations(read_episode(path))
         calls = [self._called(*call, _when(path)) for call in episode.calls] if episode else []
-        usage = self._total({self._name: event.output.usage} for event in calls if event.output.usage is not None)
+        usage = self._total(event.output.usage for event in calls if event.output.usage is not None)
         cause = f"{result.boundary}: {result.message}" if result.message else result.reason
         error = self.inspect.EvalError(message=cause, traceback="", traceback_ansi="")
         score = self._scorer.Score(value="C" if result.outcome == "won" else "I", explanation=cause)
@@ -232,12 +234,9 @@ class _Exporter:
         read, written = read or 0, written or 0
         return self._model.ModelUsage(input_tokens=read, output_tokens=written, total_tokens=read + written)
 
-    def _total(self, usages: Iterable[dict[str, Any]]) -> dict[str, Any]:
-        total: dict[str, Any] = {}
-        for usage in usages:
-            for name, used in usage.items():
-                total[name] = total[name] + used if name in total else used
-        return total
+    def _total(self, usages: Iterable[Any]) -> dict[str, Any]:
+        every = list(usages)
+        return {self._name: reduce(operator.add, every)} if every else {}
 
     def _messages(self, chat: Sequence[Message]) -> list[Any]:
         kinds: dict[str, Any] = {

@@ -11,9 +11,8 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
@@ -43,6 +42,7 @@ The forms of a command:
 
 _log = logging.getLogger("housequest")
 
+T = TypeVar("T")
 GameId = Annotated[str, Field(max_length=64, description="The id that new_game told.")]
 Name = Annotated[str, Field(max_length=200)]
 
@@ -63,8 +63,7 @@ def make_server(games: GameHost) -> MCPServer:
         count: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 20,
     ) -> TaskListing:
         """List tasks by name and goal, and the splits that there are."""
-        with _reported():
-            return await games.tasks(split, first, count)
+        return await _reported(games.tasks(split, first, count))
 
     @server.tool()
     async def new_game(  # pyright: ignore[reportUnusedFunction]
@@ -79,29 +78,25 @@ def make_server(games: GameHost) -> MCPServer:
         ] = None,
     ) -> GameOpening:
         """Begin a game: the id to play it with, the goal, and what is seen at the start."""
-        with _reported():
-            return await games.new(GameRequest(task, split, type, seed, None if grants is None else tuple(grants)))
+        return await _reported(games.new(GameRequest(task, split, type, seed, None if grants is None else tuple(grants))))
 
     @server.tool(description=f"Play one command and read what it came to. The forms of a command:\n{manual}")
     async def act(  # pyright: ignore[reportUnusedFunction]
         game: GameId, command: Annotated[str, Field(max_length=LONGEST_COMMAND)]
     ) -> CommandResult:
-        with _reported():
-            return await games.act(game, command)
+        return await _reported(games.act(game, command))
 
     @server.tool()
     async def give_up(game: GameId) -> CommandResult:  # pyright: ignore[reportUnusedFunction]
         """End a game as lost."""
-        with _reported():
-            return await games.give_up(game)
+        return await _reported(games.give_up(game))
 
     if "admissible" in games.options.grants:
 
         @server.tool()
         async def commands(game: GameId) -> PossibleCommands:  # pyright: ignore[reportUnusedFunction]
             """List the commands that would be accepted now."""
-            with _reported():
-                return await games.commands(game)
+            return await _reported(games.commands(game))
 
     return server
 
@@ -143,11 +138,10 @@ async def _leave(games: GameHost) -> None:
     signal.raise_signal(signal.SIGINT)
 
 
-@contextmanager
-def _reported() -> Generator[None, None, None]:
-    """Give a client the message of its own mistake, and of any other failure only that it happened."""
+async def _reported(answer: Awaitable[T]) -> T:
+    """Give a client the answer, or the message of its own mistake; of any other failure only that it happened."""
     try:
-        yield
+        return await answer
     except ConfigurationError as error:
         raise ToolError(str(error)) from None
     except HousequestError as error:

@@ -96,13 +96,11 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class PlanProposal:
-    """A planner's answer: a plan, or the ``reason`` why there is none, with the calls and tokens used."""
+    """A planner's answer: a plan, or the ``reason`` why there is none, with the calls of the model."""
 
     plan: Plan | None
     reason: str = ""
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    calls: tuple[events.ModelCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +141,7 @@ class InContextPlanner:
         system, question = Message("system", _system()), self._question(instruction, without)
         sampling = Sampling(self.settings.max_tokens, self.settings.temperature, self.seed)
         answer = await ask(ALFRED_PLAN, self.model, (system,), question, listen, sampling)
-        read, written = sum(call.prompt_tokens or 0 for call in called), sum(call.completion_tokens or 0 for call in called)
-        return PlanProposal(answer.value, answer.reason, len(called), read, written)
+        return PlanProposal(answer.value, answer.reason, tuple(called))
 
     def _question(self, instruction: Instruction, without: str) -> str:
         text, shots = instruction.text(stepwise=self.settings.steps), self.settings.shots

@@ -158,7 +158,7 @@ async def _result(planner: Planner, task: PlanTask) -> PlanResult:
         cause=refusal.cause if refusal else None,
         step=refusal.step if refusal else None,
         reason=proposal.reason,
-        calls=proposal.calls,
-        prompt_tokens=proposal.prompt_tokens,
-        completion_tokens=proposal.completion_tokens,
+        calls=len(proposal.calls),
+        prompt_tokens=sum(call.prompt_tokens or 0 for call in proposal.calls),
+        completion_tokens=sum(call.completion_tokens or 0 for call in proposal.calls),
     )

@@ -129,10 +129,8 @@ def _plans(configuration: Configuration, folder: Path | None, limits: Budget, *,
     from tui.commands.running import carry_out as run_to_end
 
     settings = configuration.settings
-    for key in _FOR_GAMES:
-        place = configuration.origin(key)
-        if place.startswith("--"):
-            flag = place.partition(" in ")[0]
+    for flag in map(configuration.origin, _FOR_GAMES):
+        if flag.startswith("--"):
             raise ConfigurationError(f"{flag} is for games, and plans are only scored; leave it out.")
     prices = settings.prices_of(settings.model) if settings.model else None
     check_price(limits, settings.model, prices)
