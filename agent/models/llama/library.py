@@ -47,10 +47,8 @@ class Library:
         lib.llama_backend_init()
         most = int(lib.llama_max_parallel_sequences()) - CANDIDATES
         if options.slots > most:
-            raise Refused(
-                f"has {options.slots} slots, and llama-cpp-python decodes {most} conversations at once",
-                f"Give it fewer, ?slots={most}, or name ?runtime=xllamacpp.",
-            )
+            what = f"has {options.slots} slots, and llama-cpp-python decodes {most} conversations at once"
+            raise Refused(what, f"Give it fewer, ?slots={most}, or name ?runtime=xllamacpp.")
         parameters = lib.llama_model_default_params()
         parameters.n_gpu_layers = options.gpu_layers
         self.model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
@@ -71,9 +69,8 @@ class Library:
         if options.lora is not None:
             adapter = lib.llama_adapter_lora_init(self.model, os.fsencode(options.lora))
             if not adapter or lib.llama_set_adapter_lora(self.context, adapter, 1.0) != 0:
-                raise Refused(
-                    f"does not take the adapter {options.lora!r}", "Name one that was made for this model: ?lora=FILE."
-                )
+                way_out = "Name one that was made for this model: ?lora=FILE."
+                raise Refused(f"does not take the adapter {options.lora!r}", way_out)
         if options.template is not None:
             template = load_template(options.template)
         else:
@@ -90,9 +87,8 @@ class Library:
         try:
             said = self._format(messages=[asdict(message) for message in messages])
         except (TemplateError, ValueError, TypeError) as error:
-            raise Refused(
-                f"its chat template does not take this conversation ({error})", "Name another: ?template=FILE."
-            ) from None
+            what = f"its chat template does not take this conversation ({error})"
+            raise Refused(what, "Name another: ?template=FILE.") from None
         tokens = self.tokens(str(said.prompt), special=True)
         begin = int(lib.llama_vocab_bos(self.vocabulary))
         if lib.llama_vocab_get_add_bos(self.vocabulary) and tokens[:1] != (begin,):

@@ -111,10 +111,8 @@ class LlamaModel(Model):
                 async with asyncio.timeout(self._timeout):
                     return await asyncio.wrap_future(process.ask(json.loads(encodable(whole))))
             except TimeoutError:
-                raise self._failure(
-                    f"did not answer within {self._timeout:g} seconds",
-                    "Give it longer with --timeout SECONDS, or use a smaller model or fewer slots.",
-                ) from None
+                way_out = "Give it longer with --timeout SECONDS, or use a smaller model or fewer slots."
+                raise self._failure(f"did not answer within {self._timeout:g} seconds", way_out) from None
             except (Refused, WorkerError) as error:
                 raise self._error(error) from None
 
@@ -129,9 +127,8 @@ class LlamaModel(Model):
         async with self._starting:
             if self._process is None or not self._process.alive:
                 if self._starts == 0:
-                    raise self._failure(
-                        f"has died {STARTS} times", "Try a smaller model or context, or another runtime.", fatal=True
-                    )
+                    way_out = "Try a smaller model or context, or another runtime."
+                    raise self._failure(f"has died {STARTS} times", way_out, fatal=True)
                 header = await asyncio.to_thread(read_header, self._path)
                 if header.template is None and self._options.template is None:
                     raise ConfigurationError(

@@ -30,9 +30,8 @@ def load_template(named: str) -> str:
         reason = f"it has more than {LARGEST:,} bytes"
     except (OSError, ValueError) as error:
         reason = str(error)
-    raise Refused(
-        f"has no chat template {named!r} ({reason})", "Name a file with ?template=FILE, or ?template=chatml.", fatal=True
-    )
+    way_out = "Name a file with ?template=FILE, or ?template=chatml."
+    raise Refused(f"has no chat template {named!r} ({reason})", way_out, fatal=True)
 
 
 def empty_prompt() -> Refused:

@@ -30,9 +30,8 @@ class Xllama:
         try:
             package: Any = importlib.import_module("xllamacpp")
         except ImportError as error:
-            raise Refused(
-                f"xllamacpp cannot be imported ({error})", 'Install it: pip install "housequest[xllamacpp]".'
-            ) from None
+            way_out = 'Install it: pip install "housequest[xllamacpp]".'
+            raise Refused(f"xllamacpp cannot be imported ({error})", way_out) from None
         parameters: Any = package.CommonParams()
         parameters.model.path = path
         parameters.n_ctx = context * options.slots
@@ -86,25 +85,20 @@ def _body(call: Request) -> dict[str, object]:
         "messages": [asdict(message) for message in call.messages],
         "max_tokens": call.max_tokens,
         "temperature": call.temperature,
+        "stop": list(call.stop) or None,
+        "seed": call.seed,
+        "logprobs": True if call.top_logprobs else None,
+        "top_logprobs": call.top_logprobs or None,
+        "grammar": None if call.choices is None else choice_grammar(call.choices),
+        "json_schema": call.schema,
+        "logit_bias": [[token, bias] for token, bias in (call.bias or {}).items()] or None,
         "stream": True,
         "stream_options": {"include_usage": True},
         "return_progress": True,
         # Thoughts stay in the reply; roles know their marks.
         "reasoning_format": "none",
     }
-    if call.stop:
-        body["stop"] = list(call.stop)
-    if call.seed is not None:
-        body["seed"] = call.seed
-    if call.top_logprobs:
-        body |= {"logprobs": True, "top_logprobs": call.top_logprobs}
-    if call.choices is not None:
-        body["grammar"] = choice_grammar(call.choices)
-    if call.schema is not None:
-        body["json_schema"] = call.schema
-    if call.bias:
-        body["logit_bias"] = [[token, bias] for token, bias in call.bias.items()]
-    return body
+    return {key: value for key, value in body.items() if value is not None}
 
 
 @dataclass(slots=True)

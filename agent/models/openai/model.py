@@ -283,10 +283,8 @@ class OpenAIModel(Model):
             self._answered = True
             return completion
         except TimeoutError:
-            return _Failure(
-                f"did not answer within {self._calls.timeout:g} seconds",
-                "Give it longer with --timeout SECONDS, or use a quicker model or server.",
-            )
+            way_out = "Give it longer with --timeout SECONDS, or use a quicker model or server."
+            return _Failure(f"did not answer within {self._calls.timeout:g} seconds", way_out)
         except NotACompletion as error:
             return _Failure(str(error), "Check that the address is an OpenAI-compatible one (it often ends in /v1).")
         except openai.APIStatusError as error:
