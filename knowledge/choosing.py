@@ -162,7 +162,6 @@ def _named(goal: str) -> frozenset[str]:
 
 def _needed(goal: Goal | None) -> frozenset[str]:
     """The kinds of thing that a goal needs, including those its sentence does not name."""
-    if goal is None:
-        return frozenset()
-    appliance = APPLIANCES[goal.treatment] if goal.treatment else None
-    return frozenset(name.lower() for name in (goal.object, goal.receptacle, goal.lamp, appliance) if name)
+    appliance = APPLIANCES[goal.treatment] if goal and goal.treatment else None
+    named = (goal.object, goal.receptacle, goal.lamp, appliance) if goal else ()
+    return frozenset(name.lower() for name in named if name)

@@ -103,10 +103,13 @@ class _Learning:
             run = slug(self.place.path.resolve().name)
             origin = Origin("model", f"{asker.name[:140]} over {run}") if asker else Origin("run", run)
             parts = list(chunks(episodes, learning.chunk_steps, learning.chunk_tokens)) if asker else []
-            gathered = await self._distilled(parts, asker, origin) if asker else self._counted(run)
-            judges = None
+            judges, gathered = None, Candidates()
             if asker:
+                await self._distil(parts, asker, origin, gathered)
                 judges = ModelJudge(asker, {step.origin: step for part in parts for step in part.steps}, self.options.say)
+            else:
+                mined = mine(recorded_moments([self.place.path])).rules(run)
+                gathered.candidates += [CandidateRule(rule, rule.evidence.witnesses) for rule in mined]
             world = self.exploration.run.config.world
             book = library().writable(self.target.into, world)
             others = [rule for rule in book.rules if rule.origin != origin]
@@ -155,13 +158,8 @@ class _Learning:
             longest=self.exploration.learning.reply_tokens,
         )
 
-    def _counted(self, run: str) -> Candidates:
-        """The rules found by counting, without a model."""
-        mined = mine(recorded_moments([self.place.path])).rules(run)
-        return Candidates([CandidateRule(rule, rule.evidence.witnesses) for rule in mined])
-
-    async def _distilled(self, parts: Sequence[Chunk], asker: LearningModel, origin: Origin) -> Candidates:
-        """The distiller's proposals for all chunks."""
+    async def _distil(self, parts: Sequence[Chunk], asker: LearningModel, origin: Origin, gathered: Candidates) -> None:
+        """Add the distiller's proposals for all chunks."""
         prompt = load_prompt("agent.explorer", "distiller")
         world = self.exploration.run.setup.world
         system = prompt.render("system", manual=world.manual, most=str(MOST_RULES))
@@ -175,11 +173,9 @@ class _Learning:
 
         watch(0)
         questions = {f"chunk {part.number}": prompt.render("chunk", chunk=part.text) for part in parts}
-        gathered = Candidates()
         for part, proposals in zip(parts, await asker.ask(DISTILLER, system, questions, watch), strict=True):
             if proposals is not None:
                 gathered.add(part, proposals, origin)
-        return gathered
 
     def _left_out(self, error: ConfigurationError) -> None:
         if self.options.say is not None:
@@ -190,15 +186,7 @@ class _Learning:
         rules = [judged(each, self.target.accept) for each in kept]
         book = write(self.target.into, rules, origin, self.exploration.run.config.world)
         stands = {rule.id: rule for rule in book.rules}
-        return tuple(FoundRule.of(stands[each.rule.id], _note(each, stands[each.rule.id])) for each in kept)
-
-
-def _note(kept: CandidateRule, rule: Rule) -> str:
-    if kept.disputes:
-        return f"excludes {' and '.join(kept.disputes)}; a person has to decide"
-    if rule.standing == "contradicted" and rule.status != "rejected":
-        return "the records contradict it"
-    return ""
+        return tuple(FoundRule.of(stands[each.rule.id], each.disputes) for each in kept)
 
 
 def judged(kept: CandidateRule, accept: Acceptance) -> Rule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
@@ -50,8 +51,10 @@ class FoundRule(_Frozen):
     note: str = ""
 
     @classmethod
-    def of(cls, rule: Rule, note: str) -> FoundRule:
-        """The entry for ``rule``."""
+    def of(cls, rule: Rule, disputes: Sequence[str]) -> FoundRule:
+        """The entry for ``rule``, which contradicts the rules with the ids ``disputes``."""
+        overruled = rule.standing == "contradicted" and rule.status != "rejected"
+        note = f"excludes {' and '.join(disputes)}; a person has to decide" if disputes else ""
         return cls(
             id=rule.id,
             statement=rule.statement,
@@ -61,7 +64,7 @@ class FoundRule(_Frozen):
             supports=rule.evidence.supports,
             contradicts=rule.evidence.contradicts,
             check=str(rule.check) if rule.check else None,
-            note=note,
+            note=note or ("the records contradict it" if overruled else ""),
         )
 
 
