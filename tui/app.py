@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual import work
 from textual.actions import parse
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -19,7 +20,7 @@ from worlds.errors import HousequestError
 
 if TYPE_CHECKING:
     from tui.desk.books_screen import BooksScreen
-    from tui.desk.teaching import TaughtStep, Teach
+    from tui.desk.teaching import Teach
     from tui.home.screen import HomeScreen
     from tui.play.game import GameConfig, Mode
     from tui.play.screen import PlayScreen
@@ -110,26 +111,22 @@ class HousequestApp(App[None]):
 
         self.push_screen(DeskScreen(message.opened.book, RUNS, shipped=message.opened.shipped))
 
-    def on_play_screen_next(self, message: PlayScreen.Next) -> None:
-        self.run_worker(self._play_next(message.game, message.mode), group="next", exclusive=True)
-
     def on_play_screen_race(self, message: PlayScreen.Race) -> None:
         self.switch_screen(game_screen(message.game, "race"))  # pyright: ignore[reportUnknownMemberType]
 
-    def on_teach(self, message: Teach) -> None:
-        self.run_worker(self._teach(message.lesson), group="teach", exclusive=True)
-
-    async def _play_next(self, game: GameConfig, mode: Mode) -> None:
+    @work(group="next", exclusive=True)
+    async def on_play_screen_next(self, message: PlayScreen.Next) -> None:
         from tui.play.game import next_game
 
         try:
-            screen = game_screen(await in_thread(partial(next_game, game)), mode)
+            screen = game_screen(await in_thread(partial(next_game, message.game)), message.mode)
         except HousequestError as error:
             self.notify(str(error), severity="warning", markup=False)
         else:
             self.switch_screen(screen)  # pyright: ignore[reportUnknownMemberType]
 
-    async def _teach(self, step: TaughtStep) -> None:
+    @work(group="teach", exclusive=True)
+    async def on_teach(self, message: Teach) -> None:
         from tui.desk.teaching import dialog_for
 
         def closed(saved: bool | None) -> None:
@@ -137,7 +134,7 @@ class HousequestApp(App[None]):
                 self.notify("Saved as a candidate, for you to judge at the desk.", title="Taught", markup=False)
 
         try:
-            self.push_screen(await dialog_for(step, RUNS), closed)
+            self.push_screen(await dialog_for(message.lesson, RUNS), closed)
         except (HousequestError, OSError) as error:
             self.notify(str(error), severity="warning", markup=False)
 

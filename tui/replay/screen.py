@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from textual import events
+from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -210,10 +210,8 @@ class ReplayScreen(PaneActions, AppScreen):
     def _at_end(self) -> bool:
         return self.place == len(self.stops) - 1
 
-    def action_read(self) -> None:
-        self.run_worker(self._read, group="read", exclusive=True)
-
-    async def _read(self) -> None:
+    @work(group="read", exclusive=True)
+    async def action_read(self) -> None:
         try:
             recording = await self.in_thread(partial(read_recording, self._recording.path))
         except ConfigurationError as error:
