@@ -13,7 +13,6 @@ from agent.models.base import Completion, Message, Model, Request
 from agent.models.openai.probes import spells
 from worlds.errors import HousequestError, Unsupported
 
-_CHAT = "Say hello in one word."
 _BRIEF = (
     "Goal: put a mug in cabinet.\nPlaces: cabinet coffeemachine countertop diningtable drawer fridge garbagecan microwave "
     "sinkbasin stoveburner toaster\nRule: A mug is usually in the sinkbasin.\n"
@@ -57,7 +56,7 @@ class ModelReport:
 
 async def check_model(model: Model) -> ModelReport:
     """Try all that ``model`` offers and all that the contract demands, by some 15 calls. Raises what the first raises."""
-    messages = [Message("user", _BRIEF if model.brief else _CHAT)]
+    messages = [Message("user", _BRIEF if model.brief else "Say hello in one word.")]
     plain = Request(messages, max_tokens=64)
     reply = await model.complete(plain)
     again = await model.complete(plain)

@@ -94,9 +94,8 @@ class LocalEmbedder:
         try:
             from model2vec import StaticModel  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
         except ImportError as error:
-            raise ConfigurationError(
-                f'{self.name} needs model2vec ({error}); install it with pip install "housequest[embed]".'
-            ) from error
+            way_out = 'install it with pip install "housequest[embed]"'
+            raise ConfigurationError(f"{self.name} needs model2vec ({error}); {way_out}.") from error
         path = given_path(self._folder)
         if not path.is_dir():
             raise ConfigurationError(f"{self.name}: there is no such folder; give one with a model2vec model in it.")

@@ -41,9 +41,8 @@ def provider(kind: str) -> ModelProvider:
     """The provider of ``kind``. Raises ``ConfigurationError`` if none is installed, or it cannot be used."""
     found = load_plugin("housequest.models", kind, "kind of model")
     if not (isinstance(found, type) and issubclass(found, ModelProvider)):
-        raise ConfigurationError(
-            f"The entry point of the model kind {shown(kind)} is no subclass of ModelProvider; uninstall it."
-        )
+        what = f"The entry point of the model kind {shown(kind)}"
+        raise ConfigurationError(f"{what} is no subclass of ModelProvider; uninstall it.")
     return found()
 
 

@@ -185,10 +185,9 @@ def own_reasoner_samples(games: Iterable[TrainingGame], own: ModelPlayer, seed: 
                     plan = REASONER.read(own.reply(prompt, temperature=1.2, seed=seed + guess)).steps
                 except ReplyError:
                     continue
-                if plan is None or plan == right or plan in failed:
-                    continue
-                failed.append(plan)
-                yield TrainingSample(brief.planning(sentence, belief, (), (), failed), planned(game.goal, SearchOrder()))
+                if plan is not None and plan != right and plan not in failed:
+                    failed.append(plan)
+                    yield TrainingSample(brief.planning(sentence, belief, (), (), failed), planned(game.goal, SearchOrder()))
 
 
 def make_vocabulary(data: Path | None, *, human: bool = True) -> Vocabulary:

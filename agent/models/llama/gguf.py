@@ -47,9 +47,8 @@ def read_header(path: Path) -> Header:
             return _Reader(path, file, path.stat().st_size).header()
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or "that is not the name of a file"
-        raise ConfigurationError(
-            f"{shown(str(path), 200)} cannot be read: {reason}. Name a GGUF file as llama:/path/to/model.gguf."
-        ) from None
+        way_out = "Name a GGUF file as llama:/path/to/model.gguf."
+        raise ConfigurationError(f"{shown(str(path), 200)} cannot be read: {reason}. {way_out}") from None
 
 
 def fingerprint(path: Path) -> str:

@@ -158,9 +158,8 @@ def load_keys(file: Path | None = None) -> KeyRing:
         where = f"{file}: [endpoints.{shown(address)}]"
         match = _ADDRESS.fullmatch(address.lower())
         if match is None or not _HOST.fullmatch(match["host"]) or not 0 < int(match["port"] or 443) < 65_536:
-            raise ConfigurationError(
-                f'{where} is not a host with its port; write it like [endpoints."models.example.org:443"].'
-            )
+            way_out = 'write it like [endpoints."models.example.org:443"]'
+            raise ConfigurationError(f"{where} is not a host with its port; {way_out}.")
         bound = f"{match['host']}:{int(match['port'] or 443)}"
         fields = _fields(where, entry)
         if "key_env" in fields:
