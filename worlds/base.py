@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One problem of a world.
+    """One problem of a world; ``wording`` says whose sentence the goal is, ``template`` or ``human:N`` for annotator N.
 
-    ``id``, ``number`` and ``source`` are for people and records: they can encode the goal's solution, so an agent sees only
-    ``goal``, and ``type`` where that is granted. ``wording`` says whose sentence the goal is: ``template``, or ``human:N``
-    for annotator N.
+    ``id``, ``number`` and ``source`` can encode the solution: an agent sees only ``goal``, and ``type`` where that is granted.
     """
 
     id: str
@@ -215,10 +213,7 @@ class World(ABC):
 
     @abstractmethod
     def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        """A new env over ``task``; with ``diagnosis``, it explains refused commands from what was observed.
-
-        Raises ``GameError`` if the task cannot be played and ``Unsupported`` if the world has no diagnosis.
-        """
+        """A new env; with ``diagnosis`` it explains refused commands. Raises ``GameError``; ``Unsupported`` if it cannot."""
 
     def task(self, reference: str) -> Task:
         """The task with this id or ``split:number``. Raises ``TaskNotFound``."""

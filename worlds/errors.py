@@ -1,8 +1,4 @@
-"""The errors that housequest raises on purpose.
-
-Every failure belongs to one boundary: world, model, agent, knowledge or configuration. A message names the file or value
-and a way out; the command line prints it without a traceback.
-"""
+"""The errors that housequest raises on purpose. Each names its boundary, and its message the value and a way out."""
 
 from __future__ import annotations
 

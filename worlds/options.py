@@ -1,8 +1,4 @@
-"""Options as a frozen dataclass: the fields are the options, their defaults are the defaults, their types are checked.
-
-Worlds, agents and models declare what can be set in this one form; the command line, the configuration file and the screen
-read it from there.
-"""
+"""Options of worlds, agents and models as a frozen dataclass: its fields, their defaults and their types, which are checked."""
 
 from __future__ import annotations
 

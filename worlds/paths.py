@@ -1,7 +1,4 @@
-"""The user's folders: configuration, data, caches and state.
-
-No folder is made until a file is written. ``HOUSEQUEST_HOME`` moves all of them under one folder, for tests and containers.
-"""
+"""The user's folders, all under ``HOUSEQUEST_HOME`` if it is set. None is made until a file is written."""
 
 from __future__ import annotations
 
@@ -36,10 +33,7 @@ def alfworld_data() -> Path:
 
 
 def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """Write ``content`` to ``path`` atomically, making its folder; a replaced file keeps its permissions.
-
-    Without ``sync``, which is quicker, a crash of the machine may lose it.
-    """
+    """Write a file atomically, with its folder and its old permissions; ``sync``: also safe from a crash of the machine."""
     import secrets
     import stat
     from contextlib import suppress

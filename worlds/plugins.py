@@ -29,10 +29,7 @@ def _declared(group: Group) -> Mapping[str, tuple[EntryPoint, ...]]:
 
 @cache
 def plugins(group: Group) -> Mapping[str, EntryPoint]:
-    """The entry points of ``group`` by name, those that ship first, the others in alphabetical order.
-
-    Nothing is imported. Raises ``ConfigurationError`` if housequest is not installed.
-    """
+    """The entry points by name, those that ship first; nothing is imported. Raises ``ConfigurationError`` if there are none."""
     if not (declared := _declared(group)):
         raise ConfigurationError(f"Nothing is declared in {group}: housequest is not installed. Run `pip install -e .` here.")
     return MappingProxyType({name: points[0] for name, points in declared.items()})

@@ -30,9 +30,7 @@ _ROOMS = {0: "kitchen", 2: "livingroom", 3: "bedroom", 4: "bathroom"}
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A movable thing or a lamp. ``place`` is the kind of receptacle it is in or on, None if unknown; ``inside`` is the index
-    of the movable receptacle that holds it.
-    """
+    """A movable thing or a lamp: its ``place`` (None: unknown), and the index of the movable receptacle it is ``inside``."""
 
     kind: str
     place: str | None = None

@@ -1,7 +1,4 @@
-"""High-level plans in ALFRED's terms, written one step a line: ``PutObject apple fridge``.
-
-A model's reply is untrusted: `read_plan` takes any text in linear time, `read_loosely` looks for a plan among other words.
-"""
+"""High-level plans in ALFRED's terms, one step a line (``PutObject apple fridge``), read from a model's untrusted reply."""
 
 from __future__ import annotations
 

@@ -73,16 +73,13 @@ class AlfredGoal:
                 lit = state.at is not None and any(state.at in (index, state.things[index].place) for index in lamps)
                 return count + (state.held in mine) + lit
             case "pick_and_place_with_movable_recep":
-                return count + self._stacked(mine, state)
+                movables = {index for index, thing in enumerate(state.things) if thing.kind == self.movable}
+                filled = {state.things[index].inside for index in mine} & movables
+                there = {index for index in movables if index != state.held and state.place(index) == self.receptacle}
+                return count + bool(filled) + bool(there) + bool(filled & there)
             case _:
                 treated = [index for index in mine if _TREATED[self.type] in state.things[index].marks]
                 return count + bool(placed) + bool(treated) + bool(set(placed) & set(treated))
-
-    def _stacked(self, mine: list[int], state: RoomState) -> int:
-        movables = [index for index, thing in enumerate(state.things) if thing.kind == self.movable]
-        filled = {state.things[index].inside for index in mine} & set(movables)
-        placed = {index for index in movables if index != state.held and state.place(index) == self.receptacle}
-        return bool(filled) + bool(placed) + bool(filled & placed)
 
 
 def level(length: int) -> Level:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -80,25 +79,22 @@ def read_demonstration(path: Path) -> Demonstration:
         if path.stat().st_size > MAX_TRAJECTORY:
             raise GameError(f"{shown(str(path), 400)} is too large for annotations; at most {MAX_TRAJECTORY:,} bytes are read.")
         content: Any = json.loads(path.read_bytes())
-        return _demonstration(content, path.parts[-4:-1])
+        steps = cast("list[Any]", content["plan"]["high_pddl"])
+        if len(steps) > LONGEST_PLAN:
+            raise PlanError(f"{len(steps)} subgoals are too many")
+        instructions: list[Instruction] = []
+        for number, one in enumerate(content["turk_annotations"]["anns"][:_MOST_ANNOTATIONS], start=1):
+            sentences = [one["task_desc"], *one["high_descs"][:LONGEST_PLAN]]
+            sentence, *described = (plain(_word(sentence)) for sentence in sentences)
+            instructions.append(Instruction(number, sentence, tuple(described)))
+        goal = _goal(content["task_type"], content["pddl_params"])
+        plan = _plan([step["discrete_action"] for step in steps])
+        scene = _scene(content["scene"], [step["planner_action"] for step in steps], goal)
+        id = path.parts[-4:-1]
+        return Demonstration("/".join(id), id[0], goal.type, goal, plan, scene, tuple(instructions))
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         detail = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {shown(str(error))}"
         raise GameError(f"{shown(str(path), 400)} holds no ALFRED annotations ({detail}). Fetch it again.") from error
-
-
-def _demonstration(content: Any, where: Sequence[str]) -> Demonstration:
-    steps = cast("list[Any]", content["plan"]["high_pddl"])
-    if len(steps) > LONGEST_PLAN:
-        raise PlanError(f"{len(steps)} subgoals are too many")
-    instructions: list[Instruction] = []
-    for number, one in enumerate(content["turk_annotations"]["anns"][:_MOST_ANNOTATIONS], start=1):
-        sentences = [one["task_desc"], *one["high_descs"][:LONGEST_PLAN]]
-        sentence, *described = (plain(_word(sentence)) for sentence in sentences)
-        instructions.append(Instruction(number, sentence, tuple(described)))
-    goal = _goal(content["task_type"], content["pddl_params"])
-    plan = _plan([step["discrete_action"] for step in steps])
-    scene = _scene(content["scene"], [step["planner_action"] for step in steps], goal)
-    return Demonstration("/".join(where), where[0], goal.type, goal, plan, scene, tuple(instructions))
 
 
 def _plan(actions: list[Any]) -> Plan:

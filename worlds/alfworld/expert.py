@@ -54,10 +54,7 @@ class Move(NamedTuple):
 
 
 def make_expert(order: str = "counts", table: Path | None = None) -> HouseholdExpert:
-    """An expert that searches by the ``table`` of counts (by default the shipped one) or, as a baseline, by ``name``.
-
-    Raises ``ConfigurationError`` for another order and ``KnowledgeError`` for an unreadable table.
-    """
+    """An expert that searches by a table of counts or, as a baseline, by ``name``. Raises what reading these raises."""
     if order not in ORDERS:
         raise ConfigurationError(f"The expert searches by {' or '.join(ORDERS)}, not {shown(order)}.{nearest(order, ORDERS)}")
     return HouseholdExpert(load_counts(table) if order == "counts" else None)

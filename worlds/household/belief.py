@@ -1,8 +1,4 @@
-"""What a player knows of a house, as values.
-
-A belief holds what observations said and what follows from the rules of the game. A world's reader makes it; nothing here
-depends on how a world words its texts.
-"""
+"""What a player knows of a house, as values that do not depend on how a world words its texts."""
 
 from __future__ import annotations
 
@@ -121,9 +117,7 @@ def kind(name: str) -> str:
 
 
 def describe(belief: Belief) -> str:
-    """The belief in plain English, for prompts and the text view: the agent, what it holds, then a line per kind of receptacle
-    in the order of the opening. Equal beliefs give equal text.
-    """
+    """The belief in English, a line per kind of receptacle in the order of the opening. Equal beliefs give equal text."""
     shared = [one.name for one in belief.here() if one.name != belief.at]
     where = f"at {belief.at}" if belief.at else "in the middle of the room"
     also = f" (also here: {', '.join(shared)})" if shared else ""
@@ -140,18 +134,15 @@ def describe(belief: Belief) -> str:
 
 
 def _group_words(members: list[Receptacle], items: dict[str, Item]) -> Iterator[str]:
+    unknown: list[str] = []
     for one in members:
+        number = one.name.rpartition(" ")[2]
         if one.contents is None and one.openness is None:
+            unknown.append(number)
             continue
         state = f" ({one.openness})" if one.openness in {"open", "closed"} else ""
-        if one.contents is None:
-            held = ""
-        elif one.contents:
-            held = f" {', '.join(_item_words(items.get(name) or Item(name)) for name in one.contents)}"
-        else:
-            held = " empty"
-        yield f"{one.name.rpartition(' ')[2]}{state}{held}"
-    unknown = [one.name.rpartition(" ")[2] for one in members if one.contents is None and one.openness is None]
+        held = ", ".join(_item_words(items.get(name) or Item(name)) for name in one.contents or ())
+        yield f"{number}{state}{'' if one.contents is None else f' {held}' if held else ' empty'}"
     if unknown:
         yield f"{', '.join(unknown)} not seen yet"
 

@@ -1,8 +1,4 @@
-"""Where things are at the start of a game, counted over a training split, for the expert, generated houses and mining.
-
-Kinds are names as the game writes them, without a number. Each kind of room (kitchen, living room, bedroom, bathroom) is
-counted separately.
-"""
+"""Where things are at the start of a game, by kind of room, counted over a training split. Kinds are names without a number."""
 
 from __future__ import annotations
 
@@ -29,10 +25,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCount:
-    """One kind of object: the number of games and of objects, and in which kinds of receptacle they were.
-
-    ``lying`` counts games by how many of them are in some receptacle; others, such as windows, are in none.
-    """
+    """One kind of object. ``lying`` counts games by how many are in some receptacle; windows, for example, are in none."""
 
     games: int
     number: int
@@ -94,10 +87,7 @@ class Counts:
         return tuple(sorted({thing for room in self.rooms.values() for thing in room.objects}))
 
     def room_of(self, receptacles: Iterable[str]) -> str:
-        """The kind of room that most likely has these kinds of receptacle (naive Bayes).
-
-        Missing kinds do not count: a small generated house lacks much that every published kitchen has.
-        """
+        """The kind of room that most likely has these receptacles (naive Bayes); what a small house lacks does not count."""
         there = sorted(set(receptacles))
 
         def likelihood(name: str) -> float:
@@ -108,10 +98,7 @@ class Counts:
         return max(sorted(self.rooms), key=likelihood)
 
     def chance(self, thing: str, receptacle: str, room: str) -> float:
-        """The probability that one receptacle of this kind holds an object of kind ``thing``, if the house has one.
-
-        Smoothed, so never 0: an unseen pair is the less likely the more often it could have been seen.
-        """
+        """The probability that such a receptacle holds a ``thing``, if the house has one; smoothed, so never 0."""
         found = self.rooms[room].objects.get(thing)
         if found is None:
             return self._anywhere(thing, receptacle)

@@ -1,7 +1,4 @@
-"""Hides things in observations and commands, as PET's Eliminate module does (section 3.2).
-
-Only lists are shortened ("you see a mug 1, and a pen 2."); sentences about an action stay.
-"""
+"""Hides things in the lists of observations, and in commands, as PET's Eliminate module does (section 3.2)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Downloads ALFWorld's official archives.
-
-A download resumes where an earlier one broke, if the server names the version of the file (``ETag``); else it starts again.
-The content is checked by the import, which reads every game.
-"""
+"""Downloads ALFWorld's official archives, from where it broke off if the server names the file's version (``ETag``)."""
 
 from __future__ import annotations
 

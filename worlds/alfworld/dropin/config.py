@@ -36,10 +36,7 @@ def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def setting(config: Mapping[str, Any], key: str, kind: type[_T], default: _T | None = None) -> _T:
-    """The value under a dotted key. An integer is accepted as a float; nothing else is converted.
-
-    Raises ``ConfigurationError`` for another type and for a missing key without ``default``.
-    """
+    """The value under a dotted key, of type ``kind``; an integer is a float too. Raises ``ConfigurationError``."""
     value: Any = config
     for name in key.split("."):
         value = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None

@@ -99,7 +99,13 @@ class AlfredTWEnv:
         types: list[str] = [TASK_TYPES[number - 1] for number in numbers]
         key = "dataset.num_train_games" if self.train_eval == "train" else "dataset.num_eval_games"
         limit = setting(self.config, key, int, -1)
-        trials = [folder for folder in _trials(self._folder()) if _searched(f"{folder}/{TRAJECTORY_FILE}", _TYPE) in types]
+        place = _FOLDERS[self.train_eval]
+        # alfworld sets this variable if it is unset; here the environment stays as it is.
+        named = Template(setting(self.config, place, str)).safe_substitute(ALFWORLD_DATA=alfworld_data())
+        root = os.path.expandvars(named)
+        if "\0" in root or not Path(root).is_dir():
+            raise ConfigurationError(f"{place} is {shown(root, 400)}, which is no folder. {GET_DATA}")
+        trials = [folder for folder in _trials(root) if _searched(f"{folder}/{TRAJECTORY_FILE}", _TYPE) in types]
         files = [os.path.join(folder, GAME_FILE) for folder in trials]  # noqa: PTH118 (they are strings in alfworld's infos)
         solvable = {file: _searched(file, _SOLVABLE) for file in files}
         if unsaid := [file for file in files if solvable[file] is None]:
@@ -123,15 +129,6 @@ class AlfredTWEnv:
             expert=make_expert() if training and method == "dagger" else None,
             renumber=training and setting(self.config, "env.domain_randomization", bool, False),
         )
-
-    def _folder(self) -> str:
-        key = _FOLDERS[self.train_eval]
-        # alfworld sets this variable if it is unset; here the environment stays as it is.
-        named = Template(setting(self.config, key, str)).safe_substitute(ALFWORLD_DATA=alfworld_data())
-        folder = os.path.expandvars(named)
-        if "\0" in folder or not Path(folder).is_dir():
-            raise ConfigurationError(f"{key} is {shown(folder, 400)}, which is no folder. {GET_DATA}")
-        return folder
 
 
 class BatchEnv:
@@ -320,11 +317,7 @@ def _twister(seed: SupportsIndex | None) -> random.Random:
 
 
 def renumbered(game: Game, chance: random.Random) -> Game:
-    """The same game with the numbers of each kind of thing shuffled ("mug 2" may become "mug 1").
-
-    alfworld calls this domain randomisation: names change, the order of lists does not. The walkthrough uses the old names,
-    so it is dropped.
-    """
+    """The game with the numbers of each kind of thing shuffled, alfworld's domain randomisation; without its walkthrough."""
     names = [*game.objects, *game.receptacles]
     kinds: dict[str, list[int]] = {}
     for position, name in enumerate(names):

@@ -67,10 +67,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What wins: one of six forms, with the objects and receptacles that satisfy it.
-
-    For ``light``, ``objects`` are what must be held and ``lamps`` what must be on; otherwise ``lamps`` is empty.
-    """
+    """What wins. For ``light``, ``objects`` are what must be held and ``lamps`` what must be on; else ``lamps`` is empty."""
 
     form: GoalForm
     objects: frozenset[int]
@@ -169,10 +166,7 @@ def read_game(path: Path) -> GameFile:
 
 
 def read_published(content: bytes, origin: str, *, whole: bool = False) -> GameFile:
-    """Read a published game and check its domain and grammar; ``origin`` names it in errors.
-
-    With ``whole``, its problem is checked too, which takes three times as long. Raises ``GameError``.
-    """
+    """Read a published game and vouch for its domain and grammar; ``whole``: check its problem too, which takes longer."""
     data = _decode(content, origin)
     problem, grammar, domain = (_text(data, key, origin) for key in ("pddl_problem", "grammar", "pddl_domain"))
     before, marker, rest = grammar.partition('"Your task is to: ')

@@ -230,11 +230,7 @@ def _look(game: Game, state: State) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """All of a state by name, for tests and for planners that may see everything. An agent never gets it.
-
-    ``contents`` has every receptacle, open or closed. ``opened`` are the openable receptacles that are open, ``here`` the
-    receptacles at the agent's place, ``lying`` the objects that the game counts as at that place.
-    """
+    """All of a state by name, for tests: ``contents`` of every receptacle, and what counts as ``lying`` at the agent's place."""
 
     here: tuple[str, ...]
     held: str | None

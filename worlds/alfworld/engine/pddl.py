@@ -59,10 +59,7 @@ _TOKEN = re.compile(r"[()]|[^\s()]+")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem as written: ``things`` by id with their kind, the arguments of ``facts`` by predicate, and the goal.
-
-    The goal is one of six ``form``s with its ``types`` under OBJECT, RECEPTACLE and LAMP, as far as the form has them.
-    """
+    """A problem: ``things`` by id, ``facts`` by predicate, the goal's ``form`` and ``types`` by OBJECT, RECEPTACLE, LAMP."""
 
     things: dict[str, str]
     facts: dict[str, list[Fact]]

@@ -64,11 +64,7 @@ class SearchLimitReached:
 def plan(
     game: Game, state: State | None = None, *, nodes: int = NODES, seconds: float | None = None
 ) -> Solution | Unsolvable | SearchLimitReached:
-    """The shortest way to win ``game`` from ``state`` (its start by default).
-
-    ``nodes`` limits the work: one for each state, more if many objects would do. Only this limit is reproducible; ``seconds``
-    limits the time as well.
-    """
+    """The shortest way to win from ``state``, within ``nodes`` states, which is reproducible, and ``seconds``."""
     deadline = None if seconds is None else time.monotonic() + seconds
     search = _Search(game, game.start if state is None else state)
     estimate = search.estimate(search.start)

@@ -1,8 +1,4 @@
-"""Habits: the weights from which generated houses are drawn (rooms, receptacles, objects and goals).
-
-The habits of ``train`` are the table of counts read as weights. ``placing`` changes where a kind of thing is found, which makes
-a world whose rules must be learned again.
-"""
+"""Habits, the weights from which generated houses are drawn: those of ``train``, or with things placed elsewhere."""
 
 from __future__ import annotations
 

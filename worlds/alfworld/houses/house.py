@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import count
 from random import Random
 from typing import TypeVar, overload
 
@@ -186,7 +187,7 @@ class _Draft:
 
     def _find_places(self) -> None:
         """Give receptacles places: some together, the others each their own."""
-        used = 0
+        places = (f"loc_bar_{number:03}" for number in count(1))
         for kinds, number in self.room.together.items():
             for _ in range(self.dice.often(Ratio(number, self.room.weight))):
                 free = [one for one in self.receptacles if not one.place]
@@ -194,34 +195,27 @@ class _Draft:
                 for kind in kinds:
                     group += [one for one in free if one.kind == kind and one not in group][:1]
                 if len(group) == len(kinds):
-                    used += 1
+                    place = next(places)
                     for one in group:
-                        one.place = f"loc_bar_{used:03}"
+                        one.place = place
         for one in self.receptacles:
-            if not one.place:
-                used += 1
-                one.place = f"loc_bar_{used:03}"
+            one.place = one.place or next(places)
 
     def _things(self) -> list[_Thing]:
         goal, room = self.goal, self.room
         least = {goal.object: goal.count} | ({goal.lamp: 1} if goal.lamp else {})
+        there = {one.kind for one in self.receptacles}
         found: list[_Thing] = []
         for kind in sorted({*room.objects, *least}):
-            holders = self._holders(kind)
-            if holders:
-                for number in range(self._number(room.objects.get(kind, {}), least.get(kind, 0))):
-                    holder = self.dice.pick(holders)
-                    here = [one for one in self.receptacles if one.kind == holder]
-                    found.append(_Thing(_id(kind, number), kind, self.dice.choose(here)))
+            # What must only be carried somewhere never starts there.
+            barred = goal.receptacle if kind == goal.object and not goal.treatment else None
+            weights = room.places.get(kind, {})
+            holders = {place: weight for place, weight in weights.items() if place in there and place != barred and weight}
+            for number in range(self._number(room.objects.get(kind, {}), least.get(kind, 0)) if holders else 0):
+                holder = self.dice.pick(holders)
+                here = [one for one in self.receptacles if one.kind == holder]
+                found.append(_Thing(_id(kind, number), kind, self.dice.choose(here)))
         return found
-
-    def _holders(self, kind: str) -> dict[str, int]:
-        """Where things of this kind are, by weight; what must only be carried somewhere never starts there."""
-        there = {one.kind for one in self.receptacles}
-        goal = self.goal
-        if kind == goal.object and not goal.treatment:
-            there.discard(goal.receptacle or "")
-        return {place: weight for place, weight in self.room.places.get(kind, {}).items() if place in there and weight}
 
     def _nest(self) -> None:
         """Sometimes put a thing in a movable receptacle."""

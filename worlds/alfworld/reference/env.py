@@ -1,7 +1,4 @@
-"""The reference engine: the same env over the real alfworld + textworld, each game in its own process.
-
-It costs a second or two to start a game and a tenth of a second a step; the native engine says the same (``docs/parity.md``).
-"""
+"""The reference engine: real alfworld + textworld in worker processes, a second or two a game, a tenth of a second a step."""
 
 from __future__ import annotations
 

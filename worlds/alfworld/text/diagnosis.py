@@ -1,8 +1,4 @@
-"""Explains why a command was refused, for players who are granted it.
-
-The game answers every refused command with the same two words. ``explain`` says what was wrong, as far as belief and the rules
-of the game tell; it never uses hidden state.
-"""
+"""Explains refused commands to players who are granted it, as far as belief and the rules tell; never from hidden state."""
 
 from __future__ import annotations
 
@@ -63,10 +59,7 @@ def explain(belief: Belief, command: str) -> str | None:
 
 
 class Diagnosed(Wrapper):
-    """An env that explains refusals in ``Observation.explanation`` and reads the older ``put`` as ``move``.
-
-    The text stays the game's. If a ``put`` was executed as a ``move``, the explanation says so.
-    """
+    """An env that explains refusals in ``Observation.explanation``, and reads the older ``put`` as ``move`` and says so."""
 
     def __init__(self, env: Env) -> None:
         super().__init__(env)

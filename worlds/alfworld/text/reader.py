@@ -45,7 +45,9 @@ def update(belief: Belief, command: str, observation: Observation) -> Belief:
     receptacles, the game refuses only those at the agent's location.
     """
     if refused(observation):
-        return _refused(belief, command.strip())
+        verb, _, name = command.strip().partition("go to ")
+        here = not verb and belief.at is not None and belief.receptacle(name) is not None
+        return _here(belief, name) if here else belief
     text = observation.text[:MAX_TEXT].strip()
     for pattern, read in _READERS:
         if found := pattern.match(text):
@@ -71,13 +73,6 @@ Reader = Callable[[Belief, "re.Match[str]"], Belief]
 def _names(text: str) -> tuple[str, ...]:
     """The names in a list such as "a mug 2, a mug 1, and a pen 3", each once, at most ``MAX_NAMES``."""
     return tuple(dict.fromkeys(_ANY_NAME.findall(text)))[:MAX_NAMES]
-
-
-def _refused(belief: Belief, command: str) -> Belief:
-    verb, _, name = command.partition("go to ")
-    if verb or belief.at is None or belief.receptacle(name) is None:
-        return belief
-    return _here(belief, name)
 
 
 def _facing(belief: Belief, found: re.Match[str]) -> Belief:
