@@ -1,7 +1,6 @@
-"""What can be played: tasks, environments, and what is observed in them. Imports nothing else of housequest.
+"""What can be played, and what is observed in it. Imports nothing else of housequest.
 
 `base` holds the contract of a world, `registry` and `plugins` find worlds by name, `options` reads what can be set of them,
-`checking` checks the contract. `household` has what household worlds share; `alfworld` and `scripted` are the worlds that ship,
-`alfred` holds plans to score. `wrappers` and `gym_env` go round any world; `errors`, `paths`, `text` and `workers` serve all
-of housequest.
+`checking` checks the contract. `household` is what household worlds share; `alfworld` and `scripted` are the worlds that ship,
+`alfred` holds plans to score; `wrappers` and `gym_env` go round any world.
 """

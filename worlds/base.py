@@ -237,10 +237,9 @@ class World(ABC):
         return self.open(task)
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
-        """The number of commands in the shortest solution; None if there is none or it is not known.
+        """The number of commands in the shortest solution, which is hidden knowledge; None if it is not known.
 
-        This is hidden knowledge, for metrics and for people after a game. The search ends after the world's own limit, or
-        ``seconds``; as it may take a second or two, call it in a thread. Raises ``GameError``.
+        The search ends after ``seconds`` or the world's limit; call it in a thread. Raises ``GameError``.
         """
         del task, seconds
         return None

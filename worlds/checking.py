@@ -39,10 +39,9 @@ class ContractReport:
 
 
 def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda env: env) -> ContractReport:
-    """Play one task of each type of ``split`` and check every demand of the contract.
+    """Play one task of each type of ``split`` and check every demand; one that raises is not met.
 
-    ``split`` is the default split if it is installed, else the example split. ``wrap`` is put round each env, to check a
-    wrapper as well. A demand that raises is not met; nothing is raised.
+    ``wrap`` is put round each env. The split is the default one if it is installed, else the example split.
     """
     report: dict[str, str] = {}
     check = _Check(world, split, wrap)
@@ -103,8 +102,8 @@ class _Check:
 
     @property
     def split(self) -> str:
-        world = self.world
-        return self._chosen or (world.default_split if world.default_split in world.splits() else world.example_split)
+        default = self.world.default_split
+        return self._chosen or (default if default in self.world.splits() else self.world.example_split)
 
     @property
     def tasks(self) -> list[Task]:

@@ -33,8 +33,7 @@ class OrderError(WorldError):
 class ModelError(HousequestError):
     """A language model could not be reached, refused, or answered outside its protocol.
 
-    ``fatal``: every other call would fail too, so a run should stop. Nothing answers at the address, the key or the model's
-    name is refused, or the account has no credit.
+    ``fatal``: every other call would fail too (the address, key, name or credit), so a run should stop.
     """
 
     boundary: ClassVar[Boundary] = "model"

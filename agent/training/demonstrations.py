@@ -15,7 +15,7 @@ from agent.roles import brief
 from agent.training import wordings
 from agent.training.wordings import SearchOrder
 from worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
-from worlds.alfworld.text.household import HOUSEHOLD
+from worlds.alfworld.text import HOUSEHOLD
 from worlds.alfworld.text.reader import begin
 from worlds.base import Env, Observation, Transition
 from worlds.household.belief import Belief

@@ -30,8 +30,8 @@ from worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_
 from worlds.alfworld.houses.documents import read_yaml
 from worlds.alfworld.houses.habits import read_habits
 from worlds.alfworld.houses.house import make_house
+from worlds.alfworld.text import HOUSEHOLD
 from worlds.alfworld.text.goals import read_goal
-from worlds.alfworld.text.household import HOUSEHOLD
 from worlds.base import Task, Trajectory, Transition
 
 HABITS = Path(__file__).parents[2] / "examples" / "habits.yaml"

@@ -17,7 +17,7 @@ from knowledge.judging import examine
 from knowledge.moments import moments_of
 from knowledge.rulebook import read_book
 from scripts.walks import walk
-from worlds.alfworld.text.household import HOUSEHOLD
+from worlds.alfworld.text import HOUSEHOLD
 from worlds.base import Trajectory
 
 KNOWN = Path(__file__).parents[2] / "tests" / "knowledge" / "known_rules.yaml"

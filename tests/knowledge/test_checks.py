@@ -10,7 +10,7 @@ from knowledge.checks import LONGEST, Check, CheckVerdict, parse_check
 from knowledge.judging import examine
 from knowledge.moments import Moment
 from knowledge.rules import Rule
-from worlds.alfworld.text.household import HOUSEHOLD
+from worlds.alfworld.text import HOUSEHOLD
 from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation
 from worlds.errors import KnowledgeError

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from knowledge.choosing import RuleBudget, Topic, tokens, topic_of
 from knowledge.rules import Rule
-from worlds.alfworld.text.household import HOUSEHOLD
+from worlds.alfworld.text import HOUSEHOLD
 from worlds.alfworld.text.reader import begin, update
 from worlds.base import Observation
 from worlds.household.belief import Belief

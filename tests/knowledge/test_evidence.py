@@ -14,7 +14,7 @@ from knowledge.moments import Moment, moments_of
 from knowledge.rulebook import read_book
 from knowledge.rules import WITNESSES, Evidence, Rule
 from scripts.walks import walk
-from worlds.alfworld.text.household import HOUSEHOLD
+from worlds.alfworld.text import HOUSEHOLD
 
 KNOWN = read_book(Path(__file__).with_name("known_rules.yaml")).rules
 NEVER = {"t-heat-undoes", "f-heat-stays-cool"}

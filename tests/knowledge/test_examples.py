@@ -23,7 +23,7 @@ from knowledge.examples import (
     written,
 )
 from knowledge.selection import Bm25, at_random, best, cosines, nearest, of_type, stratified
-from worlds.alfworld.text.household import HOUSEHOLD
+from worlds.alfworld.text import HOUSEHOLD
 from worlds.errors import KnowledgeError
 from worlds.household.goals import TYPES
 from worlds.registry import make_world

@@ -11,7 +11,7 @@ from knowledge.mining import Location, mine, mine_table
 from knowledge.moments import Moment, moments_of
 from scripts.walks import walk
 from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text.household import HOUSEHOLD
+from worlds.alfworld.text import HOUSEHOLD
 from worlds.base import Observation, Trajectory, Transition
 
 

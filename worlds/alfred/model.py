@@ -1,12 +1,9 @@
 """ALFRED's rooms and high-level actions as a symbolic model: what is where, when an action is possible, and what it does.
 
-Preconditions and effects are those of ALFRED's planning domain (Shridhar et al. 2020, section 3.2), with opening and
-closing left implicit, as in its annotated plans. A subgoal names kinds, so it can mean several things: all readings are
-followed at once, and a plan is refused when none of them can go on.
-
-The annotations give places only for the few things that a demonstration touched. Any other place is unknown (None) and is
-decided in the plan's favour when the plan first needs it: a plan that the model refuses is certainly wrong, and one that it
-accepts may still fail. Plans name only kinds, so receptacles of one kind count as one.
+Preconditions and effects are those of ALFRED's planning domain (Shridhar et al. 2020, section 3.2), with opening and closing
+left implicit, as in its annotated plans. A subgoal names kinds: all its readings are followed at once, and receptacles of one
+kind count as one. A place that the annotations do not give is unknown (None) and decided in the plan's favour: a plan that is
+refused is certainly wrong, and one that is accepted may still fail.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""ALFRED's annotated demonstrations, read from ``traj_data.json``: people's instructions, the plan, the goal and the room.
-
-The files are in ALFWorld's layout, ``json_2.1.1/<split>/<task>/<trial>/traj_data.json``, with or without a game beside them; a
-demonstration's id is ``<split>/<task>/<trial>``. The files are untrusted.
-"""
+"""ALFRED's annotated demonstrations, read from ALFWorld's layout; untrusted. An id is ``<split>/<task>/<trial>``."""
 
 from __future__ import annotations
 

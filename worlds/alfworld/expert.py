@@ -1,8 +1,7 @@
 """The expert: plays from goal sentence and belief alone, likeliest place first.
 
-It keeps no plan: every decision is made from the current belief, so it does not matter who chose the last command. It searches
-in order of cost over chance, the best order for opening independent boxes; costs are commands, chances come from the table of
-counts. It remembers which of its commands were refused without new information, and never repeats those.
+Every decision is made from the current belief, whoever chose the last command. It searches in order of cost over chance, the
+best order for opening independent boxes, and repeats no command that was refused without new information.
 """
 
 from __future__ import annotations
@@ -160,7 +159,7 @@ class _Decision:
         unseen = [one for one in self.belief.receptacles if one.contents is None]
         for one in sorted(unseen, key=lambda one: (self._rank(one), self._delay(one, goal, wanted))):
             if one.name in self.here:
-                verb = "open" if self._shut(one) else "examine"
+                verb = "open" if self._shut_chance(one) > 0.5 else "examine"
                 yield Move(f"{verb} {one.name}", f"see whether {sought} is in the {one.name}")
             elif self.counts:
                 yield Move(f"go to {one.name}", f"{sought} is likeliest found at the {one.name}; look there")
@@ -204,9 +203,6 @@ class _Decision:
         wanted = (name for name in self.belief.inside(one) if kind(name) == goal.object)
         return tuple(name for name in wanted if not goal.treatment or _treated(goal, self.belief.item(name)))
 
-    def _shut(self, one: Receptacle) -> bool:
-        return self._shut_chance(one) > 0.5
-
     def _shut_chance(self, one: Receptacle) -> float:
         """The probability that this must be opened first: observed, else like its kind in this house, else by the counts."""
         if one.openness:
@@ -229,7 +225,7 @@ class _Decision:
             return
         if one.name not in self.here:
             yield Move(f"go to {one.name}", thought)
-        elif inside and self._shut(one):
+        elif inside and self._shut_chance(one) > 0.5:
             yield Move(f"open {one.name}", thought)
         else:
             yield Move(command, thought)

@@ -26,7 +26,7 @@ from worlds.alfworld.data.tasks import (
     numbered,
 )
 from worlds.alfworld.engine.game import Game, load_game, read_game
-from worlds.alfworld.text.household import HOUSEHOLD
+from worlds.alfworld.text import HOUSEHOLD
 from worlds.base import Env, Policy, Task, World
 from worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
 from worlds.household.goals import TYPES
@@ -55,12 +55,10 @@ class AlfworldOptions:
 
 
 class AlfworldWorld(World):
-    """The games in a data folder and, as the split ``example``, the houses that ship with housequest.
+    """The games in a data folder, the houses that ship (``example``), and a made-up house for every seed (``generated``).
 
-    ``data`` is the folder that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``); ``goals`` says
-    whose sentences are shown (see `parse_goal_source`). A task without such a sentence keeps its template's, as its ``wording``
-    says. The unlisted split ``generated`` has a made-up house for every seed, drawn by
-    ``habits`` (those of ``train`` by default). Raises ``ConfigurationError`` for invalid settings.
+    ``data`` is the folder that holds ``json_2.1.1``; `parse_goal_source` reads ``goals``, and a task without such a sentence
+    keeps its template's, as its ``wording`` says. ``habits`` are those of ``train`` by default. Raises ``ConfigurationError``.
     """
 
     name = _NAME

@@ -12,7 +12,7 @@ from agent.explorer.judges import ArbiterVerdict, PairLabel
 from knowledge.checks import parse_check
 from knowledge.moments import Moment, moments_of
 from knowledge.rules import Evidence, Origin, Rule
-from worlds.alfworld.text.household import HOUSEHOLD
+from worlds.alfworld.text import HOUSEHOLD
 from worlds.base import Observation, Trajectory, Transition
 
 OPENING = "Looking quickly around you, you see a drawer 1, and a shelf 1.\n\nYour task is to: look."

@@ -1,8 +1,7 @@
 """Goals written by ALFRED's annotators, which can replace the template sentence, with or without their instructions.
 
-They are in ``traj_data.json`` beside a game, under ``turk_annotations.anns[*]``: ``task_desc`` is the goal and ``high_descs``
-are the step-by-step instructions; annotators are numbered from 1 in the order of that list. The sentences are untrusted, so
-each is cut to one plain line.
+In ``traj_data.json``, ``turk_annotations.anns[*]`` has ``task_desc``, the goal, and ``high_descs``, the steps. The sentences
+are untrusted, so each is cut to one plain line.
 """
 
 from __future__ import annotations
@@ -31,10 +30,7 @@ _SETTING = re.compile(r"human(?P<steps>\+steps)?(?::(?:(?P<number>[0-9]{1,4})|se
 
 @dataclass(frozen=True, slots=True)
 class GoalSource:
-    """Whose goals are shown: the template's (``human`` false), annotator ``number``'s, or a choice seeded with ``seed``.
-
-    With ``steps``, the annotator's instructions follow the goal on the same line.
-    """
+    """The template's goals (not ``human``), annotator ``number``'s, or a seeded choice; with ``steps``, instructions follow."""
 
     human: bool = False
     number: int | None = None
@@ -81,10 +77,7 @@ def plain(sentence: str) -> str:
 
 
 def sentences_of(trajectory: Path, *, steps: bool = False) -> tuple[str, ...]:
-    """The annotators' goals in ``traj_data.json`` in order, with or without ``steps``; "" for an annotator who wrote none.
-
-    A missing or damaged file gives no goals: the game is playable without, and games that lack human goals are reported.
-    """
+    """The annotators' goals in order, "" for one who wrote none; none at all if the file is missing or damaged."""
     try:
         if not trajectory.is_file() or trajectory.stat().st_size > MAX_TRAJECTORY:
             return ()

@@ -1,7 +1,6 @@
-"""Imports ALFWorld's games and annotations from archives and folders.
+"""Imports ALFWorld's games and annotations from untrusted archives, and folders.
 
-An archive is untrusted: only plain files called ``game.tw-pddl`` or ``traj_data.json`` in the published layout are read, with
-bounded sizes and safe names, and every game must be playable. Files are written atomically.
+Only plain files of the published names are read, with bounded sizes and safe paths; every game must be playable.
 """
 
 from __future__ import annotations
@@ -44,22 +43,13 @@ _REFUSED = (RuntimeError, MemoryError)
 
 @dataclass(slots=True)
 class Imported:
-    """What an import did, counted in files by split.
-
-    ``games`` and ``trajectories`` were written, ``kept`` were there before; ``refused`` lists rejected members with the
-    reason, and ``ignored`` counts the files that are neither game nor annotation.
-    """
+    """Files by split: written, or ``kept`` as they were; what was ``refused``, and why; the number of others ``ignored``."""
 
     games: Counter[str] = field(default_factory=Counter[str])
     trajectories: Counter[str] = field(default_factory=Counter[str])
     kept: Counter[str] = field(default_factory=Counter[str])
     refused: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     ignored: int = 0
-
-    @property
-    def empty(self) -> bool:
-        """Whether the source had no game and no annotation."""
-        return not (self.games or self.trajectories or self.kept or self.refused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +63,10 @@ class _Member:
 
 
 def import_games(source: Path, data: Path, *, force: bool = False, report: Callable[[int], None] | None = None) -> Imported:
-    """Import the games and annotations of ``source`` into ``data`` (the folder that holds ``json_2.1.1``).
+    """Import the games and annotations of a zip, a tar (plain, gz, bz2, xz) or a folder into the folder ``data``.
 
-    ``source`` is a zip, a tar (plain, gz, bz2, xz), or a folder in the official layout. Existing files are kept unless
-    ``force``. ``report`` is called with the number of files seen, every 100 files. Raises ``WorldError`` if the source cannot
-    be read to its end or ``data`` cannot be written; what was imported before stays.
+    Existing files are kept unless ``force``; ``report`` is called every 100 files. Raises ``WorldError`` if the source cannot
+    be read to its end or ``data`` not be written; what was imported before stays.
     """
     done = Imported()
     total = 0
@@ -93,7 +82,7 @@ def import_games(source: Path, data: Path, *, force: bool = False, report: Calla
         if isinstance(error, OSError) and error.filename:  # the disk's word, not the archive's
             raise WorldError(f"{shown(str(error.filename), 400)} cannot be looked at: {error.strerror}.") from error
         raise WorldError(f"{_named(source)} is damaged or no archive ({shown(str(error))}); fetch it again.") from error
-    if done.empty:
+    if not (done.games or done.trajectories or done.kept or done.refused):
         raise WorldError(f"{_named(source)} holds nothing to import: no {LAYOUT}/<split>/<task>/<trial>/{GAME_FILE}.")
     return done
 

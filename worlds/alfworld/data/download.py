@@ -58,7 +58,12 @@ def download(
     """
     import httpx2
 
-    address = _address(url)
+    try:
+        address = httpx2.URL(url)
+    except (httpx2.InvalidURL, ValueError) as error:
+        raise ConfigurationError(f"{shown(url)} is no web address: {error}") from error
+    if address.scheme not in ("http", "https") or not address.host:
+        raise ConfigurationError(f"{shown(url)} is no web address; give one that starts with https:// or http://.")
     url = str(address.copy_with(username=None, password=None))  # as it is spoken of
     part = _Part(url, folder)
     why = ""
@@ -80,18 +85,6 @@ def download(
         f"{url} could not be fetched in {_ATTEMPTS} attempts: {why}. What arrived is kept, and the same command goes on from "
         "there; --source names another place, and `housequest data import FILE` takes an archive that you fetched yourself."
     )
-
-
-def _address(url: str) -> httpx2.URL:
-    import httpx2
-
-    try:
-        address = httpx2.URL(url)
-    except (httpx2.InvalidURL, ValueError) as error:
-        raise ConfigurationError(f"{shown(url)} is no web address: {error}") from error
-    if address.scheme not in ("http", "https") or not address.host:
-        raise ConfigurationError(f"{shown(url)} is no web address; give one that starts with https:// or http://.")
-    return address
 
 
 class _Part:

@@ -1,7 +1,6 @@
-"""The index of the games under a data folder, cached so that files are opened only once.
+"""The games under a data folder, and what each says, cached so that only new and changed files are read.
 
-A split is scanned for ``game.tw-pddl`` files. What a game says (its goal, whether it is playable) is kept in the user's cache
-folder by path, size and modification time, so only new and changed files are read. A missing or damaged cache is rebuilt.
+The cache goes by path, size and modification time; if it is missing or damaged, it is made again.
 """
 
 from __future__ import annotations
@@ -45,12 +44,10 @@ _COLUMNS = (str, int, int, str, str, str, str, str)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One game file of a split.
+    """One game file of a split, at ``<task>/<trial>`` (``trial``), with the SHA-256 of its content.
 
-    ``trial`` is ``<task>/<trial>``, its place under the split; ``digest`` the SHA-256 of its content. ``status`` is
-    ``left out`` for what ALFWorld itself leaves out (movable receptacles, sliced objects, no known solution) and ``refused``
-    for what should be playable and is not (damaged, another grammar); ``reason`` then says why. A refused game stays among
-    its split's tasks, so that it is counted; one that is left out does not.
+    ``left out`` is what ALFWorld itself leaves out (movable receptacles, sliced objects, no known solution); ``refused`` what
+    should be playable and is not, which stays among the tasks, so that it is counted. ``reason`` says why.
     """
 
     trial: str

@@ -16,8 +16,7 @@ _LARGEST_FILE = 1_000_000
 def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     """The configuration named by a script's arguments: ``CONFIG_FILE [-p key.subkey=value ...]``.
 
-    Like alfworld's ``generic.load_config``, but values of ``-p`` are read as YAML: ``3`` is a number here, a string there.
-    Raises ``ConfigurationError`` for an unreadable file and for unknown keys.
+    Unlike in alfworld's ``generic.load_config``, values of ``-p`` are read as YAML. Raises ``ConfigurationError``.
     """
     import argparse
 

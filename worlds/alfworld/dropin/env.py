@@ -71,8 +71,7 @@ def get_environment(env_type: str) -> type[AlfredTWEnv]:
 class AlfredTWEnv:
     """The games of one split under alfworld's configuration, and batches of them to play.
 
-    ``train_eval`` is ``train``, ``eval_in_distribution`` or ``eval_out_of_distribution``. ``game_files`` may be cut or sorted
-    before `init_env`, and ``config`` changed. Raises ``ConfigurationError`` naming the key that is missing or wrong.
+    ``game_files`` and ``config`` may be changed before `init_env`. Raises ``ConfigurationError`` naming a wrong key.
     """
 
     def __init__(self, config: Mapping[str, Any], train_eval: str = "train") -> None:
@@ -84,10 +83,8 @@ class AlfredTWEnv:
         self.game_files: list[str] = []
         self.num_games = 0
         if setting(config, "env.goal_desc_human_anns_prob", float, 0.0) > 0:
-            warnings.warn(
-                "env.goal_desc_human_anns_prob is ignored, as in alfworld: games are played as they are.",
-                stacklevel=2,
-            )
+            ignored = "env.goal_desc_human_anns_prob is ignored, as in alfworld: games are played as they are."
+            warnings.warn(ignored, stacklevel=2)
         self.collect_game_files()
 
     def collect_game_files(self, verbose: bool = False) -> None:
@@ -134,9 +131,8 @@ class AlfredTWEnv:
 class BatchEnv:
     """Several games at once, like textworld's batched env: ``reset`` starts the next game in each slot.
 
-    ``game_files`` are cycled through in a shuffled order, see `seed`. A finished game ignores commands until the next reset.
-    ``max_steps`` of 0 is no limit. ``expert`` fills ``extra.expert_plan``; ``renumber`` shuffles the numbers of things in each
-    game. Raises ``ConfigurationError`` for no games or a batch size below 1.
+    A finished game ignores commands. ``max_steps`` of 0 is no limit. ``expert`` fills ``extra.expert_plan``; ``renumber``
+    shuffles the numbers of things. Raises ``ConfigurationError`` for no games or a batch size below 1.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
-"""Reads the problem half of a game: what there is, what is true at the start, and the goal.
+"""Reads the problem half of a game: what there is, what is true at the start, and a goal of one of six forms.
 
-The domain is the same in every game and is built into the engine, so this reads only what a problem can say about it: a list
-of typed things, a list of ground facts, and a goal of one of six forms. Everything is lowercased, as planners do. Nothing here
-recurses, and every count is bounded: a game file is untrusted.
+The domain is built into the engine. Everything is lowercased, as planners do; nothing recurses and every count is bounded,
+since a game file is untrusted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Exports a house as a game file that alfworld itself plays and collects.
+"""Exports a house as a game file that alfworld itself plays and collects, read back and won by the planner first.
 
-Domain and grammar come from the installed alfworld, which is never imported, because importing it makes a folder. The problem
-is rewritten from its parsed form, so that only things, facts and goal of a stranger's file get into the game; the goal sentence
-must not be read as grammar. Before it is returned, the game is read back by the loader and won by the planner.
+Domain and grammar are the installed alfworld's, which is never imported, because that makes a folder. The problem is written
+from its parsed form, so that nothing else of a stranger's file gets into the game.
 """
 
 from __future__ import annotations
@@ -72,11 +71,7 @@ def export_task(world: AlfworldWorld, reference: str) -> Exported:
 
 
 def export(problem: str, sentence: str, name: str, logic: Logic) -> Exported:
-    """Make a game of a PDDL problem and a goal sentence under ``logic``; ``name`` has letters, digits and ``_``.
-
-    Raises ``GameError`` for an invalid game or one without a solution that was found, and ``ConfigurationError`` for unknown
-    ``logic``.
-    """
+    """Make a game. Raises ``GameError`` if it is invalid or not won; ``ConfigurationError`` for unknown ``logic``."""
     origin = shown(name)[1:-1]
     read = parse_problem(problem, origin)
     parse_game(problem, sentence, origin)
@@ -126,8 +121,7 @@ def export(problem: str, sentence: str, name: str, logic: Logic) -> Exported:
 def write(exported: Exported, to: Path, *, force: bool = False) -> Path:
     """Write the game and return its path: ``to`` itself if it ends in ``.tw-pddl``, else a path under that folder.
 
-    The trajectory, which alfworld looks for, is written only beside a ``game.tw-pddl``. Raises ``ConfigurationError`` if files
-    exist, unless ``force``, or cannot be written.
+    A trajectory is written beside a ``game.tw-pddl`` alone. Raises ``ConfigurationError`` if files exist, unless ``force``.
     """
     try:
         path = to if to.suffix == Path(GAME_FILE).suffix and not to.is_dir() else to / exported.folder / GAME_FILE

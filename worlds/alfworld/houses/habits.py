@@ -58,8 +58,7 @@ class Habits:
     def placing(self, thing: str, places: Mapping[str, int]) -> Habits:
         """These habits with objects of kind ``thing`` in ``places``, by weight, in every room.
 
-        A room gets one of each receptacle that it lacks; these receptacles now take such objects. Raises
-        ``ConfigurationError`` for an unknown object or receptacle and an invalid weight.
+        A room gets the receptacles that it lacks, which now take such objects. Raises ``ConfigurationError``.
         """
         known = tuple(sorted({kind for room in self.rooms.values() for kind in room.places}))
         if thing not in known:

@@ -1,8 +1,7 @@
 """Generates houses: a seed and habits give one house, the same everywhere.
 
-A draw picks a kind of room, a task that occurs in such rooms, receptacles, and objects in them. It is written as a PDDL problem
-in the published games' vocabulary and read by the same loader. The planner must find a way to win that is not empty; otherwise
-the same stream of random numbers gives the next draw.
+A draw picks a kind of room, a task of such rooms, receptacles and objects, written as a PDDL problem for the usual loader. The
+planner must find a way to win that is not empty; otherwise the same random numbers go on to the next draw.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import count
 from random import Random
-from typing import TypeVar, overload
+from typing import Any, TypeVar
 
 from worlds.alfworld.data.tasks import GENERATED
 from worlds.alfworld.engine.game import Game, parse_game
@@ -256,11 +255,8 @@ class GeneratedTasks(Sequence[Task]):
     def __len__(self) -> int:
         return SEEDS
 
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
-    def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
+    def __getitem__(self, index: Any) -> Any:
+        """The house of one seed; those of a slice as a tuple."""
         seeds = range(SEEDS)[index]
         return self._task(seeds) if isinstance(seeds, int) else tuple(map(self._task, seeds))
 

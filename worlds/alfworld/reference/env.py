@@ -96,9 +96,8 @@ def _stop_all(workers: weakref.WeakSet[Worker], idle: deque[Worker]) -> None:
 class TextworldEnv:
     """A game of the reference. It takes a worker with its first reset and gives it back when it is closed, or is garbage.
 
-    ``game`` is the task's as the native engine reads it, which vouches for the file: the reference would run code that a
-    grammar holds. ``problem`` is the PDDL of a house that has no file. A goal that the file does not state (a person's, a
-    house's) never becomes grammar; it is put into the opening's text. Raises ``GameError``. When the worker dies or hangs,
+    ``game`` is what the native engine read, which vouches for the file, whose grammar is code; ``problem`` is a house without a
+    file. A goal that the file does not state is never grammar, but put into the opening's text. When the worker dies or hangs,
     `reset` raises ``GameError`` and `step` ``WorldError``; a reset starts again in another one.
     """
 
@@ -121,7 +120,13 @@ class TextworldEnv:
         with self._stepping:
             self._commands = None
             try:
-                output = self._started() if self._worker is None else self._worker.played({"reset": True})
+                if self._worker is None:
+                    self._worker = self._workers.take()
+                    self._release = weakref.finalize(self, self._workers.give_back, self._worker)
+                    self._release.atexit = False  # the pool ends then, and all workers with it
+                    output = self._worker.played({"load": asdict(self._material)})
+                else:
+                    output = self._worker.played({"reset": True})
             except WorkerError as error:
                 self._broken(error, GameError)
             text = output.text.removesuffix(self._material.sentence)
@@ -161,13 +166,6 @@ class TextworldEnv:
             self._give_back()
         finally:
             self._stepping.release()
-
-    def _started(self) -> GameOutput:
-        worker = self._workers.take()
-        self._worker = worker
-        self._release = weakref.finalize(self, self._workers.give_back, worker)
-        self._release.atexit = False  # the pool ends then, and all workers with it
-        return worker.played({"load": asdict(self._material)})
 
     def _give_back(self) -> None:
         self._worker = self._commands = None

@@ -41,8 +41,7 @@ def begin(opening: Observation) -> Belief:
 def update(belief: Belief, command: str, observation: Observation) -> Belief:
     """The belief after ``command`` was answered with ``observation``; any text at all gives a belief.
 
-    The text, not the command, says what was done to what. Only a refused ``go to`` is read from the command: among existing
-    receptacles, the game refuses only those at the agent's location.
+    Only a refused ``go to`` is read from the command: the game refuses only receptacles at the agent's location.
     """
     if refused(observation):
         verb, _, name = command.strip().partition("go to ")
