@@ -1,11 +1,9 @@
 """The contracts of a world. Read this file first.
 
-A *world* is a family of tasks with one way of acting. A *task* is one problem; an *env* is one running task; an *observation*
-is the text that a player reads, never hidden state. A *household* world also reads its texts into values of
-`worlds.household`.
-
-A world that somebody else adds is a subclass of `World`, declared as an entry point in the group ``housequest.worlds``.
-`worlds.checking.check_world` says whether it keeps the contract.
+A *world* is a family of *tasks* with one way of acting; an *env* is one running task; an *observation* is the text that a
+player reads, never hidden state. A *household* world also reads its texts into values of `worlds.household`. A world that
+somebody else adds subclasses `World` and is an entry point in ``housequest.worlds``; `worlds.checking.check_world` says whether
+it keeps the contract.
 """
 
 from __future__ import annotations
@@ -46,10 +44,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The text after a command, or at the start.
+    """The text after a command, or at the start; nothing in it is hidden state.
 
-    ``accepted`` is False if the world refused the command, which the text itself says ("Nothing happens."). ``explanation`` is
-    the diagnosis of a refusal if the player was granted one. Neither adds hidden state.
+    ``accepted`` is False if the world refused the command; ``explanation`` is the diagnosis, for players who are granted it.
     """
 
     text: str

@@ -1,9 +1,8 @@
 """Worker processes that answer requests in lines of JSON. If one crashes, its callers get an error.
 
-`Worker` is the side that asks. It starts a fresh interpreter on a module that calls `serve`, the other side. The first line to
-the process says what to work with; the first line back is ``{"ready": ...}``. Then each request has a number and is answered
-under it, in any order; ``{"cancel": NUMBER}`` ends one. An exception ends the process with a traceback on stderr, the last line
-of which is shown. So does the end of its input: it never outlives who started it.
+`Worker` starts a fresh interpreter on a module that calls `serve`. The first line says what to work with, the first back is
+``{"ready": ...}``; each request is answered under its number, in any order, and ``{"cancel": NUMBER}`` ends it. An exception
+ends the process; the last line on stderr is shown. So does the end of its input: it never outlives who started it.
 """
 
 from __future__ import annotations

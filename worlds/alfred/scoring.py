@@ -1,12 +1,9 @@
 """ALFRED's seven task types, the conditions that complete each, and what a plan is worth.
 
-Conditions are counted as in ALFRED's evaluation ("goal-condition success", Shridhar et al. 2020, section 5): a sliced object
-adds one, two objects count separately, and treating and placing count separately and once more together.
-
-*Exact* is the papers' high-level planning accuracy: the plan is the annotated one, subgoal by subgoal. *Goal-reaching* is a
-relaxed measure of our own: executed on the symbolic model, the plan is never refused and ends with every goal condition met.
-It is not the RelaxedHLP of the Socratic Planner, which accepts a fixed list of plans. *Wherever* is goal-reaching with all
-places unknown: what a plan is worth if the planner was not told where anything is.
+Conditions are ALFRED's "goal-condition success" (Shridhar et al. 2020, section 5): a sliced object adds one, two objects count
+separately, and treating and placing count separately and once more together. *Exact* is the papers' accuracy: the plan is the
+annotated one. *Goal-reaching* is our own measure: on the symbolic model, the plan is never refused and meets every condition;
+it is not the Socratic Planner's RelaxedHLP, a fixed list of plans. *Wherever* is goal-reaching with all places unknown.
 """
 
 from __future__ import annotations

@@ -15,10 +15,9 @@ Heat = Literal["hot", "cool", "neither"]
 
 @dataclass(frozen=True, slots=True)
 class Receptacle:
-    """A fixed piece of furniture that holds objects.
+    """A fixed piece of furniture; ``place`` is equal for receptacles known to share a location.
 
-    ``place`` is equal for receptacles known to share a location. ``openness`` is None if unknown, and ``surface`` for what
-    cannot be opened. ``contents`` are the objects in it, None if unknown; a closed receptacle keeps its last contents.
+    ``openness`` and ``contents`` are None if unknown; a closed receptacle keeps its last contents.
     """
 
     name: str
@@ -37,8 +36,7 @@ class Receptacle:
 class Item:
     """An object, where it was last seen (None while it is held) and its known properties (None: unknown).
 
-    ``heat`` is what the text says: a game calls something that is both hot and cool hot. ``inside`` are the objects in a
-    movable receptacle that was examined.
+    Something both hot and cool is hot, as the game says; ``inside`` is what a movable receptacle was seen to hold.
     """
 
     name: str
@@ -59,9 +57,8 @@ class Item:
 class Belief:
     """All that is known: receptacles in the order of the opening, items in the order they were first seen.
 
-    ``at`` is the receptacle the agent went to last, None in the middle of the room; ``beside`` lists the objects that the last
-    look here showed. ``apart`` holds the pairs of receptacles (in both orders) known not to share a location; it depends on
-    how this was found out, so comparisons ignore it.
+    ``at`` is the receptacle gone to last, None in the middle of the room; ``beside`` what the last look here showed. ``apart``
+    has pairs (in both orders) known not to share a location; comparisons ignore it, for it depends on the way there.
     """
 
     receptacles: tuple[Receptacle, ...] = ()

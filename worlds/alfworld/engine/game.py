@@ -1,8 +1,7 @@
 """A game as the engine plays it: read once, immutable, shared by all its episodes.
 
-Objects, receptacles and places are numbered by their raw ids in string order, the order in which the game lists things, so
-numbers sort like ids. Names are ALFWorld's: what precedes ``_bar_`` in the id, with ``basin`` added if the id has it, and a
-number counting down from the lowest id.
+Objects, receptacles and places are numbered by their ids in string order, the order in which the game lists things. Names are
+ALFWorld's: what precedes ``_bar_`` in the id (and ``basin``), and a number counting down from the lowest id.
 """
 
 from __future__ import annotations
@@ -47,9 +46,8 @@ NOTHING = -1
 class State(NamedTuple):
     """Everything in a running game that can change. A named tuple, because each step makes one.
 
-    Things are numbers of the ``Game``. ``contents`` holds a sorted tuple of objects for each receptacle and ``lying`` a
-    set of objects for each place; the two can disagree, as they do in the published games. ``taken`` holds each
-    (object, receptacle) where the object was taken out and not put back.
+    ``contents`` has the sorted objects of each receptacle, ``lying`` those of each place; they can disagree, as in the
+    published games. ``taken`` has each (object, receptacle) that the object was taken out of and not put back in.
     """
 
     place: int
@@ -87,11 +85,10 @@ class Action(NamedTuple):
 class Game:
     """The constant part of a game. Never mutated; safe to share between episodes and threads.
 
-    ``objects`` and ``receptacles`` are names by number; ``sentence`` is the goal as the player reads it. ``receptacles_at``
-    lists the receptacles of each place and ``place_of`` is its inverse (``NOWHERE`` for one without a place). ``accepts`` are
-    the types of object that each receptacle takes; an object without a type has the empty one, which nothing takes.
-    ``inside`` lists what movable receptacles show. ``always`` holds the commands that do not depend on the state: the three
-    bare ones and a ``go to`` for every receptacle that has a place.
+    ``objects`` and ``receptacles`` are names by number. ``place_of`` is ``NOWHERE`` for a receptacle without a place;
+    ``receptacles_at`` is its inverse. ``accepts`` are the types of object that each receptacle takes; nothing takes an object
+    without a type. ``inside`` lists what movable receptacles show. ``always`` has the commands that do not depend on the state:
+    the bare ones, and ``go to`` every receptacle that has a place.
     """
 
     origin: str

@@ -157,15 +157,9 @@ _SMALLEST, _LARGEST = 0.001, 1_000_000
 
 
 def read_habits(path: Path) -> Habits:
-    """The habits of ``train`` with the changes in a YAML file: for each kind of thing, its places by weight.
+    """The habits of ``train`` with things placed by a YAML file: for each kind, its places by weight (0.001 to 1,000,000).
 
-    ::
-
-        mug: {safe: 1}
-        book: {fridge: 3, bed: 1}
-
-    Then every mug is in a safe and three books in four are in the fridge. Weights are relative, from 0.001 to 1,000,000.
-    Raises ``ConfigurationError`` naming the file and what is wrong in it.
+    With ``book: {fridge: 3, bed: 1}``, three books in four are in the fridge. Raises ``ConfigurationError`` naming the file.
     """
     name = f"The file of habits {shown(str(path), 400)}"
     content = read_yaml(path, name, _LARGEST_FILE)

@@ -1,8 +1,7 @@
 """Reads ALFWorld's texts into a belief: the only code that reads observation text.
 
-Only the agent changes a house, so what was seen stays true until a command undoes it. Two oddities: an object may be in two
-receptacles at once, so taking it from one says nothing about the other; and examining a movable receptacle shows its contents
-but not whether it is hot or clean.
+What was seen stays true until a command undoes it. Two oddities: an object may be in two receptacles, so taking it from one
+says nothing about the other; and examining a movable receptacle does not show whether it is hot or clean.
 """
 
 from __future__ import annotations
