@@ -145,10 +145,7 @@ class NoOptions:
 
 
 class World(ABC):
-    """A family of tasks. A subclass needs ``name``, `splits`, `tasks` and `open`; everything else has a default.
-
-    ``make_world(NAME, **options)`` checks the options against ``Options`` and passes them to `from_options`.
-    """
+    """A family of tasks. A subclass needs ``name``, `splits`, `tasks` and `open`; `make_world` checks its ``Options``."""
 
     name: ClassVar[str]
     """The name of its entry point."""

@@ -17,10 +17,8 @@ from worlds.options import read_options
 
 LONGEST_TEXT = 50_000
 """Characters of an observation at most."""
-_STEPS = 40
 _EXPERT_STEPS = 100
 _ODD = ("", "dance wildly", "\0", "\ud800", "look " * 10_000, "..", "\u202elook")
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 Wrap = Callable[[Env], Env]
 T = TypeVar("T")
@@ -53,7 +51,7 @@ def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda e
     return ContractReport(report)
 
 
-def _wander(env: Env, seed: int, steps: int = _STEPS) -> list[tuple[str, Step]]:
+def _wander(env: Env, seed: int, steps: int = 40) -> list[tuple[str, Step]]:
     """Admissible commands at random, now and then an odd one, until the game ends."""
     dice, played = random.Random(seed), list[tuple[str, Step]]()
     while len(played) < steps and not (played and played[-1][1].done):
@@ -121,7 +119,7 @@ class _Check:
 
     def describes_itself(self) -> Iterator[str]:
         world = self.world
-        if not _NAME.fullmatch(world.name):
+        if not re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", world.name):
             yield f"the name {shown(world.name)} is not of lower-case letters, digits, - and _"
         for what, text in (("engine", world.engine), ("preamble", world.preamble), ("manual", world.manual)):
             if not text.strip() or not all(line.isprintable() and line.strip() for line in text.splitlines()):

@@ -12,10 +12,10 @@ class HousequestError(Exception):
 
     boundary: ClassVar[Boundary] = "world"
 
-    @property
-    def recorded(self) -> str:
+    def __init__(self, message: str = "", *, recorded: str | None = None) -> None:
+        super().__init__(message)
+        self.recorded = message if recorded is None else recorded
         """The message for records, without hosts and attempts, which differ between equal runs."""
-        return str(self)
 
 
 class WorldError(HousequestError):
@@ -39,13 +39,8 @@ class ModelError(HousequestError):
     boundary: ClassVar[Boundary] = "model"
 
     def __init__(self, message: str, *, recorded: str | None = None, fatal: bool = False) -> None:
-        super().__init__(message)
-        self._recorded = recorded
+        super().__init__(message, recorded=recorded)
         self.fatal = fatal
-
-    @property
-    def recorded(self) -> str:
-        return str(self) if self._recorded is None else self._recorded
 
 
 class KnowledgeError(HousequestError):

@@ -1,7 +1,4 @@
-"""Worlds, agents and models by name: whatever an installed package declares as an entry point.
-
-What ships with housequest is declared the same way, in its own ``pyproject.toml``, and has no other way in.
-"""
+"""Worlds, agents and models by name: the entry points of installed packages, housequest's own ``pyproject.toml`` among them."""
 
 from __future__ import annotations
 
@@ -36,10 +33,7 @@ def plugins(group: Group) -> Mapping[str, EntryPoint]:
 
 
 def load_plugin(group: Group, name: str, what: str) -> Any:
-    """Import and return what ``name`` stands for; ``what`` says in errors what it is ("world", "agent").
-
-    Raises ``ConfigurationError`` for an unknown name, one that two packages declare, and a package that cannot be imported.
-    """
+    """What ``name`` stands for, imported. Raises ``ConfigurationError``, also if two packages declare it or it cannot load."""
     known = plugins(group)
     if name not in known:
         raise ConfigurationError(

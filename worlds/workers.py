@@ -46,10 +46,7 @@ class Refused(Exception):
 
 
 class Worker:
-    """One process. Any thread or event loop may use it, and nothing here blocks but `call` and `stop`.
-
-    ``first`` is what ``module`` works with, which it reads before anything else.
-    """
+    """One process, given ``first`` at its start. Any thread or event loop may use it; only `call` and `stop` block."""
 
     def __init__(self, module: str, first: object = None) -> None:
         path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))

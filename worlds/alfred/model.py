@@ -178,7 +178,13 @@ def _apply(subgoal: PlanStep, state: RoomState, scene: Scene) -> list[RoomState]
             found = [state.base(index) for index in _distinct(kind, state)]
             return [replace(state, at=state.things[base].place or base) for base in found] or "not in this room"
         case "PickupObject":
-            return _pick_up(kind, state)
+            if state.held is not None:
+                return "hand full"
+            if not able(kind, "pickupable"):
+                return "not possible with it"
+            reached = _near(kind, state)
+            taken = [replace(near.having(index, place=None, inside=None), held=index) for index, near in reached]
+            return taken or _missing(kind, state)
         case "PutObject":
             return _put(kind, subgoal.receptacle or "", state, scene)
         case "SliceObject":
@@ -191,17 +197,6 @@ def _apply(subgoal: PlanStep, state: RoomState, scene: Scene) -> list[RoomState]
             return switched or _missing(kind, state)
         case _:
             return _treat(kind, state, *_TREATMENTS[subgoal.action])
-
-
-def _pick_up(kind: str, state: RoomState) -> list[RoomState] | Cause:
-    if state.held is not None:
-        return "hand full"
-    if not able(kind, "pickupable"):
-        return "not possible with it"
-    reached = _near(kind, state)
-    return [replace(near.having(index, place=None, inside=None), held=index) for index, near in reached] or _missing(
-        kind, state
-    )
 
 
 def _put(kind: str, receptacle: str, state: RoomState, scene: Scene) -> list[RoomState] | Cause:

@@ -52,11 +52,8 @@ class AlfredGoal:
 
     def met(self, state: RoomState) -> int:
         """How many conditions hold in ``state``."""
-        mine = [
-            index
-            for index, thing in enumerate(state.things)
-            if thing.kind == self.object and (not self.sliced or "sliced" in thing.marks)
-        ]
+        mine = [index for index, thing in enumerate(state.things) if thing.kind == self.object]
+        mine = [index for index in mine if not self.sliced or "sliced" in state.things[index].marks]
         count = min(len(mine), 2 if self.type == "pick_two_obj_and_place" else 1) if self.sliced else 0
         placed = [index for index in mine if index != state.held and state.place(index) == self.receptacle is not None]
         match self.type:

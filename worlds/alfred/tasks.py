@@ -83,7 +83,12 @@ def read_demonstration(path: Path) -> Demonstration:
             sentences = [one["task_desc"], *one["high_descs"][:LONGEST_PLAN]]
             sentence, *described = (plain(_word(sentence)) for sentence in sentences)
             instructions.append(Instruction(number, sentence, tuple(described)))
-        goal = _goal(content["task_type"], content["pddl_params"])
+        kind, asked = content["task_type"], content["pddl_params"]
+        if kind not in TASK_TYPES:
+            raise ValueError(f"no task type {kind!r}")
+        targets = {field: asked[f"{key}_target"] for field, key in _TARGETS.items()}
+        named = {field: _kind(target) if target else None for field, target in targets.items()}
+        goal = AlfredGoal(kind, _kind(asked["object_target"]), asked["object_sliced"] is True, **named)
         plan = _plan([step["discrete_action"] for step in steps])
         scene = _scene(content["scene"], [step["planner_action"] for step in steps], goal)
         id = path.parts[-4:-1]
@@ -102,14 +107,6 @@ def _plan(actions: list[Any]) -> Plan:
             held = next((one.thing for one in reversed(plan) if one.action == "PickupObject"), "")
             plan.append(plan_step(_word(action["action"]), [_kind(name or held) for name in names]))
     return tuple(plan)
-
-
-def _goal(name: Any, parameters: Any) -> AlfredGoal:
-    if name not in TASK_TYPES:
-        raise ValueError(f"no task type {name!r}")
-    asked = ((field, parameters[f"{key}_target"]) for field, key in _TARGETS.items())
-    named = {field: _kind(target) if target else None for field, target in asked}
-    return AlfredGoal(name, _kind(parameters["object_target"]), parameters["object_sliced"] is True, **named)
 
 
 def _scene(scene: Any, actions: list[Any], goal: AlfredGoal) -> Scene:

@@ -30,9 +30,8 @@ AT_ITS_GOAL = 0.001
 class HouseholdExpertMemory:
     """What the expert knows; immutable plain data.
 
-    ``goal`` is None if the sentence could not be read; it may be ``guessed``. ``room`` is the kind of room by the table of
-    counts, if there is one. ``chosen`` is the last command that the expert decided on, executed or not; ``failed`` are those
-    that were refused. ``first`` and ``last`` are receptacles, by name or kind, to search before and after all others.
+    ``goal`` is None if it could not be read. ``chosen`` is the last decision, executed or not; ``failed`` were refused.
+    ``first`` and ``last`` are receptacles, by name or kind, to search before and after all others.
     """
 
     goal: Goal | None

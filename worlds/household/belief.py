@@ -87,11 +87,9 @@ class Belief:
 
     def is_elsewhere(self, name: str) -> bool:
         """Whether the receptacle of this name is known not to be at the agent's location."""
-        if self.at is None:
-            return self.receptacle(name) is not None
         there = self.receptacle(name)
-        if there is None:
-            return False
+        if there is None or self.at is None:
+            return there is not None
         here = [one.name for one in self.here()]
         beside = [one.name for one in self.receptacles if one.place == there.place]
         return name not in here and any((one, other) in self.apart for one in beside for other in here)

@@ -101,7 +101,9 @@ class Counts:
         """The probability that such a receptacle holds a ``thing``, if the house has one; smoothed, so never 0."""
         found = self.rooms[room].objects.get(thing)
         if found is None:
-            return self._anywhere(thing, receptacle)
+            rooms = [one.objects[thing].places.get(receptacle) for one in self.rooms.values() if thing in one.objects]
+            places = [place for place in rooms if place]
+            return (sum(place.holding for place in places) + 0.1) / (sum(place.available for place in places) + 100)
         placement = found.places.get(receptacle)
         if placement is None:
             return 0.1 / (found.games + 1)
@@ -111,11 +113,6 @@ class Counts:
         """The share of receptacles of this kind that can be opened, over all rooms; 0 for a kind that was never seen."""
         found = [room.receptacles[receptacle] for room in self.rooms.values() if receptacle in room.receptacles]
         return sum(one.openable for one in found) / max(1, sum(one.number for one in found))
-
-    def _anywhere(self, thing: str, receptacle: str) -> float:
-        places = [room.objects[thing].places.get(receptacle) for room in self.rooms.values() if thing in room.objects]
-        found = [place for place in places if place]
-        return (sum(place.holding for place in found) + 0.1) / (sum(place.available for place in found) + 100)
 
 
 def read_counts(path: Path) -> Counts:

@@ -57,27 +57,22 @@ class Goal:
 APPLIANCES: dict[Treatment, str] = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 """The receptacle that does it."""
 SYNONYMS = {
+    **dict.fromkeys(("bin", "garbage", "trash", "trashbin", "trashcan"), "garbagecan"),
+    **dict.fromkeys(("lamp", "lamplight"), "desklamp"),
     "bathtub": "bathtubbasin",
-    "bin": "garbagecan",
     "chair": "armchair",
     "clock": "alarmclock",
     "coffeemaker": "coffeemachine",
     "couch": "sofa",
     "counter": "countertop",
     "cupboard": "cabinet",
-    "garbage": "garbagecan",
     "keys": "keychain",
-    "lamp": "desklamp",
-    "lamplight": "desklamp",
     "nightstand": "sidetable",
     "phone": "cellphone",
     "refrigerator": "fridge",
     "remote": "remotecontrol",
     "sink": "sinkbasin",
     "sponge": "dishsponge",
-    "trash": "garbagecan",
-    "trashbin": "garbagecan",
-    "trashcan": "garbagecan",
 }
 """What people call things, by the name that the game has for them."""
 KNIVES = ("knife", "butterknife")

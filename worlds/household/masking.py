@@ -26,7 +26,7 @@ def names(text: str) -> tuple[str, ...]:
 
 def _shortened(listed: str, hidden: Collection[str]) -> str:
     every = names(listed)
-    left = [f"a {name}" for name in every if name not in hidden]
-    if len(left) == len(every):
+    *others, last = [f"a {name}" for name in every if name not in hidden] or ["nothing"]
+    if not any(name in hidden for name in every):
         return listed
-    return ", and ".join((", ".join(left[:-1]), left[-1])) if len(left) > 1 else left[0] if left else "nothing"
+    return f"{', '.join(others)}, and {last}" if others else last

@@ -156,17 +156,18 @@ def _zip_members(source: Path) -> Iterator[_Member]:
 
 
 def _tar_members(source: Path, start: bytes) -> Iterator[_Member]:
-    with _unpacked(source, start) as file, tarfile.open(fileobj=cast("IO[bytes]", _Bounded(file)), mode="r:") as archive:
+    openers: dict[bytes, Callable[[Path], Any]] = {
+        b"\xfd7zXZ\0": lzma.open,
+        b"\x1f\x8b": gzip.open,
+        b"BZh": bz2.open,
+        b"": lambda path: path.open("rb"),
+    }
+    opener = next(opener for magic, opener in openers.items() if start.startswith(magic))
+    with opener(source) as file, tarfile.open(fileobj=cast("IO[bytes]", _Bounded(file)), mode="r:") as archive:
         for info in archive:
             if not info.isdir():
                 odd = "" if info.isreg() else "a link" if info.issym() or info.islnk() else "a device"
                 yield _Member(info.name, info.size, lambda info=info: archive.extractfile(info), odd)
-
-
-def _unpacked(source: Path, start: bytes) -> IO[bytes]:
-    openers: dict[bytes, Callable[[Path], Any]] = {b"\xfd7zXZ\0": lzma.open, b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
-    opener = next((opener for magic, opener in openers.items() if start.startswith(magic)), None)
-    return source.open("rb") if opener is None else opener(source)
 
 
 class _Bounded(io.RawIOBase):

@@ -53,8 +53,7 @@ def download(
 ) -> Path:
     """Download ``url`` into ``folder`` and return the file, which the caller removes.
 
-    Broken connections, 408, 429 and 5xx are retried, six attempts in all, with pauses doubling from ``pause`` seconds.
-    Raises ``ConfigurationError`` for an invalid URL and ``WorldError`` for a failed download.
+    What may pass is tried again, with pauses doubling from ``pause`` seconds. Raises ``ConfigurationError`` and ``WorldError``.
     """
     import httpx2
 

@@ -1,10 +1,7 @@
 """alfworld's own interface over the native engine: training and evaluation code runs on it by changing one import.
 
-``from alfworld.agents.environment import get_environment`` becomes ``from worlds.alfworld.dropin import get_environment``.
 The configuration, the order of the games for a seed, every observation, score and end, and what is in ``infos`` are those of
-alfworld 0.4.2 over textworld 1.7.0. (`load_config` is for scripts that need nothing else of alfworld's ``generic``.)
-
-What differs, on purpose:
+alfworld 0.4.2 over textworld 1.7.0. What differs, on purpose:
 
 - Nothing is printed, a batch is played in one process, and mistakes raise the errors of `worlds.errors`.
 - ``infos["extra.expert_plan"]`` is the next command of our own expert, whatever ``env.expert_type`` says (alfworld ignores it

@@ -131,7 +131,10 @@ class _Draft:
         self._find_places()
         self.things = self._things()
         self._nest()
-        self._cool()
+        share = self.room.cool.get(self.goal.type)
+        for thing in self.things:
+            if share and thing.receptacle.kind == APPLIANCES["cool"] and "coolable" in self.habits.can.get(thing.kind, ()):
+                thing.cool = self.dice.happens(share)
 
     def problem(self) -> Problem:
         """The draw as a problem."""
@@ -227,12 +230,6 @@ class _Draft:
                 continue
             if inner_kind in self.habits.accepts.get(outer.receptacle.kind, ()):
                 inner.receptacle, inner.inside = outer.receptacle, outer.id
-
-    def _cool(self) -> None:
-        share = self.room.cool.get(self.goal.type)
-        for thing in self.things:
-            if share and thing.receptacle.kind == APPLIANCES["cool"] and "coolable" in self.habits.can.get(thing.kind, ()):
-                thing.cool = self.dice.happens(share)
 
 
 def _id(kind: str, number: int) -> str:

@@ -54,10 +54,9 @@ class Worker(workers.Worker):
 
 
 class Workers:
-    """Workers that are used again, each by one game at a time. Safe to share between threads.
+    """Workers that are used again, each by one game at a time, safe to share between threads; ``kept`` may wait.
 
-    As many run as there are games open at once; up to ``kept`` wait for the next game. All end with the pool: when it is
-    closed, when it is garbage, and at the interpreter's exit; and should that be killed, they end by themselves.
+    All end with the pool: when it is closed or garbage, or the interpreter exits; if that is killed, by themselves.
     """
 
     def __init__(self, module: str = WORKER, timeouts: Timeouts = Timeouts(), kept: int = 4) -> None:

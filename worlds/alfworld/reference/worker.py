@@ -1,10 +1,8 @@
-"""The real alfworld + textworld, loaded into this process, and the program that plays it for another one.
+"""The real alfworld 0.4.2 + textworld 1.7.0, and the program that plays it for another process.
 
-``python -m worlds.alfworld.reference.worker`` is a worker as `worlds.workers` has it: ``{"load": GAME}`` loads a game and
-starts it, ``{"step": COMMAND}`` plays, and anything else starts it again; each is answered by a `GameOutput`.
-
-Facts about alfworld 0.4.2 and textworld 1.7.0: both print, and take seconds to import. alfworld makes ``$ALFWORLD_DATA``
-when it is imported; textworld imports jericho, which plays another kind of game, so that it need only be importable.
+It is a worker as `worlds.workers` has it: ``{"load": GAME}`` loads a game and starts it, ``{"step": COMMAND}`` plays, anything
+else starts it again; each is answered by a `GameOutput`. Both packages print, and take seconds to import; alfworld then makes
+``$ALFWORLD_DATA``, and textworld imports jericho, for another kind of game.
 """
 
 from __future__ import annotations

@@ -197,9 +197,8 @@ class _Reasons:
 
     def _go_first(self, name: str) -> str:
         # Not "it is not here": it may share the location without having been listed.
-        return (
-            f"You are {f'at the {self.belief.at}' if self.belief.at else 'in the middle of the room'}; go to the {name} first."
-        )
+        where = f"at the {self.belief.at}" if self.belief.at else "in the middle of the room"
+        return f"You are {where}; go to the {name} first."
 
     def _too_far(self, name: str) -> Iterator[str]:
         holders = self.belief.holders(name)
