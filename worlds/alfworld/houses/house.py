@@ -252,7 +252,7 @@ class GeneratedTasks(Sequence[Task]):
     def __len__(self) -> int:
         return SEEDS
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         """The house of one seed; those of a slice as a tuple."""
         seeds = range(SEEDS)[index]
         return self._task(seeds) if isinstance(seeds, int) else tuple(map(self._task, seeds))
