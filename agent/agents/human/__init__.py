@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agent.agents.spec import AgentParts, NoSettings, declare_agent
 from worlds.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from agent.base import Agent
-
 
 @declare_agent("human", "you, typing", needs_model=False, takes_rules=False)
-def human(parts: AgentParts[NoSettings]) -> Agent:
+def human(parts: AgentParts[NoSettings]):
     from agent.agents.human.agent import Human
 
     if parts.asks is None:

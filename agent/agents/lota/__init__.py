@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from agent.agents.spec import AgentParts, ModelSettings, SearchOrder, Strategy, declare_agent
 from worlds.options import option
-
-if TYPE_CHECKING:
-    from agent.base import Agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +35,7 @@ class LotaSettings(SayCanSettings):
     prompts=__name__,
     needs_household=True,
 )
-def lota(parts: AgentParts[LotaSettings]) -> Agent:
+def lota(parts: AgentParts[LotaSettings]):
     from agent.agents.lota.agent import Lota
 
     return Lota(parts, "exact" if parts.settings.exact else "greedy")
@@ -52,7 +48,7 @@ def lota(parts: AgentParts[LotaSettings]) -> Agent:
     prompts=__name__,
     needs_household=True,
 )
-def saycan(parts: AgentParts[SayCanSettings]) -> Agent:
+def saycan(parts: AgentParts[SayCanSettings]):
     from agent.agents.lota.agent import Lota
 
     return Lota(parts, "each")

@@ -52,8 +52,7 @@ def _read_plan(text: str) -> TaskPlan:
     found = {"type": "", "thought": "", "plan": ""}
     text = text.partition(END)[0]
     labels = list(_PLAN_LABELS.finditer(text))
-    for place, match in enumerate(labels):
-        end = labels[place + 1].start() if place + 1 < len(labels) else len(text)
+    for match, end in zip(labels, [*(label.start() for label in labels[1:]), len(text)], strict=False):
         name = match["label"].lower()
         found["type" if "task" in name else name] = f"{match['rest']}\n{text[match.end() : end]}".strip()
     steps = items(found["plan"] if labels else text)
@@ -205,7 +204,10 @@ NOTHING = "nothing"
 
 def found_items(belief: Belief) -> str:
     """The objects that were seen, each with where it is now."""
-    named = [f"{_with_state(item)} ({_where(belief, item)})" for item in belief.items]
+    named: list[str] = []
+    for item in belief.items:
+        where = " and ".join(one.name for one in belief.holders(item.name)) or "somewhere"
+        named.append(f"{_with_state(item)} ({'in the hand' if item.name == belief.held else where})")
     more = [f"and {len(named) - MOST_THINGS} more"] if len(named) > MOST_THINGS else []
     return ", ".join([*named[:MOST_THINGS], *more]) or NOTHING
 
@@ -224,12 +226,6 @@ def held_text(belief: Belief) -> str:
 def place_kinds(belief: Belief) -> str:
     """The kinds of receptacle in the house, in the order of the opening."""
     return ", ".join(dict.fromkeys(one.kind for one in belief.receptacles)) or NOTHING
-
-
-def _where(belief: Belief, item: Item) -> str:
-    if item.name == belief.held:
-        return "in the hand"
-    return " and ".join(one.name for one in belief.holders(item.name)) or "somewhere"
 
 
 def _contents(belief: Belief, one: Receptacle) -> str:

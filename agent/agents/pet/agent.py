@@ -11,7 +11,6 @@ ask short questions of their own, which share the system message.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -55,15 +54,6 @@ MOST_JUDGED = 500
 
 
 @dataclass(frozen=True, slots=True)
-class NameRelevance:
-    """How relevant a name is to ``target``; the score is None if it could not be read."""
-
-    target: str
-    name: str
-    score: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class PetMemory:
     """What PET remembers.
 
@@ -81,7 +71,7 @@ class PetMemory:
     since: int = 0
     played: tuple[Transition, ...] = ()
     hints: tuple[str, ...] = ()
-    relevance: tuple[NameRelevance, ...] = ()
+    judged: tuple[events.Judged, ...] = ()
     acting: Memory = None
     began: int | None = None
 
@@ -190,47 +180,35 @@ class Pet:
 
     async def _eliminate(self, memory: PetMemory, belief: Belief, emit: Emitter, *, probable: bool) -> PetMemory:
         target = self.target(memory)
-        known = {one.name for one in memory.relevance if one.target == target}
+        known = {one.name for judged in memory.judged if judged.target == target for one in judged.things}
         found: list[events.Relevance] = []
         for place, everything in ((True, belief.receptacles), (False, belief.items)):
             new = [one.name for one in everything if one.name not in known][: max(0, MOST_JUDGED - len(known))]
             known.update(new)
-            judge = self._one_by_one if probable else self._together
-            for name, score in await judge(target, new, emit, place=place):
+            scores: dict[str, float | None] = {}
+            # One call after the other: a resumed episode repeats them in their order.
+            for name in new if probable else ():
+                scores[name] = await self._chance(ONE, question_one(target, name, place=place), emit, probable=True)
+            for start in range(0, 0 if probable else len(new), MOST_LISTED):
+                some = new[start : start + MOST_LISTED]
+                answer = await self._ask(listing(some), question_all(target, some, places=place), emit)
+                scores |= answer.value or {}
+            for name in new:
+                score = scores.get(name)
                 below = score is not None and score < self.settings.threshold
                 found.append(events.Relevance(name=name, place=place, score=score, masked=below))
         if not found:
             return memory
-        emit(events.Judged(role=ELIMINATOR, target=target, things=tuple(found)))
-        return replace(memory, relevance=memory.relevance + tuple(NameRelevance(target, one.name, one.score) for one in found))
-
-    async def _one_by_one(
-        self, target: str, names: Sequence[str], emit: Emitter, *, place: bool
-    ) -> list[tuple[str, float | None]]:
-        # One after the other: a resumed episode repeats the calls in their order.
-        return [(name, await self._chance(ONE, question_one(target, name, place=place), emit, probable=True)) for name in names]
-
-    async def _together(
-        self, target: str, names: Sequence[str], emit: Emitter, *, place: bool
-    ) -> list[tuple[str, float | None]]:
-        found: list[tuple[str, float | None]] = []
-        for start in range(0, len(names), MOST_LISTED):
-            some = names[start : start + MOST_LISTED]
-            text = question_all(target, some, places=place)
-            answer = await self._ask(listing(some), text, emit)
-            found += [(name, (answer.value or {}).get(name)) for name in some]
-        return found
+        judged = events.Judged(role=ELIMINATOR, target=target, things=tuple(found))
+        emit(judged)
+        return replace(memory, judged=(*memory.judged, judged))
 
     def hidden(self, memory: PetMemory) -> frozenset[str]:
         """The names that are masked now."""
         if memory.belief is None or not self.settings.eliminate:
             return frozenset()
         target = self.target(memory)
-        low = {
-            one.name
-            for one in memory.relevance
-            if one.target == target and one.score is not None and one.score < self.settings.threshold
-        }
+        low = {one.name for judged in memory.judged if judged.target == target for one in judged.things if one.masked}
         return frozenset(low - {memory.belief.held} - {one.name for one in memory.belief.here()})
 
     # Acting (section 3.4 has an agent of its own).

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agent.agents.spec import AgentParts, ModelSettings, declare_agent
-
-if TYPE_CHECKING:
-    from agent.base import Agent
 
 
 @declare_agent("react", "one role that thinks and acts", settings=ModelSettings, prompts=__name__)
-def react(parts: AgentParts[ModelSettings]) -> Agent:
+def react(parts: AgentParts[ModelSettings]):
     from agent.agents.react.agent import React
 
     return React(parts)

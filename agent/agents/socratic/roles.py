@@ -34,15 +34,12 @@ class Exchange:
     answer: str
 
 
-Dialogue = tuple[Exchange, ...]
-
-
 def dialogue_text(dialogue: Sequence[Exchange]) -> str:
     """The dialogue as the planner's prompt has it."""
     return "\n".join(f"Q{at}: {each.question}\nA{at}: {each.answer}" for at, each in enumerate(dialogue, 1))
 
 
-def _read_dialogue(text: str) -> Dialogue:
+def _read_dialogue(text: str) -> tuple[Exchange, ...]:
     exact = [_EXACT_LINE.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
     marks = [f"{line['mark']}{line['number']}" if line else "" for line in exact]
     in_turn = marks == [f"{mark}{at}" for at in range(1, len(exact) // 2 + 1) for mark in "QA"]
@@ -65,7 +62,7 @@ def _read_dialogue(text: str) -> Dialogue:
     return found
 
 
-QUESTIONER: Role[Dialogue] = Role("questioner", _read_dialogue, reply_tokens=LONG)
+QUESTIONER: Role[tuple[Exchange, ...]] = Role("questioner", _read_dialogue, reply_tokens=LONG)
 
 # The decomposer: chain of thought in place of questions, as in the paper's ablation (section 4.4, table 3). Its prompt is the
 # questioner's without questions, answers and things to discover.
