@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from agent.base import Emitter, Grants, Turn
 from agent.episodes.events import RulesShown, Thought
-from agent.models.base import Message
-from agent.roles.base import Conversation, Prompt, load_prompt
+from agent.models.base import Message, Model
+from agent.roles.base import Answer, Conversation, Prompt, Role, Sampling, ask, load_prompt
 from knowledge.rules import Rule
 from worlds.base import Observation, Transition, World
+
+T = TypeVar("T")
 
 _OF_HOUSES = (
     " Look for things where such things are kept, open what is closed, and carry one thing at a time.",
@@ -33,9 +36,14 @@ class RoleMemory:
         """Whether the conversation has more than the system message."""
         return len(self.conversation) > 1
 
-    def after(self, conversation: Conversation, turn: Turn) -> RoleMemory:
-        """The memory after ``conversation``, in which the role was shown the rules of ``turn``."""
-        return RoleMemory(conversation, rules_after(turn, self.shown_rules))
+    async def ask(
+        self, role: Role[T], model: Model, text: str, turn: Turn, grants: Grants, emit: Emitter, sampling: Sampling
+    ) -> tuple[Answer[T], RoleMemory]:
+        """Ask ``role``, with ``text`` and what ``turn`` adds to it; the answer, and the memory after it."""
+        text += additions(turn, self.shown_rules, grants, first=not self.started)
+        emit_rules(turn.rules, self.shown_rules, emit)
+        answer = await ask(role, model, self.conversation, text, emit, sampling)
+        return answer, RoleMemory(answer.conversation, rules_after(turn, self.shown_rules))
 
 
 def system_message(prompt: Prompt, world: World, **values: str) -> Message:

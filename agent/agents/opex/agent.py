@@ -34,7 +34,7 @@ from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailur
 from agent.episodes import events
 from agent.models.base import Message
 from agent.roles.base import ask, load_prompt
-from agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, numbered, transcript
+from agent.roles.messages import RoleMemory, emit_thought, numbered, transcript
 from agent.skills.controller import Controller, ControllerState, Done, Execute
 from agent.skills.skill import skills_of
 from knowledge.examples import Example
@@ -147,17 +147,9 @@ class Opex:
     async def _plan(self, memory: OpexMemory, turn: Turn, reason: str, emit: Emitter) -> tuple[ParseFailure | None, OpexMemory]:
         if not self._settings.planner:
             return None, self._planned(memory, (memory.goal,), reason, emit)
-        first = not memory.planner.started
-        text = await self._task(memory) if first else self._review(memory, reason)
-        text += additions(turn, memory.planner.shown_rules, memory.grants, first=first)
-        emit_rules(turn.rules, memory.planner.shown_rules, emit)
-        answer = await ask(PLANNER, self._model, memory.planner.conversation, text, emit, self._sampling)
-        memory = replace(
-            memory,
-            planner=memory.planner.after(answer.conversation, turn),
-            asked=memory.asked + (memory.revision >= 0),
-            unplanned=(),
-        )
+        text = self._review(memory, reason) if memory.planner.started else await self._task(memory)
+        answer, planner = await memory.planner.ask(PLANNER, self._model, text, turn, memory.grants, emit, self._sampling)
+        memory = replace(memory, planner=planner, asked=memory.asked + (memory.revision >= 0), unplanned=())
         if answer.value is None:
             # The rest of the old plan can still be followed.
             return (None if memory.step < len(memory.plan) else ParseFailure(PLANNER.name, answer.reason)), memory
@@ -206,10 +198,7 @@ class Opex:
             description = seen.value or description
             emit_thought(OBSERVER.name, seen.value or "", emit)
         text = self._executes.render("user", observation=description, **state)
-        text += additions(turn, memory.executor.shown_rules, Grants(), first=False)
-        emit_rules(turn.rules, memory.executor.shown_rules, emit)
-        answer = await ask(EXECUTOR, self._model, memory.executor.conversation, text, emit, self._sampling)
-        executor = memory.executor.after(answer.conversation, turn)
+        answer, executor = await memory.executor.ask(EXECUTOR, self._model, text, turn, Grants(), emit, self._sampling)
         return answer.value, answer.reason, replace(memory, executor=executor, unseen=())
 
     async def _follow(

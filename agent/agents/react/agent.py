@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from agent.agents.spec import AgentParts, ModelSettings
 from agent.base import Act, Decision, Emitter, Grants, ParseFailure, Turn
-from agent.roles.base import Role, ask, load_prompt
-from agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, opening_text, system_message, transcript
+from agent.roles.base import Role, load_prompt
+from agent.roles.messages import RoleMemory, emit_thought, opening_text, system_message, transcript
 from agent.roles.reading import read_command
 from worlds.base import Observation
 
@@ -53,17 +53,14 @@ class React:
         return ReactMemory(goal, observation, grants, RoleMemory((self._system,)))
 
     async def decide(self, memory: ReactMemory, turn: Turn, emit: Emitter) -> tuple[Decision, ReactMemory]:
-        role, first = memory.role, not memory.role.started
-        if first:
+        if memory.role.started:
+            text = self._prompt.render("turn", observation=transcript(turn.transitions, own=memory.last))
+        else:
             text = self._prompt.render("opening", observation=opening_text(memory.opening, memory.goal), goal=memory.goal)
             if turn.transitions:
                 text += "\n\n" + transcript(turn.transitions)
-        else:
-            text = self._prompt.render("turn", observation=transcript(turn.transitions, own=memory.last))
-        text += additions(turn, role.shown_rules, memory.grants, first=first)
-        emit_rules(turn.rules, role.shown_rules, emit)
-        answer = await ask(REACT, self._model, role.conversation, text, emit, self._sampling)
-        memory = replace(memory, role=role.after(answer.conversation, turn), last=None)
+        answer, role = await memory.role.ask(REACT, self._model, text, turn, memory.grants, emit, self._sampling)
+        memory = replace(memory, role=role, last=None)
         if answer.value is None:
             return ParseFailure(REACT.name, answer.reason), memory
         emit_thought(REACT.name, answer.value.thought, emit)

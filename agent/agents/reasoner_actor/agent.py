@@ -76,7 +76,7 @@ class ReasonerActor:
         if not reviews or not self._may_ask(memory):
             return None
         after = self._settings.stuck_after
-        latest = memory.recent[-after:]
+        latest = memory.unreviewed[-after:]
         refused = all(not one.observation.accepted for one in latest)
         if 0 < after <= len(latest) and (refused or (after > 1 and len(set(latest)) == 1)):
             return f"the last {after} commands led nowhere"
@@ -100,7 +100,7 @@ class ReasonerActor:
         self, prompting: ChatPrompting | BriefPrompting, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[ParseFailure | Idle | None, PlanMemory]:
         answer, memory = await prompting.plan(memory, turn, reason, emit)
-        memory = replace(memory, asked=memory.asked + (memory.revision >= 0), unreviewed=(), recent=(), moved_on=False)
+        memory = replace(memory, asked=memory.asked + (memory.revision >= 0), unreviewed=(), moved_on=False)
         if answer.value is None:
             # An older plan can still be followed; without one the turn is used up.
             return (None if memory.plan else ParseFailure(REASONER.name, answer.reason)), memory

@@ -12,7 +12,7 @@ from agent.base import Emitter, Grants, Turn
 from agent.models.base import Message, Model, Request
 from agent.roles import brief
 from agent.roles.base import Answer, Sampling, ask, call_event, load_prompt
-from agent.roles.messages import RoleMemory, additions, emit_rules, numbered, opening_text, transcript
+from agent.roles.messages import RoleMemory, emit_rules, numbered, opening_text, transcript
 from worlds.base import Observation, Transition
 from worlds.household.base import Household
 
@@ -23,10 +23,9 @@ PACKAGE = "agent.agents.reasoner_actor"
 class PlanMemory:
     """What reasoner and actor remember.
 
-    ``played`` are all transitions, ``unreviewed`` those the reasoner has not seen, ``recent`` the latest ones since the plan
-    was last reviewed; ``asked`` counts how often the reasoner was asked again. ``state`` is what short prompts are rendered
-    from; None in conversations. A person may change the model within an episode, so either way of prompting finds its data
-    here.
+    ``played`` are all transitions, ``unreviewed`` those since the plan was last reviewed; ``asked`` counts how often the
+    reasoner was asked again. ``state`` is what short prompts are rendered from; None in conversations. A person may change the
+    model within an episode, so either way of prompting finds its data here.
     """
 
     goal: str
@@ -41,7 +40,6 @@ class PlanMemory:
     revision: int = -1
     played: tuple[Transition, ...] = ()
     unreviewed: tuple[Transition, ...] = ()
-    recent: tuple[Transition, ...] = ()
     last: str | None = None
     state: brief.BriefState | None = None
 
@@ -59,31 +57,23 @@ class ChatPrompting:
 
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
         """The memory after these commands."""
-        return replace(
-            memory,
-            played=memory.played + transitions,
-            unreviewed=memory.unreviewed + transitions,
-            recent=memory.recent + transitions,
-            state=None,
-        )
+        return replace(memory, played=memory.played + transitions, unreviewed=memory.unreviewed + transitions, state=None)
 
     async def plan(
         self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[Answer[ReasonerReply], PlanMemory]:
         """Ask the reasoner for a plan, or to review the present one, for ``reason``; the answer and the new memory."""
         prompt = load_prompt(PACKAGE, "reasoner")
-        first = not memory.reasoner.started
-        if first:
+        if not memory.reasoner.started:
             text = prompt.render("opening", observation=opening_text(memory.opening, memory.goal), goal=memory.goal)
             if memory.played:
                 text += "\n\n" + transcript(memory.played)
         else:
             plan = numbered(memory.plan) or "There is none yet."
             text = prompt.render("review", story=transcript(memory.unreviewed), plan=plan, reason=reason)
-        text += additions(replace(turn, admissible=None), memory.reasoner.shown_rules, memory.grants, first=first)
-        emit_rules(turn.rules, memory.reasoner.shown_rules, emit)
-        answer = await ask(REASONER, self.model, memory.reasoner.conversation, text, emit, self.sampling)
-        return answer, replace(memory, reasoner=memory.reasoner.after(answer.conversation, turn))
+        turn = replace(turn, admissible=None)
+        answer, reasoner = await memory.reasoner.ask(REASONER, self.model, text, turn, memory.grants, emit, self.sampling)
+        return answer, replace(memory, reasoner=reasoner)
 
     async def act(
         self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
@@ -101,12 +91,10 @@ class ChatPrompting:
             parts.append(prompt.render("turn", observation=transcript(turn.transitions, own=memory.last)))
         if again or (revised and not first):
             parts.append(prompt.render("revised" if revised else "kept", plan=plan))
+        turn = replace(turn, hints=(), admissible=None) if again else turn
         text = "\n\n".join(parts)
-        if not again:
-            text += additions(turn, memory.actor.shown_rules, memory.grants, first=first)
-            emit_rules(turn.rules, memory.actor.shown_rules, emit)
-        answer = await ask(ACTOR, self.model, memory.actor.conversation, text, emit, self.sampling)
-        return answer, replace(memory, actor=memory.actor.after(answer.conversation, turn), last=None)
+        answer, actor = await memory.actor.ask(ACTOR, self.model, text, turn, memory.grants, emit, self.sampling)
+        return answer, replace(memory, actor=actor, last=None)
 
 
 @dataclass(frozen=True, slots=True)
