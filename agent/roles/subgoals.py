@@ -133,44 +133,33 @@ def _plain(subgoal: Subgoal) -> tuple[str, ...]:
     return tuple(part.lower().replace(" ", "") for part in parts)
 
 
-@dataclass(slots=True)
-class _Reading:
-    """A subgoal whose parts are still being read; ``bare``: a comma followed its action."""
-
-    action: Action
-    names: list[str]
-    bare: bool
-
-    def takes(self, action: Action | None) -> bool:
-        """Whether a piece that begins with ``action`` is another part of this subgoal."""
-        return self.bare and (not self.names or (action is None and len(self.names) < 2))
-
-    def finished(self) -> Subgoal | None:
-        names = [name for name in self.names if name]
-        return Subgoal(self.action, names[0], names[1] if len(names) > 1 else None) if names else None
-
-
 def _pieces(text: str) -> Iterator[tuple[Subgoal | None, str]]:
     """Each entry of ``text`` with its words; None if it is no subgoal."""
     for segment in _BREAK.split(_ITEM.sub("", text)):
-        reading: _Reading | None = None
+        action: Action | None = None
+        names: list[str] = []
+        bare = False
         for piece in _COMMA.split(segment):
             words = _WORD.findall(piece)
             if not words:
                 continue
-            action, rest = _action(words)
-            if reading is not None and reading.takes(action):
-                reading.names.append(name_of(piece))
+            said, rest = _action(words)
+            if action and bare and (not names or (said is None and len(names) < 2)):
+                # A comma followed the action, so this is another part of its subgoal.
+                names.append(name_of(piece))
                 continue
-            if reading is not None:
-                yield reading.finished(), segment.strip()
-                reading = None
-            if action is None:
+            if action:
+                yield _finished(action, names), segment.strip()
+            if said is None:
                 yield None, piece.strip()
-            else:
-                reading = _Reading(action, _parted(rest), bare=not rest)
-        if reading is not None:
-            yield reading.finished(), segment.strip()
+            action, names, bare = said, _parted(rest), not rest
+        if action:
+            yield _finished(action, names), segment.strip()
+
+
+def _finished(action: Action, names: Sequence[str]) -> Subgoal | None:
+    thing, place = (*filter(None, names), None, None)[:2]
+    return Subgoal(action, thing, place) if thing else None
 
 
 def _action(words: list[str]) -> tuple[Action | None, list[str]]:

@@ -14,12 +14,11 @@ from agent.agents.lota.selector import DONE, NAME, Constrained, Prompted, Scored
 from agent.agents.spec import AgentParts
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.models.base import Capabilities, Message
-from agent.roles.base import Conversation, load_prompt
-from agent.roles.messages import additions, emit_rules, emit_thought, rules_after
+from agent.roles.base import load_prompt
+from agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, rules_after
 from agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
 from agent.skills.skill import Skill, skills_of
 from knowledge.examples import Example
-from knowledge.rules import Rule
 from worlds.base import Observation
 from worlds.errors import Unsupported
 
@@ -40,11 +39,10 @@ class LotaMemory:
     goal: str
     grants: Grants
     state: ControllerState
-    conversation: Conversation = ()
+    role: RoleMemory
     selected: int = 0
     failure: str | None = None
     hints: tuple[str, ...] = ()
-    shown_rules: tuple[Rule, ...] = ()
 
 
 class Lota:
@@ -82,7 +80,7 @@ class Lota:
         self._selector(await self._model.capabilities())
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> LotaMemory:
-        return LotaMemory(goal, grants, self._controller.begin(observation, goal))
+        return LotaMemory(goal, grants, self._controller.begin(observation, goal), RoleMemory(()))
 
     async def decide(self, memory: LotaMemory, turn: Turn, emit: Emitter) -> tuple[Decision, LotaMemory]:
         state = self._controller.observe(memory.state, turn.transitions)
@@ -110,7 +108,8 @@ class Lota:
 
     async def _select(self, memory: LotaMemory, turn: Turn, emit: Emitter) -> tuple[Skill | Decision, LotaMemory]:
         selector = self._selector(await self._model.capabilities())
-        if not memory.conversation:
+        role, first = memory.role, memory.selected == 0
+        if first:
             listed = isinstance(selector, Prompted)
             system = [self._prompt.render("system")]
             if listed:
@@ -123,21 +122,14 @@ class Lota:
                     "no commands are granted as admissible, so nothing tells what can be done: the language score decides alone"
                 )
                 emit_thought(self.name, notice, emit)
-            memory = replace(memory, conversation=(Message("system", "\n".join(system)),))
+            role = RoleMemory((Message("system", "\n".join(system)),))
         asked = replace(turn, hints=memory.hints, admissible=None)
-        first = memory.selected == 0
-        added = additions(asked, memory.shown_rules, memory.grants, first=first)
+        added = additions(asked, role.shown_rules, memory.grants, first=first)
         text = await self._opening(memory, added) if first else self._next(memory, added)
-        emit_rules(turn.rules, memory.shown_rules, emit)
-        answer = await selector.select(memory.conversation, text, self._possible(memory, turn), emit)
-        memory = replace(
-            memory,
-            conversation=answer.conversation,
-            selected=memory.selected + 1,
-            failure=None,
-            hints=(),
-            shown_rules=rules_after(turn, memory.shown_rules),
-        )
+        emit_rules(turn.rules, role.shown_rules, emit)
+        answer = await selector.select(role.conversation, text, self._possible(memory, turn), emit)
+        role = RoleMemory(answer.conversation, rules_after(turn, role.shown_rules))
+        memory = replace(memory, role=role, selected=memory.selected + 1, failure=None, hints=())
         if answer.value is None:
             return ParseFailure(NAME, answer.reason), memory
         emit_thought(self.name, answer.value, emit)

@@ -23,7 +23,6 @@ from agent.agents.opex.roles import (
     OBSERVER,
     PLANNER,
     SKILLS,
-    SkillCall,
     found_items,
     held_text,
     here_text,
@@ -129,10 +128,7 @@ class Opex:
                 refusal, memory = await self._plan(memory, turn, "the plan is carried out, and the task is not done", emit)
                 if refusal is not None:
                     return refusal, memory
-            call, reason, memory = await self._call(memory, turn, emit)
-            if call is None:
-                return ParseFailure(EXECUTOR.name, reason), memory
-            refusal, memory = await self._follow(call, memory, turn, emit)
+            refusal, memory = await self._call(memory, turn, emit)
             if refusal is not None:
                 return refusal, memory
             turn = replace(turn, hints=())
@@ -181,7 +177,8 @@ class Opex:
             goal=memory.goal,
         )
 
-    async def _call(self, memory: OpexMemory, turn: Turn, emit: Emitter) -> tuple[SkillCall | None, str, OpexMemory]:
+    async def _call(self, memory: OpexMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, OpexMemory]:
+        """Have the executor call a skill, finish the subtask, or ask for another plan."""
         belief = memory.state.belief
         state = {
             "found": found_items(belief),
@@ -199,11 +196,9 @@ class Opex:
             emit_thought(OBSERVER.name, seen.value or "", emit)
         text = self._executes.render("user", observation=description, **state)
         answer, executor = await memory.executor.ask(EXECUTOR, self._model, text, turn, Grants(), emit, self._sampling)
-        return answer.value, answer.reason, replace(memory, executor=executor, unseen=())
-
-    async def _follow(
-        self, call: SkillCall, memory: OpexMemory, turn: Turn, emit: Emitter
-    ) -> tuple[ParseFailure | None, OpexMemory]:
+        memory, call = replace(memory, executor=executor, unseen=()), answer.value
+        if call is None:
+            return ParseFailure(EXECUTOR.name, answer.reason), memory
         emit_thought(EXECUTOR.name, call.thought, emit)
         if call.move == "finish" and call.done:
             if memory.step + 1 < len(memory.plan):

@@ -82,7 +82,7 @@ DECOMPOSER: Role[str] = Role("decomposer", _read_reasoning, reply_tokens=LONG)
 # The planner (sections 3.4 and 3.5): turns a dialogue into subgoals, and revises them.
 
 _NAMES = tuple(TRIPLE_NAMES.values())
-_EXACT_CHANGE = re.compile(r"(?s)Change:(?P<words>.*?)\nPlan:\n")
+_EXACT_PLAN = re.compile(r"(?s)Change:(?P<words>.*?)\nPlan:\n(?:\d{1,2}\. \(\w+, [\w ]{1,60}(?:, [\w ]{1,60})?\)\s*)+")
 _CHANGE = re.compile(r"(?im)^[\W_]{0,40}change\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)$")
 
 
@@ -108,7 +108,7 @@ def system_text() -> str:
 
 
 def _read_plan(text: str) -> SubgoalPlan:
-    change = _EXACT_CHANGE.match(text) or _CHANGE.search(text)
+    change = _EXACT_PLAN.fullmatch(text) or _CHANGE.search(text)
     return SubgoalPlan(thought(change["words"]) if change else "", read_plan(text, _NAMES))
 
 
