@@ -28,16 +28,13 @@ from agent.agents.pet.roles import (
     listing,
     plan_question,
     probability,
-    question_all,
-    question_one,
-    track_question,
 )
 from agent.agents.spec import AgentParts
 from agent.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
 from agent.episodes import events
 from agent.models.base import Timing
 from agent.roles.base import Answer, Role, ask, load_prompt
-from agent.roles.messages import additions, emit_rules, numbered, system_message
+from agent.roles.messages import additions, emit_rules, numbered, system_message, transcript
 from knowledge.examples import subtasks, tasks_of
 from worlds.base import Observation, Transition
 from worlds.errors import Unsupported
@@ -132,7 +129,8 @@ class Pet:
                 return failure, memory
         elif self.settings.track and turn.transitions and memory.subtask is not None:
             # Track (section 3.3).
-            text = track_question(memory.subtask, memory.played[-min(memory.since, CONTEXT) :])
+            story = transcript(memory.played[-min(memory.since, CONTEXT) :])
+            text = load_prompt(PACKAGE, TRACKER.name).render("question", story=story, subtask=memory.subtask)
             if (await self._chance(TRACKER, text, emit, probable=probable) or 0) > 0.5:
                 emit(events.Progressed(role=TRACKER.name, step=memory.step + 1))
                 memory = replace(memory, step=memory.step + 1, since=0)
@@ -179,7 +177,7 @@ class Pet:
         return bare(subtask or memory.goal)
 
     async def _eliminate(self, memory: PetMemory, belief: Belief, emit: Emitter, *, probable: bool) -> PetMemory:
-        target = self.target(memory)
+        target, prompt = self.target(memory), load_prompt(PACKAGE, ELIMINATOR)
         known = {one.name for judged in memory.judged if judged.target == target for one in judged.things}
         found: list[events.Relevance] = []
         for place, everything in ((True, belief.receptacles), (False, belief.items)):
@@ -188,10 +186,12 @@ class Pet:
             scores: dict[str, float | None] = {}
             # One call after the other: a resumed episode repeats them in their order.
             for name in new if probable else ():
-                scores[name] = await self._chance(ONE, question_one(target, name, place=place), emit, probable=True)
+                text = prompt.render("place" if place else "object", target=target, name=name)
+                scores[name] = await self._chance(ONE, text, emit, probable=True)
             for start in range(0, 0 if probable else len(new), MOST_LISTED):
                 some = new[start : start + MOST_LISTED]
-                answer = await self._ask(listing(some), question_all(target, some, places=place), emit)
+                text = prompt.render("places" if place else "objects", target=target, names="\n".join(some))
+                answer = await self._ask(listing(some), text, emit)
                 scores |= answer.value or {}
             for name in new:
                 score = scores.get(name)

@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from agent.roles.base import ReplyError, Role, load_prompt
-from agent.roles.messages import transcript
 from agent.roles.reading import json_fields
-from worlds.base import Transition
 
 PACKAGE = "agent.agents.pet"
 
@@ -102,11 +100,6 @@ CONTEXT = 3
 TRACKER: Role[bool] = Role("tracker", _read_verdict)
 
 
-def track_question(subtask: str, steps: Sequence[Transition]) -> str:
-    """The tracker's question after ``steps``, the last few of the sub-task."""
-    return load_prompt(PACKAGE, TRACKER.name).render("question", story=transcript(steps), subtask=subtask)
-
-
 # The eliminator (section 3.2): how relevant places and objects are. Either each name is a yes-or-no question of its own, or one
 # question lists all names and the model writes a number behind each.
 
@@ -129,17 +122,6 @@ def listing(names: Sequence[str]) -> Role[Mapping[str, float]]:
 
 ONE: Role[bool] = Role(ELIMINATOR, _read_verdict)
 """The role that is asked about a single name."""
-
-
-def question_all(target: str, names: Sequence[str], *, places: bool) -> str:
-    """The question about ``names``, all of them places or all of them objects."""
-    section = "places" if places else "objects"
-    return load_prompt(PACKAGE, ELIMINATOR).render(section, target=target, names="\n".join(names))
-
-
-def question_one(target: str, name: str, *, place: bool) -> str:
-    """The question about one name, which comes last so that all questions share a prefix."""
-    return load_prompt(PACKAGE, ELIMINATOR).render("place" if place else "object", target=target, name=name)
 
 
 def _read_scores(names: Sequence[str], text: str) -> Mapping[str, float]:
