@@ -13,9 +13,8 @@ from pathlib import Path
 from agent.episodes.moments import recorded_moments
 from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.runs.batch import RunOptions, RunProgress, Watcher, run_batch
-from agent.evaluation.runs.budget import BudgetTracker, Spending
+from agent.evaluation.runs.budget import BudgetTracker, MeteredModel, Spending
 from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.metered import MeteredModel
 from agent.evaluation.runs.spec import slug
 from agent.explorer.chunks import Chunk, chunks, read_steps
 from agent.explorer.distiller import DISTILLER, MOST_RULES, CandidateRule, Candidates
@@ -146,7 +145,7 @@ class _Learning:
         if self.exploration.model is None:
             return None
         ledger = Ledger(self.place.calls_file)
-        self.budget.add(ledger.used(self.exploration.prices))
+        self.budget.used += ledger.used(self.exploration.prices)
         model = make_model(self.exploration.model, timeout=self.exploration.run.setup.timeout)
         return LearningModel(
             model=MeteredModel(model, self.budget, self.exploration.prices),

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent.evaluation.runs.batch import RunOptions, RunProgress, run_workers
-from agent.evaluation.runs.budget import BudgetTracker, RunHalted
+from agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted
 from agent.evaluation.runs.folder import (
     EVAL_REWRITES,
     LARGEST_MANIFEST,
@@ -28,7 +28,6 @@ from agent.evaluation.runs.folder import (
     parsed_lines,
     read_bytes,
 )
-from agent.evaluation.runs.metered import MeteredModel
 from agent.evaluation.runs.result import Frozen
 from agent.explorer.ledger import Ledger, LedgerModel
 from agent.models.base import Model
@@ -127,7 +126,7 @@ def _planner(run: PlanRun, folder: Path, model: Model | None, tracker: BudgetTra
     if model is None:
         return NearestPlanner(run.pool, config.settings)
     ledger = Ledger(folder / "calls.jsonl")
-    tracker.add(ledger.used(run.prices))
+    tracker.used += ledger.used(run.prices)
     metered = MeteredModel(model, tracker, run.prices)
     remembered = LedgerModel(metered, config.model or "", "alfred_plan", ledger)
     return InContextPlanner(remembered, run.pool, config.settings, config.seed)

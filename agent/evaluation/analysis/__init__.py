@@ -2,6 +2,5 @@
 
 ``metrics`` summarises one run, ``failures`` classifies its lost episodes (with ``case``), ``paths`` finds the best path
 lengths, ``modules`` examines PET's modules, and ``transcript`` reads an episode turn by turn. ``compare`` pairs two runs,
-``seeds`` and ``standings`` average several, ``published`` sets a run beside the literature. ``statistics`` has the
-intervals and tests.
+``seeds`` averages several, ``published`` sets a run beside the literature. ``statistics`` has the intervals and tests.
 """

@@ -7,7 +7,7 @@ with the reason.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -141,20 +141,16 @@ class Comparison:
         return tuple(found for kind in kinds if (found := self._figure(kind)) is not None)
 
     def _figure(self, kind: _Kind) -> PairedMean | None:
-        both = [
-            (
-                kind.value(self.first.extras.played(pair.first.selected, pair.first), pair.first),
-                kind.value(self.second.extras.played(pair.second.selected, pair.second), pair.second),
-            )
-            for pair in self.pairs
-        ]
+        ours, theirs = self.first.extras, self.second.extras
+        results = [(pair.first, pair.second) for pair in self.pairs]
+        both = [(kind.value(ours.of(one), one), kind.value(theirs.of(other), other)) for one, other in results]
         known = [(one, other) for one, other in both if one is not None and other is not None]
         if not known:
             return None
         size = len(known)
-        ours, theirs = sum(one for one, _ in known) / size, sum(other for _, other in known) / size
+        first, second = sum(one for one, _ in known) / size, sum(other for _, other in known) / size
         interval = bootstrap_mean([other - one for one, other in known])
-        return PairedMean(kind.key, kind.label, kind.share, ours, theirs, theirs - ours, interval, size, len(both) - size)
+        return PairedMean(kind.key, kind.label, kind.share, first, second, second - first, interval, size, len(both) - size)
 
     @property
     def failures(self) -> dict[FailureKind, tuple[int, int]]:
@@ -231,30 +227,25 @@ def compare(first: Run, second: Run) -> Comparison:
         raise ConfigurationError(f"{first.folder.path} and {second.folder.path} are the same run; name two.")
     _refuse_unlike(first.manifest, second.manifest)
     ours, theirs = ({result.task: result for result in run.results} for run in (first, second))
-    selected, others = ([task.id for task in run.manifest.tasks] for run in (first, second))
-    there = set(others)
-    shared = [task for task in selected if task in there]
+    here, there = ([task.id for task in run.manifest.tasks] for run in (first, second))
+    shared = _without(here, set(here) - set(there))
     if not shared:
         raise ConfigurationError(f"{first.name} and {second.name} have no task in common.")
     finished = [task for task in shared if task in ours and task in theirs]
     touched = {task for task in finished if ours[task].assisted or theirs[task].assisted}
     left_out = (
-        (f"not selected in {second.name}", _without(selected, others)),
-        (f"not selected in {first.name}", _without(others, selected)),
+        (f"not selected in {second.name}", _without(here, there)),
+        (f"not selected in {first.name}", _without(there, here)),
         ("not finished in both", _without(shared, finished)),
         ("assisted by a person", tuple(task for task in finished if task in touched)),
     )
-    return Comparison(
-        first,
-        second,
-        tuple(TaskPair(ours[task], theirs[task]) for task in finished if task not in touched),
-        tuple((cause, tasks) for cause, tasks in left_out if tasks),
-    )
+    pairs = tuple(TaskPair(ours[task], theirs[task]) for task in finished if task not in touched)
+    return Comparison(first, second, pairs, tuple((cause, tasks) for cause, tasks in left_out if tasks))
 
 
-def _without(tasks: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    there = set(others)
-    return tuple(task for task in tasks if task not in there)
+def _without(tasks: Sequence[str], others: Collection[str]) -> tuple[str, ...]:
+    left_out = set(others)
+    return tuple(task for task in tasks if task not in left_out)
 
 
 def count(pairs: Sequence[TaskPair]) -> PairedCounts:

@@ -37,6 +37,10 @@ class Extras:
         par, clock = self.paths.get(task.id, PathLengths()), self.clocks.get(task.id, EpisodeTiming())
         return PlayedTask(task, result, par, clock, self.prices)
 
+    def of(self, result: Result) -> PlayedTask:
+        """The task of ``result`` with what is known beside it."""
+        return self.played(result.selected, result)
+
 
 @dataclass(frozen=True, slots=True)
 class PlayedTask:
@@ -230,14 +234,9 @@ class Figures:
         return sum(result.steps for result in self.results)
 
     @property
-    def mean_steps(self) -> float | None:
-        """Executed commands per episode; None before one has finished."""
-        return self.commands.mean
-
-    @property
     def mean_steps_won(self) -> float | None:
         """Executed commands per won episode; None before one was won."""
-        return _sample(result.steps for result in self.results if result.outcome == "won").mean
+        return _sample(result.steps for result in self.results if result.won).mean
 
     @property
     def refused(self) -> int:

@@ -60,7 +60,7 @@ def _figures(count: Figures) -> dict[str, float | None]:
         "goal_conditions": count.goal.mean,
         "success_by_path": count.success_by_path.mean,
         "goal_conditions_by_path": count.goal_by_path.mean,
-        "steps": count.mean_steps,
+        "steps": count.commands.mean,
         "cost": count.cost.total,
     }
 

@@ -116,7 +116,6 @@ class Mean:
 
     value: float
     interval: Interval | None
-    runs: int
 
 
 def mean_over_seeds(values: Sequence[float], *, share: bool = False) -> Mean:
@@ -129,11 +128,11 @@ def mean_over_seeds(values: Sequence[float], *, share: bool = False) -> Mean:
     runs = len(values)
     mean = math.fsum(values) / runs
     if runs == 1:
-        return Mean(mean, None, 1)
+        return Mean(mean, None)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (runs - 1))
     reach = student_point(runs - 1) * spread / math.sqrt(runs)
     low, high = mean - reach, mean + reach
-    return Mean(mean, Interval(max(0.0, low), min(1.0, high)) if share else Interval(low, high), runs)
+    return Mean(mean, Interval(max(0.0, low), min(1.0, high)) if share else Interval(low, high))
 
 
 def student_point(degrees: int, share: float = 0.975) -> float:

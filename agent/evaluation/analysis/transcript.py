@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from agent.episodes.events import (
     Ended,
@@ -27,14 +26,11 @@ from agent.episodes.events import (
 )
 from agent.episodes.record import read_episode
 
-NoteKind = Literal["thought", "plan", "unreadable", "rules", "person", "failed"]
-
 
 @dataclass(frozen=True, slots=True)
 class TranscriptNote:
     """A note beside the commands, by ``who``: a role or the person."""
 
-    kind: NoteKind
     who: str
     text: str
 
@@ -115,26 +111,24 @@ def transcribe(events: Iterable[Event]) -> Transcript:
             case ModelCall() as called:
                 before.append(called)
             case Thought(role=role, text=text):
-                before.append(TranscriptNote("thought", role, text))
+                before.append(TranscriptNote(role, text))
             case Judged(role=role) as judged:
-                before.append(TranscriptNote("thought", role, judged.words))
+                before.append(TranscriptNote(role, judged.words))
             case Planned(role=role, steps=steps):
                 plan = steps
-                before.append(
-                    TranscriptNote("plan", role, "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)))
-                )
+                before.append(TranscriptNote(role, "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))))
             case Progressed(role=role, step=step):
                 now = f", {plan[step]}" if 0 <= step < len(plan) else ""
-                before.append(TranscriptNote("plan", role, f"now step {step + 1}{now}"))
+                before.append(TranscriptNote(role, f"now step {step + 1}{now}"))
             case ParseFailed(role=role, reason=reason, final=final):
                 way = "it was asked twice" if final else "it is asked again"
-                before.append(TranscriptNote("unreadable", role, f"its reply could not be read: {reason} ({way})"))
+                before.append(TranscriptNote(role, f"its reply could not be read: {reason} ({way})"))
             case RulesShown(rules=rules):
-                before.append(TranscriptNote("rules", "rules", "\n".join(rules)))
+                before.append(TranscriptNote("rules", "\n".join(rules)))
             case ModelFailed(boundary=boundary, message=message):
-                before.append(TranscriptNote("failed", boundary, message))
+                before.append(TranscriptNote(boundary, message))
             case Intervened(action=action, text=text):
-                before.append(TranscriptNote("person", "person", f"{action} {text}".strip()))
+                before.append(TranscriptNote("person", f"{action} {text}".strip()))
             case TurnSpent(turn=turn):
                 turns.append(TranscriptTurn(turn, tuple(before)))
                 before = []

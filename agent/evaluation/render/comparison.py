@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.evaluation.analysis.compare import Comparison, PairedMean, Run, TaskPair, reference_of
+from agent.evaluation.analysis.compare import Comparison, Run, TaskPair, reference_of
 from agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
 from agent.evaluation.render.report import first_lines
 from agent.evaluation.render.table import (
@@ -136,22 +136,20 @@ def _figures(comparison: Comparison) -> Iterator[str]:
     found = comparison.figures
     if not found:
         return
-    rows = [(figure.label, *figure_texts(figure)) for figure in found]
+    rows: list[tuple[str, ...]] = []
+    for figure in found:
+        first, second, difference, interval = figure.first, figure.second, figure.difference, figure.interval
+        if figure.share:
+            cells = percent(first), percent(second), f"{difference * 100:+.1f} points", points(interval)
+        elif figure.key == "cost":
+            cells = money(first), money(second), f"{difference:+.4f}", f"{interval.low:+.4f} to {interval.high:+.4f}"
+        else:
+            cells = f"{first:,.1f}", f"{second:,.1f}", f"{difference:+,.1f}", f"{interval.low:+,.1f} to {interval.high:+,.1f}"
+        rows.append((figure.label, *cells))
     yield from Table(("over all pairs", "first", "second", "difference", "95 % interval"), tuple(rows)).text()
     for missing in sorted({figure.missing for figure in found if figure.missing}):
         names = ", ".join(figure.label for figure in found if figure.missing == missing)
         yield from wrapped(f"Without {many(missing, 'task')} where one of them lacks the figure: {names}.")
-
-
-def figure_texts(figure: PairedMean) -> tuple[str, str, str, str]:
-    """A figure's means, difference and interval; shares in percent and points."""
-    low, high = figure.interval.low, figure.interval.high
-    if figure.share:
-        difference = f"{figure.difference * 100:+.1f} points"
-        return percent(figure.first), percent(figure.second), difference, points(figure.interval)
-    if figure.key == "cost":
-        return money(figure.first), money(figure.second), f"{figure.difference:+.4f}", f"{low:+.4f} to {high:+.4f}"
-    return f"{figure.first:,.1f}", f"{figure.second:,.1f}", f"{figure.difference:+,.1f}", f"{low:+,.1f} to {high:+,.1f}"
 
 
 def _failures(comparison: Comparison) -> Section:

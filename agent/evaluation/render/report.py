@@ -100,7 +100,7 @@ FIGURES: tuple[Column[Figures], ...] = (
     Column("GC", lambda count: count.goal.mean, percent),
     Column("SR/path", lambda count: count.success_by_path.mean, percent),
     Column("GC/path", lambda count: count.goal_by_path.mean, percent),
-    Column("steps", lambda count: count.mean_steps, number),
+    Column("steps", lambda count: count.commands.mean, number),
     Column("steps, won", lambda count: count.mean_steps_won, number),
     Column("refused", lambda count: count.refused),
     Column("repeated", lambda count: count.repeated),
@@ -121,7 +121,7 @@ def _figures(count: Figures, *, bootstrap: bool = False) -> dict[str, object]:
         "goal_conditions": _mean(count.goal, bootstrap),
         "success_by_path": _mean(count.success_by_path, bootstrap),
         "goal_conditions_by_path": _mean(count.goal_by_path, bootstrap),
-        "steps": {"total": count.steps, "mean": count.mean_steps, "mean_won": count.mean_steps_won, "interval": commands},
+        "steps": {"total": count.steps, "mean": count.commands.mean, "mean_won": count.mean_steps_won, "interval": commands},
         **plain(count, "refused", "repeated", "unreadable", "calls"),
         "tokens": {name: getattr(count, f"{name}_tokens") for name in ("prompt", "completion", "fresh", "cached")},
         "seconds": {"model": count.model_seconds.total, "wall": count.wall_seconds.total},
@@ -174,14 +174,21 @@ def _means(overall: Figures) -> Section:
     shares = (*shares, ("goal conditions by path (GC/path)", overall.goal_by_path))
     rows = [(name, percent(sample.mean), percents(sample.interval)) for name, sample in shares if sample.mean is not None]
     if (interval := overall.commands.interval) is not None:
-        rows.append(("steps an episode", number(overall.mean_steps), f"{interval.low:.1f}-{interval.high:.1f}"))
+        rows.append(("steps an episode", number(overall.commands.mean), f"{interval.low:.1f}-{interval.high:.1f}"))
     return Table(("over all tasks", "mean", "95 % interval"), tuple(rows)) if rows else ()
 
 
 def _behind(manifest: Manifest, summary: Summary) -> Iterator[str]:
     yield from _why(manifest, summary.failures)
-    yield from _names("Errors, counted as not won", summary.errored)
-    if summary.errored:
+    by_cause: dict[str, list[Result]] = {}
+    for result in summary.errored:
+        cause = f"{result.boundary}: {result.message}" if result.message else result.reason
+        by_cause.setdefault(" ".join(cause.split())[:400], []).append(result)
+    if by_cause:
+        yield f"Errors, counted as not won ({len(summary.errored)}):"
+        for cause, alike in by_cause.items():
+            yield from wrapped(cause, "  ")
+            yield from first_lines([f"{result.number:>4}  {short(result.task, WIDTH - 10)}" for result in alike], "    ")
         yield "Play these again with the same `housequest eval` and --retry errors."
     if summary.assisted:
         yield f"Assisted by a person and left out ({len(summary.assisted)}):"
@@ -211,7 +218,7 @@ def sentences(manifest: Manifest, summary: Summary) -> Iterator[str]:
         yield f"Not finished: {overall.unfinished} of {overall.episodes} tasks; until they are, they count as not won."
     if overall.finished:
         won = f", {overall.mean_steps_won:.1f} in a won one" if overall.mean_steps_won is not None else ""
-        yield f"{number(overall.mean_steps)} steps an episode{won}; {overall.refused} refused, {overall.repeated} repeated."
+        yield f"{number(overall.commands.mean)} steps an episode{won}; {overall.refused} refused, {overall.repeated} repeated."
     if overall.calls:
         yield f"{_call_words(overall)}; {overall.unreadable} unreadable replies."
         yield _cost_words(manifest, summary)
@@ -250,19 +257,6 @@ def _why(manifest: Manifest, failures: Mapping[FailureKind, Sequence[Result]]) -
             if result.failure is not None and result.outcome != "error":
                 at = f"{manifest.configuration.split}:{result.number}, turn {result.failure.turn}: "
                 yield from wrapped(f"{at}{result.failure.words}", "    ", "      ")
-
-
-def _names(title: str, results: Sequence[Result]) -> Iterator[str]:
-    if not results:
-        return
-    by_cause: dict[str, list[Result]] = {}
-    for result in results:
-        cause = f"{result.boundary}: {result.message}" if result.message else result.reason
-        by_cause.setdefault(" ".join(cause.split())[:400], []).append(result)
-    yield f"{title} ({len(results)}):"
-    for cause, alike in by_cause.items():
-        yield from wrapped(cause, "  ")
-        yield from first_lines([f"{result.number:>4}  {short(result.task, WIDTH - 10)}" for result in alike], "    ")
 
 
 def first_lines(lines: Sequence[str], indent: str) -> Iterator[str]:

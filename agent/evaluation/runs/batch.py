@@ -17,9 +17,8 @@ from agent.episodes.loop import run_episode
 from agent.episodes.record import EpisodeRecorder, cut_off_end, read_episode
 from agent.episodes.resume import resume_episode
 from agent.evaluation.analysis.metrics import Summary, summarise
-from agent.evaluation.runs.budget import BudgetTracker, RunHalted, Stopped, used_before
+from agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted, Stopped, used_before
 from agent.evaluation.runs.folder import RunFolder, episode_name
-from agent.evaluation.runs.metered import MeteredModel
 from agent.evaluation.runs.result import Result, SelectedTask, result_of
 from agent.evaluation.runs.spec import RunSpec
 from agent.models.base import Model
@@ -92,7 +91,7 @@ async def run_batch(
         with run.locked():
             run.begin(spec.manifest)
             finished = run.finished(tasks)
-            tracker.add(used_before(run, tasks, finished, spec.setup.prices))
+            tracker.used += used_before(run, tasks, finished, spec.setup.prices)
             results = [result for result in finished if not (options.retry_errors and result.outcome == "error")]
             run.rewrite(results)
             await batch.play(results)
@@ -231,7 +230,6 @@ class _Opening(Wrapper):
     def __init__(self, setup: Setup, task: Task) -> None:
         self._setup = setup
         self._task = task
-        self._open = False
 
     @property
     def task(self) -> Task:
@@ -239,9 +237,8 @@ class _Opening(Wrapper):
 
     def reset(self) -> Step:
         self.env = self._setup.open(self._task)
-        self._open = True
         return self.env.reset()
 
     def close(self) -> None:
-        if self._open:
+        if hasattr(self, "env"):
             self.env.close()

@@ -1,12 +1,15 @@
-"""Budgets and what was used of them. Once a budget is used up, no call begins and unfinished episodes can be resumed."""
+"""Budgets, what was used of them, and the model that counts it.
+
+Once a budget is used up, no call begins and unfinished episodes can be resumed.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,8 +21,9 @@ from agent.evaluation.runs.cost import money as amount
 from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.result import Result, SelectedTask
 from agent.evaluation.runs.timing import timings_of
-from agent.models.base import Completion
-from worlds.errors import ConfigurationError, HousequestError, nearest, shown
+from agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores
+from agent.models.openai.rate_limiter import RateLimiter
+from worlds.errors import ConfigurationError, HousequestError, ModelError, nearest, shown
 
 _FORMS = "calls=1000, tokens=2M, money=5 or time=90m"
 _KINDS = ("calls", "tokens", "money", "time")
@@ -108,17 +112,13 @@ class BudgetTracker:
         self.calling = 0
         self._began = time.monotonic()
         self._why: HousequestError | None = None
-        self._listeners: list[Callable[[], None]] = []
+        self.listeners: list[Callable[[], None]] = []
+        """Called once even calls that wait for the endpoint must not begin."""
 
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the time is up; None without a time limit."""
         return None if self.budget.seconds is None else self._began + self.budget.seconds - time.monotonic()
-
-    @property
-    def why(self) -> HousequestError | None:
-        """Why no new call may begin; None while calls may."""
-        return self._why
 
     def ended(self) -> HousequestError:
         """The exception that says why the run ended early, with all that was used."""
@@ -127,14 +127,6 @@ class BudgetTracker:
             return self._why
         used = f" Used in all, earlier sessions included: {self.used}." if self.used.calls else ""
         return Stopped(f"{self._why}{used}", self._why.way_on)
-
-    def listen(self, listener: Callable[[], None]) -> None:
-        """Call ``listener`` once even calls that wait for the endpoint must not begin."""
-        self._listeners.append(listener)
-
-    def add(self, used: Spending) -> None:
-        """Count earlier usage."""
-        self.used += used
 
     def begin(self, calls: int = 1) -> None:
         """Begin one call, or ``calls`` at once. Raises ``RunHalted`` where they are not allowed."""
@@ -183,7 +175,7 @@ class BudgetTracker:
         """Let nothing more begin, for a reason; the first reason counts."""
         if self._why is None:
             self._why = why
-            for listener in self._listeners:
+            for listener in self.listeners:
                 listener()
 
 
@@ -226,3 +218,68 @@ def _calls(part: Path) -> Iterator[ModelCall]:
         for event in read_episode(part):
             if isinstance(event.body, ModelCall):
                 yield event.body
+
+
+class MeteredModel(ModelWrapper):
+    """Calls ``model`` while the budget of ``tracker`` lasts; after that, calls raise ``RunHalted``.
+
+    An error that every other call would meet too also raises it: it stops the run, not one episode.
+    """
+
+    def __init__(self, model: Model, tracker: BudgetTracker, prices: Prices | None) -> None:
+        super().__init__(model)
+        self._tracker = tracker
+        self._prices = prices
+        self._limiter: RateLimiter | None = getattr(model, "limiter", None)
+        tracker.listeners.append(self._close)
+
+    @property
+    def active(self) -> int:
+        """How many calls are in flight, without those that wait for the endpoint."""
+        return self._limiter.active if self._limiter else self._tracker.calling
+
+    @property
+    def limit(self) -> int | None:
+        """How many calls the endpoint takes at once; None while it has stated no limit."""
+        return self._limiter.limit if self._limiter else None
+
+    async def complete(self, request: Request) -> Completion:
+        with self._metered() as completed:
+            completed.append(await self.model.complete(request))
+        return completed[0]
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+        with self._halting():
+            calls = len(continuations) + 1 if (await self.model.capabilities()).singly else 1
+        with self._metered(calls) as completed:
+            scores = await self.model.score(messages, continuations)
+            completed.append(Completion("", usage=scores.usage, timing=scores.timing))
+        return scores
+
+    @contextmanager
+    def _metered(self, calls: int = 1) -> Generator[list[Completion]]:
+        """Count what is completed inside as ``calls`` calls."""
+        completed: list[Completion] = []
+        self._tracker.begin(calls)
+        try:
+            with self._halting():
+                yield completed
+        finally:
+            self._tracker.end(completed[0] if completed else None, self._prices, calls)
+
+    @contextmanager
+    def _halting(self) -> Generator[None]:
+        try:
+            yield
+        except ModelError as error:
+            if not error.fatal:
+                raise
+            self._tracker.stop(Stopped(str(error)))
+            raise RunHalted from error
+        except ConfigurationError as error:
+            self._tracker.stop(error)
+            raise RunHalted from error
+
+    def _close(self) -> None:
+        if self._limiter:
+            self._limiter.close(RunHalted())

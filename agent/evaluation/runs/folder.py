@@ -141,25 +141,19 @@ class RunFolder:
 
         Raises ``ConfigurationError`` where another command holds the lock, or the folder holds something else.
         """
-        ours = not self.path.is_dir() or self.manifest_file.exists() or all(_begun(file.name) for file in self.path.iterdir())
-        if not ours:
+        lock = self.path / ".lock"
+        # A command that was killed before its run began may have left these.
+        ours = {lock, *self.path.glob(".run.json.*.part")}
+        if self.path.is_dir() and not self.manifest_file.exists() and set(self.path.iterdir()) - ours:
             raise ConfigurationError(f"{self.path} is not empty and holds no run; give --out a new folder.")
         from filelock import FileLock, Timeout
 
         self.path.mkdir(parents=True, exist_ok=True)
         try:
-            with FileLock(self.path / LOCK, timeout=0):
+            with FileLock(lock, timeout=0):
                 yield
         except Timeout:
             raise ConfigurationError(f"{self.path} is being played by another command; wait for it or stop it.") from None
-
-
-LOCK = ".lock"
-
-
-def _begun(name: str) -> bool:
-    """Whether a command that was killed before its run began may have left this file."""
-    return name == LOCK or (name.startswith(".run.json.") and name.endswith(".part"))
 
 
 def episode_name(task: SelectedTask) -> str:

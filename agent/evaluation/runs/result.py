@@ -103,17 +103,13 @@ def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
     started = next((body for body in played if isinstance(body, Started)), None)
     steps = [body for body in played if isinstance(body, Stepped)]
     calls = [body for body in played if isinstance(body, ModelCall)]
+    same = {"outcome", "reason", "assisted", "turns", "steps", "refused", "boundary", "message"}
     return Result(
         number=task.number,
         task=task.id,
         type=task.type,
         wording=started.wording if started else None,
-        outcome=ended.outcome,
-        reason=ended.reason,
-        assisted=ended.assisted,
-        turns=ended.turns,
-        steps=ended.steps,
-        refused=ended.refused,
+        **ended.model_dump(include=same),
         repeated=repeats(steps),
         met=steps[-1].met if steps else None,
         conditions=steps[-1].conditions if steps else None,
@@ -121,8 +117,6 @@ def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
         unreadable=sum(isinstance(body, ParseFailed) for body in played),
         prompt_tokens=total(call.prompt_tokens for call in calls),
         completion_tokens=total(call.completion_tokens for call in calls),
-        boundary=ended.boundary,
-        message=ended.message,
         failure=failure_of(events),
     )
 

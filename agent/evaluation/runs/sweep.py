@@ -43,26 +43,13 @@ SETTINGS = (
 )
 """What an arm can set; seeds belong to the sweep."""
 
-_TOP = ("common", "arms", "seeds")
-_LISTS = ("type", "grant")
-_NONE = ("rules",)
-"""Settings that an arm can unset with ``null``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """One arm of a sweep and its settings."""
-
-    name: str
-    values: Mapping[str, object]
-
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A sweep as read from its file."""
+    """A sweep as read from its file: the settings of each arm, by its name."""
 
     file: Path
-    arms: tuple[Arm, ...]
+    arms: Mapping[str, Mapping[str, object]]
     seeds: tuple[int, ...]
 
     @property
@@ -128,12 +115,12 @@ class SweepFolder:
 
 def read_sweep(file: Path) -> Sweep:
     """Read a sweep file. Raises ``ConfigurationError`` with the file and the place."""
-    top = _table(_loaded(file), str(file), _TOP)
+    top = _table(_loaded(file), str(file), ("common", "arms", "seeds"))
     common = _values(top.get("common", {}), f"{file}: common")
     arms = top.get("arms")
     if not isinstance(arms, dict) or not arms:
         raise ConfigurationError(f"{file} has no arms; list what to compare below arms:, each with a name.")
-    named = [_arm(file, name, value, common) for name, value in cast("dict[object, object]", arms).items()]
+    named = [(str(name), _arm(file, str(name), value, common)) for name, value in cast("dict[object, object]", arms).items()]
     listed = top.get("seeds", [0])
     seeds = tuple(cast("list[int]", listed)) if isinstance(listed, list) else ()
     sound = all(type(seed) is int and 0 <= seed < 1 << 32 for seed in seeds)
@@ -141,52 +128,50 @@ def read_sweep(file: Path) -> Sweep:
         raise ConfigurationError(f"{file}: seeds: {shown(top['seeds'])} is not a list of seeds; write it like [0, 1, 2].")
     if len(seeds) * len(named) > MOST_RUNS:
         raise ConfigurationError(f"{file} has {len(seeds) * len(named)} runs; a sweep has at most {MOST_RUNS}.")
-    folders = [slug(arm.name, LONGEST_NAME) for arm in named]
-    for arm, folder in zip(named, folders, strict=True):
+    folders = [slug(name, LONGEST_NAME) for name, _ in named]
+    for (name, _), folder in zip(named, folders, strict=True):
         if folders.count(folder) > 1:
-            raise ConfigurationError(f"{file}: the arm {shown(arm.name)} would share its folder with another arm; rename one.")
-    return Sweep(file, tuple(named), seeds)
+            raise ConfigurationError(f"{file}: the arm {shown(name)} would share its folder with another arm; rename one.")
+    return Sweep(file, dict(named), seeds)
 
 
 def plan_sweep(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = None) -> Iterator[ArmRun]:
     """The runs of a sweep, arm by arm; ``flags`` apply to all arms. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     given = {key: value for key, value in flags.items() if value is not None and value not in ([], ())}
-    for arm in sweep.arms:
+    for arm, values in sweep.arms.items():
         for key in given:
-            if key == "seed" or key in arm.values:
-                place = "seeds" if key == "seed" else f"the arm {shown(arm.name)}"
+            if key == "seed" or key in values:
+                place = "seeds" if key == "seed" else f"the arm {shown(arm)}"
                 raise ConfigurationError(
                     f"--{key.replace('_', '-')} is given, and {place} of {sweep.file} sets it too; leave one out."
                 )
         for seed in sweep.seeds:
-            origin = f"the arm {shown(arm.name)} of {sweep.file}"
-            said = SettingsSource(origin, {**arm.values, "seed": seed}, sweep.file.parent)
-            configuration = configure(given, folder, said)
-            name = f"{slug(arm.name, LONGEST_NAME)}-seed{seed}"
-            yield ArmRun(arm.name, seed, name, configuration, make_run_spec(configuration))
+            source = SettingsSource(f"the arm {shown(arm)} of {sweep.file}", {**values, "seed": seed}, sweep.file.parent)
+            configuration = configure(given, folder, source)
+            name = f"{slug(arm, LONGEST_NAME)}-seed{seed}"
+            yield ArmRun(arm, seed, name, configuration, make_run_spec(configuration))
 
 
-def _arm(file: Path, name: object, value: object, common: Mapping[str, object]) -> Arm:
-    label = str(name)
-    if not label.strip() or len(label) > LONGEST_NAME or not label.isprintable():
+def _arm(file: Path, name: str, value: object, common: Mapping[str, object]) -> dict[str, object]:
+    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise ConfigurationError(
-            f"{file}: arms: {shown(label)} cannot name an arm; give it up to {LONGEST_NAME} plain characters."
+            f"{file}: arms: {shown(name)} cannot name an arm; give it up to {LONGEST_NAME} plain characters."
         )
-    own = _values(value, f"{file}: the arm {shown(label)}")
+    own = _values(value, f"{file}: the arm {shown(name)}")
     both = {**common, **own}
     if "set" in common and "set" in own:
         both["set"] = {**cast("dict[str, object]", common["set"]), **cast("dict[str, object]", own["set"])}
-    return Arm(label, both)
+    return both
 
 
 def _values(value: object, where: str) -> dict[str, object]:
     table = _table(value, where, SETTINGS)
     for key, item in table.items():
-        if item is None and key not in _NONE:
+        if item is None and key != "rules":  # null unsets the rules
             raise ConfigurationError(f"{where}: {key} has no value; give it one or take it out.")
         if key == "set" and not isinstance(item, dict):
             raise ConfigurationError(f"{where}: set is not a table; write it like {{on_subgoal: off}}.")
-    return {key: [item] if key in _LISTS and isinstance(item, str) else item for key, item in table.items()}
+    return {key: [item] if key in ("type", "grant") and isinstance(item, str) else item for key, item in table.items()}
 
 
 def _table(value: object, where: str, known: tuple[str, ...]) -> dict[str, object]:

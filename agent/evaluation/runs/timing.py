@@ -65,19 +65,15 @@ def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, Episo
     walls: dict[str, float] = {}
     for session in _lines(_SessionLine, run.walls_file):
         walls[session.episode] = session.seconds + (walls.get(session.episode, 0.0) if session.resumed else 0.0)
-    names = {task.id: episode_name(task) for task in tasks}
-    return {
-        task: _timing(calls.get(name, ()), walls.get(name)) for task, name in names.items() if name in calls or name in walls
-    }
-
-
-def _timing(calls: Sequence[_CallLine], wall: float | None) -> EpisodeTiming:
-    return EpisodeTiming(
-        model=sum(call.seconds for call in calls) if calls else None,
-        attempts=sum(call.attempts for call in calls),
-        cached=total(call.cached for call in calls),
-        wall=wall,
-    )
+    found: dict[str, EpisodeTiming] = {}
+    for task in tasks:
+        name = episode_name(task)
+        if name in calls or name in walls:
+            timed = calls.get(name, [])
+            seconds = sum(call.seconds for call in timed) if timed else None
+            attempts, cached = sum(call.attempts for call in timed), total(call.cached for call in timed)
+            found[task.id] = EpisodeTiming(seconds, attempts, cached, walls.get(name))
+    return found
 
 
 def _lines(kind: type[T], path: Path) -> Iterator[T]:

@@ -39,7 +39,7 @@ class Episodes:
         filters: dict[str, Any] = {"asides": notes, "called": model_calls, "words": _call_words, "shared": self._number}
         filters |= {"fits": _fits, "line": _line, "role": _role}
         environment.filters.update(filters)
-        self._environment = environment
+        self.environment = environment
         self._page = page
         self._room = transcripts
         self._calls = calls
@@ -65,13 +65,10 @@ class Episodes:
         transcripts, calls = (f"{most / (1 << 20):g} MiB" for most in self._most)
         most = f"A page holds at most {transcripts} of transcripts and {calls} of prompts and replies"
         if self.linked:
-            return (
-                f"{most}: {self.embedded} are here, and {self.linked} are links to their records, from where this page was "
-                f"written. {self.with_calls} show prompts and replies."
-            )
-        if self.with_calls < self.embedded:
-            return f"{most}. All {self.embedded} are here; {self.with_calls} of them show prompts and replies."
-        return f"{most}. All {self.embedded} are here."
+            links = f"{self.linked} are links to their records, from where this page was written"
+            return f"{most}: {self.embedded} are here, and {links}. {self.with_calls} show prompts and replies."
+        some = f"; {self.with_calls} of them show prompts and replies" if self.with_calls < self.embedded else ""
+        return f"{most}. All {self.embedded} are here{some}."
 
     def transcript(self, *records: Path, names: tuple[str, ...] = ()) -> Markup:
         """The transcript of one record, or of two beside each other under ``names``, aligned by turn; or links to them."""
@@ -86,7 +83,7 @@ class Episodes:
         calls = [call for transcript in told for call in transcript.calls]
         for message in (message for call in calls for message in call.added):
             self._number(message)
-        template = self._environment.get_template("transcript.html" if len(told) == 1 else "beside.html")
+        template = self.environment.get_template("transcript.html" if len(told) == 1 else "beside.html")
         values = {"episodes": told, "names": names, "aligned": aligned(told[0], told[-1])}
         bare = template.render(values, calls=False, left=bool(calls))
         if len(bare) > self._room:
@@ -111,7 +108,7 @@ class Episodes:
 
     def _links(self, reason: str, records: Sequence[Path]) -> Markup:
         links = [(record.name, _address(record, self._page)) for record in records]
-        return Markup(self._environment.get_template("linked.html").render(reason=reason, links=links))
+        return Markup(self.environment.get_template("linked.html").render(reason=reason, links=links))
 
     def _number(self, message: Message) -> int | None:
         """The number of a system message under which the page shows it once; None for others, and for long or further ones."""

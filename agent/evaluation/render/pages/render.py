@@ -19,6 +19,7 @@ from markupsafe import Markup
 from agent.evaluation.analysis.compare import Comparison, Run
 from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
+from agent.evaluation.render import report
 from agent.evaluation.render.comparison import sides, verdict
 from agent.evaluation.render.pages.charts import (
     RateBar,
@@ -34,7 +35,6 @@ from agent.evaluation.render.report import definitions, groups, pick, sentences
 from agent.evaluation.render.table import Column, percent, percents, points
 from agent.evaluation.runs.folder import flattened
 from agent.evaluation.runs.result import Result
-from agent.evaluation.runs.selection import counted
 from agent.evaluation.runs.spec import Manifest
 from worlds.text import cut, printable
 
@@ -78,8 +78,7 @@ class Row:
 
 def run_page(run: Run, page: Path, *, transcripts: int = MOST_TRANSCRIPTS, calls: int = MOST_CALLS) -> bytes:
     """The page of one run, to be written to ``page``; ``transcripts`` and ``calls`` limit their characters."""
-    environment = _environment()
-    episodes = Episodes(environment, page, transcripts, calls)
+    episodes = Episodes(_environment(), page, transcripts, calls)
     tasks = run.manifest.tasks
     results = {result.task: result for result in run.results}
     # Those that a reader looks for first come first, while there is room.
@@ -94,8 +93,11 @@ def run_page(run: Run, page: Path, *, transcripts: int = MOST_TRANSCRIPTS, calls
         rows.append(Row(task.number, task.id, task.type, outcome, cells, bodies.get(task.id)))
     summary, overall = run.summary, run.summary.overall
     by_group = [(name, [column.cell(count) for column in BY_TYPE]) for name, count in groups(summary)]
-    content = environment.get_template("run.html").render(
-        _frame(f"{run.name}: {run.label}"),
+    return _page(
+        "run.html",
+        f"{run.name}: {run.label}",
+        episodes,
+        rows,
         headline=f"{overall.won} of {overall.episodes} tasks won: {percent(overall.success)} success, "
         f"95 % interval {percents(overall.interval)}.",
         heading=heading(run.manifest),
@@ -106,22 +108,17 @@ def run_page(run: Run, page: Path, *, transcripts: int = MOST_TRANSCRIPTS, calls
         sentences=[*definitions(overall), *sentences(run.manifest, summary)],
         charts=_run_charts(summary),
         assisted=summary.assisted,
-        types=sorted({row.type for row in rows}),
         outcomes=sorted({row.outcome for row in rows}),
         task_columns=[(column.heading, column.number) for column in OF_TASK],
-        rows=rows,
         bound=f"{episodes.bound}{' What was not won was taken first.' if episodes.full else ''}",
-        shared=episodes.shared,
     )
-    return content.encode()
 
 
 def comparison_page(
     comparison: Comparison, page: Path, *, transcripts: int = MOST_TRANSCRIPTS, calls: int = MOST_CALLS
 ) -> bytes:
     """The page of a comparison, with transcripts side by side for the tasks that only one run won."""
-    environment = _environment()
-    episodes = Episodes(environment, page, transcripts, calls)
+    episodes = Episodes(_environment(), page, transcripts, calls)
     first, second = comparison.first, comparison.second
     names = (first.name, second.name)
     rows: list[Row] = []
@@ -130,8 +127,11 @@ def comparison_page(
         cells: list[object] = [f"{each.outcome}, {each.turns} turns" for each in (pair.first, pair.second)]
         body = episodes.transcript(first.folder.episode(task), second.folder.episode(task), names=names)
         rows.append(Row(task.number, task.id, task.type, pair.winner, cells, body))
-    content = environment.get_template("comparison.html").render(
-        _frame(f"{first.name} and {second.name}, compared"),
+    return _page(
+        "comparison.html",
+        f"{first.name} and {second.name}, compared",
+        episodes,
+        rows,
         verdict=list(verdict(comparison)),
         names=names,
         heading=_heading(comparison),
@@ -140,13 +140,9 @@ def comparison_page(
         overall=_paired(comparison.counts),
         charts=_comparison_charts(comparison),
         left_out=comparison.left_out,
-        types=sorted({row.type for row in rows}),
         outcomes=("first", "second"),
-        rows=rows,
         bound=episodes.bound,
-        shared=episodes.shared,
     )
-    return content.encode()
 
 
 def _environment() -> Environment:
@@ -166,19 +162,21 @@ def _safe(value: object) -> object:
     return value if isinstance(value, Markup) else printable(cut(str(value), LONGEST_TEXT))
 
 
-def _frame(title: str) -> dict[str, object]:
+def _page(template: str, title: str, episodes: Episodes, rows: Sequence[Row], **values: object) -> bytes:
     style, script = (f"\n{(HERE / name).read_text('utf-8')}" for name in ("style.css", "filter.js"))
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"style-src '{_digest(style)}'",
-            f"script-src '{_digest(script)}'",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
+    sources = f"style-src '{_digest(style)}'; script-src '{_digest(script)}'"
+    content = episodes.environment.get_template(template).render(
+        title=title,
+        policy=f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'",
+        # Both files ship with the package and need no escaping.
+        style=Markup(style),
+        script=Markup(script),
+        types=sorted({row.type for row in rows}),
+        rows=rows,
+        shared=episodes.shared,
+        **values,
     )
-    # Both files ship with the package and need no escaping.
-    return {"title": title, "policy": policy, "style": Markup(style), "script": Markup(script)}
+    return content.encode()
 
 
 def _digest(text: str) -> str:
@@ -188,39 +186,27 @@ def _digest(text: str) -> str:
 def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:
     played = summary.overall.results
     bins = step_bins(played, max((result.steps for result in played), default=1))
+    by_type = rates_chart("Success by type", rates(summary))
+    steps = histogram("Steps", bins, ("won", "not won"), "executed commands an episode")
+    ended = counts_chart("How the episodes ended", endings(summary))
     return [
-        (rates_chart("Success by type", rates(summary)), "Success by type of task; the whiskers are 95 % intervals."),
-        (
-            histogram("Steps", bins, ("won", "not won"), "executed commands an episode"),
-            "How many commands the episodes took.",
-        ),
-        (
-            counts_chart("How the episodes ended", endings(summary)),
-            "How the episodes ended, and why those were lost that were not won.",
-        ),
+        (by_type, "Success by type of task; the whiskers are 95 % intervals."),
+        (steps, "How many commands the episodes took."),
+        (ended, "How the episodes ended, and why those were lost that were not won."),
     ]
 
 
 def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
-    names = (comparison.first.name, comparison.second.name)
+    counts, names = comparison.counts, (comparison.first.name, comparison.second.name)
+    groups = [(kind, _rates(each)) for kind, each in [*comparison.by_type.items(), ("all", counts)]]
+    difference = difference_chart("Difference in success", counts.difference, comparison.interval)
+    by_type = rates_chart("Success by type", groups, (f"first: {names[0]}", f"second: {names[1]}"))
     charts = [
-        (
-            difference_chart("Difference in success", comparison.counts.difference, comparison.interval),
-            "Success of the second run less the first's, in points, with its 95 % interval.",
-        ),
-        (
-            rates_chart(
-                "Success by type",
-                [(kind, _rates(counts)) for kind, counts in [*comparison.by_type.items(), ("all", comparison.counts)]],
-                (f"first: {names[0]}", f"second: {names[1]}"),
-            ),
-            "Success by type of task over the pairs; the whiskers are 95 % intervals of each run by itself.",
-        ),
+        (difference, "Success of the second run less the first's, in points, with its 95 % interval."),
+        (by_type, "Success by type of task over the pairs; the whiskers are 95 % intervals of each run by itself."),
     ]
     means = [tokens_an_episode(side) for side in sides(comparison)]
-    runs = [
-        (name, mean, rate) for name, mean, rate in zip(names, means, _rates(comparison.counts), strict=True) if mean is not None
-    ]
+    runs = [(name, mean, rate) for name, mean, rate in zip(names, means, _rates(counts), strict=True) if mean is not None]
     if len(runs) == len(names) and any(means):
         charts.append((points_chart("Tokens against success", runs, "tokens an episode"), "What an episode took."))
     return charts
@@ -285,20 +271,11 @@ def step_bins(results: Sequence[Result], most: int) -> list[tuple[str, tuple[int
 
 
 def heading(manifest: Manifest) -> list[tuple[str, str]]:
-    """The run in a few lines."""
-    config = manifest.configuration
-    tasks = f"{counted(len(manifest.tasks), manifest.of)} ({config.split})"
-    lines = (
-        ("agent", config.agent),
-        ("model", config.model or "none"),
-        ("tasks", f"{tasks}, goals: {config.goals}, at most {config.max_turns} turns"),
-        ("engine", manifest.engine),
-        ("rules", config.rules.label if config.rules else ""),
-        ("grants", ", ".join(config.grants)),
-        ("curiosity", f"{config.curiosity:g}" if config.curiosity else ""),
-        ("seed", str(config.seed)),
-    )
-    return [(name, value) for name, value in lines if value]
+    """The run in a few lines: those of a report, without the agent's settings and the habits."""
+    config, lines = manifest.configuration, dict(report.heading(manifest))
+    lines.pop("habits", None)
+    lines |= {"agent": config.agent, "tasks": lines["tasks"].removesuffix(f", seed {config.seed}"), "seed": str(config.seed)}
+    return [*(lines | ({"curiosity": f"{config.curiosity:g}"} if config.curiosity else {})).items()]
 
 
 def configuration(manifest: Manifest) -> list[tuple[str, str]]:

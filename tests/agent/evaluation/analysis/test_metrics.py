@@ -41,7 +41,7 @@ def test_errors_and_unfinished_tasks_stay_in_the_denominator() -> None:
     overall = summary.overall
     assert (overall.episodes, overall.won, overall.lost, overall.errors, overall.unfinished) == (4, 1, 0, 1, 2)
     assert overall.success == 0.25
-    assert overall.mean_steps == 3.0
+    assert overall.commands.mean == 3.0
     assert overall.mean_steps_won == 4.0
     assert [each.task for each in summary.errored] == ["demo/2"]
     assert {kind: count.episodes for kind, count in summary.by_type.items()} == {"heat": 2, "light": 2}
@@ -62,7 +62,7 @@ def test_tokens_are_unknown_until_one_call_counts_them() -> None:
 
 def test_nothing_selected_divides_by_nothing() -> None:
     overall = summarise((), ()).overall
-    assert (overall.success, overall.mean_steps, overall.mean_steps_won) == (0.0, None, None)
+    assert (overall.success, overall.commands.mean, overall.mean_steps_won) == (0.0, None, None)
 
 
 def test_a_result_counts_calls_tokens_and_unreadable_replies() -> None:

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import JSONResponse, Response
 
-from agent.evaluation.runs.budget import Budget, BudgetTracker, RunHalted
-from agent.evaluation.runs.metered import MeteredModel
+from agent.evaluation.runs.budget import Budget, BudgetTracker, MeteredModel, RunHalted
 from agent.models.base import Message, PromptToken, Scores, Usage
 from agent.models.checking import check_model
 from agent.models.openai.model import OpenAIModel
