@@ -12,7 +12,7 @@ from agent.config import Prices
 from agent.episodes.events import Message as Said
 from agent.episodes.record import cut_off_end
 from agent.evaluation.runs.budget import Spending
-from agent.evaluation.runs.cost import Tokens, cost
+from agent.evaluation.runs.cost import Tokens
 from agent.evaluation.runs.folder import parsed_lines
 from agent.models.base import Completion, Model, ModelWrapper, Request, Usage
 from agent.roles.base import clean
@@ -61,7 +61,7 @@ class Ledger:
         """The total use of all calls."""
         calls = self.calls.values()
         tokens = Tokens(sum(call.prompt_tokens or 0 for call in calls), sum(call.completion_tokens or 0 for call in calls))
-        return Spending(len(calls), tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
+        return Spending.priced(len(calls), tokens, prices)
 
 
 class LedgerModel(ModelWrapper):

@@ -132,10 +132,7 @@ class Comparison:
 
     @property
     def figures(self) -> tuple[PairedMean, ...]:
-        """The other figures of a report over all pairs, without those that no task has in both.
-
-        Calls, tokens and cost are left out too where neither run called a model.
-        """
+        """The other figures over all pairs that any has in both runs; calls, tokens and cost only where a model was called."""
         called = any(pair.first.calls or pair.second.calls for pair in self.pairs)
         kinds = [kind for kind in _KINDS if called or kind.key not in {"calls", "tokens", "cost"}]
         return tuple(found for kind in kinds if (found := self._figure(kind)) is not None)
@@ -272,13 +269,9 @@ def _refuse_unlike(first: Manifest, second: Manifest) -> None:
     ]
     if (one.world, one.split) == (other.world, other.split):
         compared.append(("data", first.data[:16], second.data[:16], "the games themselves differ"))
-    unlike = [
-        f"  {name}: {shown(before, 80)} and {shown(after, 80)}: {why}"
-        for name, before, after, why in compared
-        if before != after
-    ]
+    unlike = [f"\n  {name}: {shown(a, 80)} and {shown(b, 80)}: {why}" for name, a, b, why in compared if a != b]
     if unlike:
-        raise ConfigurationError("\n".join(["These two runs cannot be paired:", *unlike]))
+        raise ConfigurationError("These two runs cannot be paired:" + "".join(unlike))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from typing import Self
 
 from agent.episodes.events import Ended, Event, branch
 from agent.evaluation.analysis.case import EpisodeCase, ObjectHistory
+from agent.evaluation.render.table import many
 from worlds.errors import shown
 from worlds.household.belief import kind
 from worlds.household.goals import Goal, Treatment
@@ -94,10 +95,7 @@ class Failure:
 
 
 def failure_of(events: Sequence[Event]) -> Failure | None:
-    """Classify the episode of these ``events``, on the branch that was played on; None if it was won or has not ended.
-
-    Any sequence of events gives exactly one class.
-    """
+    """The one class of an episode's ``events``, on the branch that was played on; None if it was won or has not ended."""
     played = branch(events)
     ended = next((event.body for event in reversed(played) if isinstance(event.body, Ended)), None)
     if ended is None or ended.outcome == "won":
@@ -112,9 +110,9 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
         told = shown(ended.message or ended.reason, LONGEST)[1:-1]
         yield Failure(FailureKind(ended.boundary or "unknown"), last, _sentence(told))
     if ended.outcome == "stopped":
-        yield Failure(FailureKind.STOPPED, last, f"It was stopped after {_turns(last)}.")
+        yield Failure(FailureKind.STOPPED, last, f"It was stopped after {many(last, 'turn')}.")
     if case.unread and 2 * len(case.unread) >= last:
-        words = f"No reply could be read in {len(case.unread)} of the {_turns(last)}."
+        words = f"No reply could be read in {len(case.unread)} of the {many(last, 'turn')}."
         yield Failure(FailureKind.UNREADABLE, case.unread[0], words)
     if goal and case.met(goal):
         # The engine or the record is not the game's own.
@@ -125,15 +123,15 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
     if goal:
         yield from _wrong_place(case, goal)
     if ended.reason.startswith("gave up"):
-        words = _sentence(f"after {_turns(last)} it {shown(ended.reason, LONGEST)[1:-1]}")
+        words = _sentence(f"after {many(last, 'turn')} it {shown(ended.reason, LONGEST)[1:-1]}")
         yield _failure(case, FailureKind.GAVE_UP, last, words)
     yield from _looped(case)
     if goal:
         yield from _left_undone(case, goal)
     refused = sum(not step.accepted for step in case.steps)
-    many = f" {refused} of its {len(case.steps)} commands were refused." if 2 * refused > len(case.steps) else ""
+    often = f" {refused} of its {len(case.steps)} commands were refused." if 2 * refused > len(case.steps) else ""
     far = _so_far(case) or "what was missing cannot be told, for the goal could not be read"
-    yield _failure(case, FailureKind.OUT_OF_TURNS, last, f"the {_turns(last)} were over: {far}.{many}")
+    yield _failure(case, FailureKind.OUT_OF_TURNS, last, f"the {many(last, 'turn')} were over: {far}.{often}")
 
 
 def _wrong_object(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
@@ -253,7 +251,7 @@ def _left_undone(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
         if case.unseen:
             never = f"{'was' if case.unseen == 1 else 'were'} never looked into"
             rest = f"{case.unseen} of {len(case.belief.receptacles)} places {never}"
-        yield _failure(case, FailureKind.NOT_FOUND, case.last, f"{missing} was seen in {_turns(case.last)}; {rest}.")
+        yield _failure(case, FailureKind.NOT_FOUND, case.last, f"{missing} was seen in {many(case.last, 'turn')}; {rest}.")
     if held and held.taken is not None and not patient:
         words = f"{held.name} was found in turn {held.seen}, taken in turn {held.taken}, and"
         if (treatment := goal.treatment) and not case.ready(held):
@@ -290,11 +288,7 @@ def _failure(case: EpisodeCase, kind: FailureKind, turn: int, words: str) -> Fai
 
 def _in_vain(case: EpisodeCase, treatment: Treatment) -> str:
     tried = case.tried(treatment)
-    return f" (tried in vain {tried} {'time' if tried == 1 else 'times'})" if tried else ""
-
-
-def _turns(number: int) -> str:
-    return f"{number} turn{'' if number == 1 else 's'}"
+    return f" (tried in vain {many(tried, 'time')})" if tried else ""
 
 
 def _a(name: str) -> str:

@@ -44,10 +44,7 @@ class Extras:
 
 @dataclass(frozen=True, slots=True)
 class PlayedTask:
-    """A task that counts; ``result`` is None until it is finished.
-
-    Equality ignores timing and other extras.
-    """
+    """A task that counts; ``result`` is None until it is finished. Equality ignores timing and other extras."""
 
     task: SelectedTask
     result: Result | None = None

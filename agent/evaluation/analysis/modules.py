@@ -29,10 +29,7 @@ from worlds.household.masking import names
 
 @dataclass(frozen=True, slots=True)
 class WatchedEpisode:
-    """One episode's events, and what an expert touched in its task.
-
-    ``watched``: the modules were also asked after the last command.
-    """
+    """An episode's events, and what an expert touched; ``watched``: the modules were also asked after the last command."""
 
     bodies: tuple[Body, ...]
     touched: frozenset[str]
@@ -273,10 +270,7 @@ async def watch(pet: Pet, episode: FinishedEpisode) -> WatchedEpisode:
 async def watch_all(
     pet: Pet, episodes: Sequence[FinishedEpisode], workers: int, watcher: Callable[[int, int], None]
 ) -> list[WatchedEpisode]:
-    """`watch` for many episodes, ``workers`` at once, in their order; the first failure ends all.
-
-    ``watcher`` is called with the number of episodes done and of all.
-    """
+    """`watch` for many episodes, ``workers`` at once, in order; ``watcher`` gets how many of all are done. Errors end all."""
     gate = asyncio.Semaphore(workers)
     done = 0
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from agent.config import changed_options
-from agent.evaluation.runs.folder import RunFolder, parsed_lines
+from agent.evaluation.runs.folder import RunFolder, lines_of, parsed_lines
 from agent.evaluation.runs.result import Frozen, Number, SelectedTask
 from agent.evaluation.runs.spec import Manifest
 from worlds.base import Task, World
@@ -30,10 +30,7 @@ class PathLine(Frozen):
 
 
 def read_paths(run: RunFolder) -> dict[str, PathLengths]:
-    """The kept path lengths by task; a truncated last line is ignored.
-
-    Raises ``ConfigurationError`` naming a damaged line and the way out.
-    """
+    """The kept path lengths by task, without a truncated last line. Raises ``ConfigurationError`` naming a damaged line."""
     lines = parsed_lines(PathLine, run.paths_file, way_out=" Delete the file; a report makes it anew.")
     return {line.task: PathLengths(line.expert, line.shortest) for line in lines}
 
@@ -59,7 +56,7 @@ def paths_of(
             watcher(number, len(missing))
     lines = [PathLine(task=task, expert=par.expert, shortest=par.shortest) for task, par in known.items()]
     with suppress(OSError):  # a read-only folder
-        atomic_write(run.paths_file, b"".join(f"{line.model_dump_json(exclude_none=True)}\n".encode() for line in lines))
+        atomic_write(run.paths_file, lines_of(lines))
     return known
 
 

@@ -150,10 +150,7 @@ class ArmFigures:
 
 
 def read_arms(folder: SweepFolder, prices: PriceList) -> tuple[ArmFigures, ...]:
-    """The arms of the sweep in ``folder``, in the order of its file, without runs that have not begun.
-
-    Raises ``ConfigurationError``.
-    """
+    """The begun runs of the sweep in ``folder`` by arm, in the order of its file. Raises ``ConfigurationError``."""
     by_arm: dict[str, list[Summary]] = {}
     for kept in folder.contents().runs:
         summaries = by_arm.setdefault(kept.arm, [])

@@ -25,6 +25,7 @@ from agent.episodes.events import (
     branch,
 )
 from agent.episodes.record import read_episode
+from agent.evaluation.render.table import many
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Transcript:
         """How it ended, in one line."""
         if self.ended is None:
             return "interrupted"
-        ended, turns = self.ended, f"{self.ended.turns} turn{'' if self.ended.turns == 1 else 's'}"
+        ended, turns = self.ended, many(self.ended.turns, "turn")
         match ended.outcome:
             case "won":
                 return f"won in {turns}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from agent.evaluation.analysis.compare import PriceList, read_for_comparison
@@ -179,7 +179,14 @@ def _means(overall: Figures) -> Section:
 
 
 def _behind(manifest: Manifest, summary: Summary) -> Iterator[str]:
-    yield from _why(manifest, summary.failures)
+    if failures := summary.failures:
+        yield f"Why they were not won ({sum(len(lost) for lost in failures.values())}):"
+    for kind, lost in failures.items():
+        yield f"  {kind.label:<34}{len(lost):>6}"
+        for result in lost[:EXAMPLES]:
+            if result.failure is not None and result.outcome != "error":
+                at = f"{manifest.configuration.split}:{result.number}, turn {result.failure.turn}: "
+                yield from wrapped(f"{at}{result.failure.words}", "    ", "      ")
     by_cause: dict[str, list[Result]] = {}
     for result in summary.errored:
         cause = f"{result.boundary}: {result.message}" if result.message else result.reason
@@ -245,18 +252,6 @@ def _call_words(overall: Figures) -> str:
     seconds = "" if model is None else f", {model:,.1f} s"
     whole = "" if wall is None else f" of {wall:,.1f} s that the episodes took"
     return f"{overall.calls:,} calls of the model, {tokens}{seconds}{whole if seconds else ''}"
-
-
-def _why(manifest: Manifest, failures: Mapping[FailureKind, Sequence[Result]]) -> Iterator[str]:
-    if not failures:
-        return
-    yield f"Why they were not won ({sum(len(lost) for lost in failures.values())}):"
-    for kind, lost in failures.items():
-        yield f"  {kind.label:<34}{len(lost):>6}"
-        for result in lost[:EXAMPLES]:
-            if result.failure is not None and result.outcome != "error":
-                at = f"{manifest.configuration.split}:{result.number}, turn {result.failure.turn}: "
-                yield from wrapped(f"{at}{result.failure.words}", "    ", "      ")
 
 
 def first_lines(lines: Sequence[str], indent: str) -> Iterator[str]:

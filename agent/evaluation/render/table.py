@@ -94,13 +94,9 @@ class Report(ABC):
     def sections(self) -> Iterable[Section]:
         """The parts for people; empty ones are left out."""
 
-    def json(self) -> str:
-        """The data as indented JSON."""
-        return json.dumps(self.data(), indent=2)
-
     def render(self, *, as_json: bool) -> str:
-        """JSON or text."""
-        return self.json() if as_json else self.text()
+        """Indented JSON or text."""
+        return json.dumps(self.data(), indent=2) if as_json else self.text()
 
     def text(self) -> str:
         """The sections in at most 80 columns, separated by empty lines."""

@@ -91,6 +91,11 @@ class Spending:
     tokens: Tokens = field(default=Tokens())
     money: float | None = None
 
+    @classmethod
+    def priced(cls, calls: int, tokens: Tokens, prices: Prices | None) -> Spending:
+        """The use of ``calls`` at these prices."""
+        return cls(calls, tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
+
     def __add__(self, other: Spending) -> Spending:
         money = None if self.money is other.money is None else (self.money or 0.0) + (other.money or 0.0)
         return Spending(self.calls + other.calls, self.tokens + other.tokens, money)
@@ -195,7 +200,7 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
         if task.id in finished:
             result, cached = finished[task.id], clocks[task.id].cached if task.id in clocks else None
             tokens = Tokens(result.prompt_tokens or 0, result.completion_tokens or 0, cached)
-            used += _priced(result.calls, tokens, prices)
+            used += Spending.priced(result.calls, tokens, prices)
     by_name = {episode_name(task): task for task in tasks}
     for part in sorted(run.episodes.glob("*.jsonl.part*")):
         task = by_name.get(part.name.partition(".jsonl.part")[0])
@@ -205,12 +210,8 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
             tokens = Tokens(
                 sum(call.prompt_tokens or 0 for call in calls), sum(call.completion_tokens or 0 for call in calls), cached
             )
-            used += _priced(sum(call.calls or 1 for call in calls), tokens, prices)
+            used += Spending.priced(sum(call.calls or 1 for call in calls), tokens, prices)
     return used
-
-
-def _priced(calls: int, tokens: Tokens, prices: Prices | None) -> Spending:
-    return Spending(calls, tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
 
 
 def _calls(part: Path) -> Iterator[ModelCall]:

@@ -20,10 +20,7 @@ MOST_LOOKED_AT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Calls and tokens for the ``left`` tasks, at the mean of ``episodes`` finished ones of the run in ``source``.
-
-    ``cost`` is None where prices or tokens are unknown.
-    """
+    """Calls and tokens for the ``left`` tasks, as in ``episodes`` of ``source``; ``cost`` is None where it is unknown."""
 
     left: int
     source: Path
@@ -36,10 +33,8 @@ class Estimate:
         read = f"{self.tokens.prompt:,} tokens read and {self.tokens.completion:,} written"
         tokens = read if self.tokens.prompt or self.tokens.completion else "tokens that were not counted"
         priced = f" About {money(self.cost)} at your prices, if no cache serves any of it." if self.cost is not None else ""
-        return (
-            f"About {self.calls:,} calls and {tokens} for {self.left} tasks, as in {self.episodes} finished ones of "
-            f"{self.source}.{priced}"
-        )
+        finished = f"{self.episodes} finished ones of {self.source}"
+        return f"About {self.calls:,} calls and {tokens} for {self.left} tasks, as in {finished}.{priced}"
 
 
 def estimate(spec: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate | None:

@@ -62,10 +62,7 @@ class RunFolder:
         return self.episodes / f"{episode_name(task)}.jsonl.part"
 
     def begin(self, manifest: Manifest) -> None:
-        """Write ``manifest``, or check that the folder already holds the same one.
-
-        Raises ``ConfigurationError`` listing the differences where the folder holds another run.
-        """
+        """Write ``manifest``; raises ``ConfigurationError`` with the differences where the folder holds another run."""
         # A template that cannot reach the model may change.
         templates = manifest.unused_templates
         now = manifest.without_prompts(templates)
@@ -122,12 +119,12 @@ class RunFolder:
 
     def rewrite(self, results: Iterable[Result]) -> None:
         """Replace the index."""
-        atomic_write(self.index_file, b"".join(_line(result) for result in results))
+        atomic_write(self.index_file, lines_of(results))
 
     def append(self, result: Result) -> None:
         """Add one finished episode to the index."""
         with self.index_file.open("ab") as file:
-            file.write(_line(result))
+            file.write(lines_of([result]))
 
     def clock(self, task: SelectedTask, seconds: float, *, resumed: bool = False) -> None:
         """Record the ``seconds`` that a session spent on the episode of ``task``; ``resumed``: it continued an earlier one."""
@@ -162,10 +159,7 @@ def episode_name(task: SelectedTask) -> str:
 
 
 def begin_run(file: Path, manifest: BaseModel, changed: Callable[[], list[str]]) -> None:
-    """Write ``manifest`` to ``file`` in the run's folder, or check that nothing has ``changed`` since.
-
-    Raises ``ConfigurationError`` listing the differences.
-    """
+    """Write ``manifest`` to ``file``, or raise ``ConfigurationError`` listing what has ``changed`` since it was written."""
     if not file.exists():
         atomic_write(file, f"{manifest.model_dump_json(indent=2)}\n".encode())
     elif changes := changed():
@@ -208,8 +202,9 @@ def flattened(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     return flat
 
 
-def _line(result: Result) -> bytes:
-    return f"{result.model_dump_json(exclude_none=True)}\n".encode()
+def lines_of(records: Iterable[BaseModel]) -> bytes:
+    """``records`` as lines of JSON, without what is None."""
+    return b"".join(f"{record.model_dump_json(exclude_none=True)}\n".encode() for record in records)
 
 
 def read_bytes(path: Path, largest: int, missing: str | None = None) -> bytes:

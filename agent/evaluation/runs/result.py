@@ -7,16 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.episodes.events import (
-    Ended,
-    Event,
-    ModelCall,
-    Outcome,
-    ParseFailed,
-    Started,
-    Stepped,
-    branch,
-)
+from agent.episodes.events import Ended, Event, ModelCall, Outcome, ParseFailed, Started, Stepped, branch
 from agent.evaluation.analysis.failures import Failure, failure_of
 from worlds.base import Task
 from worlds.errors import Boundary

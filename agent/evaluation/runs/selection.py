@@ -46,10 +46,7 @@ def counted(selected: int, of: int) -> str:
 
 
 def find_types(wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """The task types meant by ``wanted``: full names, or a word found in only one of them (``heat``).
-
-    Raises ``ConfigurationError`` for a word that matches none or several.
-    """
+    """The task types meant by ``wanted``: full names, or words (``heat``) of exactly one. Raises ``ConfigurationError``."""
     found: list[str] = []
     for word in wanted:
         having = [word] if word in known else [kind for kind in known if word.lower() in kind.lower().split("_")]

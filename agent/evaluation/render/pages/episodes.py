@@ -28,10 +28,7 @@ _ROLES = ("reasoner", "actor", "react", "expert", "person")
 
 
 class Episodes:
-    """The transcripts of one page, within its size limits.
-
-    After the first that does not fit, all others become links and their records are not read.
-    """
+    """The transcripts of one page within its limits: after the first that does not fit, all become links and are not read."""
 
     def __init__(
         self, environment: Environment, page: Path, transcripts: int = MOST_TRANSCRIPTS, calls: int = MOST_CALLS
