@@ -231,7 +231,6 @@ class MeteredModel(ModelWrapper):
         super().__init__(model)
         self._tracker = tracker
         self._prices = prices
-        self._limiter: RateLimiter | None = getattr(model, "limiter", None)
         tracker.listeners.append(self._close)
 
     @property
@@ -267,6 +266,10 @@ class MeteredModel(ModelWrapper):
                 yield completed
         finally:
             self._tracker.end(completed[0] if completed else None, self._prices, calls)
+
+    @property
+    def _limiter(self) -> RateLimiter | None:
+        return getattr(self.model, "limiter", None)
 
     @contextmanager
     def _halting(self) -> Generator[None]:
