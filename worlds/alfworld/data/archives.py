@@ -1,7 +1,4 @@
-"""Imports ALFWorld's games and annotations from untrusted archives, and folders.
-
-Only plain files of the published names are read, with bounded sizes and safe paths; every game must be playable.
-"""
+"""Imports games and annotations from untrusted archives and folders: plain files of the published names, of bounded size."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The games under a data folder, and what each says, cached so that only new and changed files are read.
-
-The cache goes by path, size and modification time; if it is missing or damaged, it is made again.
-"""
+"""The games under a data folder, and what each says, cached by path, size and modification time."""
 
 from __future__ import annotations
 

@@ -14,10 +14,7 @@ _LARGEST_FILE = 1_000_000
 
 
 def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
-    """The configuration named by a script's arguments: ``CONFIG_FILE [-p key.subkey=value ...]``.
-
-    Unlike in alfworld's ``generic.load_config``, values of ``-p`` are read as YAML. Raises ``ConfigurationError``.
-    """
+    """The configuration of ``CONFIG_FILE [-p key.subkey=value ...]``, values as YAML. Raises ``ConfigurationError``."""
     import argparse
 
     parser = argparse.ArgumentParser()

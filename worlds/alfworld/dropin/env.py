@@ -66,10 +66,7 @@ def get_environment(env_type: str) -> type[AlfredTWEnv]:
 
 
 class AlfredTWEnv:
-    """The games of one split under alfworld's configuration, and batches of them to play.
-
-    ``game_files`` and ``config`` may be changed before `init_env`. Raises ``ConfigurationError`` naming a wrong key.
-    """
+    """The games of one split under alfworld's ``config``, which may be changed before `init_env`, as may ``game_files``."""
 
     def __init__(self, config: Mapping[str, Any], train_eval: str = "train") -> None:
         if train_eval not in _FOLDERS:

@@ -119,10 +119,7 @@ def export(problem: str, sentence: str, name: str, logic: Logic) -> Exported:
 
 
 def write(exported: Exported, to: Path, *, force: bool = False) -> Path:
-    """Write the game and return its path: ``to`` itself if it ends in ``.tw-pddl``, else a path under that folder.
-
-    A trajectory is written beside a ``game.tw-pddl`` alone. Raises ``ConfigurationError`` if files exist, unless ``force``.
-    """
+    """Write the game, with a trajectory beside a ``game.tw-pddl``; return its path. Raises ``ConfigurationError``."""
     try:
         path = to if to.suffix == Path(GAME_FILE).suffix and not to.is_dir() else to / exported.folder / GAME_FILE
         files = {path: exported.game}

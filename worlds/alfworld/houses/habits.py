@@ -56,10 +56,7 @@ class Habits:
     accepts: Mapping[str, tuple[str, ...]]
 
     def placing(self, thing: str, places: Mapping[str, int]) -> Habits:
-        """These habits with objects of kind ``thing`` in ``places``, by weight, in every room.
-
-        A room gets the receptacles that it lacks, which now take such objects. Raises ``ConfigurationError``.
-        """
+        """These habits with ``thing`` in ``places``, by weight, in every room. Raises ``ConfigurationError``."""
         known = tuple(sorted({kind for room in self.rooms.values() for kind in room.places}))
         if thing not in known:
             raise ConfigurationError(f"The habits have no object named {shown(thing)}.{nearest(thing, known)}")
@@ -156,10 +153,7 @@ _SMALLEST, _LARGEST = 0.001, 1_000_000
 
 
 def read_habits(path: Path) -> Habits:
-    """The habits of ``train`` with things placed by a YAML file: for each kind, its places by weight (0.001 to 1,000,000).
-
-    With ``book: {fridge: 3, bed: 1}``, three books in four are in the fridge. Raises ``ConfigurationError`` naming the file.
-    """
+    """The habits of ``train``, changed by a file such as ``book: {fridge: 3, bed: 1}``. Raises ``ConfigurationError``."""
     name = f"The file of habits {shown(str(path), 400)}"
     content = read_yaml(path, name, _LARGEST_FILE)
     habits = counted()

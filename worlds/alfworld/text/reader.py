@@ -38,10 +38,7 @@ def begin(opening: Observation) -> Belief:
 
 
 def update(belief: Belief, command: str, observation: Observation) -> Belief:
-    """The belief after ``command`` was answered with ``observation``; any text at all gives a belief.
-
-    Only a refused ``go to`` is read from the command: the game refuses only receptacles at the agent's location.
-    """
+    """The belief after ``command`` was answered; of the command only a refused ``go to`` is read: one is there already."""
     if refused(observation):
         verb, _, name = command.strip().partition("go to ")
         here = not verb and belief.at is not None and belief.receptacle(name) is not None
