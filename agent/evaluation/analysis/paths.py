@@ -102,10 +102,7 @@ def path_lengths(world: World, task: Task, *, turns: int = TURNS, seconds: float
 
 
 def expert_turns(world: World, task: Task, turns: int = TURNS) -> int | None:
-    """How many commands the world's expert needs to win ``task``; None where it fails within ``turns`` or there is none.
-
-    Raises ``GameError`` where the task cannot be played.
-    """
+    """How many commands the world's expert needs to win ``task``; None if not within ``turns``. Raises ``GameError``."""
     try:
         expert, env = world.expert(), world.sandbox(task)
     except Unsupported:

@@ -31,10 +31,7 @@ class Tokens:
 
 
 def cost(tokens: Tokens, prices: Prices) -> float | None:
-    """The cost of ``tokens`` at ``prices``, in their currency; None where no tokens were counted.
-
-    Without cache figures all prompt tokens count as fresh, so the cost is an upper bound.
-    """
+    """The cost of ``tokens`` in the currency of ``prices``, an upper bound without cache figures; None of no tokens."""
     if not (tokens.prompt or tokens.completion):
         return None
     at_cached = prices.input if prices.cached is None else prices.cached

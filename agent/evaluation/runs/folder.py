@@ -134,10 +134,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Generator[None, None, None]:
-        """Lock the folder against other commands; the lock of a killed command is free.
-
-        Raises ``ConfigurationError`` where another command holds the lock, or the folder holds something else.
-        """
+        """Lock the folder; ``ConfigurationError`` if another running command has locked it, or it holds something else."""
         lock = self.path / ".lock"
         # A command that was killed before its run began may have left these.
         ours = {lock, *self.path.glob(".run.json.*.part")}
@@ -230,10 +227,7 @@ def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:
 
 
 def parsed_lines(kind: type[T], file: Path, largest: int = LARGEST_INDEX, way_out: str = "") -> Iterator[T]:
-    """Parse each line of ``file`` as a ``kind``, without a truncated last line; none where there is no file.
-
-    Raises ``ConfigurationError`` with the line's number, the fault and the ``way_out``.
-    """
+    """Parse each line of ``file`` but a truncated last one; none without a file. Raises ``ConfigurationError`` by line."""
     lines = read_bytes(file, largest).split(b"\n")[:-1] if file.exists() else []
     return (parsed(kind, line, f"{file}:{number}", way_out) for number, line in enumerate(lines, start=1))
 

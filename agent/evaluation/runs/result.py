@@ -83,10 +83,7 @@ class Result(Frozen):
 
 
 def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
-    """The result of an episode's ``events``, on the branch that was played on; None if it has not ended.
-
-    Raises ``ValidationError`` for impossible events, such as a negative number of turns.
-    """
+    """The result on the branch that was played on; None before its end. Raises ``ValidationError`` for impossible events."""
     played = [event.body for event in branch(events)]
     ended = played[-1] if played else None
     if not isinstance(ended, Ended):
