@@ -223,9 +223,9 @@ def _beside(source: SettingsSource, folder: Path, key: str, value: str) -> str:
 
     ``rules`` may also be the name of a rulebook in the library.
     """
-    from knowledge.library import named
+    from knowledge.library import is_book_name
 
-    if key == "rules" and named(value) and not (folder / value).exists():
+    if key == "rules" and is_book_name(value) and not (folder / value).exists():
         return value
     path = (folder / value).resolve()
     if not source.own and not path.is_relative_to(folder.resolve()):

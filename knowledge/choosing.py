@@ -27,7 +27,7 @@ _WORDS = 3
 _LONGEST_GOAL = 1_000
 
 
-def tokens(statement: str) -> int:
+def estimated_tokens(statement: str) -> int:
     """Estimate the tokens of a rule on its own line: a quarter of its bytes, rounded up."""
     return -(-(len(statement.encode("utf-8", "replace")) + _DASH) // BYTES_PER_TOKEN)
 
@@ -72,7 +72,7 @@ class RuleBudget:
     @property
     def cost(self) -> int:
         """The estimated tokens of all rules."""
-        return sum(tokens(rule.statement) for rule in self.rules)
+        return sum(estimated_tokens(rule.statement) for rule in self.rules)
 
     def about(self, topic: Topic) -> RuleSelector:
         """The selector for an episode about ``topic``."""
@@ -101,15 +101,15 @@ class RuleSelector:
         """The rules to show now, in book order, given those already ``shown``."""
         rules, budget = self.offered.rules, self.offered.budget
         limit = self.offered.cost if budget is None else budget
-        reserved = min(int(limit * RESERVED), sum(tokens(rules[place].statement) for place, _ in self.waiting))
+        reserved = min(int(limit * RESERVED), sum(estimated_tokens(rules[place].statement) for place, _ in self.waiting))
         seen = {rule.statement for rule in shown}
-        left = limit - sum(map(tokens, seen))
+        left = limit - sum(map(estimated_tokens, seen))
         near = _at_hand(belief) if belief is not None else frozenset[str]()
         come_up = (place for place, kinds in self.waiting if not near.isdisjoint(kinds))
         chosen: list[int] = []
         for place, least in (*((place, reserved) for place in self.first), *((place, 0) for place in come_up)):
             rule = rules[place]
-            cost = tokens(rule.statement)
+            cost = estimated_tokens(rule.statement)
             fits = left - cost >= least or budget is None or not rule.id
             if fits and rule.statement not in seen:
                 chosen.append(place)

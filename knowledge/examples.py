@@ -36,7 +36,7 @@ Action = Literal["find", "pick", "go", "put", "open", "close", "heat", "cool", "
 
 
 @dataclass(frozen=True, slots=True)
-class Subgoal:
+class ExampleSubgoal:
     """An action with the kinds of object and place that it is about."""
 
     action: Action
@@ -61,7 +61,7 @@ class Example:
         """The task sentence."""
         return self.trajectory.goal
 
-    def subgoals(self) -> tuple[Subgoal, ...]:
+    def subgoals(self) -> tuple[ExampleSubgoal, ...]:
         """What was taken, treated, used and put, each with the way there.
 
         Searching is left out: where things are differs from house to house.
@@ -122,7 +122,7 @@ def from_world(world: World, *, each: int = EACH, seed: int = 0, split: str = TR
     return tuple(found)
 
 
-def type_of(goal: str, receptacles: Iterable[str], household: Household) -> str | None:
+def type_of_goal(goal: str, receptacles: Iterable[str], household: Household) -> str | None:
     """The task type that a goal sentence states; None if unclear. ``receptacles`` are the kinds in the house."""
     kinds = sorted(set(receptacles))
     read = household.read_goal(goal) or household.guess_goal(goal, objects=household.counts().objects(), receptacles=kinds)
@@ -213,26 +213,26 @@ def _text(key: str, value: object) -> str:
 # From commands to subgoals.
 
 
-def _subgoals(command: str) -> Iterator[Subgoal]:
+def _subgoals(command: str) -> Iterator[ExampleSubgoal]:
     verb, _, rest = command.strip().partition(" ")
     match verb:
         case "take":
             thing, _, place = rest.partition(" from ")
-            yield Subgoal("find", kind(thing))
-            yield Subgoal("pick", kind(thing), kind(place))
+            yield ExampleSubgoal("find", kind(thing))
+            yield ExampleSubgoal("pick", kind(thing), kind(place))
         case "move":
             thing, _, place = rest.partition(" to ")
-            yield Subgoal("go", place=kind(place))
-            yield Subgoal("put", kind(thing), kind(place))
+            yield ExampleSubgoal("go", place=kind(place))
+            yield ExampleSubgoal("put", kind(thing), kind(place))
         case "heat" | "cool" | "clean" as treatment:
             thing, _, place = rest.partition(" with ")
-            yield Subgoal("go", place=kind(place))
-            yield Subgoal(treatment, kind(thing), kind(place))
+            yield ExampleSubgoal("go", place=kind(place))
+            yield ExampleSubgoal(treatment, kind(thing), kind(place))
         case "use":
-            yield Subgoal("find", kind(rest))
-            yield Subgoal("use", kind(rest))
+            yield ExampleSubgoal("find", kind(rest))
+            yield ExampleSubgoal("use", kind(rest))
         case "slice":
-            yield Subgoal("slice", kind(rest.partition(" with ")[0]))
+            yield ExampleSubgoal("slice", kind(rest.partition(" with ")[0]))
         case _:
             pass
 
@@ -250,10 +250,10 @@ def subtasks(example: Example, household: Household | None) -> tuple[str, ...]:
 def subtasks_of_goal(goal: Goal) -> tuple[str, ...]:
     """The sub-tasks of a structured goal; for two objects they are repeated (section 4.5)."""
     thing = goal.object
-    treat = [Subgoal(goal.treatment, thing)] if goal.treatment else []
-    put = [Subgoal("put", thing, goal.receptacle)] if goal.receptacle else []
-    use = [Subgoal("use", goal.lamp)] if goal.lamp else []
-    return tuple(_words([Subgoal("pick", thing), *treat, *put, *use] * goal.count))
+    treat = [ExampleSubgoal(goal.treatment, thing)] if goal.treatment else []
+    put = [ExampleSubgoal("put", thing, goal.receptacle)] if goal.receptacle else []
+    use = [ExampleSubgoal("use", goal.lamp)] if goal.lamp else []
+    return tuple(_words([ExampleSubgoal("pick", thing), *treat, *put, *use] * goal.count))
 
 
 def tasks_of(world: World, split: str) -> tuple[Example, ...]:
@@ -266,7 +266,7 @@ def tasks_of(world: World, split: str) -> tuple[Example, ...]:
     )
 
 
-def _words(subgoals: Iterable[Subgoal]) -> Iterator[str]:
+def _words(subgoals: Iterable[ExampleSubgoal]) -> Iterator[str]:
     for subgoal in subgoals:
         match subgoal.action:
             case "pick":

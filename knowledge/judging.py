@@ -147,7 +147,7 @@ def command_pattern(command: str) -> re.Pattern[str]:
     return re.compile(" ".join(parts), re.ASCII)
 
 
-def verdict(check: Check, now: Occasion, names: Bindings) -> CheckVerdict:
+def decide_check(check: Check, now: Occasion, names: Bindings) -> CheckVerdict:
     """Decide ``check`` on an occasion whose command bound ``names``; undecided if the facts before do not hold."""
     if any(truth(fact, now.before, names) is not True for fact in check.before):
         return "undecided"
@@ -235,7 +235,7 @@ def _says(pattern: str, text: str, names: Bindings) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleFinding:
     """The evidence found for a rule. A rule without a check gets none and is undecided."""
 
     rule: Rule
@@ -247,7 +247,7 @@ class Finding:
         return replace(self.rule, evidence=self.evidence).standing
 
 
-def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[Finding, ...]:
+def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[RuleFinding, ...]:
     """Evaluate each of ``rules``, in order, on ``moments``; equal origins count once."""
     # By verb, then by command pattern, which is matched once for all checks that share it.
     forms: dict[str, dict[str, list[tuple[str, Check]]]] = {}
@@ -262,10 +262,10 @@ def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[Finding, 
             if found := command_pattern(form).fullmatch(command):
                 names = found.groupdict()
                 for name, check in alike:
-                    said = verdict(check, now, names)
+                    said = decide_check(check, now, names)
                     if said != "undecided":
                         (supports if said == "supports" else contradicts)[name].append(now.moment.origin)
-    return tuple(Finding(rule, _evidence(supports[rule.id], contradicts[rule.id])) for rule in rules)
+    return tuple(RuleFinding(rule, _evidence(supports[rule.id], contradicts[rule.id])) for rule in rules)
 
 
 def _evidence(supports: Sequence[str], contradicts: Sequence[str]) -> Evidence:

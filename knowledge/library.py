@@ -79,7 +79,7 @@ class RuleLibrary:
         return path.parent == self.shipped
 
 
-def named(text: str) -> bool:
+def is_book_name(text: str) -> bool:
     """Whether ``text`` can be the name of a rulebook; other texts are files."""
     return _NAME.fullmatch(text) is not None
 
@@ -92,6 +92,6 @@ def library() -> RuleLibrary:
 
 def _books(folder: Path) -> list[Path]:
     try:
-        return [path for path in folder.iterdir() if path.suffix == SUFFIX and named(path.stem)][:MOST_BOOKS]
+        return [path for path in folder.iterdir() if path.suffix == SUFFIX and is_book_name(path.stem)][:MOST_BOOKS]
     except OSError:  # no such folder
         return []

@@ -106,7 +106,7 @@ def best(examples: Sequence[E], scores: Sequence[float], most: int) -> tuple[E, 
     return tuple(examples[place] for place in ranked)
 
 
-def nearest(examples: Sequence[E], goal: str, most: int) -> tuple[E, ...]:
+def nearest_examples(examples: Sequence[E], goal: str, most: int) -> tuple[E, ...]:
     """The ``most`` examples whose goals are most similar to ``goal`` by BM25, best first."""
     return best(examples, Bm25.over(example.goal for example in examples).scores(goal), most)
 

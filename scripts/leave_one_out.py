@@ -19,7 +19,7 @@ from typing import get_args
 
 from agent.agents.examples import MADE_UP, ExampleSelector, make_example_selector
 from agent.agents.llm_planner import LlmPlannerSettings, Wording
-from agent.agents.llm_planner.agent import LLM_PLANNER, request_text, system_text
+from agent.agents.llm_planner.agent import LLM_PLANNER, planner_message, request_text
 from agent.agents.spec import Strategy
 from agent.base import AgentEvent
 from agent.episodes.events import ModelCall
@@ -137,7 +137,7 @@ async def _judged(model: Model, arm: Arm, chosen_by: ExampleSelector, example: E
         if isinstance(body, ModelCall):
             calls.append(body)
 
-    answer = await ask(LLM_PLANNER, model, (Message("system", system_text(arm.wording)),), text, hear, sampling)
+    answer = await ask(LLM_PLANNER, model, (Message("system", planner_message(arm.wording)),), text, hear, sampling)
     counts = [call.prompt_tokens for call in calls if call.prompt_tokens is not None]
     right = answer.value is not None and same_plan(answer.value, plan_example(example).plan)
     return Verdict(example.type, right, answer.value is not None, sum(counts) if len(counts) == len(calls) else None)

@@ -42,7 +42,7 @@ class HousequestApp(App[None]):
     def __init__(self, start: ScreenFactory, home: ScreenFactory | None = None) -> None:
         super().__init__()
         # Before any screen is made: their style sheets use the themes' variables.
-        theme.register(self)
+        theme.register_themes(self)
         self.animation_level = "none"
         self._start = start
         self._home = home

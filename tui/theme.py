@@ -40,7 +40,7 @@ def role_style(role: str) -> str:
     return f"$role-{role}" if f"role-{role}" in _COLOURS else "$role-other"
 
 
-def register(app: App[Any]) -> None:
+def register_themes(app: App[Any]) -> None:
     """Make both themes known to ``app``, and choose the dark one."""
     for at, name in enumerate((DARK, LIGHT)):
         colours = {colour: both[at] for colour, both in _COLOURS.items()}

@@ -54,11 +54,11 @@ _PROBLEMS = (
 def _commands(state: ScriptedState) -> Iterator[tuple[str, str, ScriptedState]]:
     """Every command that is accepted in ``state``, with its answer and the state after it."""
     carried = state.things(_HAND)
-    yield "look", describe(state), state
+    yield "look", describe_room(state), state
     yield "inventory", f"You carry {_listed(carried)}.", state
     for room in _DOORS[state.room]:
         after = replace(state, room=room)
-        yield f"go to {room}", describe(after), after
+        yield f"go to {room}", describe_room(after), after
     boxed = state.things(_BOX) if state.room == "cellar" and state.unlocked else ()
     for thing in state.things(state.room) + boxed:
         yield f"take {thing}", f"You take the {thing}.", replace(state, **{thing: _HAND})
@@ -75,7 +75,7 @@ def _listed(things: Sequence[str]) -> str:
     return " and ".join(f"a {thing}" for thing in things) or "nothing"
 
 
-def describe(state: ScriptedState) -> str:
+def describe_room(state: ScriptedState) -> str:
     """The room in words, as ``look`` gives them."""
     box = ""
     if state.room == "cellar":
@@ -101,7 +101,7 @@ class ScriptedEnv:
 
     def reset(self) -> Step:
         self._state = ScriptedState()
-        return self._answer(Observation(f"{describe(self._state)}\n\nYour task is to: {self.task.goal}"))
+        return self._answer(Observation(f"{describe_room(self._state)}\n\nYour task is to: {self.task.goal}"))
 
     def step(self, command: str) -> Step:
         answer = advance(self._running(), command)

@@ -15,7 +15,7 @@ MOST = 10**9
 LONGEST_WORD = 200
 
 
-def named(key: str) -> Any:
+def json_name(key: str) -> Any:
     """A dataclass field that has another name in the JSON."""
     return dataclasses.field(metadata={"key": key})
 

@@ -20,8 +20,8 @@ from agent.episodes.events import Started, Stepped, branch
 from agent.episodes.moments import episode_files
 from agent.episodes.record import read_episode
 from agent.models.embeddings import Embedder, Vector, make_embedder
-from knowledge.examples import EACH, Example, from_world, load_examples, of_trajectory, shipped, type_of, written
-from knowledge.selection import at_random, best, cosines, nearest, of_type, stratified
+from knowledge.examples import EACH, Example, from_world, load_examples, of_trajectory, shipped, type_of_goal, written
+from knowledge.selection import at_random, best, cosines, nearest_examples, of_type, stratified
 from worlds.base import Observation, Trajectory, Transition, World
 from worlds.errors import ConfigurationError, KnowledgeError, ModelError, shown
 from worlds.household.base import Household
@@ -85,10 +85,10 @@ class ExampleSelector:
             case "stratified":
                 return stratified(store, shots, drawn)
             case "task-type":
-                stated = type_of(goal, receptacles, self.household) if self.household else None
+                stated = type_of_goal(goal, receptacles, self.household) if self.household else None
                 return of_type(store, stated, shots, drawn)
             case "bm25":
-                return nearest(store, goal, shots)
+                return nearest_examples(store, goal, shots)
             case "embeddings":
                 return best(store, await self._likeness(goal, without), shots)
 
@@ -134,7 +134,7 @@ def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]
         return shipped()
     path = given_path(name)
     if path.is_dir():
-        return recorded(path)
+        return recorded_examples(path)
     if not path.exists():
         raise ConfigurationError(f"There are no examples {shown(name)}: give {MADE_UP}, {TRAIN}, a file or a run's folder.")
     return load_examples(path)
@@ -173,7 +173,7 @@ def _played(world: World, split: str, seed: int, each: int) -> tuple[Example, ..
     return from_world(world, each=each, seed=seed, split=split)
 
 
-def recorded(folder: Path) -> tuple[Example, ...]:
+def recorded_examples(folder: Path) -> tuple[Example, ...]:
     """The examples in a run: its won episodes on splits that may be learnt from.
 
     Raises ``ConfigurationError`` if ``folder`` is no run and ``KnowledgeError`` if it has no such episode.

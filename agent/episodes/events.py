@@ -79,7 +79,7 @@ class Progressed(_Frozen):
     step: int
 
 
-class Message(_Frozen):
+class PromptMessage(_Frozen):
     """One message of a prompt."""
 
     role: Literal["system", "user", "assistant"]
@@ -105,7 +105,7 @@ class ModelCall(_Frozen):
     kind: Literal["called"] = "called"
     role: str
     kept: int
-    added: tuple[Message, ...]
+    added: tuple[PromptMessage, ...]
     reply: str
     finish: str
     prompt_tokens: int | None = None

@@ -30,7 +30,7 @@ def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **set
 def report(run: Path | str) -> dict[str, object]:
     """The figures of the run in this folder, as ``housequest report --json`` prints them. Raises ``ConfigurationError``."""
     from agent.config import configure
-    from agent.evaluation.render.report import RunReport, read_run
+    from agent.evaluation.render.report import RunReport, read_summary
     from agent.evaluation.runs.folder import RunFolder
 
-    return RunReport(*read_run(RunFolder(Path(run)), configure().settings.prices_of)).data()
+    return RunReport(*read_summary(RunFolder(Path(run)), configure().settings.prices_of)).data()

@@ -94,8 +94,8 @@ def _proposal(block: Mapping[str, str]) -> ProposedRule:
 
 def _objects(text: str) -> tuple[str, ...]:
     words = (part.strip(" .\"'[]").lower() for part in text[:1_000].split(","))
-    named = (word.removeprefix("a ").removeprefix("an ") for word in words)
-    kept = (re.sub(r" \d{1,6}$", "", word) for word in named)
+    named_steps = (word.removeprefix("a ").removeprefix("an ") for word in words)
+    kept = (re.sub(r" \d{1,6}$", "", word) for word in named_steps)
     found = dict.fromkeys(word for word in kept if _OBJECT.fullmatch(word) and word != "none")
     return tuple(found)[:MOST_OBJECTS]
 
@@ -129,8 +129,8 @@ def _from_json(text: str) -> Iterable[dict[str, str]]:
         items = cast("list[object]", value) if isinstance(value, list) else []
     for item in items:
         if isinstance(item, dict):
-            named = _lowered(cast("dict[object, object]", item))
-            yield {label: _text(named[label]) for label in _LABELS if named.get(label) is not None}
+            named_steps = _lowered(cast("dict[object, object]", item))
+            yield {label: _text(named_steps[label]) for label in _LABELS if named_steps.get(label) is not None}
 
 
 def _lowered(fields: Mapping[object, object]) -> dict[str, object]:
@@ -185,7 +185,7 @@ class Candidates:
                     status="candidate",
                     origin=origin,
                     check=self._check(proposal),
-                    evidence=Evidence(witnesses=named(steps)),
+                    evidence=Evidence(witnesses=named_steps(steps)),
                 )
                 self.candidates.append(CandidateRule(rule, steps))
         if proposals.beyond:
@@ -208,7 +208,7 @@ class Candidates:
         return None
 
 
-def named(steps: Sequence[str]) -> tuple[str, ...]:
+def named_steps(steps: Sequence[str]) -> tuple[str, ...]:
     """The ``steps`` that a rulebook can hold as witnesses."""
     return tuple(step for step in steps if len(step) <= LONGEST_ORIGIN and step.isprintable())[:WITNESSES]
 

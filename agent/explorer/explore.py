@@ -22,7 +22,7 @@ from agent.explorer.filtering import filter_rules
 from agent.explorer.judges import LearningModel, ModelJudge
 from agent.explorer.ledger import Ledger
 from agent.explorer.plan import Exploration, ExplorationFolder, refuse_evaluation_split
-from agent.explorer.report import Acceptance, FoundRule, PlayTotals, Report
+from agent.explorer.report import Acceptance, ExplorationReport, FoundRule, PlayTotals
 from agent.models.registry import make_model
 from agent.roles.base import load_prompt
 from knowledge.library import library
@@ -57,7 +57,7 @@ async def explore(
     options: RunOptions,
     budget: BudgetTracker,
     watcher: Watcher | None = None,
-) -> Report:
+) -> ExplorationReport:
     """Play, learn and write the book, or resume this in ``folder``; ``watcher`` is called after every chunk read.
 
     Raises what ``run_batch`` raises, ``ConfigurationError`` if the folder holds another exploration, and ``KnowledgeError`` if
@@ -94,7 +94,7 @@ class _Learning:
     budget: BudgetTracker
     watcher: Watcher | None
 
-    async def report(self, summary: Summary) -> Report:
+    async def report(self, summary: Summary) -> ExplorationReport:
         """Learn, write the book and report."""
         episodes, learning = list(read_steps(self.place.path)), self.exploration.learning
         asker = self._asker()
@@ -118,7 +118,7 @@ class _Learning:
             if asker:
                 await asker.model.aclose()
         used = asker.ledger.used() if asker else Spending()
-        return Report(
+        return ExplorationReport(
             accept=self.target.accept,
             into=self.target.into,
             besides=self.target.names,
@@ -183,7 +183,7 @@ class _Learning:
     def _written(self, kept: Sequence[CandidateRule], origin: Origin) -> tuple[FoundRule, ...]:
         """Write the kept rules, and return them as they are in the book."""
         rules = [judged(each, self.target.accept) for each in kept]
-        book = write(self.target.into, rules, origin, self.exploration.run.config.world)
+        book = add_to_book(self.target.into, rules, origin, self.exploration.run.config.world)
         stands = {rule.id: rule for rule in book.rules}
         return tuple(FoundRule.of(stands[each.rule.id], each.disputes) for each in kept)
 
@@ -204,7 +204,7 @@ def judged(kept: CandidateRule, accept: Acceptance) -> Rule:
     return rule.judged("accepted" if rule.standing == "supported" else "rejected", "evidence")
 
 
-def write(into: str, rules: Sequence[Rule], origin: Origin, world: str, attempts: int = 3) -> Rulebook:
+def add_to_book(into: str, rules: Sequence[Rule], origin: Origin, world: str, attempts: int = 3) -> Rulebook:
     """Add ``rules``, which come from ``origin``, to the book ``into``, and return the saved book.
 
     Rules that this exploration wrote before are judged again if they are still unchanged candidates, and otherwise left alone.
@@ -218,7 +218,7 @@ def write(into: str, rules: Sequence[Rule], origin: Origin, world: str, attempts
     except KnowledgeError:
         if attempts == 1:
             raise
-        return write(into, rules, origin, world, attempts - 1)
+        return add_to_book(into, rules, origin, world, attempts - 1)
 
 
 def _again(present: Rule, rule: Rule, origin: Origin) -> Rule:

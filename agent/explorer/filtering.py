@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent.explorer.distiller import CandidateRule, named
+from agent.explorer.distiller import CandidateRule, named_steps
 from agent.explorer.judges import ModelJudge
 from agent.explorer.report import DropCause, DroppedRule
 from knowledge.checks import Check
@@ -147,7 +147,9 @@ class _Sieve:
     def _drop(self, candidate: CandidateRule, cause: DropCause, why: str) -> None:
         evidence = candidate.rule.evidence
         found = f" ({evidence.supports} for, {evidence.contradicts} against)" if evidence and cause == "contradiction" else ""
-        dropped = DroppedRule(statement=candidate.rule.statement, cause=cause, why=why + found, steps=named(candidate.steps))
+        dropped = DroppedRule(
+            statement=candidate.rule.statement, cause=cause, why=why + found, steps=named_steps(candidate.steps)
+        )
         self._dropped.append(dropped)
 
     def _weight(self, place: int) -> int:
@@ -160,7 +162,7 @@ class _Sieve:
             if place < len(self._book) or place in self._gone:
                 continue
             found = candidate.rule.evidence
-            evidence = replace(found, witnesses=named(found.witnesses), against=named(found.against))
+            evidence = replace(found, witnesses=named_steps(found.witnesses), against=named_steps(found.against))
             rule = replace(candidate.rule, evidence=evidence)
             # Of the rules that it contradicts, those that stay too.
             against = [self._all[other].rule for one, other in self._disputed if one == place and other not in self._gone]

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from agent.config import Prices
-from agent.episodes.events import Message as Said
+from agent.episodes.events import PromptMessage
 from agent.episodes.record import cut_off_end
 from agent.evaluation.runs.budget import Spending
 from agent.evaluation.runs.cost import Tokens
@@ -27,7 +27,7 @@ class LedgerCall(BaseModel):
 
     key: str
     role: str
-    messages: tuple[Said, ...]
+    messages: tuple[PromptMessage, ...]
     reply: str
     finish: str
     prompt_tokens: int | None = None
@@ -74,7 +74,7 @@ class LedgerModel(ModelWrapper):
         self._ledger = ledger
 
     async def complete(self, request: Request) -> Completion:
-        said = tuple(Said(role=message.role, content=message.content) for message in request.messages)
+        said = tuple(PromptMessage(role=message.role, content=message.content) for message in request.messages)
         chat = [(each.role, each.content) for each in said]
         asked = [self._name, chat, tuple(request.stop), request.max_tokens, request.temperature, request.seed]
         key = sha256(json.dumps(asked).encode()).hexdigest()

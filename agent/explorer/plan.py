@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from agent.config import Configuration, Prices, world_of
 from agent.evaluation.runs.folder import RunFolder, begin_run, differences, parsed, read_bytes
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.explorer.report import Report
+from agent.explorer.report import ExplorationReport
 from agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
 from agent.roles.base import template_hashes
 from worlds.errors import ConfigurationError, shown
@@ -134,11 +134,11 @@ class ExplorationFolder(RunFolder):
         self.calls_file = path / "calls.jsonl"
         self.report_file = path / "report.json"
 
-    def report(self) -> Report | None:
+    def report(self) -> ExplorationReport | None:
         """The report, None before the end. Raises ``ConfigurationError`` if it is damaged."""
         if not self.report_file.exists():
             return None
-        return parsed(Report, read_bytes(self.report_file, LARGEST), str(self.report_file))
+        return parsed(ExplorationReport, read_bytes(self.report_file, LARGEST), str(self.report_file))
 
     def begin_exploration(self, exploration: Exploration) -> None:
         """Write the configuration, or compare it with the one already there.

@@ -86,7 +86,7 @@ class PlayTotals(_Frozen):
     curious: int
 
 
-class Report(_Frozen):
+class ExplorationReport(_Frozen):
     """The whole report. ``distiller`` None: rules were counted, without a model.
 
     ``besides`` names the other runs used for evidence. Each of the ``proposed`` rules is found or dropped. ``calls`` and

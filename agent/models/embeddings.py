@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from agent.models.openai.keys import KeyRing, load_keys
-from agent.models.openai.provider import EndpointName, read_name
+from agent.models.openai.provider import EndpointName, read_openai_name
 from agent.models.openai.wire import NotACompletion, at, finite, listed
-from agent.models.text import encodable, printable
+from agent.models.text import encodable, printable_line
 from worlds.errors import ConfigurationError, ModelError, shown
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class EndpointEmbedder:
             raise self._error(f"answered with what are no vectors ({error})") from None
 
     def _error(self, what: str) -> ModelError:
-        reason = printable(what.replace(self._key, "[key]") if len(self._key) >= 16 else what, 300)
+        reason = printable_line(what.replace(self._key, "[key]") if len(self._key) >= 16 else what, 300)
         way_out = "Check the embedding model's name and address, or choose examples by bm25, which needs none."
         return ModelError(f"{self.name}: {reason}. {way_out}", recorded=f"The embedding model {reason}. {way_out}")
 
@@ -115,7 +115,7 @@ def make_embedder(name: str, *, keys: KeyRing | None = None, timeout: float = 60
     if kind == "local" and rest.strip():
         return LocalEmbedder(rest.strip())
     if kind == "openai":
-        parsed = read_name(rest.strip())
+        parsed = read_openai_name(rest.strip())
         key = (load_keys() if keys is None else keys).key(parsed.endpoint)
         return EndpointEmbedder(parsed, key, timeout)
     forms = "openai:NAME, openai:NAME@http://HOST:PORT/v1 or local:FOLDER"

@@ -104,7 +104,7 @@ def file_digest(name: str) -> str | None:
     return parsed.provider.digest(parsed.rest)
 
 
-def is_brief(name: str) -> bool:
+def reads_brief_prompts(name: str) -> bool:
     """Whether the model reads short prompts of its own and no templates; False where its provider is not installed."""
     kind = name.partition(":")[0].strip()
     return kind in plugins("housequest.models") and provider(kind).brief

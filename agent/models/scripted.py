@@ -41,7 +41,7 @@ _CAPABILITIES = Capabilities(deterministic=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ReplyRule:
     """Answers a conversation whose system message holds ``role`` and whose last user message holds ``match``.
 
     It answers with the same ``reply`` always, or with ``replies`` one after the other.
@@ -62,7 +62,7 @@ class Rule:
 class ScriptedModel(Model):
     """A model whose replies are a pure function of the conversation. Words count as tokens."""
 
-    def __init__(self, rules: Sequence[Rule], *, name: str) -> None:
+    def __init__(self, rules: Sequence[ReplyRule], *, name: str) -> None:
         self._rules = tuple(rules)
         self.name = name
 
@@ -133,13 +133,13 @@ class _Reader:
     def __init__(self, file: Path) -> None:
         self._file = file
 
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[ReplyRule]:
         top = self._fields(self._root(), ("rules", "replies", "default"))
         rules = [self._rule(node) for node in self._items(top["rules"])] if "rules" in top else []
         if "replies" in top:
-            rules.append(Rule(replies=self._texts(top["replies"])))
+            rules.append(ReplyRule(replies=self._texts(top["replies"])))
         if "default" in top:
-            rules.append(Rule(reply=self._text(top["default"])))
+            rules.append(ReplyRule(reply=self._text(top["default"])))
         if not rules:
             raise ConfigurationError(f"{self._file} says nothing; give it rules, replies or a default.")
         return rules
@@ -166,12 +166,12 @@ class _Reader:
             raise ConfigurationError(f"{self._file} is empty; give it rules, replies or a default.")
         return root
 
-    def _rule(self, node: YamlNode) -> Rule:
+    def _rule(self, node: YamlNode) -> ReplyRule:
         fields = self._fields(node, ("role", "match", "reply", "replies"))
         if ("reply" in fields) == ("replies" in fields):
             raise self._error(node, "a rule has either a reply or replies")
         texts = {key: self._text(value) for key, value in fields.items() if key != "replies"}
-        return Rule(**texts, replies=self._texts(fields["replies"]) if "replies" in fields else ())
+        return ReplyRule(**texts, replies=self._texts(fields["replies"]) if "replies" in fields else ())
 
     def _fields(self, node: YamlNode, known: tuple[str, ...]) -> dict[str, YamlNode]:
         if node.id != "mapping":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def printable(text: str, limit: int) -> str:
+def printable_line(text: str, limit: int) -> str:
     """``text`` on one line, without control or direction characters, cut to ``limit`` characters."""
     line = " ".join("".join(character if character.isprintable() else " " for character in text[: limit * 4]).split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from agent.evaluation.analysis.statistics import Interval, wilson
 from agent.evaluation.render.table import Column, Report, Section, Table, ends, named_lines, percent, percents, wrapped
-from agent.evaluation.runs.selection import counted
+from agent.evaluation.runs.selection import selection_text
 from agent.plans.run import PlanManifest
 from agent.plans.work import PlanResult
 from worlds.alfred import PLANS
@@ -53,7 +53,7 @@ class PlanFigures:
         return cls(len(rows), exact, reaches, wherever, conditions)
 
 
-def groups(rows: Sequence[PlanResult]) -> Iterator[tuple[str, PlanFigures]]:
+def plan_groups(rows: Sequence[PlanResult]) -> Iterator[tuple[str, PlanFigures]]:
     """The rows of a table: each task type, each plan length, then all."""
     for name in (*TASK_TYPES, *LEVELS):
         if chosen := [row for row in rows if name in (row.type, row.level)]:
@@ -79,7 +79,7 @@ class PlansReport(Report):
 
     def data(self) -> dict[str, object]:
         manifest, rows = self.manifest, self.rows
-        config, every = manifest.configuration, dict(groups(rows))
+        config, every = manifest.configuration, dict(plan_groups(rows))
         return {
             "world": PLANS,
             "split": config.split,
@@ -108,7 +108,7 @@ class PlansReport(Report):
             ("model", config.model or "none"),
             ("told", "the goal and the step-by-step instructions" if own.steps else "the goal alone"),
             ("examples", f"{pool}{shown}"),
-            ("tasks", f"{counted(selected, manifest.of)} instructions ({config.split}), seed {config.seed}"),
+            ("tasks", f"{selection_text(selected, manifest.of)} instructions ({config.split}), seed {config.seed}"),
         )
         yield named_lines(heading, 10)
         if found := failures(rows):
@@ -124,7 +124,7 @@ class PlansReport(Report):
                 (name, f"{each.count}", percent(each.value), percents(each.interval)) for name, each in shares.items()
             )
             yield Table((f"over {figures.total} plans", "count", "share", "95 % interval"), cells)
-        yield [*Table.of("", _COLUMNS, groups(rows)).text(), *wrapped(_MEASURES)]
+        yield [*Table.of("", _COLUMNS, plan_groups(rows)).text(), *wrapped(_MEASURES)]
         left, calls, (read, written) = selected - len(rows), sum(row.calls for row in rows), _tokens(rows)
         unfinished = f"Not finished: {left} of {selected} instructions, which are not in the figures."
         spent = f"{calls:,} calls of the model, {read:,} tokens read, {written:,} written."

@@ -80,7 +80,7 @@ def read_rows(folder: Path) -> list[PlanResult]:
     return list(parsed_lines(PlanResult, folder / "results.jsonl", way_out=EVAL_REWRITES))
 
 
-async def carry_out(
+async def score_plans(
     run: PlanRun, folder: Path, options: RunOptions | None = None, tracker: BudgetTracker | None = None
 ) -> list[PlanResult]:
     """Plan and score every instruction of ``run``; returns the results in task order.

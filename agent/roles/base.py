@@ -138,7 +138,7 @@ def call_event(
     return events.ModelCall(
         role=role,
         kept=kept,
-        added=tuple(events.Message(role=m.role, content=m.content) for m in prompt[kept:]),
+        added=tuple(events.PromptMessage(role=m.role, content=m.content) for m in prompt[kept:]),
         reply=clean(completion.text),
         finish=completion.finish,
         prompt_tokens=completion.usage.prompt,

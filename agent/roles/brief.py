@@ -80,7 +80,7 @@ def _known(belief: Belief) -> Belief:
     return replace(belief, at=None, beside=())
 
 
-def is_brief(prompt: str) -> bool:
+def is_brief_prompt(prompt: str) -> bool:
     """Whether ``prompt`` is one of these short prompts."""
     return prompt.startswith(("Goal:", "Plan:"))
 

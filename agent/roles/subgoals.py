@@ -13,8 +13,7 @@ from typing import Literal, cast
 
 from agent.roles.base import ReplyError
 from agent.roles.reading import found_json
-from knowledge.examples import Example
-from knowledge.examples import Subgoal as ExampleSubgoal
+from knowledge.examples import Example, ExampleSubgoal
 from worlds.errors import shown
 
 Action = Literal["navigate", "pick", "put", "open", "close", "toggle", "slice", "heat", "cool", "clean"]
@@ -94,7 +93,7 @@ def as_triple(subgoal: Subgoal) -> str:
     return f"({', '.join((name, subgoal.object, *([subgoal.receptacle] if subgoal.receptacle else [])))})"
 
 
-def read_plan(text: str, names: Sequence[str]) -> tuple[Subgoal, ...]:
+def read_subgoals(text: str, names: Sequence[str]) -> tuple[Subgoal, ...]:
     """The subgoals that ``text`` lists, in any form: pairs, parentheses, numbered lines, JSON.
 
     Text before the last label "plan:" or before the first subgoal is ignored, and so is text after an empty line that is no

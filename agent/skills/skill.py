@@ -62,6 +62,6 @@ class Skill:
         return self.text
 
 
-def skills_of(example: Example) -> tuple[Skill, ...]:
+def example_skills(example: Example) -> tuple[Skill, ...]:
     """The skills that win the example's task, with kinds as targets."""
     return tuple(Skill(one.action, one.object, one.place) for one in example.subgoals())

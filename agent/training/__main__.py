@@ -20,7 +20,7 @@ from pathlib import Path
 
 from agent.models.builtin.model import load_builtin
 from agent.training import corpus
-from agent.training.evaluate import SETS, evaluate, lines
+from agent.training.evaluate import SETS, evaluate_model, lines
 from worlds.errors import HousequestError
 
 
@@ -70,15 +70,15 @@ def _own(given: argparse.Namespace) -> None:
 
 
 def _export(given: argparse.Namespace) -> None:
-    from agent.training.optimise import export
+    from agent.training.optimise import export_network
 
-    export(given.corpus, given.run_folder, given.file, given.besides)
+    export_network(given.corpus, given.run_folder, given.file, given.besides)
     print(f"{given.file}: {given.file.stat().st_size:,} bytes")
 
 
 def _evaluate(given: argparse.Namespace) -> None:
     found: list[dict[str, object]] = []
-    for figures in evaluate(load_builtin(given.file), given.sets or SETS, data=given.games_folder, limit=given.limit):
+    for figures in evaluate_model(load_builtin(given.file), given.sets or SETS, data=given.games_folder, limit=given.limit):
         print("\n".join(lines(figures)), flush=True)
         found.append(figures)
     if given.out:
@@ -129,14 +129,14 @@ def _parser() -> argparse.ArgumentParser:
     own.add_argument("--first", type=int, default=100_000, help="seed of the first made-up house")
     own.add_argument("--houses", type=int, default=2000)
     own.add_argument("--no-human", dest="human", action="store_false", help="leave out the annotators' goals")
-    export = step("export", _export, "write the file that ships")
-    export.add_argument("file", type=Path)
-    export.add_argument("--besides", type=Path, action="append", default=[], metavar="RUN", help="average with this run too")
-    evaluate = step("evaluate", _evaluate, "measure a file")
-    evaluate.add_argument("file", type=Path, nargs="?")
-    evaluate.add_argument("--sets", nargs="+", choices=SETS, help="what to measure; all by default")
-    evaluate.add_argument("--limit", type=int, help="at most so many games of each set")
-    evaluate.add_argument("--out", type=Path, help="write all figures and lost games to this JSON file")
+    exporting = step("export", _export, "write the file that ships")
+    exporting.add_argument("file", type=Path)
+    exporting.add_argument("--besides", type=Path, action="append", default=[], metavar="RUN", help="average with this run too")
+    evaluating = step("evaluate", _evaluate, "measure a file")
+    evaluating.add_argument("file", type=Path, nargs="?")
+    evaluating.add_argument("--sets", nargs="+", choices=SETS, help="what to measure; all by default")
+    evaluating.add_argument("--limit", type=int, help="at most so many games of each set")
+    evaluating.add_argument("--out", type=Path, help="write all figures and lost games to this JSON file")
     return parser
 
 

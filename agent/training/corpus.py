@@ -26,16 +26,16 @@ from agent.models.builtin.vocabulary import Vocabulary
 from agent.roles import brief
 from agent.roles.base import ReplyError
 from agent.training import wordings
-from agent.training.demonstrations import MISSTEPS, STUCK, TrainingSample, plan_of, planned, plans, play
+from agent.training.demonstrations import MISSTEPS, STUCK, TrainingSample, demonstrate, plan_of, planned, plans
 from agent.training.wordings import SearchOrder
 from worlds.alfworld.data.annotations import sentences_of
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.data.tasks import GENERATED, TRAJECTORY_FILE
 from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.houses.habits import Habits, counted
+from worlds.alfworld.houses.habits import Habits, counted_habits
 from worlds.alfworld.houses.house import make_house
 from worlds.alfworld.text import reader
-from worlds.alfworld.text.goals import read_goal, sentences
+from worlds.alfworld.text.goals import goal_sentences, read_goal
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Env, Task
 from worlds.errors import ConfigurationError
@@ -105,7 +105,7 @@ def made_up_games(first: int, number: int, seed: int) -> Iterator[TrainingGame]:
     if first + number > EVALUATION_SEEDS:
         beyond = f"{first:,} and {number:,} more go beyond"
         raise ConfigurationError(f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; {beyond}.")
-    habits = counted()
+    habits = counted_habits()
     for at in range(first, first + number):
         house = make_house(at, _altered(habits, Random(f"habits {seed} {at}")) if at % 3 == 0 else habits)
         task = Task(f"{GENERATED}/{at}", AlfworldWorld.name, GENERATED, at, house.goal.type, house.sentence)
@@ -127,7 +127,7 @@ def actor_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iter
     for number, game in enumerate(games):
         harder = game.goal.type in {"pick_two_obj_and_place", "look_at_obj_in_light"}
         for time in range(passes * (2 if harder else 1)):
-            yield from play(game.env, game.goal, Random(f"{seed} {number} {time}"))
+            yield from demonstrate(game.env, game.goal, Random(f"{seed} {number} {time}"))
 
 
 def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iterator[TrainingSample]:
@@ -141,7 +141,7 @@ def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> I
         random = Random(f"plans {seed} {number}")
         opening = game.env.reset().observation
         for _ in range(passes):
-            said = random.choice(sentences(game.goal))
+            said = random.choice(goal_sentences(game.goal))
             for sentence in (said, *game.human):
                 yield plans(game.goal, sentence, opening, random, others)
 
@@ -168,7 +168,7 @@ class ModelPlayer:
 def own_actor_samples(games: Iterable[TrainingGame], own: ModelPlayer, seed: int) -> Iterator[TrainingSample]:
     """Each game once, played by the model, with fewer missteps than the expert's games."""
     for number, game in enumerate(games):
-        yield from play(game.env, game.goal, Random(f"own {seed} {number}"), own.command, missteps=MISSTEPS / 4)
+        yield from demonstrate(game.env, game.goal, Random(f"own {seed} {number}"), own.command, missteps=MISSTEPS / 4)
 
 
 def own_reasoner_samples(games: Iterable[TrainingGame], own: ModelPlayer, seed: int) -> Iterator[TrainingSample]:
@@ -243,14 +243,14 @@ def make_corpus(
         "reasoner-train": reasoner_samples(train, plans, seed + 2),
         "reasoner-made-up": reasoner_samples(made_up, plans, seed + 3),
     }
-    counted: dict[str, Any] = {"seed": seed, "human": human, "vocabulary": len(vocabulary)}
-    counted |= {"games": len(train), "houses": len(made_up)}
+    counted_habits: dict[str, Any] = {"seed": seed, "human": human, "vocabulary": len(vocabulary)}
+    counted_habits |= {"games": len(train), "houses": len(made_up)}
     for name, samples in parts.items():
         part = encoded(samples, vocabulary)
         part.save(folder / f"{name}.npz")
-        counted[name] = {"samples": len(part), "tokens": len(part.tokens)}
-    (folder / "counts.json").write_text(json.dumps(counted, indent=1), "utf-8")
-    return counted
+        counted_habits[name] = {"samples": len(part), "tokens": len(part.tokens)}
+    (folder / "counts.json").write_text(json.dumps(counted_habits, indent=1), "utf-8")
+    return counted_habits
 
 
 def load_vocabulary(folder: Path) -> Vocabulary:

@@ -36,7 +36,7 @@ class TrainingSample:
     reply: str
 
 
-def play(
+def demonstrate(
     env: Env, goal: Goal, random: Random, player: Callable[[str], str] | None = None, *, missteps: float = MISSTEPS
 ) -> Iterator[TrainingSample]:
     """Play a game, and yield the actor's prompt at each step with the reply that the expert gives.

@@ -25,7 +25,7 @@ from agent.setup import read_rules
 from agent.training.corpus import EVALUATION_SEEDS
 from agent.training.wordings import phrases
 from knowledge.choosing import RuleBudget
-from worlds.alfworld.houses.habits import counted
+from worlds.alfworld.houses.habits import counted_habits
 from worlds.alfworld.houses.house import GeneratedTasks
 from worlds.alfworld.text.reader import begin
 from worlds.alfworld.world import AlfworldWorld
@@ -33,7 +33,7 @@ from worlds.base import Task, World
 from worlds.household.belief import kind
 
 SETS = ("seen", "admissible", "houses", "human", "hints", "rules")
-"""What `evaluate` can measure."""
+"""What `evaluate_model` can measure."""
 
 RULE_GAMES = 60
 
@@ -85,7 +85,7 @@ class GameResult:
         return self.outcome == "won"
 
 
-def evaluate(
+def evaluate_model(
     model: Model, names: Sequence[str], data: Path | None = None, limit: int | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the figures of each of ``names`` (see ``SETS``), with every lost game or missed hint, as they are measured."""
@@ -141,7 +141,7 @@ def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
     """The figures of ``games`` houses of each of ``HABITS``, with each of ``TOLD``; ``steps`` counts lost games too."""
     book = read_rules("learned").offered
     for name, altered in HABITS.items():
-        habits = counted()
+        habits = counted_habits()
         for thing, place in altered.items():
             habits = habits.placing(thing, {place: 1})
         world = AlfworldWorld(habits=habits)

@@ -41,7 +41,7 @@ class Layer(nn.Module):
         return x + self.down(functional.silu(gate) * up)
 
 
-class Network(nn.Module):
+class TorchNetwork(nn.Module):
     """Tokens to logits. Each token has the token of its word in ``base`` and its ``number``, 0 for none."""
 
     def __init__(self, shape: Shape, base: Sequence[int], number: Sequence[int]) -> None:

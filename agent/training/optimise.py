@@ -24,7 +24,7 @@ from agent.models.builtin.file import write_builtin
 from agent.models.builtin.network import Shape
 from agent.models.builtin.vocabulary import Vocabulary
 from agent.training.corpus import CorpusPart, composition, load_vocabulary
-from agent.training.network import Network
+from agent.training.network import TorchNetwork
 
 CHECKPOINT = "checkpoint.pt"
 RECORD = "training.jsonl"
@@ -117,7 +117,7 @@ class _Renumbering:
         return table[tokens]
 
 
-def train(corpus: Path, folder: Path, recipe: Recipe, *, until: int | None = None) -> Network:
+def train(corpus: Path, folder: Path, recipe: Recipe, *, until: int | None = None) -> TorchNetwork:
     """Train on the parts in ``corpus``; ``folder`` keeps the checkpoint, from which an interrupted run goes on, and the record.
 
     With ``until``, stop after that step.
@@ -155,7 +155,7 @@ class _Run:
     def __init__(self, vocabulary: Vocabulary, recipe: Recipe) -> None:
         torch.manual_seed(recipe.seed)
         self.recipe = recipe
-        self.network = Network(recipe.shape, *composition(vocabulary))
+        self.network = TorchNetwork(recipe.shape, *composition(vocabulary))
         self.step, self.seconds = 0, 0.0
         named = list(self.network.named_parameters())
         matrices = [value for name, value in named if value.dim() == 2 and name.startswith("layers.")]
@@ -203,14 +203,14 @@ class _Run:
         return loss.item(), (logits.argmax(-1) == wanted[mask]).float().mean().item()
 
 
-def export(corpus: Path, folder: Path, file: Path, besides: Sequence[Path] = ()) -> None:
+def export_network(corpus: Path, folder: Path, file: Path, besides: Sequence[Path] = ()) -> None:
     """Write the network of the checkpoint in ``folder`` to ``file``; with runs ``besides``, the mean of all their weights.
 
     Runs that went on from one checkpoint may be averaged: the mean does what each does (Wortsman et al., ICML 2022).
     """
     vocabulary = load_vocabulary(corpus)
     shape = Shape(**json.loads((folder / "recipe.json").read_text("utf-8"))["shape"])
-    network = Network(shape, *composition(vocabulary))
+    network = TorchNetwork(shape, *composition(vocabulary))
     kept = [torch.load(run / CHECKPOINT, weights_only=True)["network"] for run in (folder, *besides)]
     network.load_state_dict({name: sum(one[name] for one in kept) / len(kept) for name in kept[0]})
     weights = {name: value.numpy() for name, value in network.weights().items()}

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from agent.config import Scalar, Settings
 from agent.plans.report import PlanFigures, Share
 from agent.plans.run import make_run
-from agent.plans.work import carry_out
+from agent.plans.work import score_plans
 from worlds.alfred.scoring import score
 from worlds.alfred.tasks import read_split, splits
 
@@ -32,7 +32,7 @@ def run(data: Path | None) -> list[str]:
         made = make_run(Settings(split=SPLIT, set=settings), data)
         began = time.perf_counter()
         with TemporaryDirectory() as folder:
-            figures = PlanFigures.of(asyncio.run(carry_out(made, Path(folder) / "run")))
+            figures = PlanFigures.of(asyncio.run(score_plans(made, Path(folder) / "run")))
         seconds = time.perf_counter() - began
         shares = (("exact", figures.exact), ("goal-reaching", figures.reaches), ("wherever", figures.wherever))
         told = ", ".join(f"{measure} {_told(share)}" for measure, share in shares)

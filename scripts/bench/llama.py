@@ -17,7 +17,7 @@ from agent.agents.registry import make_agent
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Completion, Message, Model, Request
 from agent.models.llama.model import LlamaModel
-from agent.models.llama.provider import installed, read_name
+from agent.models.llama.provider import installed, read_llama_name
 from tests.agent.models.llama.tiny import write_tiny
 from tests.backends.policy import Solver
 from worlds.registry import make_world
@@ -72,7 +72,9 @@ async def _conversations(house: str) -> list[list[Message]]:
 async def _reuse(file: Path, runtime: str, episodes: list[list[list[Message]]]) -> list[str]:
     took: dict[str, tuple[float, int, int]] = {}
     for cache in ("on", "off"):
-        model = LlamaModel(file, read_name(f"bench?runtime={runtime}&slots=1&threads=1&cache={cache}")[1], name="llama:bench")
+        model = LlamaModel(
+            file, read_llama_name(f"bench?runtime={runtime}&slots=1&threads=1&cache={cache}")[1], name="llama:bench"
+        )
         try:
             await model.runtime()
             began, read, kept = time.perf_counter(), 0, 0
@@ -93,7 +95,7 @@ async def _crowd(file: Path, runtime: str, conversation: list[Message]) -> list[
     talks = [[*conversation[:-1], Message("user", f"{conversation[-1].content} ({at})")] for at in range(CONVERSATIONS)]
     seconds: dict[int, float] = {}
     for workers in (1, 16):
-        options = read_name(f"bench?runtime={runtime}&slots={workers}&threads=1&context=4096")[1]
+        options = read_llama_name(f"bench?runtime={runtime}&slots={workers}&threads=1&context=4096")[1]
         model = LlamaModel(file, options, name="llama:bench")
         gate = asyncio.Semaphore(workers)
 

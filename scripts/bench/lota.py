@@ -22,7 +22,7 @@ from agent.agents.registry import make_agent
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from agent.models.llama.gguf import read_header
-from agent.models.llama.provider import installed, read_name
+from agent.models.llama.provider import installed, read_llama_name
 from tests.agent.models.llama.tiny import write_tiny
 from tests.backends.lota import Lister
 from worlds.registry import make_world
@@ -159,5 +159,5 @@ def _evaluated(answered: Completion | Scores) -> int:
 def _runtime(path: Path, *, cache: bool) -> LlamaCpp:
     from agent.models.llama.decoding import LlamaCpp
 
-    options = read_name(f"bench?{EXACT}&cache={'on' if cache else 'off'}")[1]
+    options = read_llama_name(f"bench?{EXACT}&cache={'on' if cache else 'off'}")[1]
     return LlamaCpp(str(path), min(read_header(path).context or LARGEST, LARGEST), options)

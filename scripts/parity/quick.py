@@ -21,7 +21,7 @@ from copy import deepcopy
 from functools import cache, lru_cache
 from typing import Any
 
-from worlds.alfworld.reference.worker import Reference, serve
+from worlds.alfworld.reference.worker import Reference, serve_game
 
 
 def quick() -> Reference:
@@ -63,4 +63,4 @@ def _keep_translation() -> None:
 
 
 if __name__ == "__main__":
-    serve(quick)
+    serve_game(quick)

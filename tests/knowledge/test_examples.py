@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from knowledge.examples import (
     Example,
-    Subgoal,
+    ExampleSubgoal,
     from_world,
     load_examples,
     parse_examples,
     played,
     shipped,
-    type_of,
+    type_of_goal,
     written,
 )
-from knowledge.selection import Bm25, at_random, best, cosines, nearest, of_type, stratified
+from knowledge.selection import Bm25, at_random, best, cosines, nearest_examples, of_type, stratified
 from worlds.alfworld.text import HOUSEHOLD
 from worlds.errors import KnowledgeError
 from worlds.household.goals import TYPES
@@ -47,12 +47,12 @@ def test_subgoals_are_what_had_to_be_done() -> None:
     example = played(world, world.task("example:1"))
     assert example is not None
     assert example.subgoals() == (
-        Subgoal("find", "egg"),
-        Subgoal("pick", "egg", example.subgoals()[1].place),
-        Subgoal("go", place="microwave"),
-        Subgoal("heat", "egg", "microwave"),
-        Subgoal("go", place="diningtable"),
-        Subgoal("put", "egg", "diningtable"),
+        ExampleSubgoal("find", "egg"),
+        ExampleSubgoal("pick", "egg", example.subgoals()[1].place),
+        ExampleSubgoal("go", place="microwave"),
+        ExampleSubgoal("heat", "egg", "microwave"),
+        ExampleSubgoal("go", place="diningtable"),
+        ExampleSubgoal("put", "egg", "diningtable"),
     )
     assert played(world, world.task("example:1"), most=2) is None
 
@@ -73,11 +73,11 @@ def test_without_train_there_is_no_store_of_it() -> None:
 
 
 def test_the_nearest_examples_do_the_same_to_the_same() -> None:
-    (first, *others) = nearest(shipped(), "put a hot potato in fridge.", 5)
+    (first, *others) = nearest_examples(shipped(), "put a hot potato in fridge.", 5)
     assert first.type == "pick_heat_then_place_in_recep"
     assert "potato" in first.goal
     assert len(others) == 4
-    assert nearest(shipped(), "", 2) == shipped()[:2]
+    assert nearest_examples(shipped(), "", 2) == shipped()[:2]
 
 
 def test_every_strategy_is_reproducible_and_bounded() -> None:
@@ -99,9 +99,9 @@ def test_every_strategy_is_reproducible_and_bounded() -> None:
 
 def test_the_type_is_read_off_the_wording() -> None:
     places = ["fridge", "microwave", "countertop"]
-    assert type_of("put a hot mug in fridge.", places, HOUSEHOLD) == "pick_heat_then_place_in_recep"
-    assert type_of("Warm the potato and leave it on the counter", places, HOUSEHOLD) == "pick_heat_then_place_in_recep"
-    assert type_of("be nice", places, HOUSEHOLD) is None
+    assert type_of_goal("put a hot mug in fridge.", places, HOUSEHOLD) == "pick_heat_then_place_in_recep"
+    assert type_of_goal("Warm the potato and leave it on the counter", places, HOUSEHOLD) == "pick_heat_then_place_in_recep"
+    assert type_of_goal("be nice", places, HOUSEHOLD) is None
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.tui.recorded import play
 from tests.tui.screen import COIN, SIZES, game, screen_text, showing, type_in, until
 from tui.race.screen import RaceScreen
 from tui.replay.screen import ReplayScreen
-from tui.runs.data import read_run
+from tui.runs.data import read_overview
 from tui.runs.screen import RunsScreen
 from tui.theme import DARK, LIGHT
 
@@ -54,7 +54,7 @@ def test_runs(view: str, size: tuple[int, int], runs: Path, snap_compare: Compar
 
 @pytest.mark.parametrize("size", SIZES)
 def test_replay(size: tuple[int, int], runs: Path, snap_compare: Compare) -> None:
-    run = read_run(runs / "quick")
+    run = read_overview(runs / "quick")
     record = next(cell.record for cell in run.cells if cell.mark == "lost")  # pyright: ignore[reportAttributeAccessIssue]
 
     async def there(pilot: Pilot[Any]) -> None:

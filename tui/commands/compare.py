@@ -30,7 +30,7 @@ _BLANK: StyledLine = (None, "")
 
 
 def compare(
-    runs: Annotated[list[Path], options.path("FIRST SECOND", "The folders of two runs on the same tasks.")],
+    runs: Annotated[list[Path], options.path_argument("FIRST SECOND", "The folders of two runs on the same tasks.")],
     as_json: options.JsonOption = False,
     html: Annotated[Path | None, options.page("Also write a page with the tasks that only one of them won.")] = None,
     show: Annotated[str | None, options.value("--show", "TASK", "Show how both played one task.")] = None,

@@ -62,7 +62,7 @@ def download(
     force: ForceOption = False,
 ) -> None:
     """Fetch ALFWorld's official archives (about 110 MB, 2 GB unpacked), check every game in them, and import them."""
-    from worlds.alfworld.data.download import download, official
+    from worlds.alfworld.data.download import download_archive, official
 
     if source and url:
         raise ConfigurationError("--source and --url both say where to fetch from; give one of them.")
@@ -70,7 +70,7 @@ def download(
     refused = False
     for address in url or official(source):
         meter = _Meter()
-        archive = download(address, cache_folder() / "downloads", report=meter.download)
+        archive = download_archive(address, cache_folder() / "downloads", report=meter.download)
         try:
             refused |= _imported(archive, data, force, meter)
         except WorldError as error:
@@ -103,7 +103,7 @@ def export(
 ) -> None:
     """Write a task as a game.tw-pddl that alfworld plays, with a shortest walkthrough. Needs alfworld installed."""
     from agent.config import check_habits
-    from worlds.alfworld.houses.export import export_task, write
+    from worlds.alfworld.houses.export import export_task, write_game
     from worlds.alfworld.houses.habits import read_habits
     from worlds.alfworld.world import AlfworldWorld
 
@@ -111,7 +111,7 @@ def export(
     world = AlfworldWorld(habits=None if habits is None else read_habits(given_path(habits)))
     check_habits(habits, world.task(task).split, world)
     exported = export_task(world, task)
-    print_lines([str(write(exported, out, force=force))])
+    print_lines([str(write_game(exported, out, force=force))])
     terminal.note(f"It is won in {len(exported.walkthrough)} commands at best.")
 
 

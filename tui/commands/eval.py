@@ -38,7 +38,7 @@ def evaluate(
 ) -> None:
     """Play many tasks with one agent and print a report. Interrupted, the same command goes on."""
     from agent.config import configure
-    from agent.evaluation.render.report import RunReport, read_run
+    from agent.evaluation.render.report import RunReport, read_summary
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
     from agent.evaluation.runs.folder import RunFolder
     from agent.evaluation.runs.spec import make_run_spec
@@ -64,7 +64,7 @@ def evaluate(
     line = play_run(spec, folder, BudgetTracker(limits), workers=settings.workers, retry_errors=bool(retry), opening=opening)
     if line.left == 0:
         terminal.note("All of them were played before; nothing was left to play.")
-    manifest, summary = read_run(RunFolder(folder), settings.prices_of, searching)
+    manifest, summary = read_summary(RunFolder(folder), settings.prices_of, searching)
     print_text(RunReport(manifest, summary).render(as_json=as_json))
     if as_json and summary.errored:
         terminal.note(f"{len(summary.errored)} episodes errored; --retry errors plays them again.")
@@ -124,7 +124,7 @@ def _plans(configuration: Configuration, folder: Path | None, limits: Budget, *,
     from agent.evaluation.runs.budget import BudgetTracker
     from agent.plans.report import PlansReport
     from agent.plans.run import make_run
-    from agent.plans.work import carry_out
+    from agent.plans.work import score_plans
     from tui.commands.running import ProgressLine, check_price
     from tui.commands.running import carry_out as run_to_end
 
@@ -145,7 +145,7 @@ def _plans(configuration: Configuration, folder: Path | None, limits: Budget, *,
         return
     terminal.note(f"{len(run.tasks)} of {run.manifest.of} instructions ({run.config.split}), into {place}")
     line = ProgressLine()
-    work = carry_out(run, place, RunOptions(settings.workers, watcher=line), BudgetTracker(limits))
+    work = score_plans(run, place, RunOptions(settings.workers, watcher=line), BudgetTracker(limits))
     rows = run_to_end(work, line, lambda: f"{line.done} of {len(run.tasks)} finished")
     print_text(PlansReport(run.manifest, rows).render(as_json=as_json))
     if any(row.outcome == "error" for row in rows):

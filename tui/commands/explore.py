@@ -14,7 +14,7 @@ from tui.desk.rule_text import STANDING_MARKS, STATEMENT, shortened, table
 from tui.text import plural
 
 if TYPE_CHECKING:
-    from agent.explorer.report import Acceptance, FoundRule, Report
+    from agent.explorer.report import Acceptance, ExplorationReport, FoundRule
 
 LISTED = 200
 """How many rules of a kind are listed; the others are in the folder's report."""
@@ -100,7 +100,7 @@ def explore(
     finish(1 if report.played.errors or report.lost else 0)
 
 
-def report_lines(report: Report, folder: Path) -> Iterator[str]:
+def report_lines(report: ExplorationReport, folder: Path) -> Iterator[str]:
     """The report of an exploration, line by line."""
 
     def row(found: FoundRule) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def mine(
     world = DEFAULT_WORLD
     rules: dict[str, Rule] = {}
     if paths or not counts:
-        episodes, world = _learnable(recorded(paths))
+        episodes, world = _learnable(paths_to_mine(paths))
         over["episodes"] = len(episodes)
 
         def counted() -> Iterator[Moment]:
@@ -86,7 +86,7 @@ def mine(
         terminal.note(f"{'Nothing was written to' if dry_run or renewal.book is book else 'Saved'} {renewal.book.path}")
 
 
-def recorded(paths: Iterable[Path] | None) -> list[Path]:
+def paths_to_mine(paths: Iterable[Path] | None) -> list[Path]:
     """``paths``; by default the runs in this folder and the games that were played. Raises ``ConfigurationError`` for none."""
     from tui.runs.data import recorded_play
 

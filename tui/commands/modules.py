@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 )
 def modules(
     flags: options.Flags,
-    run: Annotated[Path, options.path("RUN", "A run of pet; with --model, of any agent, say an expert.")],
+    run: Annotated[Path, options.path_argument("RUN", "A run of pet; with --model, of any agent, say an expert.")],
     workers: Annotated[int, options.value("--workers", "N", "Episodes at once.", min=1)] = 1,
     as_json: options.JsonOption = False,
 ) -> None:

@@ -100,7 +100,7 @@ def choice(flag: str, help: str, *words: str) -> Any:
     return value(flag, "|".join(words), help, parser=read)
 
 
-def path(metavar: str, help: str) -> Any:
+def path_argument(metavar: str, help: str) -> Any:
     """An argument that is a path, or several."""
     return typer.Argument(metavar=metavar, help=help, parser=given_path)
 
@@ -124,7 +124,7 @@ def page(help: str) -> Any:
 
 BookArgument = Annotated[str, typer.Argument(metavar="BOOK", help="A rulebook's name, or its file.")]
 RecordsArgument = Annotated[
-    list[Path] | None, path("RUN", "Runs' folders and episodes' files [all in runs/, and what you played].")
+    list[Path] | None, path_argument("RUN", "Runs' folders and episodes' files [all in runs/, and what you played].")
 ]
 IntoOption = Annotated[str, value("--into", "BOOK", "The rulebook's name, or its file.")]
 RetryOption = Annotated[str | None, choice("--retry", "Play errored episodes again.", "errors")]

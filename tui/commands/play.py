@@ -141,9 +141,9 @@ def _show(game: GameConfig | None, mode: Mode | None, settings: Settings, record
         return HomeScreen(settings, record=record, speed=speed)
 
     if game is not None:
-        from tui.home.start import check
+        from tui.home.start import check_game
 
-        check(game)
+        check_game(game)
     before = {*record_files(unfinished=True), *record_files(unfinished=False)}
     try:
         if game is None or mode is None:

@@ -15,7 +15,7 @@ from worlds.errors import ConfigurationError, shown
 
 
 def replay(
-    file: Annotated[Path, options.path("FILE", "An episode's file, or a run's folder with --task.")],
+    file: Annotated[Path, options.path_argument("FILE", "An episode's file, or a run's folder with --task.")],
     task: Annotated[str | None, options.value("--task", "TASK", "Number or id of a task of the run.")] = None,
     speed: options.SpeedOption = None,
     step: Annotated[bool, typer.Option("--step", help="Plain text, waiting for Enter after every turn.")] = False,

@@ -22,7 +22,9 @@ MANY_PATHS = 300
 
 
 def report(
-    runs: Annotated[list[Path], options.path("RUN", "A run's folder, or a sweep's; or several that differ only in seed.")],
+    runs: Annotated[
+        list[Path], options.path_argument("RUN", "A run's folder, or a sweep's; or several that differ only in seed.")
+    ],
     as_json: options.JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table to paste.")] = False,
     csv: Annotated[
@@ -39,7 +41,7 @@ def report(
     from agent.evaluation.analysis.published import PublishedReport
     from agent.evaluation.analysis.seeds import SeedsReport, read_seeds
     from agent.evaluation.render import export
-    from agent.evaluation.render.report import RunReport, read_run
+    from agent.evaluation.render.report import RunReport, read_summary
     from agent.evaluation.runs.folder import RunFolder
     from agent.evaluation.runs.sweep import SweepFolder
     from agent.plans.report import PlansReport
@@ -69,7 +71,7 @@ def report(
         from agent.integrations.inspect_log import write_inspect_log
 
         terminal.note(f"{write_inspect_log(folder, inspect)} episodes written to {inspect}")
-    manifest, summary = read_run(folder, prices, searching)
+    manifest, summary = read_summary(folder, prices, searching)
     figures, published = RunReport(manifest, summary), PublishedReport(manifest, summary)
     if csv not in (None, "-"):
         table = given_path(csv)

@@ -12,7 +12,7 @@ import typer
 
 from tui import terminal
 from tui.commands import options
-from tui.commands.mine import mine, recorded
+from tui.commands.mine import mine, paths_to_mine
 from tui.commands.output import print_result, show_screen
 from tui.desk.rule_text import evidence_json, finding_lines, rule_json, rule_lines, rule_table, table, taken_back, today
 from worlds.errors import ConfigurationError
@@ -89,7 +89,7 @@ def check(
     """Check the rules of a book against every recorded command, and name those that the records contradict."""
     from tui.desk.checking import RuleCheck
 
-    places = recorded(paths)
+    places = paths_to_mine(paths)
     current = _library().editable(book) if save else _library().open(book)
     outcome = RuleCheck(current.rules, lambda: places, world=current.world).run()
     assert outcome is not None  # nobody cancels it

@@ -18,7 +18,7 @@ from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from agent.evaluation.runs.cost import money
 from agent.evaluation.runs.estimate import estimate
 from agent.evaluation.runs.spec import RunSpec
-from knowledge.choosing import tokens, topic_of
+from knowledge.choosing import estimated_tokens, topic_of
 from tui import terminal
 from tui.text import plural
 from worlds.errors import ConfigurationError, shown
@@ -48,7 +48,7 @@ def about_rules(spec: RunSpec) -> list[str]:
     reader = spec.setup.world.household
     topics = {topic_of(task.goal, task.type if granted else None, None, reader) for task in spec.selection.tasks}
     first = [offered.about(each).next() for each in topics]
-    numbers, costs = map(len, first), (sum(tokens(rule.statement) for rule in chosen) for chosen in first)
+    numbers, costs = map(len, first), (sum(estimated_tokens(rule.statement) for rule in chosen) for chosen in first)
     return [
         f"Rules: {len(offered.rules)} accepted in {file}, about {offered.cost:,} tokens; an episode is told those that "
         f"matter, at most about {offered.budget or offered.cost:,} tokens.",

@@ -13,7 +13,7 @@ from worlds.errors import ConfigurationError
 
 
 def runs(
-    folder: Annotated[Path | None, options.path("FOLDER", "A folder of runs, or one run [runs].")] = None,
+    folder: Annotated[Path | None, options.path_argument("FOLDER", "A folder of runs, or one run [runs].")] = None,
     plain: options.PlainOption = False,
 ) -> None:
     """Look through runs: tasks by outcome, charts, replays, and two side by side.
@@ -29,11 +29,11 @@ def runs(
         show_screen(lambda: RunsScreen(path))
         return
     from agent.evaluation.render.table import percent, percents
-    from tui.runs.data import RunSnapshot, read_run, run_folders
+    from tui.runs.data import RunSnapshot, read_overview, run_folders
 
     rows: list[tuple[str, ...]] = []
     left_out: list[str] = []
-    for run in map(read_run, run_folders(path)):
+    for run in map(read_overview, run_folders(path)):
         if not isinstance(run, RunSnapshot):
             left_out.append(f"{run.path.name} is left out: {run.reason}")
             continue

@@ -11,7 +11,7 @@ from typing import get_args
 
 from agent.episodes.moments import EpisodeFile, OtherWorld, episode_files, moments
 from agent.episodes.record import read_episode
-from knowledge.judging import Finding, examine
+from knowledge.judging import RuleFinding, examine
 from knowledge.moments import Moment
 from knowledge.rules import Rule, Standing
 from tui.text import plural
@@ -39,7 +39,7 @@ class CheckProgress:
 class CheckOutcome:
     """The result of a check; ``findings`` are in the order of the rules."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[RuleFinding, ...]
     progress: CheckProgress
 
     def __str__(self) -> str:

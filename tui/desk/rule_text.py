@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tui.text import printable
 
 if TYPE_CHECKING:
-    from knowledge.judging import Finding
+    from knowledge.judging import RuleFinding
     from knowledge.rules import Edit, Evidence, Rule, Standing
 
 STANDING_MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "undecided": "?"}
@@ -87,7 +87,7 @@ def taken_back(before: Rule, after: Rule) -> str:
     return f"{after.id} is a candidate again, for {judge} {before.status} it as it was before"
 
 
-def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
+def finding_lines(findings: Sequence[RuleFinding]) -> Iterator[str]:
     """The findings, contradicted rules first and with the witnesses against them."""
     order: tuple[Standing, ...] = ("contradicted", "supported", "undecided")
     for standing in order:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Literal
 
 from agent.explorer.filtering import exclude
-from knowledge.judging import Finding
+from knowledge.judging import RuleFinding
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import KINDS, STATUSES, Rule, RuleKind, RuleStatus, RuleVerdict
 from tui.base_screen import in_thread
@@ -143,7 +143,7 @@ class Desk:
         rules = [self.book.rule(kept).judged("accepted"), self.book.rule(dropped).judged("rejected")]
         return self.put(f"{kept} kept, {dropped} rejected", rules)
 
-    def checked(self, findings: Sequence[Finding]) -> Desk:
+    def checked(self, findings: Sequence[RuleFinding]) -> Desk:
         """The desk with ``findings`` as the evidence of its rules.
 
         A rule that was removed, or whose check changed meanwhile, is left alone.

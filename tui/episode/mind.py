@@ -84,7 +84,7 @@ def _totals(state: ViewState, prices: Prices | None, width: int) -> Block:
     if totals.prompt_tokens or totals.completion_tokens:
         share = totals.tokens.cached_share
         cached = f" · {share:.0%} cached" if share is not None else ""
-        figures += [f"{tokens(totals.prompt_tokens)} in{cached}", f"{tokens(totals.completion_tokens)} out"]
+        figures += [f"{token_text(totals.prompt_tokens)} in{cached}", f"{token_text(totals.completion_tokens)} out"]
         if prices is not None:
             paid = f"cost {money(cost(totals.tokens, prices) or 0.0)}"
             figures.append("cost unknown: several models" if len(state.models) > 1 else paid)
@@ -93,7 +93,7 @@ def _totals(state: ViewState, prices: Prices | None, width: int) -> Block:
     return [line for figure in figures for line in hung(Content(""), Content(figure), width)]
 
 
-def tokens(number: int) -> str:
+def token_text(number: int) -> str:
     """A number of tokens to two or three digits: 980, 4.1k, 123k, 1.2M."""
     for size, unit in ((1_000_000, "M"), (1_000, "k")):
         if number >= size:

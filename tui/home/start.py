@@ -65,11 +65,11 @@ def resume_game(catalogue: Catalogue, record: RecordedGame, settings: Settings, 
 def _checked(catalogue: Catalogue, task: Task, settings: Settings) -> GameConfig:
     agent = settings.agent or default_agent(settings.model, settings.world)
     game = GameConfig(catalogue.world(settings), task, agent, settings)
-    check(game)
+    check_game(game)
     return game
 
 
-def check(game: GameConfig) -> None:
+def check_game(game: GameConfig) -> None:
     """Raise a ``HousequestError`` if ``game`` cannot begin. Nothing is called, and nothing stays open."""
     setup = game.setup()
     if game.settings.rules and setup.rules is None:

@@ -58,7 +58,7 @@ class RaceEnding(Card):
             return Content("")
         you, rival, _ = self._shown
         width = self.content_size.width
-        lines = [Content.styled(verdict(you, rival), "bold"), *bars(_rows(*self._shown), width)]
+        lines = [Content.styled(race_verdict(you, rival), "bold"), *bars(_rows(*self._shown), width)]
         for one in (you, rival):
             if not one.won:
                 why = flat(one.failure.words if one.failure else one.ended.reason)
@@ -86,7 +86,7 @@ def faster(you: RaceResult, rival: RaceResult) -> RaceResult | None:
     return min(you, rival, key=lambda one: one.ended.turns)
 
 
-def verdict(you: RaceResult, rival: RaceResult) -> str:
+def race_verdict(you: RaceResult, rival: RaceResult) -> str:
     """Who was quicker, in a sentence."""
     name, yours, theirs = flat(rival.name), you.ended.turns, rival.ended.turns
     if you.won and rival.won:

@@ -121,7 +121,7 @@ def recorded_play(folder: Path) -> list[Path]:
     return [*runs, *([episodes] if episodes.is_dir() and any(episodes.iterdir()) else [])]
 
 
-def read_run(path: Path) -> RunSnapshot | UnreadableRun:
+def read_overview(path: Path) -> RunSnapshot | UnreadableRun:
     """The run in the folder ``path`` as far as it has got, or why it cannot be read."""
     folder = RunFolder(path)
     try:

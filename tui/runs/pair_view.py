@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from tui.runs.data import MARKS, Flip, PairCounts, RunPair, RunTask
 from tui.runs.matrix import Matrix, short_type
-from tui.runs.run_list import bar, percent
+from tui.runs.run_list import bar, share_text
 from tui.text import printable
 
 BAR = 11
@@ -105,7 +105,7 @@ def _row(name: str, sides: PairCounts) -> Content:
     sign = f"{more:+d}" if more else "="
     parts: list[Content | str | tuple[str, str]] = [f"{name[:22]:<22} {sides.first.episodes:>5}  "]
     for side in (sides.first, sides.second):
-        parts += [bar(side.success, BAR), f" {percent(side.success):>7}  "]
+        parts += [bar(side.success, BAR), f" {share_text(side.success):>7}  "]
     return Content.assemble(*parts, (f"{sign:>5}", "$foreground" if more else "$quiet"))
 
 

@@ -32,7 +32,7 @@ FIGURES = 43
 """Columns of what follows a bar."""
 
 
-def percent(share: float) -> str:
+def share_text(share: float) -> str:
     """A share in [0, 1] as text."""
     return f"{share * 100:.1f} %"
 
@@ -91,7 +91,7 @@ COLUMNS = (
     RunColumn("model", 22, _model, least=130),
     RunColumn("split", 12, lambda run, _: (run.manifest.configuration.split, ""), least=100),
     RunColumn("done", 11, _done, right=True),
-    RunColumn("success", 7, lambda run, _: (percent(run.summary.overall.success), ""), right=True),
+    RunColumn("success", 7, lambda run, _: (share_text(run.summary.overall.success), ""), right=True),
     RunColumn("95 %", 9, lambda run, _: (interval(run.summary.overall), "$quiet"), right=True),
     RunColumn("steps", 5, _steps, right=True, least=100),
     RunColumn("err", 4, _errors, right=True),
@@ -199,7 +199,7 @@ class RunList(OptionList):
         self.post_message(self.Compare(paths))
 
 
-def configuration(run: RunSnapshot) -> Content:
+def settings_line(run: RunSnapshot) -> Content:
     """Agent, model, tasks and the other settings of a run, in a line or two."""
     config, of = run.manifest.configuration, run.manifest.of
     parts = [
@@ -233,7 +233,7 @@ class RunCard(Static):
             width, summary = self.size.width or 76, found.summary
             rows = [_row(short_type(kind), count, width) for kind, count in summary.by_type.items()]
             total = _row("all", summary.overall, width).stylize("bold")
-            self.update(Content("\n").join([configuration(found).stylize("$quiet"), *rows, total]))
+            self.update(Content("\n").join([settings_line(found).stylize("$quiet"), *rows, total]))
         elif isinstance(found, UnreadableRun):
             self.update(Content.styled(printable(found.reason), "$fault"))
         else:
@@ -249,7 +249,7 @@ def _row(name: str, count: Figures, width: int) -> Content:
     return Content.assemble(
         f"{name[:NAME]:<{NAME}} ",
         bar(count.success, min(40, max(4, width - NAME - 1 - FIGURES))),
-        f" {percent(count.success):>7}",
+        f" {share_text(count.success):>7}",
         (f" {interval(count):>9}", "$quiet"),
         f" {won:>9}",
         (f" {steps:>11}", "$quiet"),

@@ -17,7 +17,7 @@ from tui.base_screen import in_thread
 from tui.runs.charts import Chart, StepsChart, SuccessChart
 from tui.runs.data import MARKS, EpisodeDigest, RunSnapshot, RunTask, read_digest
 from tui.runs.matrix import Matrix
-from tui.runs.run_list import bar, configuration, interval, percent
+from tui.runs.run_list import bar, interval, settings_line, share_text
 from tui.text import cut, printable
 from worlds.errors import ConfigurationError
 
@@ -119,13 +119,13 @@ class RunView(Vertical, can_focus=True):
         state = "▸ being played" if alive else "finished" if run.whole else "… broken off; the same eval goes on with it"
         head = Content.assemble(
             bar(overall.success, 16),
-            (f"  {percent(overall.success)}", "bold"),
+            (f"  {share_text(overall.success)}", "bold"),
             (f"  {interval(overall)}", "$quiet"),
             f"  {progress}",
             (f"  {state}", "$new" if alive else "$quiet"),
             *([(f"  {overall.errors} with errors", "$fault")] if overall.errors else []),
         )
-        self.query_one("#run-head", Static).update(Content("\n").join([head, configuration(run).stylize("$quiet")]))
+        self.query_one("#run-head", Static).update(Content("\n").join([head, settings_line(run).stylize("$quiet")]))
         legend = (f"{sign} {mark} {run.marks[mark]}" for mark, sign in MARKS.items() if run.marks[mark])
         self.query_one("#run-frame").border_subtitle = "  ".join(legend)
         self.query_one(Matrix).show(run)

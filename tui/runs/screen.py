@@ -18,7 +18,7 @@ from textual.widgets import ContentSwitcher, OptionList, Static
 
 from tui.base_screen import AppScreen
 from tui.runs.charts import Chart, StepsChart, SuccessChart
-from tui.runs.data import FileStates, RunSnapshot, UnreadableRun, file_states, pair_runs, read_run, run_folders
+from tui.runs.data import FileStates, RunSnapshot, UnreadableRun, file_states, pair_runs, read_overview, run_folders
 from tui.runs.matrix import Matrix
 from tui.runs.pair_view import PairView
 from tui.runs.run_list import RunCard, RunEntry, RunList
@@ -134,7 +134,7 @@ class RunsScreen(AppScreen):
         if changed or (folders, self._alive()) != self._shown:
             self._show()
         for path in changed:
-            self._found[path] = await self.in_thread(partial(read_run, path))
+            self._found[path] = await self.in_thread(partial(read_overview, path))
             self._show()
         if not self._seen and folders == (self._folder,) and isinstance(self._found[self._folder], RunSnapshot):
             self._turn_to(self._folder)

@@ -12,7 +12,7 @@ from typing import Any, cast
 from worlds.alfred.model import Scene, Thing, able, receptacles_of, room_of
 from worlds.alfred.plans import LONGEST_PLAN, NOTHING, Plan, PlanError, PlanStep, plan_step
 from worlds.alfred.scoring import TASK_TYPES, AlfredGoal
-from worlds.alfworld.data.annotations import plain
+from worlds.alfworld.data.annotations import plain_sentence
 from worlds.alfworld.data.tasks import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, in_order
 from worlds.errors import GameError, TaskNotFound, nearest, shown
 from worlds.paths import alfworld_data
@@ -81,7 +81,7 @@ def read_demonstration(path: Path) -> Demonstration:
         instructions: list[Instruction] = []
         for number, one in enumerate(content["turk_annotations"]["anns"][:_MOST_ANNOTATIONS], start=1):
             sentences = [one["task_desc"], *one["high_descs"][:LONGEST_PLAN]]
-            sentence, *described = (plain(_word(sentence)) for sentence in sentences)
+            sentence, *described = (plain_sentence(_word(sentence)) for sentence in sentences)
             instructions.append(Instruction(number, sentence, tuple(described)))
         kind, asked = content["task_type"], content["pddl_params"]
         if kind not in TASK_TYPES:

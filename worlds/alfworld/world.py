@@ -23,7 +23,7 @@ from worlds.alfworld.data.tasks import (
     PUBLISHED,
     TRAJECTORY_FILE,
     game_at,
-    numbered,
+    read_reference,
 )
 from worlds.alfworld.engine.game import Game, load_game, read_game
 from worlds.alfworld.text import HOUSEHOLD
@@ -145,7 +145,7 @@ class AlfworldWorld(World):
         """
         if reference == GENERATED or reference.startswith((f"{GENERATED}:", f"{GENERATED}/")):
             return self._generated.named(reference)
-        if place := numbered(reference):
+        if place := read_reference(reference):
             split, number = place
             tasks = self.tasks(split)
             if not 1 <= number <= len(tasks):

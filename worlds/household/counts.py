@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from worlds.errors import KnowledgeError, shown
-from worlds.typed_json import as_table, named, read_json
+from worlds.typed_json import as_table, json_name, read_json
 
 MAX_FILE = 2_000_000
 
@@ -29,7 +29,7 @@ class ObjectCount:
 
     games: int
     number: int
-    places: Mapping[str, Placement] = named("in")
+    places: Mapping[str, Placement] = json_name("in")
     lying: Mapping[int, int] = field(default_factory=dict[int, int])
 
 

@@ -22,7 +22,7 @@ from agent.base import Decision, Emitter, Grants, ParseFailure, Turn
 from agent.models.base import Message
 from agent.roles.base import Role, ask, load_prompt
 from agent.roles.messages import additions, emit_rules
-from agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, read_plan
+from agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, read_subgoals
 from worlds.base import Observation
 from worlds.household.belief import Belief
 
@@ -33,14 +33,14 @@ PACKAGE = "agent.agents.llm_planner"
 _NAMES = tuple(PAIR_NAMES.values())
 
 
-def plan_text(plan: Sequence[Subgoal], wording: Wording) -> str:
+def prompted_plan(plan: Sequence[Subgoal], wording: Wording) -> str:
     """A plan as the prompt shows it and as the model shall write it."""
     if wording == "pairs":
         return ", ".join(map(as_pair, plan))
     return "".join(f"\n{number}. {as_pair(subgoal)}" for number, subgoal in enumerate(plan, 1))
 
 
-def system_text(wording: Wording) -> str:
+def planner_message(wording: Wording) -> str:
     """The planner's system message."""
     prompt = load_prompt(PACKAGE, "llm_planner")
     return prompt.render("system", actions=", ".join(_NAMES), form=prompt.render(wording))
@@ -54,14 +54,14 @@ def request_text(
     ``grounding`` are the completed subgoals and the objects seen, for dynamic planning (section 4.4).
     """
     prompt = load_prompt(PACKAGE, "llm_planner")
-    parts = [prompt.render("example", goal=shot.goal, plan=plan_text(shot.plan, wording)) for shot in shots]
+    parts = [prompt.render("example", goal=shot.goal, plan=prompted_plan(shot.plan, wording)) for shot in shots]
     task = [prompt.render("task", goal=goal)]
     if grounding is not None:
         task.append(prompt.render("grounding", completed=grounding[0], objects=grounding[1]))
     return "\n\n".join([*parts, *([added] if added else []), "\n".join([*task, prompt.render("ask")])])
 
 
-LLM_PLANNER: Role[tuple[Subgoal, ...]] = Role(PLANNER, partial(read_plan, names=_NAMES), stop=("\nTask description:",))
+LLM_PLANNER: Role[tuple[Subgoal, ...]] = Role(PLANNER, partial(read_subgoals, names=_NAMES), stop=("\nTask description:",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         super().__init__(parts)
         self._wording: Wording = parts.settings.wording
         self._favoured = parts.settings.bias
-        self._system = Message("system", system_text(self._wording))
+        self._system = Message("system", planner_message(self._wording))
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> LlmPlannerMemory:
         return LlmPlannerMemory(goal=goal, grants=grants, progress=PlanProgress(self._controller.begin(observation, goal)))
@@ -132,7 +132,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
 
     def _request(self, memory: LlmPlannerMemory, turn: Turn) -> str:
         added = additions(replace(turn, admissible=None), (), memory.grants, first=True).strip()
-        completed = plan_text(memory.progress.completed, self._wording) or "nothing yet"
+        completed = prompted_plan(memory.progress.completed, self._wording) or "nothing yet"
         objects = ", ".join(seen_kinds(memory.progress.belief)) or "none yet"
         grounding = (completed, objects) if self._replanning else None
         return request_text(memory.goal, memory.shots, self._wording, added=added, grounding=grounding)

@@ -17,7 +17,7 @@ from agent.models.base import Capabilities, Message
 from agent.roles.base import load_prompt
 from agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, rules_after
 from agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
-from agent.skills.skill import Skill, skills_of
+from agent.skills.skill import Skill, example_skills
 from knowledge.examples import Example
 from worlds.base import Observation
 from worlds.errors import Unsupported
@@ -174,7 +174,7 @@ class Lota:
 
 def _demonstrated(example: Example) -> str:
     """The numbered skills that win an example, ended by ``done``."""
-    skills = (*(_listed(skill).text for skill in skills_of(example)), DONE)
+    skills = (*(_listed(skill).text for skill in example_skills(example)), DONE)
     return " ".join(f"{number}. {said(skill)}" for number, skill in enumerate(skills, 1))
 
 

@@ -35,7 +35,7 @@ from agent.models.base import Message
 from agent.roles.base import ask, load_prompt
 from agent.roles.messages import RoleMemory, emit_thought, numbered, transcript
 from agent.skills.controller import Controller, ControllerState, Done, Execute
-from agent.skills.skill import skills_of
+from agent.skills.skill import example_skills
 from knowledge.examples import Example
 from worlds.base import Observation, Transition
 
@@ -218,7 +218,7 @@ class Opex:
 def _shown(example: Example) -> str:
     """An example as the planner would have answered it."""
     steps: list[str] = []
-    for skill in skills_of(example):
+    for skill in example_skills(example):
         again = skill.verb == "find" and skill.text in steps
         text = skill.text.replace(skill.text.split()[1], "another", 1) if again else skill.text
         steps += [] if skill.verb == "go" else [text]

@@ -25,8 +25,8 @@ from agent.agents.socratic.roles import (
     SOCRATIC_PLANNER,
     VALIDITY,
     dialogue_text,
-    plan_text,
-    system_text,
+    numbered_subgoals,
+    planner_instructions,
 )
 from agent.agents.spec import AgentParts
 from agent.base import Decision, Emitter, Grants, ParseFailure, Turn
@@ -69,7 +69,7 @@ class Socratic(PlanFollower[SocraticMemory]):
         self._advise = load_prompt(PACKAGE, "socratic_advisor")
         self._prompt = load_prompt(PACKAGE, "socratic_planner")
         self._decomposer = Message("system", self._decompose.render("system", rules=rules, subtask=subtask))
-        self._planner = Message("system", system_text())
+        self._planner = Message("system", planner_instructions())
         self._advisor = Message("system", self._advise.render("system", rules=rules))
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> SocraticMemory:
@@ -112,7 +112,7 @@ class Socratic(PlanFollower[SocraticMemory]):
         return None, memory
 
     def _opening(self, memory: SocraticMemory) -> str:
-        shots = ((shot.goal, plan_text(without_navigation(shot.plan))) for shot in memory.shots)
+        shots = ((shot.goal, numbered_subgoals(without_navigation(shot.plan))) for shot in memory.shots)
         parts = [self._prompt.render("example", goal=goal, plan=plan) for goal, plan in shots]
         if memory.found is None:
             parts.append(self._prompt.render("bare", goal=memory.goal))

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from agent.roles.base import ReplyError, Role, load_prompt
 from agent.roles.reading import thought
-from agent.roles.subgoals import TRIPLE_NAMES, Subgoal, as_triple, read_plan
+from agent.roles.subgoals import TRIPLE_NAMES, Subgoal, as_triple, read_subgoals
 
 PACKAGE = "agent.agents.socratic"
 LONG = 1_024
@@ -94,12 +94,12 @@ class SubgoalPlan:
     subgoals: tuple[Subgoal, ...]
 
 
-def plan_text(plan: Sequence[Subgoal]) -> str:
+def numbered_subgoals(plan: Sequence[Subgoal]) -> str:
     """A plan as numbered lines, in the form that the planner shall write."""
     return "\n".join(f"{number}. {as_triple(subgoal)}" for number, subgoal in enumerate(plan, 1))
 
 
-def system_text() -> str:
+def planner_instructions() -> str:
     """The planner's system message."""
     household = load_prompt(PACKAGE, "socratic")
     return load_prompt(PACKAGE, "socratic_planner").render(
@@ -109,7 +109,7 @@ def system_text() -> str:
 
 def _read_plan(text: str) -> SubgoalPlan:
     change = _EXACT_PLAN.fullmatch(text) or _CHANGE.search(text)
-    return SubgoalPlan(thought(change["words"]) if change else "", read_plan(text, _NAMES))
+    return SubgoalPlan(thought(change["words"]) if change else "", read_subgoals(text, _NAMES))
 
 
 SOCRATIC_PLANNER: Role[SubgoalPlan] = Role("planner", _read_plan, reply_tokens=LONG)

@@ -17,7 +17,7 @@ from agent.agents.pet.agent import Pet, PetMemory
 from agent.base import Grants, Turn
 from agent.episodes.events import Body, Judged, Planned, Progressed, Started, Stepped, branch
 from agent.episodes.record import read_episode
-from agent.evaluation.render.table import Column, Report, Section, Table, percent, plain, wrapped
+from agent.evaluation.render.table import Column, Report, Section, Table, percent, plain_data, wrapped
 from agent.evaluation.runs.batch import run_workers
 from agent.evaluation.runs.folder import RunFolder
 from agent.models.base import Timing
@@ -171,7 +171,7 @@ class ModulesReport(Report):
     tracking: TrackingFigures
 
     def data(self) -> dict[str, object]:
-        track = plain(self.tracking, "planned", "won", "finished", "rightly", "precision", "recall")
+        track = plain_data(self.tracking, "planned", "won", "finished", "rightly", "precision", "recall")
         return {
             "episodes": self.episodes,
             "places": _masking_data(self.places),
@@ -194,7 +194,7 @@ _MASKING: tuple[Column[MaskingFigures], ...] = (
 
 
 def _masking_data(masking: MaskingFigures) -> dict[str, object]:
-    shares = {"share_masked": masking.share, **plain(masking, "touched", "recall", "auc")}
+    shares = {"share_masked": masking.share, **plain_data(masking, "touched", "recall", "auc")}
     return {"judged": masking.judgements, "masked": masking.masked, **shares}
 
 

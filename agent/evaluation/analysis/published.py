@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.render.table import WIDTH, Report, Section, percent, percents, short, wrapped
 from agent.evaluation.runs.result import Frozen
-from agent.evaluation.runs.selection import counted
+from agent.evaluation.runs.selection import selection_text
 from agent.evaluation.runs.spec import Manifest
 
 FAMILY = "Not listed: the figures of ALFRED and LoTa-Bench, which are of rendered houses or other tasks."
@@ -95,7 +95,7 @@ def warnings(manifest: Manifest) -> tuple[str, ...]:
     elif not any(figure.split == config.split for figure in found):
         told.append(f"No figure is of the split {config.split}.")
     if len(manifest.tasks) < manifest.of:
-        told.append(f"This run is of {counted(len(manifest.tasks), manifest.of)}, not of a whole published split.")
+        told.append(f"This run is of {selection_text(len(manifest.tasks), manifest.of)}, not of a whole published split.")
     if others := sorted({figure.split for figure in found if figure.split is not None} - {config.split}):
         told.append(f"{config.split} is not {' or '.join(others)}: those are other games.")
     if any(figure.trials != "1" for figure in found):

@@ -21,7 +21,7 @@ from agent.evaluation.render.table import (
     number,
     percent,
     percents,
-    plain,
+    plain_data,
     short,
     wrapped,
 )
@@ -207,7 +207,11 @@ class SweepReport(Report):
 
     def data(self) -> dict[str, object]:
         figures = ("same_tasks", "unfinished", "errors", "success", "interval", "steps", "calls", "cost")
-        return {"arms": [{**plain(arm, "arm", "seeds"), "episodes": arm.tasks, **plain(arm, *figures)} for arm in self.arms]}
+        return {
+            "arms": [
+                {**plain_data(arm, "arm", "seeds"), "episodes": arm.tasks, **plain_data(arm, *figures)} for arm in self.arms
+            ]
+        }
 
     def sections(self) -> Iterator[Section]:
         """The table and its notes."""

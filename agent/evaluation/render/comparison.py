@@ -17,7 +17,7 @@ from agent.evaluation.render.table import (
     many,
     percent,
     percents,
-    plain,
+    plain_data,
     points,
     short,
     wrapped,
@@ -42,8 +42,8 @@ class ComparisonReport(Report):
             "changes": comparison.changes,
             **_counts(comparison.counts),
             "p": comparison.p,
-            "steps": steps and plain(steps, "tasks", *measured),
-            "figures": {figure.key: plain(figure, *measured, "tasks", "missing") for figure in comparison.figures},
+            "steps": steps and plain_data(steps, "tasks", *measured),
+            "figures": {figure.key: plain_data(figure, *measured, "tasks", "missing") for figure in comparison.figures},
             "failures": {kind: {"first": ours, "second": theirs} for kind, (ours, theirs) in comparison.failures.items()},
             "by_type": {kind: _counts(of_type) for kind, of_type in comparison.by_type.items()},
             "flipped": [_flipped(pair) for pair in comparison.flipped],
@@ -58,8 +58,8 @@ class ComparisonReport(Report):
 def _run(run: Run, results: Sequence[Result]) -> dict[str, object]:
     won = sum(result.won for result in results)
     return {
-        **plain(run, "name", "label"),
-        **plain(run.manifest.configuration, "agent", "model"),
+        **plain_data(run, "name", "label"),
+        **plain_data(run.manifest.configuration, "agent", "model"),
         "won": won,
         "errors": sum(result.outcome == "error" for result in results),
         "success": won / len(results) if results else 0.0,
@@ -68,16 +68,16 @@ def _run(run: Run, results: Sequence[Result]) -> dict[str, object]:
 
 
 def _counts(counts: PairedCounts) -> dict[str, object]:
-    numbers = plain(counts, "both", "only_first", "only_second", "neither", "difference")
+    numbers = plain_data(counts, "both", "only_first", "only_second", "neither", "difference")
     return {"pairs": counts.total, **numbers, "interval": ends(paired_interval(counts))}
 
 
 def _flipped(pair: TaskPair) -> dict[str, object]:
     sides = {"first": pair.first, "second": pair.second}
     return {
-        **plain(pair.first, "number", "task", "type"),
+        **plain_data(pair.first, "number", "task", "type"),
         "won_by": pair.winner,
-        **{side: plain(result, "outcome", "reason", "turns", "steps") for side, result in sides.items()},
+        **{side: plain_data(result, "outcome", "reason", "turns", "steps") for side, result in sides.items()},
     }
 
 
@@ -105,10 +105,10 @@ def _table(comparison: Comparison) -> Iterator[str]:
 
 
 def _verdict(comparison: Comparison) -> Iterator[str]:
-    return (line for sentence in verdict(comparison) for line in wrapped(sentence))
+    return (line for sentence in conclusions(comparison) for line in wrapped(sentence))
 
 
-def verdict(comparison: Comparison) -> Iterator[str]:
+def conclusions(comparison: Comparison) -> Iterator[str]:
     """The conclusions from the pairs, one sentence each."""
     counts, within = comparison.counts, points(comparison.interval)
     yield f"Difference in success (second less first): {counts.difference * 100:+.1f} points, 95 % interval {within}."

@@ -20,14 +20,14 @@ from agent.evaluation.render.table import (
     number,
     percent,
     percents,
-    plain,
+    plain_data,
     short,
     wrapped,
 )
 from agent.evaluation.runs.cost import money
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result
-from agent.evaluation.runs.selection import MANY, counted
+from agent.evaluation.runs.selection import MANY, selection_text
 from agent.evaluation.runs.spec import Manifest
 from worlds.text import printable
 
@@ -37,7 +37,7 @@ EXAMPLES = 2
 """How many lost episodes of a class are described."""
 
 
-def read_run(run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> tuple[Manifest, Summary]:
+def read_summary(run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> tuple[Manifest, Summary]:
     """The manifest and the figures of `agent.evaluation.analysis.compare.read_for_comparison`."""
     found = read_for_comparison(run, prices, watcher)
     return found.manifest, found.summary
@@ -58,9 +58,9 @@ class RunReport(Report):
         overall, config = summary.overall, manifest.configuration
         prices = summary.prices
         return {
-            **plain(config, "world", "split"),
+            **plain_data(config, "world", "split"),
             "split_size": manifest.of if manifest.of <= MANY else None,
-            **plain(config, "goals", "agent", "model"),
+            **plain_data(config, "goals", "agent", "model"),
             "engine": manifest.engine,
             **_figures(overall, bootstrap=True),
             "by_type": {kind: _figures(count) for kind, count in summary.by_type.items()},
@@ -85,7 +85,7 @@ class RunReport(Report):
             *(line for sentence in definitions(summary.overall) for line in wrapped(sentence)),
         ]
         yield Table.of("", pick("tasks", "won", "err", "success", "95 % interval", "steps"), rows)
-        yield (line for sentence in sentences(manifest, summary) for line in wrapped(sentence))
+        yield (line for sentence in notes(manifest, summary) for line in wrapped(sentence))
 
 
 FIGURES: tuple[Column[Figures], ...] = (
@@ -117,12 +117,12 @@ def pick(*headings: str) -> list[Column[Figures]]:
 def _figures(count: Figures, *, bootstrap: bool = False) -> dict[str, object]:
     commands = ends(count.commands.interval) if bootstrap else None
     return {
-        **plain(count, "episodes", "won", "lost", "errors", "unfinished", "success", "interval"),
+        **plain_data(count, "episodes", "won", "lost", "errors", "unfinished", "success", "interval"),
         "goal_conditions": _mean(count.goal, bootstrap),
         "success_by_path": _mean(count.success_by_path, bootstrap),
         "goal_conditions_by_path": _mean(count.goal_by_path, bootstrap),
         "steps": {"total": count.steps, "mean": count.commands.mean, "mean_won": count.mean_steps_won, "interval": commands},
-        **plain(count, "refused", "repeated", "unreadable", "calls"),
+        **plain_data(count, "refused", "repeated", "unreadable", "calls"),
         "tokens": {name: getattr(count, f"{name}_tokens") for name in ("prompt", "completion", "fresh", "cached")},
         "seconds": {"model": count.model_seconds.total, "wall": count.wall_seconds.total},
         "cost": count.cost.total,
@@ -135,7 +135,7 @@ def _mean(sample: Sample, bootstrap: bool) -> dict[str, object]:
 
 
 def _failures(kind: FailureKind, lost: Sequence[Result]) -> dict[str, object]:
-    tasks = [{**plain(result, "number", "task"), **plain(result.failure, "turn", "words")} for result in lost]
+    tasks = [{**plain_data(result, "number", "task"), **plain_data(result.failure, "turn", "words")} for result in lost]
     return {"class": kind, "label": kind.label, "count": len(lost), "tasks": tasks}
 
 
@@ -147,7 +147,7 @@ def heading(manifest: Manifest) -> list[tuple[str, str]]:
     """What was played, by name."""
     config = manifest.configuration
     variants = " ".join(f"{key}={value}" for key, value in sorted(config.settings.items()))
-    tasks = f"{counted(len(manifest.tasks), manifest.of)} ({config.split})"
+    tasks = f"{selection_text(len(manifest.tasks), manifest.of)} ({config.split})"
     lines = [
         ("agent", f"{config.agent}  {variants}"),
         ("model", config.model or "none"),
@@ -218,7 +218,7 @@ def definitions(overall: Figures) -> Iterator[str]:
         yield f"/path: times L*/max(L*, steps); L* is {' and '.join(found)}."
 
 
-def sentences(manifest: Manifest, summary: Summary) -> Iterator[str]:
+def notes(manifest: Manifest, summary: Summary) -> Iterator[str]:
     """Notes that a reader of the tables needs, and what was used."""
     overall = summary.overall
     if overall.unfinished:

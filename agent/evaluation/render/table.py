@@ -138,7 +138,7 @@ def named_lines(pairs: Iterable[tuple[str, str]], width: int = 8) -> Iterator[st
         yield from wrapped(value, f"{name:<{width}}")
 
 
-def plain(value: object, *names: str) -> dict[str, Any]:
+def plain_data(value: object, *names: str) -> dict[str, Any]:
     """These attributes of ``value`` by name as plain data: an interval as its two ends."""
     found = {name: getattr(value, name) for name in names}
     return {name: ends(each) if isinstance(each, Interval) else each for name, each in found.items()}

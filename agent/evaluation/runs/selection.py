@@ -30,7 +30,7 @@ class Selection:
     of: int
 
     def __str__(self) -> str:
-        return counted(len(self.tasks), self.of)
+        return selection_text(len(self.tasks), self.of)
 
     @property
     def warning(self) -> str | None:
@@ -40,7 +40,7 @@ class Selection:
         return f"{self.split} has {self.here} games here and {self.of} where it is published: these are not its figures."
 
 
-def counted(selected: int, of: int) -> str:
+def selection_text(selected: int, of: int) -> str:
     """How many tasks of a split of size ``of`` were selected, in words."""
     return f"{selected} of a split without end" if of > MANY else f"{selected} of the split's {of}"
 

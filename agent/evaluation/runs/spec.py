@@ -89,12 +89,12 @@ class Manifest(Frozen):
     def unused_templates(self) -> frozenset[str]:
         """The prompt templates that cannot reach the model of this run: those of other agents."""
         from agent.agents.registry import agent_names, prompt_hashes, used_prompts
-        from agent.models.registry import is_brief
+        from agent.models.registry import reads_brief_prompts
 
         agent, model = self.configuration.agent, self.configuration.model
         if agent not in agent_names():  # The package it came from is no longer installed.
             return frozenset()
-        used = frozenset[str]() if model is None or is_brief(model) else used_prompts(agent)
+        used = frozenset[str]() if model is None or reads_brief_prompts(model) else used_prompts(agent)
         return frozenset(prompt_hashes(agent)) - used
 
     def without_prompts(self, names: frozenset[str]) -> Manifest:

@@ -24,7 +24,7 @@ from agent.models.base import Capabilities, Completion, Message, Model, Request,
 from agent.models.builtin.file import SHIPPED, BuiltinFile, read_builtin
 from agent.models.builtin.network import Cache, Floats
 from agent.models.text import shared_prefix, stop_at
-from agent.roles.brief import is_brief
+from agent.roles.brief import is_brief_prompt
 from worlds.errors import ModelError, Unsupported
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class BuiltinModel(Model):
 
     def _tokens(self, messages: Sequence[Message]) -> list[int]:
         known = self._vocabulary
-        if not any(message.role == "user" and is_brief(message.content) for message in messages):
+        if not any(message.role == "user" and is_brief_prompt(message.content) for message in messages):
             raise Unsupported(
                 f"The model {self.name} knows the prompts of the agent reasoner-actor alone; play with that agent, or name a "
                 "chat model, for example openai:NAME."

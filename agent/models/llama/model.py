@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from agent.models.llama.gguf import read_header
-from agent.models.text import encodable, printable
+from agent.models.text import encodable, printable_line
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 from worlds.workers import Refused, Worker, WorkerError
 
@@ -149,5 +149,5 @@ class LlamaModel(Model):
         )
 
     def _failure(self, what: str, way_out: str, *, fatal: bool = False) -> ModelError:
-        told = printable(what, 400)
+        told = printable_line(what, 400)
         return ModelError(f"{self.name} {told}. {way_out}", recorded=f"The model {told}. {way_out}", fatal=fatal)

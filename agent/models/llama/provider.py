@@ -46,18 +46,18 @@ class LlamaProvider(ModelProvider):
     forms = ("llama:FILE.gguf",)
 
     def parse(self, rest: str) -> str:
-        path, options = read_name(rest)
+        path, options = read_llama_name(rest)
         return with_options(file_name(path), options)
 
     def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
         from agent.models.llama.model import LlamaModel
 
-        path, how = read_name(rest)
+        path, how = read_llama_name(rest)
         return LlamaModel(given_path(path), replace(how, runtime=chosen_runtime(how)), name=name, timeout=options.timeout)
 
     def portable(self, rest: str) -> str:
         """With the runtime that plays it, since another may reply otherwise."""
-        path, options = read_name(rest)
+        path, options = read_llama_name(rest)
         template, lora = (each and Path(each).name for each in (options.template, options.lora))
         settled = replace(options, runtime=chosen_runtime(options), template=template, lora=lora)
         return with_options(Path(path).name, settled)
@@ -65,14 +65,14 @@ class LlamaProvider(ModelProvider):
     def digest(self, rest: str) -> str:
         from agent.models.llama.gguf import fingerprint
 
-        return fingerprint(given_path(read_name(rest)[0]))
+        return fingerprint(given_path(read_llama_name(rest)[0]))
 
     def about(self) -> str:
         names = installed()
         return f"a model on this machine (by {names[0]})" if names else f"a model on this machine ({_INSTALL})"
 
 
-def read_name(rest: str) -> tuple[str, LlamaOptions]:
+def read_llama_name(rest: str) -> tuple[str, LlamaOptions]:
     """The file and the options of what follows ``llama:``. Raises ``ConfigurationError``."""
     return split_options(rest, LlamaOptions, "A llama: model")
 

@@ -28,7 +28,7 @@ from agent.models.openai.probes import (
 from agent.models.openai.rate_limiter import RateLimiter, Verdict
 from agent.models.openai.wire import Dialect, NotACompletion, Refusal, backoff, chat, read_completion, read_refusal, retry_after
 from agent.models.provider import CallOptions
-from agent.models.text import encodable, printable
+from agent.models.text import encodable, printable_line
 from worlds.errors import ModelError
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class OpenAIModel(Model):
         completion = await self._request(self._with_room(request), more)
         named = parse_choice(completion.text, choices)
         if named is None:
-            said = printable(completion.text, 80)
+            said = printable_line(completion.text, 80)
             what = f"was to choose among {len(choices)} texts and answered with none of them ({said})"
             way_out = "Its server does not hold a reply to a schema at all times; use another model or server."
             raise self._error(_Failure(what, way_out))
@@ -331,7 +331,7 @@ class OpenAIModel(Model):
 
     def _error(self, failure: _Failure, tried: str = "") -> ModelError:
         said = failure.what if self._key == PLACEHOLDER else failure.what.replace(self._key, "[key]")
-        what = printable(said, LONGEST_MESSAGE // 2)
-        head = printable(f"{self.name}: {self._endpoint.address}", LONGEST_MESSAGE // 3)
+        what = printable_line(said, LONGEST_MESSAGE // 2)
+        head = printable_line(f"{self.name}: {self._endpoint.address}", LONGEST_MESSAGE // 3)
         recorded = f"The model {what}. {failure.way_out}"
         return ModelError(f"{head} {what}{tried}. {failure.way_out}", recorded=recorded, fatal=failure.fatal)

@@ -51,15 +51,15 @@ class OpenAIProvider(ModelProvider):
     forms = ("openai:NAME", "openai:NAME@http://HOST:PORT/v1")
 
     def parse(self, rest: str) -> str:
-        return str(read_name(rest))
+        return str(read_openai_name(rest))
 
     def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
         from agent.models.openai.model import OpenAIModel
 
-        return OpenAIModel(read_name(rest), name=name, calls=options)
+        return OpenAIModel(read_openai_name(rest), name=name, calls=options)
 
     def portable(self, rest: str) -> str:
-        parsed = read_name(rest)
+        parsed = read_openai_name(rest)
         return with_options(parsed.model, parsed.options)
 
     def about(self) -> str:
@@ -68,7 +68,7 @@ class OpenAIProvider(ModelProvider):
         return f"the official host, or any other OpenAI-compatible server ({known})"
 
 
-def read_name(rest: str) -> EndpointName:
+def read_openai_name(rest: str) -> EndpointName:
     """Read what follows ``openai:``. Raises ``ConfigurationError``, never repeating an address."""
     # A model's own name may hold slashes, colons and "@"; the address begins at the last "@http".
     at = max(rest.lower().rfind("@http://"), rest.lower().rfind("@https://"))

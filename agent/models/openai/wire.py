@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, TypeGuard, cast
 
 from agent.models.base import Completion, Message, PromptToken, Request, Timing, TokenChoice, Usage
-from agent.models.text import encodable, printable
+from agent.models.text import encodable, printable_line
 
 FIRST_WAIT = 0.5
 LONGEST_BACKOFF = 20.0
@@ -128,7 +128,7 @@ def read_completion(body: bytes, content_type: str) -> Completion:
     try:
         reply: object = json.loads(body)
     except (ValueError, RecursionError):
-        kind = printable(content_type, 60) or "no content type"
+        kind = printable_line(content_type, 60) or "no content type"
         raise NotACompletion(f"answered with {len(body)} bytes of {kind} that are not JSON") from None
     if not _is_table(reply):
         raise NotACompletion("answered with JSON that is no chat completion")
@@ -148,7 +148,7 @@ def read_completion(body: bytes, content_type: str) -> Completion:
     usage = at(reply, "usage")
     return Completion(
         encodable(content or ""),
-        printable(finish if isinstance(finish, str) else "", LONGEST_FINISH) or "stop",
+        printable_line(finish if isinstance(finish, str) else "", LONGEST_FINISH) or "stop",
         Usage(_count(at(usage, "prompt_tokens")), _count(at(usage, "completion_tokens"))),
         Timing(cached=_count(at(usage, "prompt_tokens_details", "cached_tokens"))),
         token_choices(choice),

@@ -283,8 +283,8 @@ def test_what_taught_nothing_is_done_once_wherever_one_stands() -> None:
 
 @pytest.mark.parametrize("prompt", ["Goal: x", "Plan:\n1. y"])
 def test_short_prompts_are_told_from_others(prompt: str) -> None:
-    assert brief.is_brief(prompt)
-    assert not brief.is_brief(f"Well, {prompt}")
+    assert brief.is_brief_prompt(prompt)
+    assert not brief.is_brief_prompt(f"Well, {prompt}")
 
 
 def test_another_model_finds_what_the_one_before_it_has_seen() -> None:

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from agent.agents.examples import ExampleSelector, make_example_selector, recorded
+from agent.agents.examples import ExampleSelector, make_example_selector, recorded_examples
 from agent.agents.lota import SayCanSettings
 from agent.config import configure
 from agent.evaluation.runs.spec import make_run_spec
-from agent.skills.skill import skills_of
+from agent.skills.skill import example_skills
 from knowledge.examples import shipped, written
 from tests.agent.playing import play
 from tests.backends.server import Server
@@ -150,12 +150,12 @@ def test_a_file_and_a_run_are_stores(server: Server, tmp_path: Path) -> None:
     folder = tmp_path / "played"
     play(server, world, world.task("example:1"), "react", folder / "won.jsonl")
     play(server, world, world.task("example:2"), "react", folder / "lost.jsonl", max_turns=2)
-    (example,) = recorded(folder)
+    (example,) = recorded_examples(folder)
     assert example.origin == "example:1"
-    assert str(skills_of(example)[-1]) == "put the egg in the diningtable"
+    assert str(example_skills(example)[-1]) == "put the egg in the diningtable"
     (folder / "won.jsonl").unlink()
     with pytest.raises(KnowledgeError, match="no won episode"):
-        recorded(folder)
+        recorded_examples(folder)
 
 
 def test_a_run_keeps_the_digest_of_what_is_shown(tmp_path: Path) -> None:

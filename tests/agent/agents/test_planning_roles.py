@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.agents.llm_planner.agent import LLM_PLANNER
-from agent.agents.llm_planner.agent import plan_text as as_line
+from agent.agents.llm_planner.agent import prompted_plan as as_line
 from agent.agents.opex.roles import EXECUTOR, OBSERVER
 from agent.agents.opex.roles import PLANNER as OPEX_PLANNER
 from agent.agents.pet.roles import SUBTASKS
@@ -26,7 +26,7 @@ from agent.agents.socratic.roles import (
     SubgoalPlan,
 )
 from agent.agents.socratic.roles import dialogue_text as as_dialogue
-from agent.agents.socratic.roles import plan_text as as_lines
+from agent.agents.socratic.roles import numbered_subgoals as as_lines
 from agent.explorer.judges import ARBITER
 from agent.roles.base import LONGEST_REPLY, ReplyError, Role
 from agent.roles.subgoals import (
@@ -35,7 +35,7 @@ from agent.roles.subgoals import (
     PAIR_NAMES,
     Subgoal,
     plan_example,
-    read_plan,
+    read_subgoals,
     same_plan,
     without_navigation,
 )
@@ -80,9 +80,9 @@ STORE = (Subgoal("pick", "pan"), Subgoal("put", "pan", "fridge"))
 def test_a_plan_is_read_in_any_dress(text: str, plan: tuple[Subgoal, ...] | None) -> None:
     if plan is None:
         with pytest.raises(ReplyError):
-            read_plan(text, NAMES)
+            read_subgoals(text, NAMES)
     else:
-        assert read_plan(text, NAMES) == plan
+        assert read_subgoals(text, NAMES) == plan
 
 
 def test_plans_are_read_as_they_are_written() -> None:
@@ -95,10 +95,10 @@ def test_plans_are_read_as_they_are_written() -> None:
 
 
 def test_an_exact_match_cares_for_what_is_done_and_not_for_how_it_is_spelt() -> None:
-    said = read_plan("Navigation CounterTop, PutObject CounterTop", NAMES)
+    said = read_subgoals("Navigation CounterTop, PutObject CounterTop", NAMES)
     assert same_plan(said, (Subgoal("navigate", "counter top"), Subgoal("put", "egg", "countertop")))
     assert not same_plan(said, said[:1])
-    assert not same_plan(said, read_plan("Navigation countertop, PutObject fridge", NAMES))
+    assert not same_plan(said, read_subgoals("Navigation countertop, PutObject fridge", NAMES))
 
 
 @pytest.mark.parametrize(
@@ -198,6 +198,6 @@ def test_any_reply_is_a_value_or_a_reply_error(reply: str) -> None:
         with suppress(ReplyError):
             role.read(reply)
     with suppress(ReplyError):
-        plan = read_plan(reply, NAMES)
+        plan = read_subgoals(reply, NAMES)
         assert 0 < len(plan) <= MOST_SUBGOALS
         assert all(len(each.object) <= LONGEST_NAME and each.object.isprintable() for each in plan)

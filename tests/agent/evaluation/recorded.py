@@ -11,12 +11,12 @@ from agent.episodes.events import (
     Ended,
     Event,
     Intervened,
-    Message,
     ModelCall,
     Outcome,
     ParseFailed,
     Planned,
     Progressed,
+    PromptMessage,
     Started,
     Stepped,
     Thought,
@@ -151,8 +151,8 @@ def bodies(lived: Lived, outcome: Outcome, said: Said = as_it_is) -> list[Body]:
 
 
 def _called(turn: int, said: Said) -> ModelCall:
-    first = (Message(role="system", content=said("You act.")), Message(role="user", content=said("The task.")))
-    later = (Message(role="user", content=said("You see a lamp.")),)
+    first = (PromptMessage(role="system", content=said("You act.")), PromptMessage(role="user", content=said("The task.")))
+    later = (PromptMessage(role="user", content=said("You see a lamp.")),)
     return ModelCall(
         role=said("actor"),
         kept=0 if turn == 1 else 2 * turn - 1,

@@ -15,7 +15,7 @@ from agent.evaluation.runs.batch import RunOptions
 from agent.evaluation.runs.budget import BudgetTracker
 from agent.explorer.explore import ExploreTarget, explore
 from agent.explorer.plan import ExploreOptions, plan_exploration
-from agent.explorer.report import Report
+from agent.explorer.report import ExplorationReport
 from knowledge.rulebook import read_book
 from tests.backends.server import Server, saying, serve
 from tests.backends.teacher import GOOD, LESSON, Teacher, rule
@@ -43,7 +43,7 @@ HOSTILE = {
 }
 
 
-def learn(folder: Path, server: Server, book: Path) -> Report:
+def learn(folder: Path, server: Server, book: Path) -> ExplorationReport:
     """Explore with what is in ``folder`` already, so that nothing is played twice."""
     flags = configure({"agent": "expert", "split": "generated"}, folder)
     exploration = plan_exploration(flags, ExploreOptions(episodes=2, distiller=server.model()))

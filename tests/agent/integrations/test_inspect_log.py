@@ -13,7 +13,7 @@ import pytest
 
 from agent.config import configure
 from agent.episodes.record import read_episode
-from agent.evaluation.render.report import read_run
+from agent.evaluation.render.report import read_summary
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import make_run_spec
@@ -66,7 +66,7 @@ def test_calls_are_the_prompts_that_went_out(tmp_path: Path, server: Server, age
     file = tmp_path / f"log{ending}"
     assert write_inspect_log(run, file) == 3
     log = read(file)
-    manifest, summary = read_run(run)
+    manifest, summary = read_summary(run)
     assert (log.status, log.eval.model, log.eval.solver) == ("success", "openai/tester", agent)
     assert [sample.id for sample in log.samples] == [task.id for task in manifest.tasks]
     calls = [event for sample in log.samples for event in sample.events]
@@ -92,7 +92,7 @@ def test_figures_are_the_reports(tmp_path: Path) -> None:
         run = play(tmp_path, agent="react", model=server.model(), max_steps=4)
     assert write_inspect_log(run, tmp_path / "log.eval") == 3
     log = read(tmp_path / "log.eval")
-    _, summary = read_run(run)
+    _, summary = read_summary(run)
     metrics = log.results.scores[0].metrics
     assert metrics["accuracy"].value == summary.overall.success == 0
     assert (log.results.total_samples, log.results.completed_samples) == (3, 2)
@@ -128,7 +128,7 @@ def test_stderr_is_inspects_own(tmp_path: Path) -> None:
     run = play(tmp_path, max_steps=6)
     write_inspect_log(run, tmp_path / "log.eval")
     metrics = read(tmp_path / "log.eval").results.scores[0].metrics
-    _, summary = read_run(run)
+    _, summary = read_summary(run)
     won, episodes = summary.overall.won, summary.overall.episodes
     assert 0 < won < episodes
     share = won / episodes

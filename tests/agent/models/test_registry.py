@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.models.openai.keys import KeyRing
-from agent.models.openai.provider import read_name
+from agent.models.openai.provider import read_openai_name
 from agent.models.registry import make_model, parse_model
 from worlds.errors import ConfigurationError
 
@@ -29,7 +29,7 @@ from worlds.errors import ConfigurationError
 )
 def test_an_endpoints_model(name: str, model: str, address: str) -> None:
     parsed = parse_model(name)
-    served = read_name(parsed.rest)
+    served = read_openai_name(parsed.rest)
     assert (served.model, served.endpoint.address) == (model, address)
     assert parse_model(str(parsed)) == parsed
 

@@ -14,7 +14,7 @@ from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from agent.plans.planners import Pool, drawn, worked
 from agent.plans.report import PlansReport, failures
 from agent.plans.run import PlanRun, make_run
-from agent.plans.work import PlanResult, begun, carry_out, read_manifest, read_rows
+from agent.plans.work import PlanResult, begun, read_manifest, read_rows, score_plans
 from tests.backends.server import Messages, Server, saying, serve, status
 from tests.worlds.alfred.annotations import small_world
 from worlds.alfred.plans import plan_text
@@ -53,7 +53,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def play(run: PlanRun, folder: Path, *, budget: Budget | None = None, workers: int = 1) -> list[PlanResult]:
-    return asyncio.run(carry_out(run, folder, RunOptions(workers=workers), BudgetTracker(budget)))
+    return asyncio.run(score_plans(run, folder, RunOptions(workers=workers), BudgetTracker(budget)))
 
 
 def in_context(server: Server, data: Path, **settings: str | int) -> PlanRun:

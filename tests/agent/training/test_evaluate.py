@@ -9,7 +9,7 @@ from itertools import islice
 import pytest
 
 from agent.models.builtin.model import load_builtin
-from agent.training.evaluate import HABITS, TOLD, GameResult, evaluate, houses_with_one_place, lines, summary
+from agent.training.evaluate import HABITS, TOLD, GameResult, evaluate_model, houses_with_one_place, lines, summary
 from worlds.alfworld.houses.house import GeneratedTasks
 
 GAME = GameResult("t:1", "light", "won", 8, 1, 0, 9, (), "goal")
@@ -45,7 +45,7 @@ def test_a_true_sentence_is_true_in_its_house() -> None:
 
 @pytest.mark.slow
 def test_the_worth_of_rules_is_measured_in_three_habits() -> None:
-    found = list(evaluate(load_builtin(), ["rules"], limit=1))
+    found = list(evaluate_model(load_builtin(), ["rules"], limit=1))
     assert [one["set"] for one in found] == [f"{name}, rules {told}" for name in HABITS for told in TOLD]
     assert all(one["games"] == 1 and one["steps"] > 0 for one in found)
     assert all(len(lines(one)) == 2 for one in found)

@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch")
 from agent.models.builtin.file import read_builtin  # noqa: E402
 from agent.models.builtin.network import Cache, Shape  # noqa: E402
 from agent.training.corpus import composition, encoded, made_up_games, reasoner_samples  # noqa: E402
-from agent.training.network import Network  # noqa: E402
-from agent.training.optimise import Recipe, export, train  # noqa: E402
+from agent.training.network import TorchNetwork  # noqa: E402
+from agent.training.optimise import Recipe, export_network, train  # noqa: E402
 from tests.agent.models.builtin.tiny import vocabulary  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -35,9 +35,9 @@ def corpus(tmp_path: Path) -> Path:
 def test_runtime_and_pytorch_agree(corpus: Path, tmp_path: Path) -> None:
     train(corpus, tmp_path / "run", RECIPE)
     file = tmp_path / "model.weights"
-    export(corpus, tmp_path / "run", file)
+    export_network(corpus, tmp_path / "run", file)
     shipped = read_builtin(file)
-    network = Network(SHAPE, *composition(shipped.vocabulary))
+    network = TorchNetwork(SHAPE, *composition(shipped.vocabulary))
     network.load_state_dict(torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["network"])
     tokens = shipped.vocabulary.encode("Plan:\n1. find a mug 2 and put it in cabinet 3")
     with torch.no_grad():
@@ -58,7 +58,7 @@ def test_a_run_that_broke_off_goes_on_as_if_it_had_not(corpus: Path, tmp_path: P
 
 def test_a_name_is_the_sum_of_its_word_and_its_number() -> None:
     known = vocabulary()
-    network = Network(SHAPE, *composition(known))
+    network = TorchNetwork(SHAPE, *composition(known))
     table = network.table()
     mug, cabinet = ([table[known.id(f"{kind} {place}")] for place in (1, 2)] for kind in ("mug", "cabinet"))
     assert torch.allclose(mug[1] - mug[0], cabinet[1] - cabinet[0], atol=1e-6)

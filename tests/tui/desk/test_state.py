@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge.checks import parse_check
-from knowledge.judging import Finding
+from knowledge.judging import RuleFinding
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import KINDS, STATUSES, Evidence, Rule
 from tui.desk.state import Desk, RuleFilter
@@ -132,12 +132,12 @@ def test_what_was_found_goes_only_to_rules_that_still_have_that_check() -> None:
     check = parse_check("open {receptacle}; then accepted")
     rule = replace(RULES[0], check=check)
     now = Desk(Rulebook(Path("book.yaml")).put([rule, RULES[1]]))
-    found = [Finding(rule, Evidence(2, 1, ("r/t/1",), ("r/t/2",))), Finding(replace(rule, id="gone"), Evidence(1))]
+    found = [RuleFinding(rule, Evidence(2, 1, ("r/t/1",), ("r/t/2",))), RuleFinding(replace(rule, id="gone"), Evidence(1))]
     assert now.checked(found).book.rule("open-first").evidence == found[0].evidence
     edited = now.put("edited", [rule.edited(replace(rule, check=None))])
     assert edited.checked(found) is edited
     taught = now.put("edited", [replace(rule, evidence=Evidence(witnesses=("r/t/9",)))])
-    assert taught.checked([Finding(rule, Evidence())]) is taught
+    assert taught.checked([RuleFinding(rule, Evidence())]) is taught
 
 
 def test_where_a_judged_rule_is_filtered_out_the_next_is_looked_at() -> None:

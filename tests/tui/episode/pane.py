@@ -10,7 +10,7 @@ from textual.widget import Widget
 from agent.episodes import events
 from agent.episodes.events import Event
 from tui.episode.state import ViewState, replayed
-from tui.theme import register
+from tui.theme import register_themes
 
 OPENING = (
     "You are in the middle of a room. Looking quickly around you, you see a cabinet 3, a cabinet 2, a cabinet 1, a drawer 1, "
@@ -23,7 +23,7 @@ class Alone(App[None]):
 
     def __init__(self, widget: Widget) -> None:
         super().__init__()
-        register(self)
+        register_themes(self)
         self.widget = widget
 
     def compose(self) -> ComposeResult:

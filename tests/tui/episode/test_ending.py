@@ -11,7 +11,7 @@ from agent.evaluation.analysis.paths import PathLengths
 from tests.tui.episode.pane import Alone, after, started, step, text
 from tui.episode.ending import Ending
 from tui.episode.state import ViewState
-from tui.race.ending import RaceEnding, RaceResult, faster, verdict
+from tui.race.ending import RaceEnding, RaceResult, faster, race_verdict
 from tui.widgets.bars import Bar, bars
 
 pytestmark = pytest.mark.anyio
@@ -158,7 +158,7 @@ async def test_a_race_is_compared(
     you, rival = runner("you", *yours), runner("react", *theirs)
     quickest = faster(you, rival)
     assert (quickest.name if quickest else None) == first
-    assert verdict(you, rival) == words
+    assert race_verdict(you, rival) == words
     card = RaceEnding()
     async with Alone(card).run_test(size=(80, 16)) as pilot:
         assert not card.display

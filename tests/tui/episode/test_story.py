@@ -16,7 +16,7 @@ from agent.episodes import events
 from agent.episodes.events import Event
 from tui.episode.state import ViewState, replayed
 from tui.episode.story import Story
-from tui.theme import register
+from tui.theme import register_themes
 
 GOAL = "put a hot egg in countertop."
 OPENING = f"You see a countertop 1, and a fridge 1.\n\nYour task is to: {GOAL}"
@@ -31,7 +31,7 @@ class Screen(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        register(self)
+        register_themes(self)
         self.heard: list[Message] = []
 
     def compose(self) -> ComposeResult:

@@ -6,7 +6,7 @@ import pytest
 
 from agent.config import Prices
 from agent.evaluation.runs.cost import cost, money
-from tui.episode.mind import seconds, tokens
+from tui.episode.mind import seconds, token_text
 from tui.episode.state import CallTotals
 
 
@@ -15,7 +15,7 @@ from tui.episode.state import CallTotals
     [(0, "0"), (980, "980"), (4_120, "4.1k"), (99_949, "99.9k"), (123_456, "123k"), (1_240_000, "1.2M"), (250_000_000, "250M")],
 )
 def test_tokens_are_short(number: int, text: str) -> None:
-    assert tokens(number) == text
+    assert token_text(number) == text
 
 
 def test_times_and_amounts_are_short() -> None:

@@ -32,7 +32,7 @@ class House(App[None]):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        theme.register(self)
+        theme.register_themes(self)
         self.animation_level = "none"
         self.settings = settings
         self.chosen: list[HomeScreen.Chosen] = []

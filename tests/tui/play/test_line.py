@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from tests.tui.screen import write_in
 from tui.play.line import CommandLine, CompletionList
-from tui.theme import register
+from tui.theme import register_themes
 
 COMMANDS = (
     "go to cabinet 1",
@@ -34,7 +34,7 @@ class Screen(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        register(self)
+        register_themes(self)
         self.heard: list[Message] = []
 
     def compose(self) -> ComposeResult:

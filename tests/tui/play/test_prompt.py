@@ -9,7 +9,7 @@ import pytest
 from textual.app import App, ComposeResult
 
 from tui.play.prompt import KeyHint, PromptBar, PromptKind
-from tui.theme import register
+from tui.theme import register_themes
 
 KEYS = (
     KeyHint("enter", "accept"),
@@ -26,7 +26,7 @@ class Screen(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        register(self)
+        register_themes(self)
         self.hints = 0
 
     def compose(self) -> ComposeResult:

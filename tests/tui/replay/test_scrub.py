@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from tui.replay.recording import ReplayStop
 from tui.replay.screen import Timeline
-from tui.theme import register
+from tui.theme import register_themes
 
 pytestmark = pytest.mark.anyio
 
@@ -22,7 +22,7 @@ class Alone(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        register(self)
+        register_themes(self)
         self.places: list[int] = []
 
     def compose(self) -> ComposeResult:

@@ -13,7 +13,7 @@ from textual.app import App, ComposeResult
 from tests.tui.recorded import play
 from tui import theme
 from tui.runs.charts import WIDTHS, Chart, StepsChart, SuccessChart, histogram
-from tui.runs.data import RunSnapshot, read_run
+from tui.runs.data import RunSnapshot, read_overview
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ class Alone(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        theme.register(self)
+        theme.register_themes(self)
 
     def compose(self) -> ComposeResult:
         yield SuccessChart()
@@ -31,7 +31,7 @@ class Alone(App[None]):
 
 
 def run(folder: Path, max_steps: int) -> RunSnapshot:
-    found = read_run(play(folder, limit=12, max_steps=max_steps))
+    found = read_overview(play(folder, limit=12, max_steps=max_steps))
     assert isinstance(found, RunSnapshot)
     return found
 

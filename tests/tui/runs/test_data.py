@@ -11,13 +11,22 @@ from hypothesis import strategies as st
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result, SelectedTask
 from tests.tui.recorded import play, rewound, write
-from tui.runs.data import QUIET_AFTER, RunSnapshot, UnreadableRun, file_states, pair_runs, read_digest, read_run, run_folders
+from tui.runs.data import (
+    QUIET_AFTER,
+    RunSnapshot,
+    UnreadableRun,
+    file_states,
+    pair_runs,
+    read_digest,
+    read_overview,
+    run_folders,
+)
 from worlds.errors import ConfigurationError
 
 
 def read(path: Path) -> RunSnapshot:
     """The run in ``path``, which is one."""
-    run = read_run(path)
+    run = read_overview(path)
     assert isinstance(run, RunSnapshot), run
     return run
 
@@ -112,7 +121,7 @@ def test_the_folders_that_may_hold_runs(expert: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["run.json", "index.jsonl"])
 def test_a_folder_that_is_no_run_or_a_damaged_one(name: str, content: bytes, expert: Path) -> None:
     (expert / name).write_bytes(content + b"\n" * bool(content))
-    run = read_run(expert)
+    run = read_overview(expert)
     if name == "index.jsonl" and not content:
         assert isinstance(run, RunSnapshot)
     else:
@@ -121,7 +130,7 @@ def test_a_folder_that_is_no_run_or_a_damaged_one(name: str, content: bytes, exp
 
 
 def test_a_folder_without_a_manifest(tmp_path: Path) -> None:
-    run = read_run(tmp_path)
+    run = read_overview(tmp_path)
     assert isinstance(run, UnreadableRun)
     assert "no run's folder" in run.reason
 
@@ -138,7 +147,7 @@ def test_no_content_is_fatal(name: str, at: int, junk: bytes, tmp_path: Path) ->
         (path / one).write_bytes((path / kept).read_bytes())
     content = (path / name).read_bytes()
     (path / name).write_bytes(content[:at] + junk + content[at + 3 :])
-    assert isinstance(read_run(path), RunSnapshot | UnreadableRun)
+    assert isinstance(read_overview(path), RunSnapshot | UnreadableRun)
 
 
 def test_two_runs_side_by_side(expert: Path, tmp_path: Path) -> None:

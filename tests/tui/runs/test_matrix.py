@@ -14,7 +14,7 @@ from tests.tui.recorded import play
 from tests.tui.screen import until
 from tui.runs.data import MARKS, RunSnapshot, RunTask, TaskMark
 from tui.runs.matrix import Matrix, short_type
-from tui.theme import register
+from tui.theme import register_themes
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +24,7 @@ class Alone(App[None]):
 
     def __init__(self, run: RunSnapshot) -> None:
         super().__init__()
-        register(self)
+        register_themes(self)
         self.run_shown = run
         self.opened: list[int] = []
 

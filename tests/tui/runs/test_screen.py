@@ -14,7 +14,7 @@ from tests.tui.recorded import play
 from tests.tui.screen import SIZES, running_text, screen_text, showing, until
 from tui.app import HousequestApp
 from tui.replay.screen import ReplayScreen
-from tui.runs.data import RunSnapshot, read_run
+from tui.runs.data import RunSnapshot, read_overview
 from tui.runs.screen import RunsScreen
 
 pytestmark = pytest.mark.anyio
@@ -64,7 +64,7 @@ async def test_a_run_from_close_by(size: tuple[int, int], runs: Path) -> None:
     async with app.run_test(size=size) as pilot:
         await opened(pilot)
         await pilot.press("enter")
-        run = read_run(runs / "a-quick")
+        run = read_overview(runs / "a-quick")
         assert isinstance(run, RunSnapshot)
         told = screen_text(app)
         assert f"■ won {run.marks['won']}" in told
@@ -100,7 +100,7 @@ async def test_two_runs_side_by_side(runs: Path) -> None:
         await pilot.press("c")
         await until(pilot, lambda: "Mark two runs" in screen_text(app))
         await pilot.press("space", "down", "space", "c")
-        run = read_run(runs / "a-quick")
+        run = read_overview(runs / "a-quick")
         assert isinstance(run, RunSnapshot)
         lost = run.marks["lost"]
         told = screen_text(app)

@@ -66,7 +66,7 @@ def parse_goal_source(setting: str) -> GoalSource:
     return GoalSource(human=True, number=number, seed=int(match["seed"] or 0), steps=match["steps"] is not None)
 
 
-def plain(sentence: str) -> str:
+def plain_sentence(sentence: str) -> str:
     """One printable line of at most 400 characters, without control and format characters and repeated spaces."""
     kept = "".join(
         " " if character.isspace() else character
@@ -93,10 +93,10 @@ def sentences_of(trajectory: Path, *, steps: bool = False) -> tuple[str, ...]:
 def _sentence(annotation: Any, *, steps: bool) -> str:
     written = cast("dict[str, Any]", annotation) if isinstance(annotation, dict) else {}
     goal, steps_given = written.get("task_desc"), written.get("high_descs")
-    sentence = plain(goal) if isinstance(goal, str) else ""
+    sentence = plain_sentence(goal) if isinstance(goal, str) else ""
     if not (steps and sentence and isinstance(steps_given, list)):
         return sentence
-    described = [plain(step) for step in cast("list[Any]", steps_given)[:_MOST_STEPS] if isinstance(step, str)]
+    described = [plain_sentence(step) for step in cast("list[Any]", steps_given)[:_MOST_STEPS] if isinstance(step, str)]
     # Many annotators left out the final mark, without which joined sentences run together.
     every = (one if one.endswith((".", "!", "?")) else f"{one.rstrip(',;:')}." for one in (sentence, *described) if one)
     return " ".join(every)[:_LONGEST_INSTRUCTION].rstrip()

@@ -48,7 +48,7 @@ def official(source: str | None = None) -> tuple[str, ...]:
     return tuple(f"{source.rstrip('/')}/{name.rpartition('/')[2]}" for name in OFFICIAL)
 
 
-def download(
+def download_archive(
     url: str, folder: Path, *, report: Callable[[Progress], None] = lambda _progress: None, pause: float = 1.0
 ) -> Path:
     """Download ``url`` into ``folder`` and return the file, which the caller removes.

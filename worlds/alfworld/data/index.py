@@ -24,7 +24,7 @@ from worlds.alfworld.data.tasks import (
     PUBLISHED,
     TRAJECTORY_FILE,
     in_order,
-    type_of,
+    type_of_trial,
 )
 from worlds.alfworld.engine.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
 from worlds.errors import GameError, WorldError, shown
@@ -129,7 +129,7 @@ def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None
     # What was not read for want of a right to has no digest.
     if known is not None and known.digest and (known.size, known.changed) == (status.st_size, status.st_mtime_ns):
         return known
-    kind = type_of(trial)
+    kind = type_of_trial(trial)
 
     def entry(outcome: Status, reason: str = "", digest: str = "", goal: str = "") -> Entry:
         return Entry(trial, status.st_size, status.st_mtime_ns, digest, kind, goal, outcome, reason)

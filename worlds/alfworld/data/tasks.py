@@ -39,12 +39,12 @@ def in_order(splits: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(splits, key=lambda split: (known.index(split) if split in PUBLISHED else len(known), split)))
 
 
-def type_of(trial: str) -> str:
+def type_of_trial(trial: str) -> str:
     """What ``<task>/<trial>`` starts with, up to the first hyphen: a task type, or anything else."""
     return trial.partition("/")[0].partition("-")[0]
 
 
-def numbered(reference: str) -> tuple[str, int] | None:
+def read_reference(reference: str) -> tuple[str, int] | None:
     """Read ``split:number``; None for any other form."""
     match = _NUMBERED.fullmatch(reference)
     return (match["split"], int(match["number"])) if match else None

@@ -64,7 +64,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class WinCondition:
     """What wins. For ``light``, ``objects`` are what must be held and ``lamps`` what must be on; else ``lamps`` is empty."""
 
     form: GoalForm
@@ -93,7 +93,7 @@ class Game:
 
     origin: str
     sentence: str
-    goal: Goal
+    goal: WinCondition
     objects: tuple[str, ...]
     receptacles: tuple[str, ...]
     place_of: tuple[int, ...]
@@ -335,11 +335,11 @@ class _Maker:
             taken=frozenset(),
         )
 
-    def _goal(self) -> Goal:
+    def _goal(self) -> WinCondition:
         form, bound = self.problem.form, self.problem.types
         objects = self._typed(self.object_types, bound["OBJECT"])
         if form in ("clean", "heat", "cool"):
             objects &= self._all(f"{form}able")
         receptacles = self._typed(self.receptacle_types, bound.get("RECEPTACLE"))
         lamps = self._typed(self.object_types, bound.get("LAMP")) & self._all("toggleable")
-        return Goal(form, objects, tuple(sorted(receptacles)), lamps)
+        return WinCondition(form, objects, tuple(sorted(receptacles)), lamps)

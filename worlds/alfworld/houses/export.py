@@ -62,15 +62,15 @@ def installed_logic() -> Logic:
 
 
 def export_task(world: AlfworldWorld, reference: str) -> Exported:
-    """Export a task with the installed alfworld's logic. Raises ``TaskNotFound`` and what `export` raises."""
+    """Export a task with the installed alfworld's logic. Raises ``TaskNotFound`` and what `export_game` raises."""
     logic = installed_logic()
     task = world.task(reference)
     # The number of a file depends on the order in which files were opened, so two could be exported to the same place.
     name = "_".join(Path(task.id).with_suffix("").parts[-2:])[-60:] if task.split == FILE else task.reference
-    return export(*world.source(task), re.sub(r"\W+", "_", name, flags=re.ASCII), logic)
+    return export_game(*world.source(task), re.sub(r"\W+", "_", name, flags=re.ASCII), logic)
 
 
-def export(problem: str, sentence: str, name: str, logic: Logic) -> Exported:
+def export_game(problem: str, sentence: str, name: str, logic: Logic) -> Exported:
     """Make a game. Raises ``GameError`` if it is invalid or not won; ``ConfigurationError`` for unknown ``logic``."""
     origin = shown(name)[1:-1]
     read = parse_problem(problem, origin)
@@ -118,7 +118,7 @@ def export(problem: str, sentence: str, name: str, logic: Logic) -> Exported:
     )
 
 
-def write(exported: Exported, to: Path, *, force: bool = False) -> Path:
+def write_game(exported: Exported, to: Path, *, force: bool = False) -> Path:
     """Write the game, with a trajectory beside a ``game.tw-pddl``; return its path. Raises ``ConfigurationError``."""
     try:
         path = to if to.suffix == Path(GAME_FILE).suffix and not to.is_dir() else to / exported.folder / GAME_FILE

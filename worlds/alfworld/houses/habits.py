@@ -94,7 +94,7 @@ class Habits:
 
 
 @cache
-def counted() -> Habits:
+def counted_habits() -> Habits:
     """The habits of the ``train`` games, from the shipped table."""
     return habits_of(load_counts())
 
@@ -156,7 +156,7 @@ def read_habits(path: Path) -> Habits:
     """The habits of ``train``, changed by a file such as ``book: {fridge: 3, bed: 1}``. Raises ``ConfigurationError``."""
     name = f"The file of habits {shown(str(path), 400)}"
     content = read_yaml(path, name, _LARGEST_FILE)
-    habits = counted()
+    habits = counted_habits()
     try:
         said = _entries(content)
         for thing, places in said:

@@ -18,8 +18,8 @@ from worlds.alfworld.data.tasks import GENERATED
 from worlds.alfworld.engine.game import Game, parse_game
 from worlds.alfworld.engine.pddl import PREDICATES, Fact, Problem, problem_text
 from worlds.alfworld.engine.planner import Solution, plan
-from worlds.alfworld.houses.habits import Habits, Ratio, Room, counted
-from worlds.alfworld.text.goals import sentences
+from worlds.alfworld.houses.habits import Habits, Ratio, Room, counted_habits
+from worlds.alfworld.text.goals import goal_sentences
 from worlds.base import Task
 from worlds.errors import ConfigurationError, GameError, TaskNotFound, shown
 from worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
@@ -54,12 +54,12 @@ def make_house(seed: int, habits: Habits | None = None) -> House:
     """The house of ``seed``. Raises ``ConfigurationError`` for a bad seed, and habits that give no solvable house."""
     if not 0 <= seed < SEEDS:
         raise ConfigurationError(f"There is no made-up house {seed}; give a seed from 0 to {SEEDS - 1}.")
-    habits = counted() if habits is None else habits
+    habits = counted_habits() if habits is None else habits
     dice = _Dice(f"housequest {VERSION} {seed}")
     for draws in range(1, DRAWS + 1):
         name = dice.pick({name: room.weight for name, room in habits.rooms.items()})
         draft = _Draft(dice, habits, habits.rooms[name])
-        sentence = sentences(draft.goal)[dice.below(2)]
+        sentence = goal_sentences(draft.goal)[dice.below(2)]
         problem = problem_text(draft.problem(), f"house_{seed}")
         try:
             game = parse_game(problem, sentence, f"generated:{seed}")
@@ -271,7 +271,7 @@ class GeneratedTasks(Sequence[Task]):
 
     def fingerprint(self) -> str:
         """A SHA-256 over what decides a seed's house: the generator's version and the habits."""
-        habits = counted() if self._habits is None else self._habits
+        habits = counted_habits() if self._habits is None else self._habits
         return hashlib.sha256(f"{VERSION} {habits.digest}".encode()).hexdigest()
 
     def _task(self, seed: int) -> Task:

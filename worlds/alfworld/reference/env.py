@@ -33,7 +33,7 @@ class Timeouts:
     step: float = 120.0
 
 
-class Worker(workers.Worker):
+class GameWorker(workers.Worker):
     """One process, for one game at a time; `played` raises ``WorkerError``."""
 
     def __init__(self, module: str, timeouts: Timeouts) -> None:
@@ -63,22 +63,22 @@ class Workers:
         self._module = module
         self._timeouts = timeouts
         self._kept = kept
-        self._idle: deque[Worker] = deque()
-        self._all: weakref.WeakSet[Worker] = weakref.WeakSet()
+        self._idle: deque[GameWorker] = deque()
+        self._all: weakref.WeakSet[GameWorker] = weakref.WeakSet()
         self.close = weakref.finalize(self, _stop_all, self._all, self._idle)
         """End all workers, busy ones too."""
 
-    def take(self) -> Worker:
+    def take(self) -> GameWorker:
         """A worker for one game; give it back."""
         with suppress(IndexError):
             while not (worker := self._idle.pop()).fit:
                 worker.stop()
             return worker
-        worker = Worker(self._module, self._timeouts)
+        worker = GameWorker(self._module, self._timeouts)
         self._all.add(worker)
         return worker
 
-    def give_back(self, worker: Worker) -> None:
+    def give_back(self, worker: GameWorker) -> None:
         """Take back a worker, whatever its state."""
         if worker.fit and len(self._idle) < self._kept and self.close.alive:
             self._idle.append(worker)
@@ -86,7 +86,7 @@ class Workers:
             worker.stop()
 
 
-def _stop_all(workers: weakref.WeakSet[Worker], idle: deque[Worker]) -> None:
+def _stop_all(workers: weakref.WeakSet[GameWorker], idle: deque[GameWorker]) -> None:
     for worker in list(workers):
         worker.stop()
     idle.clear()
@@ -109,7 +109,7 @@ class TextworldEnv:
         elif task.wording == "template":
             self._goal = self._material.sentence
         self._workers = workers
-        self._worker: Worker | None = None
+        self._worker: GameWorker | None = None
         self._release: weakref.finalize[..., TextworldEnv] | None = None
         self._commands: tuple[str, ...] | None = None
         self._stepping = threading.Lock()

@@ -103,7 +103,7 @@ def _own_data() -> Generator[None]:
             os.environ["ALFWORLD_DATA"] = before
 
 
-def serve(make: Callable[[], Reference] = Reference) -> NoReturn:
+def serve_game(make: Callable[[], Reference] = Reference) -> NoReturn:
     """Serve requests with the game that ``make`` makes, until the input ends."""
 
     def start(_first: object) -> tuple[None, workers.Handler]:
@@ -122,4 +122,4 @@ def serve(make: Callable[[], Reference] = Reference) -> NoReturn:
 
 
 if __name__ == "__main__":
-    serve()
+    serve_game()

@@ -39,7 +39,7 @@ def read_goal(sentence: str) -> Goal | None:
     return None
 
 
-def sentences(goal: Goal) -> tuple[str, str]:
+def goal_sentences(goal: Goal) -> tuple[str, str]:
     """The two sentences that state ``goal`` in the published games."""
     first, second = _WORDINGS[goal.type]
     for hole, name in ((_OBJECT, goal.object), (_RECEPTACLE, goal.receptacle or ""), (_LAMP, goal.lamp or "")):

@@ -79,7 +79,7 @@ def counts_chart(title: str, amounts: Sequence[tuple[str, int]]) -> Markup:
     return _markup(svg)
 
 
-def histogram(title: str, bins: Sequence[tuple[str, tuple[int, ...]]], series: Sequence[str], unit: str) -> Markup:
+def histogram_chart(title: str, bins: Sequence[tuple[str, tuple[int, ...]]], series: Sequence[str], unit: str) -> Markup:
     """How many episodes lie in each bin, by its label; the series are stacked from the bottom up."""
     height, top, bottom, left = 240, 30, 40, 48
     words = "; ".join(

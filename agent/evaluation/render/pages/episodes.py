@@ -11,7 +11,7 @@ from urllib.parse import quote
 from jinja2 import Environment
 from markupsafe import Markup
 
-from agent.episodes.events import Message, ModelCall
+from agent.episodes.events import ModelCall, PromptMessage
 from agent.evaluation.analysis.transcript import aligned, model_calls, notes, read_transcript
 from worlds.errors import ConfigurationError
 
@@ -107,7 +107,7 @@ class Episodes:
         links = [(record.name, _address(record, self._page)) for record in records]
         return Markup(self.environment.get_template("linked.html").render(reason=reason, links=links))
 
-    def _number(self, message: Message) -> int | None:
+    def _number(self, message: PromptMessage) -> int | None:
         """The number of a system message under which the page shows it once; None for others, and for long or further ones."""
         if message.role != "system" or len(message.content) > LONGEST_SHARED:
             return None

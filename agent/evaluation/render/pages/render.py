@@ -20,18 +20,18 @@ from agent.evaluation.analysis.compare import Comparison, Run
 from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
 from agent.evaluation.render import report
-from agent.evaluation.render.comparison import sides, verdict
+from agent.evaluation.render.comparison import conclusions, sides
 from agent.evaluation.render.pages.charts import (
     RateBar,
     RateGroup,
     counts_chart,
     difference_chart,
-    histogram,
+    histogram_chart,
     points_chart,
     rates_chart,
 )
 from agent.evaluation.render.pages.episodes import MOST_CALLS, MOST_TRANSCRIPTS, Episodes
-from agent.evaluation.render.report import definitions, groups, pick, sentences
+from agent.evaluation.render.report import definitions, groups, notes, pick
 from agent.evaluation.render.table import Column, percent, percents, points
 from agent.evaluation.runs.folder import flattened
 from agent.evaluation.runs.result import Result
@@ -100,12 +100,12 @@ def run_page(run: Run, page: Path, *, transcripts: int = MOST_TRANSCRIPTS, calls
         rows,
         headline=f"{overall.won} of {overall.episodes} tasks won: {percent(overall.success)} success, "
         f"95 % interval {percents(overall.interval)}.",
-        heading=heading(run.manifest),
-        configuration=configuration(run.manifest),
+        heading=page_heading(run.manifest),
+        configuration=manifest_settings(run.manifest),
         columns=[column.heading for column in BY_TYPE],
         by_type=by_group[: len(summary.by_type)],
         totals=by_group[len(summary.by_type) :],
-        sentences=[*definitions(overall), *sentences(run.manifest, summary)],
+        sentences=[*definitions(overall), *notes(run.manifest, summary)],
         charts=_run_charts(summary),
         assisted=summary.assisted,
         outcomes=sorted({row.outcome for row in rows}),
@@ -132,10 +132,10 @@ def comparison_page(
         f"{first.name} and {second.name}, compared",
         episodes,
         rows,
-        verdict=list(verdict(comparison)),
+        verdict=list(conclusions(comparison)),
         names=names,
         heading=_heading(comparison),
-        configuration=_both(*(configuration(run.manifest) for run in (first, second))),
+        configuration=_both(*(manifest_settings(run.manifest) for run in (first, second))),
         by_type=[(kind, _paired(counts)) for kind, counts in comparison.by_type.items()],
         overall=_paired(comparison.counts),
         charts=_comparison_charts(comparison),
@@ -187,7 +187,7 @@ def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:
     played = summary.overall.results
     bins = step_bins(played, max((result.steps for result in played), default=1))
     by_type = rates_chart("Success by type", rates(summary))
-    steps = histogram("Steps", bins, ("won", "not won"), "executed commands an episode")
+    steps = histogram_chart("Steps", bins, ("won", "not won"), "executed commands an episode")
     ended = counts_chart("How the episodes ended", endings(summary))
     return [
         (by_type, "Success by type of task; the whiskers are 95 % intervals."),
@@ -222,14 +222,14 @@ def _paired(counts: PairedCounts) -> tuple[str, ...]:
 
 
 def _heading(comparison: Comparison) -> list[tuple[str, str, str]]:
-    lines = _both(*(heading(run.manifest) for run in (comparison.first, comparison.second)))
+    lines = _both(*(page_heading(run.manifest) for run in (comparison.first, comparison.second)))
     known = {key for key, _, _ in lines}
     changes = ((key, both) for key, both in comparison.changes.items() if key not in known)
-    return [*lines, *((key, setting(one), setting(other)) for key, (one, other) in changes)]
+    return [*lines, *((key, setting_text(one), setting_text(other)) for key, (one, other) in changes)]
 
 
 def _both(first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
-    one, other, missing = dict(first), dict(second), setting(None)
+    one, other, missing = dict(first), dict(second), setting_text(None)
     return [(key, one.get(key, missing), other.get(key, missing)) for key in {**one, **other}]
 
 
@@ -270,7 +270,7 @@ def step_bins(results: Sequence[Result], most: int) -> list[tuple[str, tuple[int
     return [(label, (won, others)) for label, (won, others) in zip(labels, found, strict=True)]
 
 
-def heading(manifest: Manifest) -> list[tuple[str, str]]:
+def page_heading(manifest: Manifest) -> list[tuple[str, str]]:
     """The run in a few lines: those of a report, without the agent's settings and the habits."""
     config, lines = manifest.configuration, dict(report.heading(manifest))
     lines.pop("habits", None)
@@ -278,14 +278,14 @@ def heading(manifest: Manifest) -> list[tuple[str, str]]:
     return [*(lines | ({"curiosity": f"{config.curiosity:g}"} if config.curiosity else {})).items()]
 
 
-def configuration(manifest: Manifest) -> list[tuple[str, str]]:
+def manifest_settings(manifest: Manifest) -> list[tuple[str, str]]:
     """Every entry of the manifest except the tasks, by name."""
     entries = flattened(manifest.model_dump(mode="json", exclude={"tasks"}))
     lists = {name: cast("list[object]", value) for name, value in entries.items() if isinstance(value, list)}
     lines = {name: "\n".join(map(str, value)) or "none" for name, value in lists.items()}
-    return [(name, lines.get(name) or setting(value)) for name, value in entries.items()]
+    return [(name, lines.get(name) or setting_text(value)) for name, value in entries.items()]
 
 
-def setting(value: object) -> str:
+def setting_text(value: object) -> str:
     """The value of a setting."""
     return "not set" if value is None else str(value)

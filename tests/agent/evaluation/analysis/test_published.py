@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.evaluation.analysis.published import PublishedReport, compare_published, published, warnings
-from agent.evaluation.render.report import read_run
+from agent.evaluation.render.report import read_summary
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import Manifest
 from tests.agent.evaluation.recorded import Lived, run
@@ -59,7 +59,7 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
 
 def test_it_is_told_in_80_columns_and_as_json(tmp_path: Path) -> None:
     manifest_of(tmp_path / "run", split="valid_seen", model="openai:" + "long" * 40)
-    report = PublishedReport(*read_run(RunFolder(tmp_path / "run")))
+    report = PublishedReport(*read_summary(RunFolder(tmp_path / "run")))
     text = report.text()
     assert max(map(len, text.splitlines())) <= 80
     assert "50.0 %  this run: expert, openai:long" in text

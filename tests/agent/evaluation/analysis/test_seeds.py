@@ -9,7 +9,7 @@ import pytest
 
 from agent.episodes.events import Outcome
 from agent.evaluation.analysis.seeds import SeedsReport, means, read_seeds
-from agent.evaluation.render.report import read_run
+from agent.evaluation.render.report import read_summary
 from agent.evaluation.runs.folder import RunFolder
 from tests.agent.evaluation.recorded import Lived, run
 from worlds.errors import ConfigurationError
@@ -38,7 +38,7 @@ def test_the_mean_over_seeds_by_hand(tmp_path: Path) -> None:
     figures = SeedsReport(runs).data()
     assert json.loads(json.dumps(figures)) == figures
     assert figures["seeds"] == [0, 1, 2]
-    assert read_run(RunFolder(tmp_path / "0"))[1] == runs[0].summary
+    assert read_summary(RunFolder(tmp_path / "0"))[1] == runs[0].summary
 
 
 def test_other_differences_are_refused(tmp_path: Path) -> None:

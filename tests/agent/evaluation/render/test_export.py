@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.render.export import as_csv, as_markdown, published_markdown
-from agent.evaluation.render.report import read_run
+from agent.evaluation.render.report import read_summary
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import Manifest
 from tests.agent.evaluation.recorded import Lived, run
@@ -23,7 +23,7 @@ LIVED = [Lived(1, calls=True), Lived(2, "lost"), Lived(3, "error"), Lived(4, Non
 
 def recorded(folder: Path, say: str = "") -> tuple[Manifest, Summary]:
     run(folder, LIVED, said=lambda text: f"{say}{text}")
-    return read_run(RunFolder(folder))
+    return read_summary(RunFolder(folder))
 
 
 def test_a_row_a_task_that_counts(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.config import Prices, configure
-from agent.evaluation.render.report import RunReport, read_run
+from agent.evaluation.render.report import RunReport, read_summary
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import make_run_spec
@@ -31,18 +31,18 @@ def lost(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def test_a_lost_run_says_why_and_what_it_cost(lost: RunFolder) -> None:
-    text = RunReport(*read_run(lost, lambda model: PRICES)).text()
+    text = RunReport(*read_summary(lost, lambda model: PRICES)).text()
     assert "Why they were not won (4):\n  went round in circles                  4\n    generated:0, turn " in text
     assert "/path: times L*/max(L*, steps); L* is the shortest way of 4 tasks." in text
     assert "40 calls of the model, " in text
     assert "Cost: 0." in text
     assert "at 2 for a million tokens read, 1 from a cache, 10 written." in " ".join(text.split())
     assert all(len(line) <= 80 for line in text.splitlines())
-    assert '[prices."scripted:script.yaml"]' in RunReport(*read_run(lost)).text()
+    assert '[prices."scripted:script.yaml"]' in RunReport(*read_summary(lost)).text()
 
 
 def test_its_json_has_every_metric(lost: RunFolder) -> None:
-    figures = RunReport(*read_run(lost, lambda model: PRICES)).data()
+    figures = RunReport(*read_summary(lost, lambda model: PRICES)).data()
     assert json.loads(json.dumps(figures)) == figures
     assert figures["success_by_path"] == {"mean": 0.0, "interval": [0.0, 0.0], "missing": 0}
     assert figures["paths"] == {"planner": 4, "expert": 0, "unknown": 0}
@@ -64,7 +64,7 @@ def test_without_the_games_the_paths_are_not_told(lost: RunFolder, tmp_path: Pat
     here.path.mkdir()
     here.manifest_file.write_text(json.dumps({**manifest, "data": "0" * 64}))
     here.episodes.symlink_to(lost.episodes)
-    found, summary = read_run(here)
+    found, summary = read_summary(here)
     assert RunReport(found, summary).data()["paths"] == {"planner": 0, "expert": 0, "unknown": 4}
     text = RunReport(found, summary).text()
     assert summary.overall.lost == 4, "the index is made anew from the episodes"
@@ -74,7 +74,7 @@ def test_without_the_games_the_paths_are_not_told(lost: RunFolder, tmp_path: Pat
 
 def test_the_paths_that_a_won_run_lacks_are_counted(tmp_path: Path) -> None:
     run(tmp_path / "run", [Lived(1), Lived(2), Lived(3, "lost")], world="nowhere")
-    manifest, summary = read_run(RunFolder(tmp_path / "run"))
+    manifest, summary = read_summary(RunFolder(tmp_path / "run"))
     assert summary.overall.success_by_path.missing == 2
     text = RunReport(manifest, summary).text()
     assert "/path: L* of 2 tasks is not known; make the report where the run's games are." in " ".join(text.split())
@@ -88,7 +88,7 @@ def test_whatever_is_said_stays_in_80_printable_columns(tmp_path: Path) -> None:
 
     lived = [Lived(1, calls=True), Lived(2, "lost"), Lived(3, "error"), Lived(4, None), Lived(5, assisted=True)]
     run(tmp_path / "run", lived, said=said)
-    manifest, summary = read_run(RunFolder(tmp_path / "run"))
+    manifest, summary = read_summary(RunFolder(tmp_path / "run"))
     text = RunReport(manifest, summary).text()
     assert max(map(len, text.splitlines())) <= 80
     assert all(character.isprintable() or character == "\n" for character in text)
@@ -98,8 +98,8 @@ def test_peoples_goals_have_rows_of_their_own(tmp_path: Path) -> None:
     planned = make_run_spec(configure({"world": "scripted", "agent": "expert"}, tmp_path))
     asyncio.run(run_batch(planned, tmp_path / "run"))
     folder = RunFolder(tmp_path / "run")
-    assert "goals: template" not in RunReport(*read_run(folder)).text().partition("engine")[2]
+    assert "goals: template" not in RunReport(*read_summary(folder)).text().partition("engine")[2]
     folder.index_file.write_text(folder.index_file.read_text().replace('"wording":"template"', '"wording":"human:1"', 1))
-    text = RunReport(*read_run(folder)).text()
+    text = RunReport(*read_summary(folder)).text()
     assert "goals: human" in text
     assert "goals: template" in text.partition("engine")[2]

@@ -11,7 +11,7 @@ import pytest
 
 from agent.config import configure
 from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.render.report import RunReport, read_run
+from agent.evaluation.render.report import RunReport, read_summary
 from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.result import SelectedTask
@@ -215,7 +215,7 @@ def test_a_game_that_cannot_be_opened_is_an_episode_that_errored(tmp_path: Path)
     summary = play(plan(tmp_path, grant=["diagnosis"]), tmp_path / "run")
     assert (summary.overall.episodes, summary.overall.errors) == (3, 3)
     assert {each.boundary for each in summary.errored} == {"configuration"}
-    manifest, again = read_run(RunFolder(tmp_path / "run"))
+    manifest, again = read_summary(RunFolder(tmp_path / "run"))
     assert again == summary
     assert "Errors, counted as not won (3):" in RunReport(manifest, again).text()
 
@@ -233,7 +233,7 @@ def test_a_report_of_an_unfinished_run_says_so(tmp_path: Path) -> None:
     planned = plan(tmp_path)
     run = RunFolder(tmp_path / "run")
     run.begin(planned.manifest)
-    manifest, summary = read_run(run)
+    manifest, summary = read_summary(run)
     assert "Not finished: 3 of 3 tasks" in RunReport(manifest, summary).text()
     figures = RunReport(manifest, summary).data()
     assert (figures["episodes"], figures["unfinished"], figures["success"]) == (3, 3, 0.0)
@@ -252,7 +252,7 @@ def test_the_json_has_what_is_promised(tmp_path: Path, server: Server) -> None:
 def test_a_damaged_manifest_is_named(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes(content)
     with pytest.raises(ConfigurationError) as caught:
-        read_run(RunFolder(tmp_path))
+        read_summary(RunFolder(tmp_path))
     assert str(tmp_path / "run.json") in str(caught.value)
 
 
@@ -262,7 +262,7 @@ def test_a_damaged_index_is_named_with_its_line(line: bytes, tmp_path: Path) -> 
     index = tmp_path / "run" / "index.jsonl"
     index.write_bytes(index.read_bytes() + line + b"\n")
     with pytest.raises(ConfigurationError) as caught:
-        read_run(RunFolder(tmp_path / "run"))
+        read_summary(RunFolder(tmp_path / "run"))
     assert f"{index}:4" in str(caught.value)
 
 

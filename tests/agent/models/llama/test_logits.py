@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from agent.models.base import Completion, Message, Request
 from agent.models.builtin.network import Cache, Network, Shape
 from agent.models.llama.model import LlamaModel
-from agent.models.llama.provider import installed, read_name
+from agent.models.llama.provider import installed, read_llama_name
 from tests.agent.models.llama.tiny import HEADS, HIDDEN, LAYERS, WIDTH, Kind, tensors_of, token_of, write_tiny
 
 VOCABULARY = 354
@@ -93,7 +93,7 @@ def test_logits_and_greedy_tokens_agree(tmp_path: Path, runtime: str, read: Call
     letters = {character: token_of(character) for character in map(chr, range(33, 127))}
 
     async def run() -> Completion:
-        model = LlamaModel(file, read_name(f"tied.gguf?runtime={runtime}&{EXACT}")[1], name="llama:tied.gguf", timeout=30)
+        model = LlamaModel(file, read_llama_name(f"tied.gguf?runtime={runtime}&{EXACT}")[1], name="llama:tied.gguf", timeout=30)
         try:
             # Letters alone, each of which is one token; what is told of them is what they were before they were favoured.
             favoured: dict[int | str, float] = dict.fromkeys(letters.values(), 30.0)

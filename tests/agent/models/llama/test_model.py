@@ -21,7 +21,7 @@ from agent.evaluation.runs.spec import make_run_spec
 from agent.models.base import Message, Request
 from agent.models.checking import check_model
 from agent.models.llama.model import STARTS, LlamaModel
-from agent.models.llama.provider import installed, read_name
+from agent.models.llama.provider import installed, read_llama_name
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 
@@ -45,7 +45,7 @@ def runtime(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def use(path: Path, options: str, test: Callable[[LlamaModel], Awaitable[R]], timeout: float = 30.0) -> R:
     async def run() -> R:
-        model = LlamaModel(path, read_name(f"tiny.gguf?{options}")[1], name="llama:tiny.gguf", timeout=timeout)
+        model = LlamaModel(path, read_llama_name(f"tiny.gguf?{options}")[1], name="llama:tiny.gguf", timeout=timeout)
         try:
             return await test(model)
         finally:
@@ -169,7 +169,7 @@ def test_scoring_stops_where_it_is_called_off(tiny: Path) -> None:
 
     called_off = threading.Event()
     called_off.set()
-    runtime = LlamaCpp(str(tiny), 128, read_name("tiny.gguf?slots=1&threads=1")[1])
+    runtime = LlamaCpp(str(tiny), 128, read_llama_name("tiny.gguf?slots=1&threads=1")[1])
     try:
         assert runtime.score(HELLO, ("go", "take"), called_off).logprobs == ()
         assert len(runtime.score(HELLO, ("go", "take"), threading.Event()).logprobs) == 2

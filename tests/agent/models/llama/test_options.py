@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.llama.provider import LlamaOptions, chosen_runtime, read_name
+from agent.models.llama.provider import LlamaOptions, chosen_runtime, read_llama_name
 from agent.models.provider import with_options
 from agent.models.registry import parse_model, portable_name
 from worlds.errors import ConfigurationError
@@ -30,7 +30,7 @@ OPTIONS = st.builds(
 
 @given(OPTIONS)
 def test_what_is_written_is_read(options: LlamaOptions) -> None:
-    assert read_name(with_options("/a folder/model.gguf", options)) == ("/a folder/model.gguf", options)
+    assert read_llama_name(with_options("/a folder/model.gguf", options)) == ("/a folder/model.gguf", options)
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ def test_what_cannot_be_is_named(query: str, why: str) -> None:
 
 def test_a_name_without_its_place() -> None:
     parsed = parse_model("llama:~/models/a b.gguf?slots=8&lora=/somewhere/own.gguf")
-    path, options = read_name(parsed.rest)
+    path, options = read_llama_name(parsed.rest)
     assert (path, options) == ("~/models/a b.gguf", LlamaOptions(slots=8, lora="/somewhere/own.gguf"))
     assert str(parsed) == "llama:~/models/a b.gguf?slots=8&lora=/somewhere/own.gguf"
     settled = LlamaOptions(slots=8, lora="own.gguf", runtime=chosen_runtime(options))
-    assert read_name(parse_model(portable_name(str(parsed))).rest) == ("a b.gguf", settled)
+    assert read_llama_name(parse_model(portable_name(str(parsed))).rest) == ("a b.gguf", settled)
     assert portable_name(str(parsed)).startswith("llama:a b.gguf?")
     assert portable_name(portable_name(str(parsed))) == portable_name(str(parsed))
     assert parse_model("llama:what?.gguf").rest == "what?.gguf"

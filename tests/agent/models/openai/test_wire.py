@@ -22,7 +22,7 @@ from agent.models.openai.wire import (
     read_refusal,
     retry_after,
 )
-from agent.models.text import printable
+from agent.models.text import printable_line
 
 ASKED = Request((), stop=("x",), max_tokens=5, seed=3)
 
@@ -217,6 +217,6 @@ def test_a_dialect_never_runs_out_of_its_limit(refusals: list[Refusal]) -> None:
 
 @given(st.text(), st.integers(1, 50))
 def test_what_is_shown_is_one_printable_line(text: str, limit: int) -> None:
-    line = printable(text, limit)
+    line = printable_line(text, limit)
     assert line.isprintable()
     assert len(line) <= limit

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worlds.alfworld.data.annotations import GoalSource, parse_goal_source, plain, sentences_of
+from worlds.alfworld.data.annotations import GoalSource, parse_goal_source, plain_sentence, sentences_of
 from worlds.errors import ConfigurationError
 
 SENTENCES = ("Put a cup away.", "", "move the cup", "tidy the cup")
@@ -87,15 +87,15 @@ def test_nothing_is_chosen_where_nothing_was_written() -> None:
     ],
 )
 def test_a_sentence_becomes_one_plain_line(sentence: str, line: str) -> None:
-    assert plain(sentence) == line
+    assert plain_sentence(sentence) == line
 
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_every_line_is_printable_short_and_stays_as_it_is(sentence: str) -> None:
-    line = plain(sentence)
+    line = plain_sentence(sentence)
     assert line.isprintable()
     assert len(line) <= 400
-    assert line == line.strip() == plain(line)
+    assert line == line.strip() == plain_sentence(line)
 
 
 def test_sentences_keep_their_annotators_numbers(tmp_path: Path) -> None:

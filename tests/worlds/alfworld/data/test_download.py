@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from tests.worlds.alfworld.data.file_server import Answer, FileServer, serve
 from worlds.alfworld.data.archives import import_games
-from worlds.alfworld.data.download import Progress, download, official
+from worlds.alfworld.data.download import Progress, download_archive, official
 from worlds.errors import ConfigurationError, HousequestError, WorldError
 
 
 def fetched(server: FileServer, folder: Path, name: str = "games.zip") -> tuple[bytes, list[Progress]]:
     told: list[Progress] = []
-    path = download(server.url(name), folder, report=told.append, pause=0.0)
+    path = download_archive(server.url(name), folder, report=told.append, pause=0.0)
     content = path.read_bytes()
     path.unlink()
     assert list(folder.iterdir()) == []
@@ -77,7 +77,7 @@ def test_a_file_that_changed_meanwhile_is_fetched_from_its_start(tmp_path: Path)
 def test_a_length_that_is_too_short_cuts_the_archive_which_the_import_notices(tmp_path: Path) -> None:
     with serve(**{"games.zip": CONTENT}) as server:
         server.answers.append(Answer(length=-30))
-        path = download(server.url("games.zip"), tmp_path, pause=0.0)
+        path = download_archive(server.url("games.zip"), tmp_path, pause=0.0)
     with pytest.raises(WorldError, match="damaged"):
         import_games(path, tmp_path / "data")
 
@@ -108,12 +108,12 @@ def test_a_server_that_is_not_there_is_an_error_with_the_way_out(tmp_path: Path)
     with serve() as server:
         gone = server.url("games.zip")
     with pytest.raises(WorldError, match="data import FILE"):
-        download(gone, tmp_path, pause=0.0)
+        download_archive(gone, tmp_path, pause=0.0)
 
 
 def test_a_password_in_an_address_is_not_repeated(tmp_path: Path) -> None:
     with serve() as server, pytest.raises(WorldError) as caught:
-        download(server.url("x").replace("//", "//me:secret@"), tmp_path, pause=0.0)
+        download_archive(server.url("x").replace("//", "//me:secret@"), tmp_path, pause=0.0)
     assert "secret" not in str(caught.value)
 
 
@@ -122,13 +122,13 @@ def test_a_password_in_an_address_is_not_repeated(tmp_path: Path) -> None:
 )
 def test_what_is_no_web_address_is_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(ConfigurationError, match="no web address"):
-        download(url, tmp_path, pause=0.0)
+        download_archive(url, tmp_path, pause=0.0)
 
 
 @given(st.text())
 def test_no_address_ends_in_anything_but_our_errors(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     with pytest.raises(HousequestError):
-        download(f"nowhere:{text}", tmp_path_factory.mktemp("x"), pause=0.0)
+        download_archive(f"nowhere:{text}", tmp_path_factory.mktemp("x"), pause=0.0)
 
 
 def test_a_folder_in_the_way_is_named(tmp_path: Path) -> None:

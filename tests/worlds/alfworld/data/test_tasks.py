@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worlds.alfworld.data.tasks import GAME_FILE, game_at, in_order, numbered, type_of
+from worlds.alfworld.data.tasks import GAME_FILE, game_at, in_order, read_reference, type_of_trial
 from worlds.household.goals import TASK_TYPES
 
 
@@ -31,7 +31,7 @@ def test_splits_come_in_their_own_order_and_others_by_name() -> None:
     ],
 )
 def test_the_type_is_what_a_task_folder_starts_with(trial: str, kind: str) -> None:
-    assert type_of(trial) == kind
+    assert type_of_trial(trial) == kind
 
 
 def test_the_types_are_six_and_distinct() -> None:
@@ -39,20 +39,20 @@ def test_the_types_are_six_and_distinct() -> None:
 
 
 def test_a_number_is_read_with_its_split() -> None:
-    assert numbered("valid_seen:17") == ("valid_seen", 17)
-    assert numbered("train:0") == ("train", 0)
+    assert read_reference("valid_seen:17") == ("valid_seen", 17)
+    assert read_reference("train:0") == ("train", 0)
 
 
 @pytest.mark.parametrize(
     "other", ["valid_seen", ":1", "a/b:1", "valid_seen:-1", "valid_seen:1.0", "valid_seen:١", "x:1\n", "a:b:1"]
 )
 def test_other_forms_are_no_number(other: str) -> None:
-    assert numbered(other) is None
+    assert read_reference(other) is None
 
 
 @given(st.text())
 def test_no_reference_breaks_the_reading_of_one(reference: str) -> None:
-    place = numbered(reference)
+    place = read_reference(reference)
     assert place is None or reference.startswith(f"{place[0]}:")
     assert game_at(f"/nowhere/{reference}") is None
 

@@ -20,7 +20,7 @@ from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, na
 from worlds.alfworld.engine.game import load_game, parse_game, read_published
 from worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
 from worlds.alfworld.engine.planner import SearchLimitReached, Solution, plan, wins
-from worlds.alfworld.houses.export import Exported, Logic, export, export_task, installed_logic, write
+from worlds.alfworld.houses.export import Exported, Logic, export_game, export_task, installed_logic, write_game
 from worlds.alfworld.houses.house import make_house
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, GameError, HousequestError
@@ -58,7 +58,7 @@ def stranger(folder: Path, domain: str, grammar: str) -> Iterator[None]:
 
 def checked(exported: Exported, folder: Path) -> Path:
     """Write a game, and read it back as the loader and alfworld's collector do."""
-    path = write(exported, folder)
+    path = write_game(exported, folder)
     raw = json.loads(path.read_bytes())
     assert set(raw) == {"pddl_domain", "grammar", "pddl_problem", "solvable", "walkthrough"}
     assert raw["solvable"] is True
@@ -79,9 +79,9 @@ def test_houses_are_read_back_as_they_were(path: Path, logic: Logic, tmp_path: P
     before = load_game(path)
     if not isinstance(plan(before), Solution):
         with pytest.raises(GameError, match="nothing wins"):
-            export(house["pddl_problem"], house["goal"], "house", logic)
+            export_game(house["pddl_problem"], house["goal"], "house", logic)
         return
-    after = load_game(checked(export(house["pddl_problem"], house["goal"], "house", logic), tmp_path))
+    after = load_game(checked(export_game(house["pddl_problem"], house["goal"], "house", logic), tmp_path))
     assert (after.objects, after.receptacles, after.start) == (before.objects, before.receptacles, before.start)
     assert (after.sentence, after.goal, after.accepts, after.inside) == (
         before.sentence,
@@ -96,7 +96,7 @@ def test_houses_are_read_back_as_they_were(path: Path, logic: Logic, tmp_path: P
 def test_an_exported_house_is_a_task_of_a_split_of_ones_own(logic: Logic, tmp_path: Path) -> None:
     for seed in (7, 690):
         house = make_house(seed)
-        write(export(house.problem, house.sentence, f"generated_{seed}", logic), tmp_path / "json_2.1.1" / "mine")
+        write_game(export_game(house.problem, house.sentence, f"generated_{seed}", logic), tmp_path / "json_2.1.1" / "mine")
     tasks = AlfworldWorld(data=tmp_path).tasks("mine")
     assert {(task.goal, task.type) for task in tasks} == {
         (house.sentence, house.goal.type) for house in (make_house(7), make_house(690))
@@ -106,26 +106,26 @@ def test_an_exported_house_is_a_task_of_a_split_of_ones_own(logic: Logic, tmp_pa
 @pytest.mark.games
 def test_what_is_there_is_kept_unless_forced(logic: Logic, tmp_path: Path) -> None:
     house = make_house(7)
-    exported = export(house.problem, house.sentence, "seven", logic)
-    path = write(exported, tmp_path / "mine.tw-pddl")
+    exported = export_game(house.problem, house.sentence, "seven", logic)
+    path = write_game(exported, tmp_path / "mine.tw-pddl")
     assert path == tmp_path / "mine.tw-pddl"
     with pytest.raises(ConfigurationError, match="--force"):
-        write(exported, path)
-    assert write(exported, path, force=True) == path
+        write_game(exported, path)
+    assert write_game(exported, path, force=True) == path
     assert sorted(tmp_path.iterdir()) == [path], "a game of a name of its own has no trajectory, which would be another's too"
     with pytest.raises(ConfigurationError, match="cannot be written"):
-        write(exported, path / "below")
+        write_game(exported, path / "below")
     (tmp_path / "folder.tw-pddl").mkdir()
-    assert write(exported, tmp_path / "folder.tw-pddl") == tmp_path / "folder.tw-pddl" / exported.folder / "game.tw-pddl"
+    assert write_game(exported, tmp_path / "folder.tw-pddl") == tmp_path / "folder.tw-pddl" / exported.folder / "game.tw-pddl"
     with pytest.raises(ConfigurationError, match="cannot be written"):
-        write(exported, tmp_path / "a\0b")
+        write_game(exported, tmp_path / "a\0b")
 
 
 @pytest.mark.games
 def test_games_elsewhere_are_exported_side_by_side(logic: Logic, tmp_path: Path) -> None:
     house = make_house(7)
     for name in ("one", "two"):
-        write(export(house.problem, house.sentence, name, logic), tmp_path / f"{name}.d" / "game.tw-pddl")
+        write_game(export_game(house.problem, house.sentence, name, logic), tmp_path / f"{name}.d" / "game.tw-pddl")
     with stranger(tmp_path, logic.domain, logic.grammar):
         folders = {export_task(AlfworldWorld(), str(tmp_path / f"{name}.d" / "game.tw-pddl")).folder for name in ("one", "two")}
     assert len(folders) == 2
@@ -215,7 +215,7 @@ PROBLEMS = [
 @pytest.mark.parametrize(("problem", "reason"), PROBLEMS, ids=[reason for _, reason in PROBLEMS])
 def test_damaged_and_hostile_problems_are_refused_with_a_reason(problem: str, reason: str) -> None:
     with pytest.raises(GameError, match=reason) as caught:
-        export(problem, HOUSE.sentence, "hostile", NONE)
+        export_game(problem, HOUSE.sentence, "hostile", NONE)
     assert len(str(caught.value)) < 500
     with pytest.raises(GameError, match=reason):
         parse_game(problem, HOUSE.sentence, "hostile")
@@ -235,14 +235,14 @@ def test_a_file_of_200_megabytes_is_refused_unread(tmp_path: Path) -> None:
 )
 def test_a_sentence_that_is_none_or_would_be_grammar_is_refused(sentence: str) -> None:
     with pytest.raises(GameError, match="goal"):
-        export(HOUSE.problem, sentence, "hostile", NONE)
+        export_game(HOUSE.problem, sentence, "hostile", NONE)
 
 
 @pytest.mark.games
 def test_what_cannot_be_vouched_for_is_not_exported(logic: Logic) -> None:
     unsolvable = HOUSE.problem.replace("(pickupable egg_bar", "(moveable egg_bar")
     with pytest.raises(GameError, match="nothing wins"):
-        export(unsolvable, HOUSE.sentence, "stuck", logic)
+        export_game(unsolvable, HOUSE.sentence, "stuck", logic)
 
 
 def test_things_in_each_other_are_read_one_level_deep() -> None:

@@ -19,9 +19,9 @@ from tests.worlds.alfworld.play import env_of
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.engine.native import won
 from worlds.alfworld.engine.planner import Solution, plan, wins
-from worlds.alfworld.houses.habits import Habits, counted, habits_of
+from worlds.alfworld.houses.habits import Habits, counted_habits, habits_of
 from worlds.alfworld.houses.house import SEEDS, GeneratedTasks, House, make_house
-from worlds.alfworld.text.goals import read_goal, sentences
+from worlds.alfworld.text.goals import goal_sentences, read_goal
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, TaskNotFound
 from worlds.household.belief import kind
@@ -116,8 +116,8 @@ def test_houses_are_as_varied_as_the_counted_rooms() -> None:
 
 def test_goals_are_worded_as_they_are_read() -> None:
     for house in houses()[:50]:
-        assert house.sentence in sentences(house.goal)
-        assert all(read_goal(sentence) == house.goal for sentence in sentences(house.goal))
+        assert house.sentence in goal_sentences(house.goal)
+        assert all(read_goal(sentence) == house.goal for sentence in goal_sentences(house.goal))
 
 
 def test_the_expert_finds_its_way_about(tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ def with_mugs(habits: Habits, number: int = 20) -> list[House]:
 
 
 def test_in_other_habits_mugs_live_in_the_safe() -> None:
-    habits = counted().placing("mug", {"safe": 1})
-    assert habits.digest != counted().digest
+    habits = counted_habits().placing("mug", {"safe": 1})
+    assert habits.digest != counted_habits().digest
     found = with_mugs(habits)
     assert {house.room for house in found} >= {"kitchen", "bedroom"}
     for house in found:
@@ -159,14 +159,14 @@ def test_in_other_habits_mugs_live_in_the_safe() -> None:
 
 def test_a_room_gets_the_receptacles_that_other_habits_need() -> None:
     assert "bed" not in load_counts().rooms["kitchen"].receptacles
-    for house in with_mugs(counted().placing("mug", {"bed": 1}), 10):
+    for house in with_mugs(counted_habits().placing("mug", {"bed": 1}), 10):
         assert "bed 1" in house.game.receptacles
 
 
 def test_other_habits_leave_the_counted_ones_alone() -> None:
-    before = counted().digest
-    counted().placing("mug", {"safe": 2, "shelf": 1})
-    assert counted().digest == before
+    before = counted_habits().digest
+    counted_habits().placing("mug", {"safe": 2, "shelf": 1})
+    assert counted_habits().digest == before
     assert digest(make_house(0)) == DIGESTS[0]
 
 
@@ -182,12 +182,12 @@ def test_other_habits_leave_the_counted_ones_alone() -> None:
 )
 def test_habits_that_mean_nothing_are_refused(thing: str, places: dict[str, int], reason: str) -> None:
     with pytest.raises(ConfigurationError, match=reason) as caught:
-        counted().placing(thing, places)
+        counted_habits().placing(thing, places)
     assert str(caught.value).isprintable()
 
 
 def test_habits_by_which_nothing_can_be_solved_are_refused() -> None:
-    stuck = replace(counted(), can=dict.fromkeys(counted().can, ()))
+    stuck = replace(counted_habits(), can=dict.fromkeys(counted_habits().can, ()))
     with pytest.raises(ConfigurationError, match="none of 100 houses"):
         make_house(0, stuck)
     with pytest.raises(ConfigurationError, match="says nothing of goals"):
@@ -227,7 +227,7 @@ def test_the_world_has_made_up_houses_that_are_not_listed() -> None:
 
 
 def test_a_fingerprint_of_made_up_houses_tells_habits_apart() -> None:
-    world, other = AlfworldWorld(), AlfworldWorld(habits=counted().placing("mug", {"safe": 1}))
+    world, other = AlfworldWorld(), AlfworldWorld(habits=counted_habits().placing("mug", {"safe": 1}))
     assert len(world.fingerprint("generated")) == 64
     assert world.fingerprint("generated") == AlfworldWorld().fingerprint("generated") != other.fingerprint("generated")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent.config import configure
 from agent.evaluation.runs.spec import make_run_spec
 from worlds.alfworld.dropin.config import load_config
-from worlds.alfworld.houses.habits import counted, read_habits
+from worlds.alfworld.houses.habits import counted_habits, read_habits
 from worlds.alfworld.houses.house import make_house
 from worlds.errors import ConfigurationError
 from worlds.registry import make_world
@@ -47,7 +47,7 @@ def test_the_example_says_where_things_lie() -> None:
 def test_a_world_is_made_by_it(file: Path) -> None:
     file.write_text("mug: {safe: 1.0}")
     world = make_world("alfworld", habits=file)
-    made = make_house(7, counted().placing("mug", {"safe": 1}))
+    made = make_house(7, counted_habits().placing("mug", {"safe": 1}))
     assert world.task("generated:7").goal == made.sentence
     assert world.fingerprint("generated") != make_world("alfworld").fingerprint("generated")
 
@@ -61,7 +61,7 @@ def test_weights_count_by_their_share_and_the_order_not_at_all(file: Path) -> No
     ):
         file.write_text(text)
         digests.add(read_habits(file).digest)
-    assert digests == {counted().placing("book", {"bed": 1}).placing("mug", {"safe": 1, "shelf": 3}).digest}
+    assert digests == {counted_habits().placing("book", {"bed": 1}).placing("mug", {"safe": 1, "shelf": 3}).digest}
 
 
 @pytest.mark.parametrize(

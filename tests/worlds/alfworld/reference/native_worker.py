@@ -15,7 +15,7 @@ import time
 from tests.worlds.alfworld.play import env_of
 from worlds.alfworld.engine.game import PLACEHOLDER, GameFile, parse_game
 from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.reference.worker import GameOutput, Reference, serve
+from worlds.alfworld.reference.worker import GameOutput, Reference, serve_game
 from worlds.base import Step
 
 
@@ -79,4 +79,4 @@ def babble(content: bytes) -> None:
 if __name__ == "__main__":
     if "ALIVE" in os.environ:
         fcntl.flock(os.open(os.environ["ALIVE"], os.O_CREAT | os.O_WRONLY), fcntl.LOCK_EX)
-    serve(NativeGame)
+    serve_game(NativeGame)

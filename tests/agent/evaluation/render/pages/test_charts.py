@@ -15,7 +15,7 @@ from agent.evaluation.render.pages.charts import (
     RateBar,
     counts_chart,
     difference_chart,
-    histogram,
+    histogram_chart,
     points_chart,
     rates_chart,
     ticks,
@@ -39,7 +39,7 @@ def test_charts_are_well_formed_and_inside_their_frame(label: str, won: int, num
     charts = (
         rates_chart(label, [(label, (each, each))], (label, label)),
         counts_chart(label, [(label, number), (label, 0)]),
-        histogram(label, [(label[:8], (number, won))], (label, label), label),
+        histogram_chart(label, [(label[:8], (number, won))], (label, label), label),
         points_chart(label, [(label, float(number), each)], label),
         difference_chart(label, won / 9 - 0.5, Interval(-0.6, 0.6)),
     )
