@@ -1,4 +1,8 @@
-"""The errors that housequest raises on purpose. Each names its boundary, and its message the value and a way out."""
+"""The errors that housequest raises on purpose.
+
+Every failure belongs to one boundary: world, model, agent, knowledge or configuration. A message names the file or value and a
+way out; the command line prints it without a traceback.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,20 @@ Boundary = Literal["world", "model", "agent", "knowledge", "configuration"]
 
 
 class HousequestError(Exception):
-    """An expected failure, with a message for a person; ``boundary``, which is recorded, names the part that failed."""
+    """An expected failure, with a message for a person; ``boundary`` is recorded with an episode that errored."""
 
     boundary: ClassVar[Boundary] = "world"
 
+    _recorded: str | None = None
+
     def __init__(self, message: str = "", *, recorded: str | None = None) -> None:
         super().__init__(message)
-        self.recorded = message if recorded is None else recorded
+        self._recorded = recorded
+
+    @property
+    def recorded(self) -> str:
         """The message for records, without hosts and attempts, which differ between equal runs."""
+        return str(self) if self._recorded is None else self._recorded
 
 
 class WorldError(HousequestError):
@@ -33,7 +43,8 @@ class OrderError(WorldError):
 class ModelError(HousequestError):
     """A language model could not be reached, refused, or answered outside its protocol.
 
-    ``fatal``: every other call would fail too (the address, key, name or credit), so a run should stop.
+    ``fatal``: every other call would fail too, so a run should stop. Nothing answers at the address, the key or the model's
+    name is refused, or the account has no credit.
     """
 
     boundary: ClassVar[Boundary] = "model"

@@ -1,8 +1,9 @@
 """Worker processes that answer requests in lines of JSON. If one crashes, its callers get an error.
 
-`Worker` starts a fresh interpreter on a module that calls `serve`. The first line says what to work with, the first back is
-``{"ready": ...}``; each request is answered under its number, in any order, and ``{"cancel": NUMBER}`` ends it. An exception
-ends the process; the last line on stderr is shown. So does the end of its input: it never outlives who started it.
+`Worker` starts a fresh interpreter on a module that calls `serve`. The first line to the process says what to work with; the
+first line back is ``{"ready": ...}``. Then each request has a number and is answered under it, in any order;
+``{"cancel": NUMBER}`` ends one. An exception ends the process with a traceback on stderr, the last line of which is shown. The
+end of its input ends it too: it never outlives who started it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ class Refused(Exception):
 
 
 class Worker:
-    """One process, given ``first`` at its start. Any thread or event loop may use it; only `call` and `stop` block."""
+    """One process. Any thread or event loop may use it; only `call` and `stop` block.
+
+    ``first`` is what ``module`` works with, which it reads before anything else.
+    """
 
     def __init__(self, module: str, first: object = None) -> None:
         path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
@@ -211,9 +215,10 @@ Handler = Callable[[Any, threading.Event], Any]
 
 
 def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoReturn:
-    """Answer requests until the input ends; ``start`` makes of the first line what the process says when ready, and a handler.
+    """Be a worker: make what answers from the first line, and answer until the input ends.
 
-    Several ``threads`` handle requests at once. Both may raise `Refused`; any other exception ends the process.
+    ``start`` returns what the process says once it is ready, and the handler. With several ``threads``, requests are handled at
+    once; with one, in the main thread. Both may raise `Refused`; any other exception ends the process.
     """
     sys.excepthook = lambda _kind, error, _trace: _end_on(error)
     threading.excepthook = lambda fault: _end_on(fault.exc_value)
@@ -263,15 +268,18 @@ def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoRe
                 if pool is None:
                     answer(number, request, cancelled)
                 else:
-                    pool.submit(answer, number, request, cancelled).add_done_callback(lambda done: _end_on(done.exception()))
+                    pool.submit(answer, number, request, cancelled).add_done_callback(_end_on_a_fault)
             case other:
                 raise ValueError(f"no request {other!r}")
 
 
-def _end_on(error: BaseException | None) -> None:
+def _end_on_a_fault(done: Future[None]) -> None:
+    if (error := done.exception()) is not None:
+        _end_on(error)
+
+
+def _end_on(error: BaseException | None) -> NoReturn:
     """End the process with ``error`` on stderr: if only one of its threads ended, its caller would wait for ever."""
-    if error is None:
-        return
     traceback.print_exception(error)
     sys.stderr.flush()
     os._exit(1)

@@ -1,9 +1,12 @@
 """ALFRED's rooms and high-level actions as a symbolic model: what is where, when an action is possible, and what it does.
 
 Preconditions and effects are those of ALFRED's planning domain (Shridhar et al. 2020, section 3.2), with opening and closing
-left implicit, as in its annotated plans. A subgoal names kinds: all its readings are followed at once, and receptacles of one
-kind count as one. A place that the annotations do not give is unknown (None) and decided in the plan's favour: a plan that is
-refused is certainly wrong, and one that is accepted may still fail.
+left implicit, as in its annotated plans. A subgoal names kinds, so it can mean several things: all readings are followed at
+once, and a plan is refused when none of them can go on. Receptacles of one kind count as one.
+
+The annotations give places only for the few things that a demonstration touched. Any other place is unknown (None) and is
+decided in the plan's favour when the plan first needs it: a plan that is refused is certainly wrong, and one that is accepted
+may still fail.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ _ROOMS = {0: "kitchen", 2: "livingroom", 3: "bedroom", 4: "bathroom"}
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A movable thing or a lamp: its ``place`` (None: unknown), and the index of the movable receptacle it is ``inside``."""
+    """A movable thing or a lamp. ``place`` is the kind of receptacle it is in or on, None if unknown; ``inside`` is the index
+    of the movable receptacle that holds it.
+    """
 
     kind: str
     place: str | None = None
@@ -37,7 +42,11 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class RoomState:
-    """A room. ``at`` is a kind of receptacle, the index of a thing of unknown place, or None; ``held`` is an index."""
+    """A room at one moment. ``held`` is the index of the thing that the agent holds.
+
+    ``at`` is where the agent is: a kind of receptacle, the index of a thing whose place is unknown, or None before the first
+    ``GotoLocation``.
+    """
 
     things: tuple[Thing, ...]
     at: str | int | None = None
@@ -258,10 +267,14 @@ def _distinct(kind: str, state: RoomState) -> Iterator[int]:
 
 
 def _near(kind: str, state: RoomState, *, whole: bool = False) -> list[tuple[int, RoomState]]:
-    """The things within reach (``whole``: unsliced), each with the state in which it is; known places before unknown ones."""
-    whole_ones = (index for index in _distinct(kind, state) if not (whole and "sliced" in state.things[index].marks))
-    reached = [(index, near) for index in whole_ones if (near := _beside(index, state)) is not None]
-    return [(index, near) for index, near in reached if near is state] or reached
+    """The things of this kind within reach (``whole``: unsliced ones), each with the state in which it is.
+
+    A thing of unknown place is assumed to be here only if none is known to be.
+    """
+    wanted = [index for index in _distinct(kind, state) if not (whole and "sliced" in state.things[index].marks)]
+    reached = [(index, near) for index in wanted if (near := _beside(index, state)) is not None]
+    certain = [(index, near) for index, near in reached if near is state]
+    return certain or reached
 
 
 def _beside(index: int, state: RoomState) -> RoomState | None:
@@ -279,7 +292,10 @@ def _beside(index: int, state: RoomState) -> RoomState | None:
 
 
 def _standing(receptacle: str, state: RoomState) -> RoomState | None:
-    """The state at ``receptacle``, which settles an unknown place there; None if that is impossible."""
+    """The state in which the agent is at ``receptacle``; None if that is impossible.
+
+    If it is beside a thing of unknown place, this decides the thing's place.
+    """
     if not isinstance(state.at, int):
         return state if state.at == receptacle else None
     lying = state.things[state.at]

@@ -1,4 +1,7 @@
-"""High-level plans in ALFRED's terms, one step a line (``PutObject apple fridge``), read from a model's untrusted reply."""
+"""High-level plans in ALFRED's terms, written one step a line: ``PutObject apple fridge``.
+
+A model's reply is untrusted: `read_plan` takes any text in linear time, `read_loosely` looks for a plan among other words.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ _ACTIONS: dict[str, ActionName] = {
     "goto": "GotoLocation",
     "navigation": "GotoLocation",
 }
-"""Short names too."""
+"""By full and by short name (``put``)."""
 
 
 class PlanError(ValueError):
@@ -56,7 +59,10 @@ class PlanError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One step. Names are kinds in lower case (``sinkbasin``); only ``PutObject`` has a ``receptacle``."""
+    """One step of a plan. Names are kinds in lower case, without a number (``sinkbasin``).
+
+    ``thing`` of a ``GotoLocation`` is a receptacle or an object; only ``PutObject`` has a ``receptacle``.
+    """
 
     action: ActionName
     thing: str
@@ -90,7 +96,10 @@ def read_plan(text: str) -> Plan:
 
 
 def read_loosely(text: str) -> Plan:
-    """Read the plan among other words; short action names count. Raises ``PlanError`` for no step or too many."""
+    """Read the plan among the words of ``text``, ignoring punctuation, numbers and prose; short action names are accepted.
+
+    Raises ``PlanError`` if no step is found, or too many.
+    """
     words: list[str] = [word.casefold() for word in _WORD.findall(_bounded(text))]
     no_name = {*_ACTIONS, *_LITTLE, "\n"}
     plan: list[PlanStep] = []

@@ -1,9 +1,12 @@
 """ALFRED's seven task types, the conditions that complete each, and what a plan is worth.
 
-Conditions are ALFRED's "goal-condition success" (Shridhar et al. 2020, section 5): a sliced object adds one, two objects count
-separately, and treating and placing count separately and once more together. *Exact* is the papers' accuracy: the plan is the
-annotated one. *Goal-reaching* is our own measure: on the symbolic model, the plan is never refused and meets every condition;
-it is not the Socratic Planner's RelaxedHLP, a fixed list of plans. *Wherever* is goal-reaching with all places unknown.
+Conditions are counted as in ALFRED's evaluation ("goal-condition success", Shridhar et al. 2020, section 5): a sliced object
+adds one, two objects count separately, and treating and placing count separately and once more together.
+
+*Exact* is the papers' high-level planning accuracy: the plan is the annotated one, subgoal by subgoal. *Goal-reaching* is a
+relaxed measure of our own: executed on the symbolic model, the plan is never refused and ends with every goal condition met.
+It is not the RelaxedHLP of the Socratic Planner, which accepts a fixed list of plans. *Wherever* is goal-reaching with all
+places unknown: what a plan is worth if the planner did not know where anything is.
 """
 
 from __future__ import annotations
@@ -77,7 +80,7 @@ class AlfredGoal:
 
 
 def level(length: int) -> Level:
-    """The Socratic Planner's level (section 4.4, figure 4) of an annotated plan by its steps without ``NoOp``."""
+    """The Socratic Planner's level (section 4.4, figure 4) of an annotated plan of ``length`` steps, not counting ``NoOp``."""
     return "easy" if length <= 5 else "normal" if length <= 10 else "hard"
 
 
@@ -100,13 +103,21 @@ class PlanScore:
 
 def score(plan: Plan, demonstration: Demonstration) -> PlanScore:
     """Score ``plan`` against a demonstration's plan, goal and room; it may be empty."""
+    met, refusal = _outcome(plan, demonstration.goal, demonstration.scene)
+    total = demonstration.goal.total
+    reaches = refusal is None and met == total
+    wherever = reaches or _outcome(plan, demonstration.goal, demonstration.scene.opened()) == (total, None)
+    return PlanScore(
+        exact=plan == demonstration.plan,
+        reaches=reaches,
+        wherever=wherever,
+        met=met,
+        conditions=total,
+        refusal=refusal,
+    )
 
-    def outcome(scene: Scene) -> tuple[int, PlanRefusal | None]:
-        execution = execute(plan, scene)
-        return max(goal.met(state) for state in execution.states), execution.refusal
 
-    goal = demonstration.goal
-    met, refusal = outcome(demonstration.scene)
-    reaches = refusal is None and met == goal.total
-    wherever = reaches or outcome(demonstration.scene.opened()) == (goal.total, None)
-    return PlanScore(plan == demonstration.plan, reaches, wherever, met, goal.total, refusal)
+def _outcome(plan: Plan, goal: AlfredGoal, scene: Scene) -> tuple[int, PlanRefusal | None]:
+    """The conditions met at the end of the best reading, and why the plan was refused."""
+    execution = execute(plan, scene)
+    return max(goal.met(state) for state in execution.states), execution.refusal

@@ -1,4 +1,8 @@
-"""ALFRED's annotated demonstrations, read from ALFWorld's layout; untrusted. An id is ``<split>/<task>/<trial>``."""
+"""ALFRED's annotated demonstrations, read from ``traj_data.json``: people's instructions, the plan, the goal and the room.
+
+The files are in ALFWorld's layout, ``json_2.1.1/<split>/<task>/<trial>/traj_data.json``, with or without a game beside them; a
+demonstration's id is ``<split>/<task>/<trial>``. The files are untrusted.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,10 @@ class Demonstration:
 
 
 def read_split(split: str, data: Path | None = None) -> tuple[Demonstration, ...]:
-    """The demonstrations of ``split``, sorted by id. Raises ``TaskNotFound``, and ``GameError`` for a damaged file."""
+    """Every demonstration of ``split``, sorted by id. ``data`` holds ``json_2.1.1``.
+
+    Raises ``TaskNotFound`` for an unknown split and ``GameError`` for a damaged file.
+    """
     root = (data or alfworld_data()) / LAYOUT
     there = splits(data)
     if split not in there:
@@ -78,24 +85,39 @@ def read_demonstration(path: Path) -> Demonstration:
         steps = cast("list[Any]", content["plan"]["high_pddl"])
         if len(steps) > LONGEST_PLAN:
             raise PlanError(f"{len(steps)} subgoals are too many")
-        instructions: list[Instruction] = []
-        for number, one in enumerate(content["turk_annotations"]["anns"][:_MOST_ANNOTATIONS], start=1):
-            sentences = [one["task_desc"], *one["high_descs"][:LONGEST_PLAN]]
-            sentence, *described = (plain_sentence(_word(sentence)) for sentence in sentences)
-            instructions.append(Instruction(number, sentence, tuple(described)))
-        kind, asked = content["task_type"], content["pddl_params"]
-        if kind not in TASK_TYPES:
-            raise ValueError(f"no task type {kind!r}")
-        targets = {field: asked[f"{key}_target"] for field, key in _TARGETS.items()}
-        named = {field: _kind(target) if target else None for field, target in targets.items()}
-        goal = AlfredGoal(kind, _kind(asked["object_target"]), asked["object_sliced"] is True, **named)
-        plan = _plan([step["discrete_action"] for step in steps])
-        scene = _scene(content["scene"], [step["planner_action"] for step in steps], goal)
-        id = path.parts[-4:-1]
-        return Demonstration("/".join(id), id[0], goal.type, goal, plan, scene, tuple(instructions))
+        goal = _goal(content["task_type"], content["pddl_params"])
+        annotations = enumerate(content["turk_annotations"]["anns"][:_MOST_ANNOTATIONS], start=1)
+        return Demonstration(
+            id="/".join(path.parts[-4:-1]),
+            split=path.parts[-4],
+            type=goal.type,
+            goal=goal,
+            plan=_plan([step["discrete_action"] for step in steps]),
+            scene=_scene(content["scene"], [step["planner_action"] for step in steps], goal),
+            instructions=tuple(_instruction(number, one) for number, one in annotations),
+        )
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         detail = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {shown(str(error))}"
         raise GameError(f"{shown(str(path), 400)} holds no ALFRED annotations ({detail}). Fetch it again.") from error
+
+
+def _goal(name: Any, parameters: Any) -> AlfredGoal:
+    if name not in TASK_TYPES:
+        raise ValueError(f"no task type {name!r}")
+    named = {field: parameters[f"{key}_target"] for field, key in _TARGETS.items()}
+    return AlfredGoal(
+        type=name,
+        object=_kind(parameters["object_target"]),
+        sliced=parameters["object_sliced"] is True,
+        **{field: _kind(target) if target else None for field, target in named.items()},
+    )
+
+
+def _instruction(annotator: int, annotation: Any) -> Instruction:
+    steps = cast("list[Any]", annotation["high_descs"])[:LONGEST_PLAN]
+    return Instruction(
+        annotator, plain_sentence(_word(annotation["task_desc"])), tuple(plain_sentence(_word(step)) for step in steps)
+    )
 
 
 def _plan(actions: list[Any]) -> Plan:

@@ -1,7 +1,8 @@
 """The expert: plays from goal sentence and belief alone, likeliest place first.
 
-Every decision is made from the current belief, whoever chose the last command. It searches in order of cost over chance, the
-best order for opening independent boxes, and repeats no command that was refused without new information.
+It keeps no plan: every decision is made from the current belief, whoever chose the last command. It searches in order of cost
+over chance, the best order for opening independent boxes; costs are commands, chances come from the table of counts. It never
+repeats a command that was refused without new information.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ AT_ITS_GOAL = 0.001
 class HouseholdExpertMemory:
     """What the expert knows; immutable plain data.
 
-    ``goal`` is None if it could not be read. ``chosen`` is the last decision, executed or not; ``failed`` were refused.
-    ``first`` and ``last`` are receptacles, by name or kind, to search before and after all others.
+    ``goal`` is None if the sentence could not be read; it may be ``guessed``. ``room`` is the kind of room by the table of
+    counts, if there is one. ``chosen`` is the last command that the expert decided on, executed or not; ``failed`` are those
+    that were refused. ``first`` and ``last`` are receptacles, by name or kind, to search before and after all others.
     """
 
     goal: Goal | None
@@ -52,7 +54,10 @@ class Move(NamedTuple):
 
 
 def make_expert(order: str = "counts", table: Path | None = None) -> HouseholdExpert:
-    """An expert that searches by a table of counts or, as a baseline, by ``name``. Raises what reading these raises."""
+    """An expert that searches by the ``table`` of counts (by default the shipped one) or, as a baseline, by ``name``.
+
+    Raises ``ConfigurationError`` for another order and ``KnowledgeError`` for an unreadable table.
+    """
     if order not in ORDERS:
         raise ConfigurationError(f"The expert searches by {' or '.join(ORDERS)}, not {shown(order)}.{nearest(order, ORDERS)}")
     return HouseholdExpert(load_counts(table) if order == "counts" else None)
@@ -158,7 +163,7 @@ class _Decision:
         unseen = [one for one in self.belief.receptacles if one.contents is None]
         for one in sorted(unseen, key=lambda one: (self._rank(one), self._delay(one, goal, wanted))):
             if one.name in self.here:
-                verb = "open" if self._shut_chance(one) > 0.5 else "examine"
+                verb = "open" if self._shut(one) else "examine"
                 yield Move(f"{verb} {one.name}", f"see whether {sought} is in the {one.name}")
             elif self.counts:
                 yield Move(f"go to {one.name}", f"{sought} is likeliest found at the {one.name}; look there")
@@ -202,6 +207,9 @@ class _Decision:
         wanted = (name for name in self.belief.inside(one) if kind(name) == goal.object)
         return tuple(name for name in wanted if not goal.treatment or _treated(goal, self.belief.item(name)))
 
+    def _shut(self, one: Receptacle) -> bool:
+        return self._shut_chance(one) > 0.5
+
     def _shut_chance(self, one: Receptacle) -> float:
         """The probability that this must be opened first: observed, else like its kind in this house, else by the counts."""
         if one.openness:
@@ -224,7 +232,7 @@ class _Decision:
             return
         if one.name not in self.here:
             yield Move(f"go to {one.name}", thought)
-        elif inside and self._shut_chance(one) > 0.5:
+        elif inside and self._shut(one):
             yield Move(f"open {one.name}", thought)
         else:
             yield Move(command, thought)

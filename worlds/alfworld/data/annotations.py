@@ -1,7 +1,8 @@
 """Goals written by ALFRED's annotators, which can replace the template sentence, with or without their instructions.
 
-In ``traj_data.json``, ``turk_annotations.anns[*]`` has ``task_desc``, the goal, and ``high_descs``, the steps. The sentences
-are untrusted, so each is cut to one plain line.
+They are in ``traj_data.json`` beside a game, under ``turk_annotations.anns[*]``: ``task_desc`` is the goal and ``high_descs``
+are the step-by-step instructions; annotators are numbered from 1 in the order of that list. The sentences are untrusted, so
+each is cut to one plain line.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ _SETTING = re.compile(r"human(?P<steps>\+steps)?(?::(?:(?P<number>[0-9]{1,4})|se
 
 @dataclass(frozen=True, slots=True)
 class GoalSource:
-    """The template's goals (not ``human``), annotator ``number``'s, or a seeded choice; with ``steps``, instructions follow."""
+    """Whose goals are shown: the template's (``human`` false), annotator ``number``'s, or a choice seeded with ``seed``.
+
+    With ``steps``, the annotator's instructions follow the goal on the same line.
+    """
 
     human: bool = False
     number: int | None = None
@@ -42,7 +46,10 @@ class GoalSource:
         return f"human{'+steps' if self.steps else ''}:{annotator}"
 
     def choose(self, task: str, sentences: tuple[str, ...]) -> tuple[int, str] | None:
-        """One of a task's `sentences_of` with its annotator, from 1. A seeded choice depends on the seed and the id alone."""
+        """One of a task's ``sentences`` (see `sentences_of`) with its annotator, from 1; None if there is none.
+
+        A seeded choice depends only on the seed and the id ``task``, so it is the same on every machine.
+        """
         written = [(number, sentence) for number, sentence in enumerate(sentences, start=1) if sentence]
         if not self.human or not written:
             return None
@@ -53,7 +60,10 @@ class GoalSource:
 
 
 def parse_goal_source(setting: str) -> GoalSource:
-    """Read ``template``, ``human[:N]`` or ``human:seed=N``, or with ``human+steps``. Raises ``ConfigurationError``."""
+    """Read ``template``, ``human``, ``human:N`` (N from 1) or ``human:seed=N``, or the same with ``human+steps``.
+
+    Raises ``ConfigurationError``.
+    """
     if setting == "template":
         return GoalSource()
     match = _SETTING.fullmatch(setting)
@@ -77,7 +87,10 @@ def plain_sentence(sentence: str) -> str:
 
 
 def sentences_of(trajectory: Path, *, steps: bool = False) -> tuple[str, ...]:
-    """The annotators' goals in order, "" for one who wrote none; none at all if the file is missing or damaged."""
+    """The annotators' goals in ``traj_data.json`` in order, with or without ``steps``; "" for an annotator who wrote none.
+
+    A missing or damaged file gives no goals: the game is playable without, and games that lack human goals are reported.
+    """
     try:
         if not trajectory.is_file() or trajectory.stat().st_size > MAX_TRAJECTORY:
             return ()

@@ -1,4 +1,8 @@
-"""Imports games and annotations from untrusted archives and folders: plain files of the published names, of bounded size."""
+"""Imports ALFWorld's games and annotations from archives and folders.
+
+An archive is untrusted: only plain files called ``game.tw-pddl`` or ``traj_data.json`` in the published layout are read, with
+bounded sizes and safe names, and every game must be playable. Files are written atomically.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +37,28 @@ _NAME = r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,199}"
 _MEMBER = re.compile(
     rf"(?:\./)?json_2\.1\.[0-9]/(?P<split>{_NAME})/(?P<task>{_NAME})/(?P<trial>{_NAME})/(?P<file>{GAME_FILE}|{TRAJECTORY_FILE})"
 )
-_BROKEN = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, struct.error, EOFError, OverflowError, ValueError)
-_REFUSED = (RuntimeError, MemoryError)
-"""A compression that zipfile does not know, a member that needs a password, a dictionary that no honest xz asks for."""
+_BROKEN = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    lzma.LZMAError,
+    zlib.error,
+    struct.error,
+    EOFError,
+    RuntimeError,  # a compression that zipfile does not know, or a member that needs a password
+    OverflowError,
+    MemoryError,  # a dictionary that no honest xz asks for
+    ValueError,
+    OSError,
+)
 
 
 @dataclass(slots=True)
 class Imported:
-    """Files by split: written, or ``kept`` as they were; what was ``refused``, and why; the number of others ``ignored``."""
+    """What an import did, counted in files by split.
+
+    ``games`` and ``trajectories`` were written, ``kept`` were there before; ``refused`` lists rejected members with the
+    reason, and ``ignored`` counts the files that are neither game nor annotation.
+    """
 
     games: Counter[str] = field(default_factory=Counter[str])
     trajectories: Counter[str] = field(default_factory=Counter[str])
@@ -60,10 +78,11 @@ class _Member:
 
 
 def import_games(source: Path, data: Path, *, force: bool = False, report: Callable[[int], None] | None = None) -> Imported:
-    """Import the games and annotations of a zip, a tar (plain, gz, bz2, xz) or a folder into the folder ``data``.
+    """Import the games and annotations of ``source`` into ``data`` (the folder that holds ``json_2.1.1``).
 
-    Existing files are kept unless ``force``; ``report`` is called every 100 files. Raises ``WorldError`` if the source cannot
-    be read to its end or ``data`` not be written; what was imported before stays.
+    ``source`` is a zip, a tar (plain, gz, bz2, xz), or a folder in the official layout. Existing files are kept unless
+    ``force``. ``report`` is called with the number of files seen, every 100 files. Raises ``WorldError`` if the source cannot
+    be read to its end or ``data`` cannot be written; what was imported before stays.
     """
     done = Imported()
     total = 0
@@ -75,7 +94,7 @@ def import_games(source: Path, data: Path, *, force: bool = False, report: Calla
             _take(member, data, force, done)
             if report is not None and count % 100 == 0:
                 report(count)
-    except (*_BROKEN, *_REFUSED, OSError) as error:
+    except _BROKEN as error:
         if isinstance(error, OSError) and error.filename:  # the disk's word, not the archive's
             raise WorldError(f"{shown(str(error.filename), 400)} cannot be looked at: {error.strerror}.") from error
         raise WorldError(f"{_named(source)} is damaged or no archive ({shown(str(error))}); fetch it again.") from error
@@ -109,13 +128,14 @@ def _take(member: _Member, data: Path, force: bool, done: Imported) -> None:
         if len(content) > most:
             done.refused.append((member.name, "it is too large"))
             return
-        try:
-            if game:
+        if game:
+            try:
                 read_published(content, GAME_FILE, whole=True)
+            except GameError as error:
+                done.refused.append((member.name, str(error).removeprefix(f"{GAME_FILE}: ")))
+                return
+        try:
             atomic_write(target, content, sync=False)
-        except GameError as error:
-            done.refused.append((member.name, str(error).removeprefix(f"{GAME_FILE}: ")))
-            return
         except OSError as error:
             raise WorldError(f"{_named(target)} cannot be written: {error.strerror}.") from error
         (done.games if game else done.trajectories)[match["split"]] += 1

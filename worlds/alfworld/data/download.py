@@ -1,4 +1,8 @@
-"""Downloads ALFWorld's official archives, from where it broke off if the server names the file's version (``ETag``)."""
+"""Downloads ALFWorld's official archives.
+
+A download resumes where an earlier one broke, if the server names the version of the file (``ETag``); else it starts again.
+The content is checked by the import, which reads every game.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +57,8 @@ def download_archive(
 ) -> Path:
     """Download ``url`` into ``folder`` and return the file, which the caller removes.
 
-    What may pass is tried again, with pauses doubling from ``pause`` seconds. Raises ``ConfigurationError`` and ``WorldError``.
+    Broken connections, 408, 429 and 5xx are retried, six attempts in all, with pauses doubling from ``pause`` seconds.
+    Raises ``ConfigurationError`` for an invalid URL and ``WorldError`` for a failed download.
     """
     import httpx2
 

@@ -1,4 +1,8 @@
-"""The games under a data folder, and what each says, cached by path, size and modification time."""
+"""The index of the games under a data folder, cached so that files are opened only once.
+
+A split is scanned for ``game.tw-pddl`` files. What a game says (its goal, whether it is playable) is kept in the user's cache
+folder by path, size and modification time, so only new and changed files are read. A missing or damaged cache is rebuilt.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +45,12 @@ _COLUMNS = (str, int, int, str, str, str, str, str)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One game file of a split, at ``<task>/<trial>`` (``trial``), with the SHA-256 of its content.
+    """One game file of a split.
 
-    ``left out`` is what ALFWorld itself leaves out (movable receptacles, sliced objects, no known solution); ``refused`` what
-    should be playable and is not, which stays among the tasks, so that it is counted. ``reason`` says why.
+    ``trial`` is ``<task>/<trial>``, its place under the split; ``digest`` the SHA-256 of its content. ``status`` is
+    ``left out`` for what ALFWorld itself leaves out (movable receptacles, sliced objects, no known solution) and ``refused``
+    for what should be playable and is not (damaged, another grammar); ``reason`` then says why. A refused game stays among
+    its split's tasks, so that it is counted; one that is left out does not.
     """
 
     trial: str
@@ -210,16 +216,14 @@ def check_data(data: Path) -> tuple[SplitReport, ...]:
         entries = index.entries(split)
         tasks = [entry for entry in entries if entry.status != "left out"]
         counts = Counter(entry.type for entry in tasks)
-        trajectories = {entry: index.path(split, entry.trial).with_name(TRAJECTORY_FILE) for entry in tasks}
+        trajectories = [(entry.trial, index.path(split, entry.trial).with_name(TRAJECTORY_FILE)) for entry in tasks]
         reports.append(
             SplitReport(
                 split,
                 types=tuple((kind, counts[kind]) for kind in TASK_TYPES if counts[kind]),
                 left_out=tuple(entry for entry in entries if entry.status == "left out"),
                 refused=tuple(entry for entry in entries if entry.status == "refused"),
-                without_human_goal=tuple(
-                    f"{split}/{entry.trial}" for entry, path in trajectories.items() if not any(sentences_of(path))
-                ),
+                without_human_goal=tuple(f"{split}/{trial}" for trial, path in trajectories if not any(sentences_of(path))),
             )
         )
     return tuple(reports)

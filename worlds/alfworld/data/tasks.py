@@ -1,6 +1,7 @@
-"""The names of ALFWorld's tasks and files, which lie in ``json_2.1.1/<split>/<task>/<trial>/``.
+"""The names of ALFWorld's tasks and files.
 
-A task's id is ``<split>/<task>/<trial>``; its number is its place, from 1, among the split's ids in string order.
+Files are in the published layout, ``json_2.1.1/<split>/<task>/<trial>/``, with ``game.tw-pddl`` and ``traj_data.json``. A
+task's id is ``<split>/<task>/<trial>``; its number is its place, from 1, among the split's ids in string order.
 """
 
 from __future__ import annotations

@@ -14,7 +14,11 @@ _LARGEST_FILE = 1_000_000
 
 
 def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
-    """The configuration of ``CONFIG_FILE [-p key.subkey=value ...]``, values as YAML. Raises ``ConfigurationError``."""
+    """The configuration named by a script's arguments: ``CONFIG_FILE [-p key.subkey=value ...]``.
+
+    Like alfworld's ``generic.load_config``, but values of ``-p`` are read as YAML: ``3`` is a number here, a string there.
+    Raises ``ConfigurationError`` for an unreadable file and for unknown keys.
+    """
     import argparse
 
     parser = argparse.ArgumentParser()
@@ -32,7 +36,10 @@ def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def setting(config: Mapping[str, Any], key: str, kind: type[_T], default: _T | None = None) -> _T:
-    """The value under a dotted key, of type ``kind``; an integer is a float too. Raises ``ConfigurationError``."""
+    """The value under a dotted key. An integer is accepted as a float; nothing else is converted.
+
+    Raises ``ConfigurationError`` for another type and for a missing key without ``default``.
+    """
     value: Any = config
     for name in key.split("."):
         value = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
@@ -51,11 +58,17 @@ def _set(config: dict[str, Any], param: str) -> None:
     key, equals, value = param.partition("=")
     if not equals:
         raise ConfigurationError(f"{shown(param)} sets nothing; write key.subkey=value.")
-    settings, place, last = config, cast("object", config), key
-    for last in key.split("."):
-        settings = cast("dict[str, Any]", place) if isinstance(place, dict) else {}
-        if last not in settings:
-            hint = nearest(last, [str(other) for other in settings])
-            raise ConfigurationError(f"The configuration has no {shown(key)}.{hint}")
-        place = settings[last]
-    settings[last] = parse_yaml(value.encode("utf-8", "surrogatepass"), f"The value of {shown(key)}")
+    *outer, last = key.split(".")
+    place = config
+    for name in outer:
+        place = _known(place, name, key)[name]
+    _known(place, last, key)[last] = parse_yaml(value.encode("utf-8", "surrogatepass"), f"The value of {shown(key)}")
+
+
+def _known(place: object, name: str, key: str) -> dict[str, Any]:
+    """The settings at ``place``. Raises ``ConfigurationError`` if they lack ``name``."""
+    settings = cast("dict[str, Any]", place) if isinstance(place, dict) else {}
+    if name not in settings:
+        hint = nearest(name, [str(other) for other in settings])
+        raise ConfigurationError(f"The configuration has no {shown(key)}.{hint}")
+    return settings

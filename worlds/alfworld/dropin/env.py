@@ -1,6 +1,7 @@
 """alfworld's own interface over the native engine: training and evaluation code runs on it by changing one import.
 
-The configuration, the order of the games for a seed, every observation, score and end, and what is in ``infos`` are those of
+``from alfworld.agents.environment import get_environment`` becomes ``from worlds.alfworld.dropin import get_environment``. The
+configuration, the order of the games for a seed, every observation, score and end, and what is in ``infos`` are those of
 alfworld 0.4.2 over textworld 1.7.0. What differs, on purpose:
 
 - Nothing is printed, a batch is played in one process, and mistakes raise the errors of `worlds.errors`.
@@ -66,7 +67,11 @@ def get_environment(env_type: str) -> type[AlfredTWEnv]:
 
 
 class AlfredTWEnv:
-    """The games of one split under alfworld's ``config``, which may be changed before `init_env`, as may ``game_files``."""
+    """The games of one split under alfworld's configuration, and batches of them to play.
+
+    ``train_eval`` is ``train``, ``eval_in_distribution`` or ``eval_out_of_distribution``. ``game_files`` may be cut or sorted
+    before `init_env`, and ``config`` changed. Raises ``ConfigurationError`` naming the key that is missing or wrong.
+    """
 
     def __init__(self, config: Mapping[str, Any], train_eval: str = "train") -> None:
         if train_eval not in _FOLDERS:
@@ -82,21 +87,15 @@ class AlfredTWEnv:
         self.collect_game_files()
 
     def collect_game_files(self, verbose: bool = False) -> None:
-        """Fill ``game_files`` in alfworld's order, the file system's; nothing is printed, whatever ``verbose``."""
+        """Fill ``game_files`` and ``num_games`` in alfworld's order, which is that of the file system.
+
+        Nothing is printed, whatever ``verbose``; a warning names games that do not say whether they can be solved.
+        """
         del verbose
-        numbers = cast("list[Any]", setting(self.config, "env.task_types", list))
-        if not numbers or any(type(number) is not int or not 1 <= number <= len(TASK_TYPES) for number in numbers):
-            raise ConfigurationError(f"env.task_types is {shown(numbers)}; give a list of numbers from 1 to {len(TASK_TYPES)}.")
-        types: list[str] = [TASK_TYPES[number - 1] for number in numbers]
+        types = self._task_types()
         key = "dataset.num_train_games" if self.train_eval == "train" else "dataset.num_eval_games"
         limit = setting(self.config, key, int, -1)
-        place = _FOLDERS[self.train_eval]
-        # alfworld sets this variable if it is unset; here the environment stays as it is.
-        named = Template(setting(self.config, place, str)).safe_substitute(ALFWORLD_DATA=alfworld_data())
-        root = os.path.expandvars(named)
-        if "\0" in root or not Path(root).is_dir():
-            raise ConfigurationError(f"{place} is {shown(root, 400)}, which is no folder. {GET_DATA}")
-        trials = [folder for folder in _trials(root) if _searched(f"{folder}/{TRAJECTORY_FILE}", _TYPE) in types]
+        trials = [folder for folder in _trials(self._folder()) if _searched(f"{folder}/{TRAJECTORY_FILE}", _TYPE) in types]
         files = [os.path.join(folder, GAME_FILE) for folder in trials]  # noqa: PTH118 (they are strings in alfworld's infos)
         solvable = {file: _searched(file, _SOLVABLE) for file in files}
         if unsaid := [file for file in files if solvable[file] is None]:
@@ -121,12 +120,28 @@ class AlfredTWEnv:
             renumber=training and setting(self.config, "env.domain_randomization", bool, False),
         )
 
+    def _task_types(self) -> list[str]:
+        numbers = cast("list[Any]", setting(self.config, "env.task_types", list))
+        if not numbers or any(type(number) is not int or not 1 <= number <= len(TASK_TYPES) for number in numbers):
+            raise ConfigurationError(f"env.task_types is {shown(numbers)}; give a list of numbers from 1 to {len(TASK_TYPES)}.")
+        return [TASK_TYPES[number - 1] for number in numbers]
+
+    def _folder(self) -> str:
+        key = _FOLDERS[self.train_eval]
+        # alfworld sets this variable if it is unset; here the environment stays as it is.
+        named = Template(setting(self.config, key, str)).safe_substitute(ALFWORLD_DATA=alfworld_data())
+        folder = os.path.expandvars(named)
+        if "\0" in folder or not Path(folder).is_dir():
+            raise ConfigurationError(f"{key} is {shown(folder, 400)}, which is no folder. {GET_DATA}")
+        return folder
+
 
 class BatchEnv:
     """Several games at once, like textworld's batched env: ``reset`` starts the next game in each slot.
 
-    A finished game ignores commands. ``max_steps`` of 0 is no limit. ``expert`` fills ``extra.expert_plan``; ``renumber``
-    shuffles the numbers of things. Raises ``ConfigurationError`` for no games or a batch size below 1.
+    ``game_files`` are cycled through in a shuffled order, see `seed`. A finished game ignores commands until the next reset.
+    ``max_steps`` of 0 is no limit. ``expert`` fills ``extra.expert_plan``; ``renumber`` shuffles the numbers of things in each
+    game. Raises ``ConfigurationError`` for no games or a batch size below 1.
     """
 
     def __init__(
@@ -211,7 +226,7 @@ class _Slot:
         self._env = StepLimit(env, limit) if limit > 0 else env
         self._expert = expert
         self.last = self._env.reset()
-        self._memory = expert.begin(game.sentence, self.last.observation) if expert else None
+        self._memory = None if expert is None else expert.begin(game.sentence, self.last.observation)
         self.done = False
         self.file: str | None = file
         self._list()
@@ -224,7 +239,7 @@ class _Slot:
         self.last = self._env.step(command)
         self.done = self.last.done
         self.file = None
-        if self._expert and self._memory:
+        if self._expert is not None and self._memory is not None:
             self._memory = self._expert.observe(self._memory, command.strip(), self.last.observation)
         self._list()
 
@@ -233,7 +248,7 @@ class _Slot:
         self.admissible = list(self._env.admissible_commands() or ())
         self.plan = ["look"]
         for _ in range(MAX_FAILED):
-            if not self._expert or not self._memory:
+            if self._expert is None or self._memory is None:
                 break
             command, _, self._memory = self._expert.decide(self._memory)
             if command is None or command in self.admissible:
@@ -270,7 +285,10 @@ _MASK = 0xFFFF_FFFF
 
 
 def shuffled_cycle(games: Sequence[str], seed: SupportsIndex | None) -> Iterator[str]:
-    """The games, shuffled anew in textworld's order (``seed`` None: random). Raises ``ConfigurationError``."""
+    """Cycle through the games, shuffled before each round in textworld's order for ``seed`` (None: random).
+
+    Raises ``ConfigurationError`` for no games and for a seed outside 0 to 2**32 - 1.
+    """
     if not games:
         raise ConfigurationError("There are no games to play; give a folder, a number and task types that leave some.")
     chance, order = _twister(seed), list(games)
@@ -307,7 +325,11 @@ def _twister(seed: SupportsIndex | None) -> random.Random:
 
 
 def renumbered(game: Game, chance: random.Random) -> Game:
-    """The game with the numbers of each kind of thing shuffled, alfworld's domain randomisation; without its walkthrough."""
+    """The same game with the numbers of each kind of thing shuffled ("mug 2" may become "mug 1").
+
+    alfworld calls this domain randomisation: names change, the order of lists does not. The walkthrough, which uses the old
+    names, is dropped.
+    """
     names = [*game.objects, *game.receptacles]
     kinds: dict[str, list[int]] = {}
     for position, name in enumerate(names):

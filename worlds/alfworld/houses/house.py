@@ -1,7 +1,8 @@
 """Generates houses: a seed and habits give one house, the same everywhere.
 
-A draw picks a kind of room, a task of such rooms, receptacles and objects, written as a PDDL problem for the usual loader. The
-planner must find a way to win that is not empty; otherwise the same random numbers go on to the next draw.
+A draw picks a kind of room, a task that occurs in such rooms, receptacles, and objects in them. It is written as a PDDL problem
+in the published games' vocabulary and read by the same loader. The planner must find a way to win that is not empty; otherwise
+the same stream of random numbers gives the next draw.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import count
 from random import Random
-from typing import Any, TypeVar
+from typing import TypeVar, overload
 
 from worlds.alfworld.data.tasks import GENERATED
 from worlds.alfworld.engine.game import Game, parse_game
@@ -51,7 +52,10 @@ class House:
 
 
 def make_house(seed: int, habits: Habits | None = None) -> House:
-    """The house of ``seed``. Raises ``ConfigurationError`` for a bad seed, and habits that give no solvable house."""
+    """The house of ``seed``, by the habits of ``train`` by default.
+
+    Raises ``ConfigurationError`` for a seed out of range and for habits that give no solvable house.
+    """
     if not 0 <= seed < SEEDS:
         raise ConfigurationError(f"There is no made-up house {seed}; give a seed from 0 to {SEEDS - 1}.")
     habits = counted_habits() if habits is None else habits
@@ -131,10 +135,7 @@ class _Draft:
         self._find_places()
         self.things = self._things()
         self._nest()
-        share = self.room.cool.get(self.goal.type)
-        for thing in self.things:
-            if share and thing.receptacle.kind == APPLIANCES["cool"] and "coolable" in self.habits.can.get(thing.kind, ()):
-                thing.cool = self.dice.happens(share)
+        self._cool()
 
     def problem(self) -> Problem:
         """The draw as a problem."""
@@ -213,10 +214,11 @@ class _Draft:
             barred = goal.receptacle if kind == goal.object and not goal.treatment else None
             weights = room.places.get(kind, {})
             holders = {place: weight for place, weight in weights.items() if place in there and place != barred and weight}
-            for number in range(self._number(room.objects.get(kind, {}), least.get(kind, 0)) if holders else 0):
-                holder = self.dice.pick(holders)
-                here = [one for one in self.receptacles if one.kind == holder]
-                found.append(_Thing(_id(kind, number), kind, self.dice.choose(here)))
+            if holders:
+                for number in range(self._number(room.objects.get(kind, {}), least.get(kind, 0))):
+                    holder = self.dice.pick(holders)
+                    here = [one for one in self.receptacles if one.kind == holder]
+                    found.append(_Thing(_id(kind, number), kind, self.dice.choose(here)))
         return found
 
     def _nest(self) -> None:
@@ -231,6 +233,12 @@ class _Draft:
             if inner_kind in self.habits.accepts.get(outer.receptacle.kind, ()):
                 inner.receptacle, inner.inside = outer.receptacle, outer.id
 
+    def _cool(self) -> None:
+        share = self.room.cool.get(self.goal.type)
+        for thing in self.things:
+            if share and thing.receptacle.kind == APPLIANCES["cool"] and "coolable" in self.habits.can.get(thing.kind, ()):
+                thing.cool = self.dice.happens(share)
+
 
 def _id(kind: str, number: int) -> str:
     """An id from which the game derives the kind: what precedes ``_bar_``, with ``basin`` if the id has it."""
@@ -242,7 +250,10 @@ _KEPT = 256
 
 
 class GeneratedTasks(Sequence[Task]):
-    """All generated houses: a task's number is its seed. ``habits`` are those of ``train`` by default."""
+    """The split ``generated``: all made-up houses, made on demand; a task's number is its seed, from 0.
+
+    ``habits`` are those of ``train`` by default. Recent houses are cached.
+    """
 
     def __init__(self, habits: Habits | None = None) -> None:
         self._habits = habits
@@ -252,10 +263,17 @@ class GeneratedTasks(Sequence[Task]):
     def __len__(self) -> int:
         return SEEDS
 
-    def __getitem__(self, index: int | slice) -> Any:
-        """The house of one seed; those of a slice as a tuple."""
-        seeds = range(SEEDS)[index]
-        return self._task(seeds) if isinstance(seeds, int) else tuple(map(self._task, seeds))
+    @overload
+    def __getitem__(self, index: int) -> Task: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
+    def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
+        if isinstance(index, slice):
+            return tuple(self._task(seed) for seed in range(*index.indices(SEEDS)))
+        seed = index + SEEDS if index < 0 else index
+        if not 0 <= seed < SEEDS:
+            raise IndexError(f"there is no made-up house {index}")
+        return self._task(seed)
 
     def __contains__(self, value: object) -> bool:
         return isinstance(value, Task) and value.split == GENERATED and self.named(value.id) == value

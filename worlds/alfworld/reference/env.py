@@ -1,14 +1,16 @@
-"""The reference engine: real alfworld + textworld in worker processes, a second or two a game, a tenth of a second a step."""
+"""The reference engine: the same env over the real alfworld + textworld, each game in its own process.
+
+A game takes a second or two to start and a step a tenth of a second; the native engine says the same (``docs/parity.md``).
+"""
 
 from __future__ import annotations
 
 import threading
 import weakref
 from collections import deque
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from worlds import workers
 from worlds.alfworld.engine.game import PLACEHOLDER, Game, GameFile, read_game
@@ -34,7 +36,7 @@ class Timeouts:
 
 
 class GameWorker(workers.Worker):
-    """One process, for one game at a time; `played` raises ``WorkerError``."""
+    """One process, for one game at a time. `stop` may be called from any thread, at any time."""
 
     def __init__(self, module: str, timeouts: Timeouts) -> None:
         super().__init__(module)
@@ -47,16 +49,24 @@ class GameWorker(workers.Worker):
         return self.alive and self._games < _GAMES
 
     def played(self, request: dict[str, Any]) -> GameOutput:
-        """The answer to a request as `worlds.alfworld.reference.worker` has them."""
+        """The answer to a request (see `worlds.alfworld.reference.worker`). Raises ``WorkerError``."""
         self._games += "load" in request
         answer = self.call(request, self._timeouts.step if "step" in request else self._timeouts.load, self._timeouts.start)
-        return GameOutput(answer["text"], answer["won"], tuple(answer["commands"]))
+        match answer:
+            case {"text": str(text), "won": bool(won), "commands": [*commands]} if all(
+                isinstance(command, str) for command in cast("list[object]", commands)
+            ):
+                return GameOutput(text, won, tuple(commands))
+            case _:
+                self.stop()
+                raise WorkerError(f"answers with what is no answer: {shown(str(answer)[:100])}")
 
 
 class Workers:
-    """Workers that are used again, each by one game at a time, safe to share between threads; ``kept`` may wait.
+    """Workers that are used again, each by one game at a time. Safe to share between threads.
 
-    All end with the pool: when it is closed or garbage, or the interpreter exits; if that is killed, by themselves.
+    As many run as there are games open at once; up to ``kept`` wait for the next game. All end with the pool: when it is
+    closed or garbage, or the interpreter exits; if that is killed, they end by themselves.
     """
 
     def __init__(self, module: str = WORKER, timeouts: Timeouts = Timeouts(), kept: int = 4) -> None:
@@ -70,10 +80,14 @@ class Workers:
 
     def take(self) -> GameWorker:
         """A worker for one game; give it back."""
-        with suppress(IndexError):
-            while not (worker := self._idle.pop()).fit:
-                worker.stop()
-            return worker
+        while True:
+            try:
+                worker = self._idle.pop()  # another thread may have taken the last one
+            except IndexError:
+                break
+            if worker.fit:
+                return worker
+            worker.stop()
         worker = GameWorker(self._module, self._timeouts)
         self._all.add(worker)
         return worker
@@ -95,8 +109,9 @@ def _stop_all(workers: weakref.WeakSet[GameWorker], idle: deque[GameWorker]) -> 
 class TextworldEnv:
     """A game of the reference. It takes a worker with its first reset and gives it back when it is closed, or is garbage.
 
-    ``game`` is what the native engine read, which vouches for the file, whose grammar is code; ``problem`` is a house without a
-    file. A goal that the file does not state is never grammar, but put into the opening's text. When the worker dies or hangs,
+    ``game`` is the task's as the native engine reads it, which vouches for the file: the reference would run code that a
+    grammar holds. ``problem`` is the PDDL of a house that has no file. A goal that the file does not state (a person's, a
+    house's) never becomes grammar; it is put into the opening's text. Raises ``GameError``. When the worker dies or hangs,
     `reset` raises ``GameError`` and `step` ``WorldError``; a reset starts again in another one.
     """
 

@@ -1,8 +1,8 @@
 """The real alfworld 0.4.2 + textworld 1.7.0, and the program that plays it for another process.
 
 It is a worker as `worlds.workers` has it: ``{"load": GAME}`` loads a game and starts it, ``{"step": COMMAND}`` plays, anything
-else starts it again; each is answered by a `GameOutput`. Both packages print, and take seconds to import; alfworld then makes
-``$ALFWORLD_DATA``, and textworld imports jericho, for another kind of game.
+else starts it again; each is answered by a `GameOutput`. Both packages print, and take seconds to import. alfworld makes
+``$ALFWORLD_DATA`` when it is imported; textworld imports jericho, which plays another kind of game: it need only be importable.
 """
 
 from __future__ import annotations
