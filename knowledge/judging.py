@@ -1,15 +1,15 @@
 """Decides checks on moments, in three values: a fact that the belief does not settle is unknown.
 
-`examine` counts and names the moments that support or contradict rules. `BeliefView` caches lookups that checks share.
+`examine` counts and names the moments that support or contradict rules. A check is compiled into closures once and evaluated
+on many moments; `BeliefView` caches lookups that checks share.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from knowledge.checks import ANYTHING, Check, CheckVerdict, Fact, Term
 from knowledge.moments import Moment
@@ -73,45 +73,6 @@ class BeliefView:
         # Unknown receptacles may share the location, and a thing may lie in two places.
         return True if any(self.holds(one, name.__eq__) for one in self.here) else None
 
-    def is_a(self, name: str, kinds: Sequence[str]) -> Truth:
-        """Whether the thing of this name is of one of ``kinds``."""
-        if kind(name) in kinds:
-            return True
-        if name in self.receptacles:
-            return "receptacle" in kinds
-        # The opening lists all furniture: any other name is an object's, or does not exist.
-        if name in self.items:
-            return "object" in kinds
-        return None if {"object", "receptacle"}.intersection(kinds) else False
-
-    def is_in_state(self, name: str, state: str) -> Truth:
-        """Whether the thing of this name is in this state, one of ``STATES``."""
-        match state:
-            case "empty":
-                return _contrary(self.holds(name, lambda _: True))
-            case "here":
-                return self.present(name)
-            case "known":
-                return name in self.items or name in self.receptacles
-            case "open" | "closed" | "surface":
-                openness = self.receptacles[name].openness if name in self.receptacles else None
-                return None if openness is None else openness == state
-            case _:
-                return _is(self.items[name], state) if name in self.items else None
-
-
-def _is(item: Item, state: str) -> Truth:
-    match state:
-        case "clean":
-            return item.clean
-        case "sliced":
-            return item.sliced
-        case "lit":
-            return item.lit
-        case _:
-            # Something both hot and cool counts as hot, so it may be cool.
-            return None if item.heat is None or (item.heat, state) == ("hot", "cool") else item.heat == state
-
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
@@ -136,7 +97,32 @@ def occasions(moments: Iterable[Moment]) -> Iterator[Occasion]:
         yield Occasion(moment, before, view)
 
 
-@lru_cache(4096)
+FactReader = Callable[[BeliefView, Bindings], Truth]
+_OutcomeReader = Callable[[Occasion, Bindings], Truth]
+
+
+class CompiledCheck:
+    """A check compiled for repeated evaluation."""
+
+    def __init__(self, check: Check) -> None:
+        self._before = [compile_fact(fact) for fact in check.before]
+        self._then = [_outcome(fact) for fact in check.then]
+
+    def verdict(self, now: Occasion, names: Bindings) -> CheckVerdict:
+        """Evaluate the check on ``now``, whose command bound ``names``; undecided if the facts before do not hold."""
+        for fact in self._before:
+            if fact(now.before, names) is not True:
+                return "undecided"
+        verdict: CheckVerdict = "supports"
+        for outcome in self._then:
+            truth = outcome(now, names)
+            if truth is False:
+                return "contradicts"
+            if truth is None:
+                verdict = "undecided"
+        return verdict
+
+
 def command_pattern(command: str) -> re.Pattern[str]:
     """A pattern that matches the commands of a check and binds its variables as groups."""
     parts: list[str] = []
@@ -147,60 +133,96 @@ def command_pattern(command: str) -> re.Pattern[str]:
     return re.compile(" ".join(parts), re.ASCII)
 
 
-def decide_check(check: Check, now: Occasion, names: Bindings) -> CheckVerdict:
-    """Decide ``check`` on an occasion whose command bound ``names``; undecided if the facts before do not hold."""
-    if any(truth(fact, now.before, names) is not True for fact in check.before):
-        return "undecided"
-    outcomes = [_outcome(fact, now, names) for fact in check.then]
-    return "contradicts" if False in outcomes else "undecided" if None in outcomes else "supports"
-
-
-def _outcome(fact: Fact, now: Occasion, names: Bindings) -> Truth:
+def _outcome(fact: Fact) -> _OutcomeReader:
     if fact.relation == "refused":
-        return now.moment.refused is not fact.negated
+        return lambda now, _: now.moment.refused is not fact.negated
     if fact.relation == "says":
-        return _says(fact.text, now.moment.observation.text.strip(), names) is not fact.negated
-    return truth(fact, now.after, names)
+        said = _said(fact.text)
+        return lambda now, names: said(now.moment.observation.text, names) is not fact.negated
+    read = compile_fact(fact)
+    return lambda now, names: read(now.after, names)
 
 
-def truth(fact: Fact, view: BeliefView, names: Bindings) -> Truth:
-    """Whether ``fact``, which must be about a belief, holds."""
-    return _contrary(_positive(fact, view, names)) if fact.negated else _positive(fact, view, names)
+def compile_fact(fact: Fact) -> FactReader:
+    """A function that decides ``fact``, which must be about a belief."""
+    plain = _positive(fact)
+    if not fact.negated:
+        return plain
+
+    def contrary(view: BeliefView, names: Bindings) -> Truth:
+        truth = plain(view, names)
+        return None if truth is None else not truth
+
+    return contrary
 
 
-def _contrary(found: Truth) -> Truth:
-    return None if found is None else not found
-
-
-def _positive(fact: Fact, view: BeliefView, names: Bindings) -> Truth:
-    subject, other = fact.subject or Term("nothing"), fact.other or Term("nothing")
+def _positive(fact: Fact) -> FactReader:
+    subject = fact.subject or Term("nothing")
     match fact.relation:
-        case "holding" if subject.shape == "nothing":
-            return view.belief.held is None
         case "holding":
-            return view.belief.held is not None and _means(subject, names, view.belief.held)
+            return _holding(subject)
         case "at" if subject.shape == "nothing":
-            return view.belief.at is None
+            return lambda view, _: view.belief.at is None
         case "at":
-            return _any(view.at(name) for name in _things(subject, view, names))
+            return _each(subject, BeliefView.at)
         case "in":
-            fits = partial(_means, subject, names)
-            return _any(view.holds(name, fits) for name in _things(other, view, names))
+            return _inside(subject, fact.other or Term("nothing"))
         case "kind":
-            return _any(view.is_a(name, other.words) for name in _things(subject, view, names))
+            return _of_kind(subject, fact.other or Term("kinds"))
         case _:
-            return _any(view.is_in_state(name, fact.text) for name in _things(subject, view, names))
+            return _each(subject, _STATES[fact.text])
 
 
-def _means(term: Term, names: Bindings, name: str) -> bool:
-    """Whether ``term`` means the thing of this ``name``."""
-    match term.shape:
-        case "variable":
-            return name == names[term.words[0]]
-        case "name":
-            return name == term.words[0]
-        case _:
-            return kind(name) in term.words
+def _fits(term: Term) -> Callable[[Bindings], Callable[[str], bool]]:
+    """Given the variables' values, a test whether a name is one that ``term`` means."""
+    word = term.words[0] if term.words else ""
+    if term.shape == "variable":
+        return lambda names: names[word].__eq__
+    if term.shape == "name":
+        return lambda _: word.__eq__
+    kinds = frozenset(term.words)
+    return lambda _: lambda name: kind(name) in kinds
+
+
+def _holding(term: Term) -> FactReader:
+    if term.shape == "nothing":
+        return lambda view, _: view.belief.held is None
+    fits = _fits(term)
+    return lambda view, names: view.belief.held is not None and fits(names)(view.belief.held)
+
+
+def _inside(subject: Term, other: Term) -> FactReader:
+    fits = _fits(subject)
+
+    def inside(view: BeliefView, names: Bindings) -> Truth:
+        wanted = fits(names)
+        return _any(view.holds(name, wanted) for name in _things(other, view, names))
+
+    return inside
+
+
+def _of_kind(subject: Term, other: Term) -> FactReader:
+    kinds = frozenset(other.words)
+
+    def is_a(view: BeliefView, name: str) -> Truth:
+        if kind(name) in kinds:
+            return True
+        if name in view.receptacles:
+            return "receptacle" in kinds
+        # The opening lists all furniture: any other name is an object's, or does not exist.
+        return "object" in kinds if name in view.items else None if kinds & {"object", "receptacle"} else False
+
+    return _each(subject, is_a)
+
+
+def _each(term: Term, ask: Callable[[BeliefView, str], Truth]) -> FactReader:
+    """Ask about the thing that ``term`` names, or whether any thing of its kinds qualifies."""
+    if term.shape == "variable":
+        word = term.words[0]
+        return lambda view, names: ask(view, names[word])
+    if term.shape == "name":
+        return lambda view, _: ask(view, term.words[0])
+    return lambda view, names: _any(ask(view, name) for name in _things(term, view, names))
 
 
 def _things(term: Term, view: BeliefView, names: Bindings) -> Iterable[str]:
@@ -213,25 +235,78 @@ def _things(term: Term, view: BeliefView, names: Bindings) -> Iterable[str]:
 
 def _any(truths: Iterable[Truth]) -> Truth:
     """Whether one of them is true; unknown if there are none, because unseen things may exist."""
-    found = set(truths)
-    return True if True in found else False if found == {False} else None
+    found: Truth = None
+    for truth in truths:
+        if truth:
+            return True
+        if truth is None:
+            return None if not any(truths) else True
+        found = False
+    return found
 
 
-def _says(pattern: str, text: str, names: Bindings) -> bool:
-    """Whether ``text`` matches ``pattern``, in linear time."""
-    first, *others = (_VARIABLE.sub(lambda found: names[found[1]], piece) for piece in pattern.split(ANYTHING))
-    if not others:
-        return text == first
-    *middle, last = others
-    if not text.startswith(first):
-        return False
-    place = len(first)
-    for piece in middle:
-        found = text.find(piece, place)
-        if found < 0:
+def _openness(wanted: str) -> Callable[[BeliefView, str], Truth]:
+    def read(view: BeliefView, name: str) -> Truth:
+        one = view.receptacles.get(name)
+        return None if one is None or one.openness is None else one.openness == wanted
+
+    return read
+
+
+def _item(read: Callable[[Item], Truth]) -> Callable[[BeliefView, str], Truth]:
+    def of(view: BeliefView, name: str) -> Truth:
+        one = view.items.get(name)
+        return None if one is None else read(one)
+
+    return of
+
+
+def _cool(item: Item) -> Truth:
+    # Something both hot and cool counts as hot.
+    return None if item.heat in {None, "hot"} else item.heat == "cool"
+
+
+def _empty(view: BeliefView, name: str) -> Truth:
+    held = view.holds(name, lambda _: True)
+    return None if held is None else not held
+
+
+_STATES: dict[str, Callable[[BeliefView, str], Truth]] = {
+    "open": _openness("open"),
+    "closed": _openness("closed"),
+    "surface": _openness("surface"),
+    "hot": _item(lambda item: None if item.heat is None else item.heat == "hot"),
+    "cool": _item(_cool),
+    "clean": _item(lambda item: item.clean),
+    "sliced": _item(lambda item: item.sliced),
+    "lit": _item(lambda item: item.lit),
+    "empty": _empty,
+    "here": BeliefView.present,
+    "known": lambda view, name: name in view.items or name in view.receptacles,
+}
+
+
+def _said(pattern: str) -> Callable[[str, Bindings], bool]:
+    """A test whether a text matches ``pattern``; it takes linear time for any text."""
+    pieces = pattern.split(ANYTHING)
+
+    def said(text: str, names: Bindings) -> bool:
+        text = text.strip()
+        first, *others = (_VARIABLE.sub(lambda found: names[found[1]], piece) for piece in pieces)
+        if not others:
+            return text == first
+        *middle, last = others
+        if not text.startswith(first):
             return False
-        place = found + len(piece)
-    return text.endswith(last) and len(text) - len(last) >= place
+        place = len(first)
+        for piece in middle:
+            found = text.find(piece, place)
+            if found < 0:
+                return False
+            place = found + len(piece)
+        return text.endswith(last) and len(text) - len(last) >= place
+
+    return said
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,26 +322,41 @@ class RuleFinding:
         return replace(self.rule, evidence=self.evidence).standing
 
 
+@dataclass
+class _Tally:
+    """The moments for and against a rule, by origin."""
+
+    supports: list[str] = field(default_factory=list[str])
+    contradicts: list[str] = field(default_factory=list[str])
+
+    def evidence(self) -> Evidence:
+        named = (tuple(origins[:WITNESSES]) for origins in (self.supports, self.contradicts))
+        return Evidence(len(self.supports), len(self.contradicts), *named)
+
+
 def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[RuleFinding, ...]:
     """Evaluate each of ``rules``, in order, on ``moments``; equal origins count once."""
+    tallies = [_Tally() for _ in rules]
     # By verb, then by command pattern, which is matched once for all checks that share it.
-    forms: dict[str, dict[str, list[tuple[str, Check]]]] = {}
-    for rule in rules:
+    forms: dict[str, dict[re.Pattern[str], list[tuple[CompiledCheck, _Tally]]]] = {}
+    for rule, tally in zip(rules, tallies, strict=True):
         if rule.check:
-            command = rule.check.command
-            forms.setdefault(command.partition(" ")[0], {}).setdefault(command, []).append((rule.id, rule.check))
-    supports, contradicts = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+            verb = rule.check.command.partition(" ")[0]
+            alike = forms.setdefault(verb, {}).setdefault(command_pattern(rule.check.command), [])
+            alike.append((CompiledCheck(rule.check), tally))
     for now in occasions(moments):
         command = now.moment.command.strip()
-        for form, alike in forms.get(command.partition(" ")[0], {}).items():
-            if found := command_pattern(form).fullmatch(command):
-                names = found.groupdict()
-                for name, check in alike:
-                    said = decide_check(check, now, names)
-                    if said != "undecided":
-                        (supports if said == "supports" else contradicts)[name].append(now.moment.origin)
-    return tuple(RuleFinding(rule, _evidence(supports[rule.id], contradicts[rule.id])) for rule in rules)
-
-
-def _evidence(supports: Sequence[str], contradicts: Sequence[str]) -> Evidence:
-    return Evidence(len(supports), len(contradicts), tuple(supports[:WITNESSES]), tuple(contradicts[:WITNESSES]))
+        for pattern, alike in forms.get(command.partition(" ")[0], {}).items():
+            found = pattern.fullmatch(command)
+            if found is None:
+                continue
+            names = found.groupdict()
+            for check, tally in alike:
+                match check.verdict(now, names):
+                    case "supports":
+                        tally.supports.append(now.moment.origin)
+                    case "contradicts":
+                        tally.contradicts.append(now.moment.origin)
+                    case "undecided":
+                        pass
+    return tuple(RuleFinding(rule, tally.evidence()) for rule, tally in zip(rules, tallies, strict=True))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from knowledge.checks import Check, Fact, Term
-from knowledge.judging import Occasion, command_pattern, occasions, truth
+from knowledge.judging import FactReader, Occasion, command_pattern, compile_fact, occasions
 from knowledge.moments import Moment
 from knowledge.rules import WITNESSES, Evidence, Origin, Rule
 from knowledge.statistics import Interval, wilson
@@ -68,9 +68,12 @@ def mine(moments: Iterable[Moment], least: int = 5) -> Mined:
     """Count over ``moments``, each origin once; a precondition needs at least ``least`` refusals."""
     houses: dict[str, _House] = {}
     forms = [CommandCounts(command) for command in FORMS]
+    by_verb: dict[str, list[CommandCounts]] = {}
+    for form in forms:
+        by_verb.setdefault(_verb(form.command), []).append(form)
     for now in occasions(moments):
         houses.setdefault(now.moment.house, _House()).add(now.moment)
-        for form in forms:
+        for form in by_verb.get(_verb(now.moment.command.strip()), ()):
             form.add(now)
     return Mined(_sighted(houses.values()), tuple(found for form in forms for found in form.preconditions(least)))
 
@@ -116,7 +119,7 @@ def need_rule(command: str, fact: Fact, witnesses: Sequence[str], taken: int) ->
     While the fact was false, it was refused by all ``witnesses`` and never accepted; while true, it was accepted ``taken``
     times. The rule's id comes from the fact, so that counting again finds it again.
     """
-    verb, refused = command.partition(" ")[0], len(witnesses)
+    verb, refused = _verb(command), len(witnesses)
     named = f"kind of {fact.subject}" if fact.relation == "kind" else str(fact)
     words = "-".join(re.findall("[a-z]+", named))
     low = wilson(refused, refused).low
@@ -130,6 +133,10 @@ def need_rule(command: str, fact: Fact, witnesses: Sequence[str], taken: int) ->
         check=Check(command, (replace(fact, negated=not fact.negated),), (Fact("refused"),)),
         evidence=Evidence(refused, 0, tuple(witnesses[:WITNESSES])),
     )
+
+
+def _verb(command: str) -> str:
+    return command.partition(" ")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +224,7 @@ class _Tried:
     """The counts of one fact for one form of command; ``without`` lists the refusals while it was false, by number."""
 
     fact: Fact
+    read: FactReader
     taken: int = 0
     spoilt: bool = False
     without: list[int] = field(default_factory=list[int])
@@ -228,7 +236,7 @@ class CommandCounts:
     def __init__(self, command: str) -> None:
         self.command = command
         self.pattern = command_pattern(command)
-        self.tried = [_Tried(fact) for fact in _candidates(tuple(self.pattern.groupindex))]
+        self.tried = [_Tried(fact, compile_fact(fact)) for fact in _candidates(tuple(self.pattern.groupindex))]
         self.origins: list[str] = []
         self.refused: list[dict[str, str]] = []
         self.taken = {variable: Counter[str]() for variable in self.pattern.groupindex}
@@ -246,7 +254,7 @@ class CommandCounts:
             for variable, name in names.items():
                 self.taken[variable][kind(name)] += 1
         for tried in self.tried:
-            holds = truth(tried.fact, now.before, names)
+            holds = tried.read(now.before, names)
             if holds is None:
                 continue
             if not refused:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from worlds.base import Observation, Trajectory
-from worlds.household.base import Household
+from worlds.base import Observation
 from worlds.household.belief import Belief
 
 
@@ -25,12 +23,3 @@ class Moment:
     observation: Observation
     after: Belief
     refused: bool
-
-
-def moments_of(trajectory: Trajectory, household: Household, origin: str, house: str | None = None) -> Iterator[Moment]:
-    """The moments of ``trajectory``; their origins are ``origin/N``, with N from 1."""
-    before = household.begin(trajectory.opening)
-    for number, (command, answer) in enumerate(((one.command, one.observation) for one in trajectory.transitions), 1):
-        after = household.update(before, command, answer)
-        yield Moment(f"{origin}/{number}", house or origin, before, command, answer, after, household.refused(answer))
-        before = after

@@ -30,6 +30,7 @@ DEEPEST = 20
 
 _PLAIN = "tag:yaml.org,2002:"
 _NULL = f"{_PLAIN}null"
+_NEVER_NULL = {"id", "statement", "world"}
 _TAKEN = {f"{_PLAIN}{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value", "map", "seq")}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _NAME = re.compile(r"[\w.-]+")
@@ -182,7 +183,7 @@ def _rule(item: YamlNode, number: int) -> Rule:
 
 
 def _fields(item: YamlNode, readers: Mapping[str, _Reader]) -> dict[str, Any]:
-    """The values of a mapping's fields; a field that is null counts as left out."""
+    """The values of a mapping's fields; a field that is null counts as left out, but for those in ``_NEVER_NULL``."""
     if item.id != "mapping":
         raise _Wrong(item, f"this must be a mapping of {', '.join(readers)}")
     seen: set[str] = set()
@@ -195,7 +196,7 @@ def _fields(item: YamlNode, readers: Mapping[str, _Reader]) -> dict[str, Any]:
         if name in seen:
             raise _Wrong(key, "this field is there twice", name)
         seen.add(name)
-        if node.tag != _NULL:
+        if node.tag != _NULL or name in _NEVER_NULL:
             found[name] = _read(name, readers[name], node)
     return found
 

@@ -1,13 +1,15 @@
-"""Random walks through made-up houses, with many invalid commands, so that rules both hold and fail."""
+"""Random walks through made-up houses, with many invalid commands, so that rules both hold and fail; and their moments."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
 
+from knowledge.moments import Moment
 from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.houses.house import make_house
 from worlds.base import Task, Trajectory, Transition
+from worlds.household.base import Household
 
 _RARE = {"heat", "cool", "clean", "slice", "use", "take", "move"}
 
@@ -21,14 +23,21 @@ def walk(seed: int, steps: int) -> Trajectory:
     return Trajectory(house.sentence, opening, tuple(Transition(command, answer) for command, answer in taken))
 
 
+def moments_of(trajectory: Trajectory, household: Household, origin: str, house: str | None = None) -> Iterator[Moment]:
+    """The moments of ``trajectory``; their origins are ``origin/N``, with N from 1."""
+    before = household.begin(trajectory.opening)
+    for number, (command, answer) in enumerate(((one.command, one.observation) for one in trajectory.transitions), 1):
+        after = household.update(before, command, answer)
+        yield Moment(f"{origin}/{number}", house or origin, before, command, answer, after, household.refused(answer))
+        before = after
+
+
 def _commands(env: NativeEnv, chance: random.Random, steps: int) -> Iterator[str]:
     for _ in range(steps):
         admissible = env.admissible_commands()
         near = [command for command in admissible if not command.startswith("go to ")]
         # Treating, slicing and lighting are rarer than looking, and tell more.
-        rare = [
-            command for command in near if command.split(" ")[0] in {"heat", "cool", "clean", "slice", "use", "take", "move"}
-        ]
+        rare = [command for command in near if command.split(" ")[0] in _RARE]
         draw = chance.random()
         if draw < 0.35:
             yield _any(env, chance)

@@ -167,8 +167,11 @@ class _Episode:
     async def _start(self) -> None:
         opening = await self._in_world(self.env.reset)
         task, config = self.env.task, self.config
-        task_type = task.type if "type" in config.grants else None
-        self.grants = Grants("admissible" in config.grants, "diagnosis" in config.grants, task_type)
+        self.grants = Grants(
+            admissible="admissible" in config.grants,
+            diagnosis="diagnosis" in config.grants,
+            task_type=task.type if "type" in config.grants else None,
+        )
         self.emitter.emit(
             events.Started(
                 world=task.world,
@@ -306,10 +309,7 @@ class _Episode:
                 return await self._model_failed(answer, number, before)
             if not isinstance(answer.decision, Act):
                 return answer
-            self.emitter.emit(events.Proposed(turn=number, command=answer.decision.command))
-            verdict: ProposalAnswer | TurnAnswer = Proceed()
-            while isinstance(verdict, Proceed):  # the person's answer after a rewind that leads nowhere
-                verdict = await self._checked(await self.overseer.review(number, answer.decision.command))
+            verdict = await self._review(number, answer.decision.command)
             match verdict:
                 case Accept():
                     return answer
@@ -322,7 +322,7 @@ class _Episode:
                     before = self.emitter.last
                 case Stop() | Rewind():
                     return verdict
-                case Play() | SwitchModel():
+                case Play() | SwitchModel():  # the person's answer after a rewind that leads nowhere
                     self.emitter.last = before
                     return verdict
 
@@ -345,6 +345,13 @@ class _Episode:
         if isinstance(answer, Proceed):
             self.emitter.intervene("retry")
         return answer
+
+    async def _review(self, number: int, command: str) -> ProposalAnswer | Play | SwitchModel:
+        self.emitter.emit(events.Proposed(turn=number, command=command))
+        while True:
+            verdict = await self._checked(await self.overseer.review(number, command))
+            if not isinstance(verdict, Proceed):
+                return verdict
 
     async def _checked(self, answer: R | Rewind) -> R | TurnAnswer:
         """``answer``; if it rewinds to an event without a checkpoint, the person is asked again."""

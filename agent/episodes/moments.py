@@ -121,7 +121,7 @@ def moments(events: Iterable[Event], run: str, task: str, world: str | None = No
         before = after = beliefs.get(event.parent, Belief()) if event.parent is not None else Belief()
         match event.body:
             case Started() as start:
-                if start.world != (world or start.world):
+                if world is not None and start.world != world:
                     raise OtherWorld(f"{house} was played in the world {start.world}; these rules are for {world}.")
                 reader = household(start.world)
                 if reader is None:

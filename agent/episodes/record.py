@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import deque
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -148,7 +147,10 @@ def _parsed(kind: type[T], line: bytes, what: str, way_out: str) -> T:
 
 def _continued(part: Path) -> bool:
     """Cut off what follows the last whole line of ``part``, and return whether its episode has ended."""
+    if not part.exists():
+        return False
+    last = b""
+    for _, line in _lines(part):
+        last = line
     cut_off_end(part)
-    last = deque(_lines(part), maxlen=1) if part.exists() else ()
-    ends = (_parsed(Event, line, f"{part}: no record", "Give an episode's .jsonl file.") for _, line in last)
-    return any(isinstance(event.body, Ended) for event in ends)
+    return bool(last) and isinstance(_parsed(Event, last, f"{part}: no record", "Give an episode's .jsonl file.").body, Ended)

@@ -123,7 +123,7 @@ class _Script:
         return tuple(found)
 
     def enact(self, event: Event) -> None:
-        """Go on to the next event, which must be ``event``."""
+        """Go on to the next event. Raises ``_Misfit`` if ``event`` is not the recorded one."""
         recorded = self._recorded[self._at]
         if event != recorded:
             raise self.misfit(_difference(event, recorded))

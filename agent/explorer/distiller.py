@@ -27,7 +27,8 @@ LONGEST_ORIGIN = 300
 LONGEST_SHOWN = 200
 
 _LABELS = ("rule", "kind", "objects", "steps", "check")
-_LINE = re.compile(
+_ASKED = re.compile(r"(?P<label>Rule|Kind|Objects|Steps|Check): ?(?P<rest>.*)")
+_SIMILAR = re.compile(
     r"[\W\d_]{0,8}(?P<label>rule|statement|kind|objects?|steps?|check)\s?\d{0,3}[\s*_`]{0,4}[:=][\s*_`]{0,4}(?P<rest>.*)",
     re.IGNORECASE,
 )
@@ -60,10 +61,13 @@ class Proposals:
 
 
 def _read(text: str) -> Proposals:
-    blocks = list(_from_json(text))
+    lines = text.splitlines()
+    # In the form that was asked for, an underscore at the beginning of a field belongs to it.
+    exact = all(_ASKED.match(line) for line in lines if line.strip())
+    blocks = [] if exact else list(_from_json(text))
     if not blocks:
-        for line in text.splitlines():
-            match = _LINE.match(line[:4_000])
+        for line in lines:
+            match = (_ASKED if exact else _SIMILAR).match(line[:4_000])
             if match is not None:
                 label = match["label"].lower()
                 label = _SAME.get(label, label)
@@ -94,8 +98,8 @@ def _proposal(block: Mapping[str, str]) -> ProposedRule:
 
 def _objects(text: str) -> tuple[str, ...]:
     words = (part.strip(" .\"'[]").lower() for part in text[:1_000].split(","))
-    named_steps = (word.removeprefix("a ").removeprefix("an ") for word in words)
-    kept = (re.sub(r" \d{1,6}$", "", word) for word in named_steps)
+    bare = (word.removeprefix("a ").removeprefix("an ") for word in words)
+    kept = (re.sub(r" \d{1,6}$", "", word) for word in bare)
     found = dict.fromkeys(word for word in kept if _OBJECT.fullmatch(word) and word != "none")
     return tuple(found)[:MOST_OBJECTS]
 
@@ -129,8 +133,8 @@ def _from_json(text: str) -> Iterable[dict[str, str]]:
         items = cast("list[object]", value) if isinstance(value, list) else []
     for item in items:
         if isinstance(item, dict):
-            named_steps = _lowered(cast("dict[object, object]", item))
-            yield {label: _text(named_steps[label]) for label in _LABELS if named_steps.get(label) is not None}
+            values = _lowered(cast("dict[object, object]", item))
+            yield {label: _text(values[label]) for label in _LABELS if values.get(label) is not None}
 
 
 def _lowered(fields: Mapping[object, object]) -> dict[str, object]:

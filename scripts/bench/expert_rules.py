@@ -20,8 +20,9 @@ from typing import cast
 
 from agent.evaluation.analysis.statistics import bootstrap_mean
 from knowledge.mining import mine, mine_table
-from knowledge.moments import Moment, moments_of
+from knowledge.moments import Moment
 from knowledge.rules import Rule
+from scripts.walks import moments_of
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
 from worlds.alfworld.engine.game import Game, load_game

@@ -14,9 +14,8 @@ from agent.episodes.events import Ended, Event, Started, Stepped
 from agent.episodes.moments import recorded_moments
 from agent.episodes.record import EpisodeRecorder
 from knowledge.judging import examine
-from knowledge.moments import moments_of
 from knowledge.rulebook import read_book
-from scripts.walks import walk
+from scripts.walks import moments_of, walk
 from worlds.alfworld.text import HOUSEHOLD
 from worlds.base import Trajectory
 

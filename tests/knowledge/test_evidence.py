@@ -10,10 +10,10 @@ import pytest
 
 from knowledge.checks import parse_check
 from knowledge.judging import examine
-from knowledge.moments import Moment, moments_of
+from knowledge.moments import Moment
 from knowledge.rulebook import read_book
 from knowledge.rules import WITNESSES, Evidence, Rule
-from scripts.walks import walk
+from scripts.walks import moments_of, walk
 from worlds.alfworld.text import HOUSEHOLD
 
 KNOWN = read_book(Path(__file__).with_name("known_rules.yaml")).rules

@@ -8,8 +8,8 @@ import pytest
 
 from knowledge.judging import examine
 from knowledge.mining import Location, mine, mine_table
-from knowledge.moments import Moment, moments_of
-from scripts.walks import walk
+from knowledge.moments import Moment
+from scripts.walks import moments_of, walk
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.text import HOUSEHOLD
 from worlds.base import Observation, Trajectory, Transition

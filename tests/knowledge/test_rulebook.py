@@ -132,8 +132,11 @@ def test_an_empty_book_has_no_rules_and_takes_some(text: str) -> None:
         ("- 2020-01-01", "must be a text"),
         ("- {<<: {statement: a}}", "unknown field '<<'"),
         ("- a\n---\n- b\n", "not valid YAML"),
+        ("- id: ~\n  statement: a", "book.yaml:1: rule 1, id: this must be a text"),
+        ("- statement: null", "book.yaml:1: rule 1, statement: this must be a text"),
+        ("world: ~\nrules: [a]", "book.yaml:1: world: this must be a text"),
     ],
-    ids=range(28),
+    ids=range(31),
 )
 def test_a_wrong_book_is_refused_with_its_reason(text: str, reason: str) -> None:
     with pytest.raises(KnowledgeError, match=reason):

@@ -43,6 +43,10 @@ def test_a_rule_is_read_in_many_forms(reply: str) -> None:
     assert DISTILLER.read(reply).rules == (HANDS,)
 
 
+def test_an_underscore_at_the_beginning_of_a_rule_belongs_to_it() -> None:
+    assert DISTILLER.read(rule("_wait_ passes a turn.")).rules[0].statement == "_wait_ passes a turn."
+
+
 def test_several_rules_and_none() -> None:
     found = DISTILLER.read(f"{PLAIN}\n\n{rule('Be quick.', kind='strategy', steps='2-4')}")
     assert found.rules[0] == HANDS

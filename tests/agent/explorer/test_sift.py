@@ -10,8 +10,9 @@ from agent.explorer.distiller import CandidateRule
 from agent.explorer.filtering import FilterResult, exclude, filter_rules, normalized, similar_pairs
 from agent.explorer.judges import ArbiterVerdict, PairLabel
 from knowledge.checks import parse_check
-from knowledge.moments import Moment, moments_of
+from knowledge.moments import Moment
 from knowledge.rules import Evidence, Origin, Rule
+from scripts.walks import moments_of
 from worlds.alfworld.text import HOUSEHOLD
 from worlds.base import Observation, Trajectory, Transition
 
