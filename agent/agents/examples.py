@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -61,8 +61,8 @@ class ExampleSelector:
     seed: int = 0
     embedder: Embedder | None = None
     household: Household | None = None
-    _vectors: tuple[Vector, ...] = ()
-    _lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+    _vectors: tuple[Vector, ...] = field(default=(), init=False)
+    _lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if self.strategy == "embeddings" and self.embedder is None:

@@ -14,7 +14,7 @@ The agents that ship are declared the same way, each in the package that holds i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from agent.models.registry import EXAMPLE
@@ -80,11 +80,16 @@ class AgentParts(Generic[S]):
 
     @property
     def sampling(self) -> Sampling:
-        """The sampling of model calls, from `ModelSettings` and the seed."""
+        """The sampling of model calls, from `ModelSettings` and the seed.
+
+        ``max_tokens`` limits all roles where it is another than the agent's default, which yields to a role's ``reply_tokens``.
+        """
         from agent.roles.base import Sampling
 
         settings: Any = self.settings
-        return Sampling(settings.max_tokens, settings.temperature, self.seed)
+        usual: Any = next(field.default for field in fields(settings) if field.name == "max_tokens")
+        given = None if settings.max_tokens == usual else settings.max_tokens
+        return Sampling(given, settings.temperature, self.seed, usual_tokens=usual)
 
     @property
     def household(self) -> Household:

@@ -111,7 +111,6 @@ class Capabilities:
     choices: bool = False
     schema: bool = False
     bias: bool = False
-    images: bool = False
     deterministic: bool = False
 
 

@@ -67,14 +67,14 @@ def template_hashes(package: str) -> dict[str, str]:
 class Role(Generic[T]):
     """One job for a language model: its name, the reader of its reply, and a more ``lenient`` one for what that refuses.
 
-    Readers raise ``ReplyError``. ``reply_tokens`` limits the reply where `Sampling` does not.
+    Readers raise ``ReplyError``. ``reply_tokens`` limits this role's replies where `Sampling` has no ``max_tokens``.
     """
 
     name: str
     reader: Callable[[str], T]
     lenient: Callable[[str], T] | None = None
     stop: tuple[str, ...] = ()
-    reply_tokens: int = 512
+    reply_tokens: int | None = None
 
     def read(self, reply: str) -> T:
         """Read ``reply`` without its reasoning in ``<think>`` marks."""
@@ -91,13 +91,18 @@ class Role(Generic[T]):
 class Sampling:
     """Sampling parameters of a call; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`).
 
-    ``max_tokens`` limits every reply; None leaves it to each role.
+    ``max_tokens`` limits every reply, whatever its role. Without it a role's own limit holds, or ``usual_tokens``.
     """
 
     max_tokens: int | None = None
     temperature: float = 0.0
     seed: int | None = None
     bias: tuple[tuple[str, float], ...] = ()
+    usual_tokens: int = 512
+
+    def reply_tokens(self, role: int | None = None) -> int:
+        """Tokens of a reply at most, where the role's own limit is ``role``."""
+        return self.max_tokens or role or self.usual_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +168,7 @@ async def ask(
     ``conversation`` are the messages before, from the system message on. ``alternatives`` requests so many possible first words
     of the reply, which are recorded with it. Raises ``ModelError`` when the model fails.
     """
-    most = sampling.max_tokens or role.reply_tokens
+    most = sampling.reply_tokens(role.reply_tokens)
     reason = ""
     begun: tuple[tuple[str, float], ...] = ()
     for final in (False, True):

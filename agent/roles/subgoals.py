@@ -157,8 +157,8 @@ def _pieces(text: str) -> Iterator[tuple[Subgoal | None, str]]:
 
 
 def _finished(action: Action, names: Sequence[str]) -> Subgoal | None:
-    thing, place = (*filter(None, names), None, None)[:2]
-    return Subgoal(action, thing, place) if thing else None
+    given = [name for name in names if name]
+    return Subgoal(action, given[0], given[1] if len(given) > 1 else None) if given else None
 
 
 def _action(words: list[str]) -> tuple[Action | None, list[str]]:

@@ -175,7 +175,7 @@ class Attempt:
         ways += [f"examine {one.name}"] if one.openness != "closed" else []
         left = [command for command in ways if command not in self.vain]
         if left and not self._here(one):
-            left = [command for command in (f"go to {one.name}",) if command not in self.vain]
+            left = [f"go to {one.name}"] if f"go to {one.name}" not in self.vain else []
         yield from left
 
     def _sights(self, *, nearby: bool = False) -> list[LocatedItem]:
@@ -201,10 +201,14 @@ class Attempt:
         return self._spots_of(self.skill.receptacle or appliance)
 
     def _spots_of(self, wanted: str) -> list[Receptacle]:
-        """The receptacles of a name or kind: where an object of the held one's kind was put, those here, then the nearest."""
+        """The receptacles of a name or kind, best first.
+
+        First where an object of the held one's kind was put (two must lie together), then those here, then the nearest.
+        """
         found = self._nearest(one for one in self.belief.receptacles if matches(one.name, wanted))
         found = [one for one in found if self._here(one) or f"go to {one.name}" not in self.vain]
-        alike = {name for name in self.placed if self.held and name != self.held.name and kind(name) == self.held.kind}
+        held = self.held
+        alike = {name for name in self.placed if held and name != held.name and kind(name) == held.kind}
         return sorted(found, key=lambda one: (alike.isdisjoint(self.belief.inside(one)), not self._here(one)))
 
     def _nearest(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:

@@ -114,7 +114,9 @@ class Controller:
     def start(self, state: ControllerState, skill: Skill) -> ControllerState:
         """Start ``skill`` in place of the one in progress; its targets may be in a model's words."""
         named, problem = self._named(state, skill)
-        return ControllerState(state.belief, state.before, state.words, state.placed, named, problem=problem)
+        return ControllerState(
+            state.belief, before=state.before, words=state.words, placed=state.placed, skill=named, problem=problem
+        )
 
     def next(self, state: ControllerState) -> tuple[Outcome, ControllerState]:
         """The next step; after `Done` and `Failed` the state's ``skill`` is None."""

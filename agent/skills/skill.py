@@ -53,13 +53,19 @@ class Skill:
         pattern = _WORDS[self.verb]
         if self.receptacle is None and self.verb not in AT_RECEPTACLE:
             pattern = "put down {object}" if self.verb == "put" else pattern.partition(" with ")[0]
-        thing, place = (f"the {name}" if name and name != "it" else "it" for name in (self.object, self.receptacle))
-        if self.verb == "find" and thing != "it" and not thing[-1].isdigit():
-            thing = f"{'an' if thing[4] in 'aeiou' else 'a'} {self.object}"
-        return pattern.format(object=thing, receptacle=place)
+        thing = _with_article(self.object or "it", any_one=self.verb == "find")
+        return pattern.format(object=thing, receptacle=_with_article(self.receptacle or "it"))
 
     def __str__(self) -> str:
         return self.text
+
+
+def _with_article(name: str, *, any_one: bool = False) -> str:
+    if name == "it":
+        return name
+    if not any_one or name[-1].isdigit():
+        return f"the {name}"
+    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
 
 
 def example_skills(example: Example) -> tuple[Skill, ...]:

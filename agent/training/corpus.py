@@ -218,9 +218,13 @@ _TEMPLATE_WORDS = (
 
 def composition(vocabulary: Vocabulary) -> tuple[list[int], list[int]]:
     """For each token the word that it is made of (itself where it has no number) and its number, 0 for none."""
-    parts = [token.rpartition(" ") for token in vocabulary.tokens]
-    numbers = [int(digits) if stem and digits.isdigit() else 0 for stem, _, digits in parts]
-    base = [vocabulary.id(stem) if number else id for id, ((stem, _, _), number) in enumerate(zip(parts, numbers, strict=True))]
+    base: list[int] = []
+    numbers: list[int] = []
+    for id, token in enumerate(vocabulary.tokens):
+        stem, _, digits = token.rpartition(" ")
+        numbered = bool(stem) and digits.isdigit()
+        base.append(vocabulary.id(stem) if numbered else id)
+        numbers.append(int(digits) if numbered else 0)
     return base, numbers
 
 

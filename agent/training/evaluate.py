@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, islice, zip_longest
+from itertools import count, islice
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -215,7 +215,8 @@ def _play(world: World, task: Task, model: Model | None, config: EpisodeConfig, 
 
 def summary(name: str, games: Sequence[GameResult], seconds: float, expert: Sequence[GameResult] = ()) -> dict[str, Any]:
     """The figures of one set of games, all of it and by type, beside those of the ``expert`` in the same games."""
-    pairs = list(zip_longest(games, expert))
+    beside: list[GameResult | None] = [*expert] if expert else [None] * len(games)
+    pairs = list(zip(games, beside, strict=True))
     return {
         "set": name,
         **_figures(pairs),

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -129,8 +128,7 @@ def train(corpus: Path, folder: Path, recipe: Recipe, *, until: int | None = Non
     run.resume(folder / CHECKPOINT)
     (folder / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1), "utf-8")
     parts = {name: CorpusPart.load(corpus / f"{name}.npz") for name in recipe.shares}
-    pool, skipped = divmod(run.step, _POOL)
-    batches = islice(chain.from_iterable(map(Batches(parts, vocabulary, recipe).pool, count(pool))), skipped, None)
+    batches = _stream(Batches(parts, vocabulary, recipe), run.step)
     began = time.monotonic() - run.seconds
     last = recipe.steps if until is None else min(until, recipe.steps)
     losses, exact = 0.0, 0.0
@@ -201,6 +199,14 @@ class _Run:
             optimiser.step()
         self.step += 1
         return loss.item(), (logits.argmax(-1) == wanted[mask]).float().mean().item()
+
+
+def _stream(batches: Batches, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """The batches from ``step`` on."""
+    number, skipped = divmod(step, _POOL)
+    while True:
+        yield from batches.pool(number)[skipped:]
+        number, skipped = number + 1, 0
 
 
 def export_network(corpus: Path, folder: Path, file: Path, besides: Sequence[Path] = ()) -> None:

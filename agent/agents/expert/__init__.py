@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.agents.spec import AgentParts, declare_agent
+
+if TYPE_CHECKING:
+    from agent.base import Agent
 
 
 @declare_agent(
     "expert", "the world's own player, without a language model", settings=None, needs_model=False, takes_rules=False
 )
-def expert(parts: AgentParts[Mapping[str, Any]]):
+def expert(parts: AgentParts[Mapping[str, Any]]) -> Agent:
     from agent.agents.expert.agent import Expert
 
     return Expert(parts.world.expert(**parts.settings))

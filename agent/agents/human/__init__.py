@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agent.agents.spec import AgentParts, NoSettings, declare_agent
 from worlds.errors import ConfigurationError
 
+if TYPE_CHECKING:
+    from agent.base import Agent
+
 
 @declare_agent("human", "you, typing", needs_model=False, takes_rules=False)
-def human(parts: AgentParts[NoSettings]):
+def human(parts: AgentParts[NoSettings]) -> Agent:
     from agent.agents.human.agent import Human
 
     if parts.asks is None:

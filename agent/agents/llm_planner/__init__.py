@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agent.agents.spec import AgentParts, ExampleSettings, SearchOrder, declare_agent
 from worlds.options import option
+
+if TYPE_CHECKING:
+    from agent.base import Agent
 
 Wording = Literal["pairs", "lines"]
 """How plans are written in the prompt: all pairs on one line, or each on a numbered line of its own."""
@@ -37,7 +40,7 @@ class LlmPlannerSettings(ExampleSettings):
     needs_household=True,
     rerenders=True,
 )
-def llm_planner(parts: AgentParts[LlmPlannerSettings]):
+def llm_planner(parts: AgentParts[LlmPlannerSettings]) -> Agent:
     from agent.agents.llm_planner.agent import LlmPlanner
 
     return LlmPlanner(parts)

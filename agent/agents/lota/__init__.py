@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agent.agents.spec import AgentParts, ModelSettings, SearchOrder, Strategy, declare_agent
 from worlds.options import option
+
+if TYPE_CHECKING:
+    from agent.base import Agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class LotaSettings(SayCanSettings):
     prompts=__name__,
     needs_household=True,
 )
-def lota(parts: AgentParts[LotaSettings]):
+def lota(parts: AgentParts[LotaSettings]) -> Agent:
     from agent.agents.lota.agent import Lota
 
     return Lota(parts, "exact" if parts.settings.exact else "greedy")
@@ -48,7 +52,7 @@ def lota(parts: AgentParts[LotaSettings]):
     prompts=__name__,
     needs_household=True,
 )
-def saycan(parts: AgentParts[SayCanSettings]):
+def saycan(parts: AgentParts[SayCanSettings]) -> Agent:
     from agent.agents.lota.agent import Lota
 
     return Lota(parts, "each")

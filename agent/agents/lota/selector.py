@@ -26,7 +26,6 @@ from worlds.household.belief import Belief
 from worlds.household.counts import Counts
 
 NAME = "selector"
-REPLY_TOKENS = 64
 DONE = "done"
 """The skill that ends an episode."""
 
@@ -62,7 +61,7 @@ class Constrained:
         """Add ``text`` to the conversation and select which of ``skills`` follows it. Raises ``ModelError``."""
         texts = {said(skill): skill for skill, possible in skills.items() if possible}
         conversation = (*conversation, Message("user", clean(text)))
-        most = self.sampling.max_tokens or REPLY_TOKENS
+        most = self.sampling.reply_tokens()
         completion = await self.model.complete(
             Request(
                 conversation,
@@ -146,7 +145,7 @@ def reader_of(skills: Sequence[str], possible: Collection[str]) -> Role[str]:
             raise ReplyError(f'"{skill}" cannot be done now.')
         return skill
 
-    return Role(NAME, read, reply_tokens=REPLY_TOKENS)
+    return Role(NAME, read)
 
 
 def _key(item: str) -> str:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agent.agents.spec import AgentParts, ExampleSettings, SearchOrder, declare_agent
 from worlds.options import option
+
+if TYPE_CHECKING:
+    from agent.base import Agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class OpexSettings(ExampleSettings):
     needs_household=True,
     rerenders=True,
 )
-def opex(parts: AgentParts[OpexSettings]):
+def opex(parts: AgentParts[OpexSettings]) -> Agent:
     from agent.agents.opex.agent import Opex
 
     return Opex(parts)

@@ -75,11 +75,10 @@ _DESCRIPTION_LABEL = re.compile(r"(?is)\A.*?^[\W_]{0,40}(?:observation|descripti
 
 def _read_description(text: str) -> str:
     described = json_fields(text).get("observation")
-    if not described and (label := _DESCRIPTION_LABEL.match(text)):
-        described = text[label.end() :]
-    if described is None:
+    label = None if described else _DESCRIPTION_LABEL.match(text)
+    if described is None and label is None:
         raise ReplyError('there is no line that begins with "Observation:".')
-    description = " ".join(described.split())[:LONGEST_DESCRIPTION]
+    description = " ".join((described or text[label.end() if label else 0 :]).split())[:LONGEST_DESCRIPTION]
     if not description:
         raise ReplyError("the observation is empty.")
     return description

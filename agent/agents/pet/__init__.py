@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agent.agents.react import react
 from agent.agents.reasoner_actor import ReasonerActorSettings, reasoner_actor
 from agent.agents.spec import AgentParts, Strategy, declare_agent
 from worlds.options import option
+
+if TYPE_CHECKING:
+    from agent.base import Agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class PetSettings(ReasonerActorSettings):
     wraps=("react", "reasoner-actor"),
     rerenders=True,
 )
-def pet(parts: AgentParts[PetSettings]):
+def pet(parts: AgentParts[PetSettings]) -> Agent:
     from agent.agents.pet.agent import Pet
 
     return Pet(parts, (react if parts.settings.acting == "react" else reasoner_actor).make(parts))

@@ -112,7 +112,9 @@ class Pet:
 
     async def decide(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PetMemory]:
         failure, memory = await self.look(memory, turn, emit)
-        return (failure, memory) if failure is not None else await self._act(memory, turn, emit)
+        if failure is not None:
+            return failure, memory
+        return await self._act(memory, turn, emit)
 
     async def look(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, PetMemory]:
         """Plan, track and eliminate, but do not act. A failure uses up the turn. Raises ``Unsupported`` and ``ModelError``."""
@@ -185,14 +187,16 @@ class Pet:
             known.update(new)
             scores: dict[str, float | None] = {}
             # One call after the other: a resumed episode repeats them in their order.
-            for name in new if probable else ():
-                text = prompt.render("place" if place else "object", target=target, name=name)
-                scores[name] = await self._chance(ONE, text, emit, probable=True)
-            for start in range(0, 0 if probable else len(new), MOST_LISTED):
-                some = new[start : start + MOST_LISTED]
-                text = prompt.render("places" if place else "objects", target=target, names="\n".join(some))
-                answer = await self._ask(listing(some), text, emit)
-                scores |= answer.value or {}
+            if probable:
+                for name in new:
+                    text = prompt.render("place" if place else "object", target=target, name=name)
+                    scores[name] = await self._chance(ONE, text, emit, probable=True)
+            else:
+                for start in range(0, len(new), MOST_LISTED):
+                    some = new[start : start + MOST_LISTED]
+                    text = prompt.render("places" if place else "objects", target=target, names="\n".join(some))
+                    answer = await self._ask(listing(some), text, emit)
+                    scores |= answer.value or {}
             for name in new:
                 score = scores.get(name)
                 below = score is not None and score < self.settings.threshold
@@ -242,8 +246,10 @@ class Pet:
     async def _chance(self, role: Role[bool], text: str, emit: Emitter, *, probable: bool) -> float | None:
         """p(yes) against p(no); 1 or 0 if only the answer is known, None if it cannot be read."""
         answer = await self._ask(role, text, emit, alternatives=ALTERNATIVES if probable else 0)
-        said = None if answer.value is None else float(answer.value)
-        return said if (chance := probability(answer.alternatives)) is None else chance
+        chance = probability(answer.alternatives)
+        if chance is not None:
+            return chance
+        return None if answer.value is None else float(answer.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agent.agents.spec import AgentParts, ModelSettings, declare_agent
 from worlds.options import option
+
+if TYPE_CHECKING:
+    from agent.base import Agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class ReasonerActorSettings(ModelSettings):
     prompts=__name__,
     builtin=True,
 )
-def reasoner_actor(parts: AgentParts[ReasonerActorSettings]):
+def reasoner_actor(parts: AgentParts[ReasonerActorSettings]) -> Agent:
     from agent.agents.reasoner_actor.agent import ReasonerActor
 
     return ReasonerActor(parts)

@@ -6,6 +6,7 @@ The model says which of the two it needs (``Model.brief``). The agent decides wh
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from agent.agents.reasoner_actor.roles import ACTOR, REASONER, ActorReply, ReasonerReply
 from agent.base import Emitter, Grants, Turn
@@ -53,7 +54,7 @@ class ChatPrompting:
 
     model: Model
     sampling: Sampling
-    reviews: bool = True
+    reviews: ClassVar[bool] = True
 
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
         """The memory after these commands."""
@@ -109,7 +110,7 @@ class BriefPrompting:
     model: Model
     sampling: Sampling
     household: Household
-    reviews: bool = False
+    reviews: ClassVar[bool] = False
 
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
         """The memory after these commands, which has a ``state``."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agent.agents.spec import AgentParts, ExampleSettings, SearchOrder, declare_agent
 from worlds.options import option
+
+if TYPE_CHECKING:
+    from agent.base import Agent
 
 Decomposition = Literal["questions", "chain-of-thought", "none"]
 """How a task is decomposed before it is planned: by the method's questions, or as one of its ablations in table 3."""
@@ -36,7 +39,7 @@ class SocraticSettings(ExampleSettings):
     prompts=__name__,
     needs_household=True,
 )
-def socratic(parts: AgentParts[SocraticSettings]):
+def socratic(parts: AgentParts[SocraticSettings]) -> Agent:
     from agent.agents.socratic.agent import Socratic
 
     return Socratic(parts)

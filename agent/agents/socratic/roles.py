@@ -12,8 +12,6 @@ from agent.roles.reading import thought
 from agent.roles.subgoals import TRIPLE_NAMES, Subgoal, as_triple, read_subgoals
 
 PACKAGE = "agent.agents.socratic"
-LONG = 1_024
-"""Tokens of a reply at most, where many lines are asked for."""
 
 # The questioner (section 3.3): asks itself questions about a task and answers them.
 
@@ -43,17 +41,20 @@ def _read_dialogue(text: str) -> tuple[Exchange, ...]:
     exact = [_EXACT_LINE.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
     marks = [f"{line['mark']}{line['number']}" if line else "" for line in exact]
     in_turn = marks == [f"{mark}{at}" for at in range(1, len(exact) // 2 + 1) for mark in "QA"]
-    said = [(line["mark"].lower(), line["words"]) for line in exact if line and in_turn]
-    for line in () if said else text.splitlines():
-        if label := _LABEL.match(line):
-            said.append((label["mark"][0].lower(), label["words"].strip(" *_`")))
-        elif said and line.strip():
-            mark, words = said[-1]
-            said[-1] = (mark, f"{words} {line.strip()}".strip())
+    said: list[tuple[str, str]] = []
+    if in_turn:
+        said = [(line["mark"].lower(), line["words"]) for line in exact if line]
+    else:
+        for line in text.splitlines():
+            if label := _LABEL.match(line):
+                said.append((label["mark"][0].lower(), label["words"].strip(" *_`")))
+            elif said and line.strip():
+                mark, words = said[-1]
+                said[-1] = (mark, f"{words} {line.strip()}".strip())
     found = tuple(
         Exchange(question[:LONGEST_ANSWER], answer[:LONGEST_ANSWER])
-        for (asked, question), (told, answer) in pairwise(said)
-        if (asked, told) == ("q", "a") and question and answer
+        for (first, question), (second, answer) in pairwise(said)
+        if (first, second) == ("q", "a") and question and answer
     )
     if not found:
         raise ReplyError('there is no question with its answer, as in "Q1: ..." and "A1: ...".')
@@ -62,7 +63,7 @@ def _read_dialogue(text: str) -> tuple[Exchange, ...]:
     return found
 
 
-QUESTIONER: Role[tuple[Exchange, ...]] = Role("questioner", _read_dialogue, reply_tokens=LONG)
+QUESTIONER: Role[tuple[Exchange, ...]] = Role("questioner", _read_dialogue)
 
 # The decomposer: chain of thought in place of questions, as in the paper's ablation (section 4.4, table 3). Its prompt is the
 # questioner's without questions, answers and things to discover.
@@ -77,7 +78,7 @@ def _read_reasoning(text: str) -> str:
     return text[:LONGEST_REASONING].rstrip()
 
 
-DECOMPOSER: Role[str] = Role("decomposer", _read_reasoning, reply_tokens=LONG)
+DECOMPOSER: Role[str] = Role("decomposer", _read_reasoning)
 
 # The planner (sections 3.4 and 3.5): turns a dialogue into subgoals, and revises them.
 
@@ -112,7 +113,7 @@ def _read_plan(text: str) -> SubgoalPlan:
     return SubgoalPlan(thought(change["words"]) if change else "", read_subgoals(text, _NAMES))
 
 
-SOCRATIC_PLANNER: Role[SubgoalPlan] = Role("planner", _read_plan, reply_tokens=LONG)
+SOCRATIC_PLANNER: Role[SubgoalPlan] = Role("planner", _read_plan)
 
 # The advisor (section 3.5): is a failed subgoal valid, and why did it fail? The paper asks a vision-language model about an
 # image; here the same language model reads the observation's text.

@@ -269,7 +269,9 @@ class MeteredModel(ModelWrapper):
 
     @property
     def _limiter(self) -> RateLimiter | None:
-        return getattr(self.model, "limiter", None)
+        # Only models behind an endpoint have one, and it is made anew with each event loop.
+        limiter = getattr(self.model, "limiter", None)
+        return limiter if isinstance(limiter, RateLimiter) else None
 
     @contextmanager
     def _halting(self) -> Generator[None]:

@@ -106,27 +106,31 @@ class _Reply:
     """Puts the pieces of a streamed reply together."""
 
     cancelled: threading.Event
-    text: str = ""
-    tokens: tuple[TokenChoice, ...] = ()
+    text: list[str] = field(default_factory=list[str])
+    tokens: list[TokenChoice] = field(default_factory=list[TokenChoice])
     finish: str = "stop"
     usage: Any = field(default_factory=dict[str, Any])
     error: Any = None
 
     def hear(self, said: Any) -> bool:
         """Take one piece; True ends the reply."""
-        pieces = cast("list[Any]", said) if isinstance(said, list) else [said]
-        for piece in pieces:
-            self.error = piece.get("error") or self.error
-            self.usage = piece.get("usage") or self.usage
-        for choice in (choice for piece in pieces for choice in piece.get("choices", ())):
+        for piece in cast("list[Any]", said) if isinstance(said, list) else [said]:
+            self._take(piece)
+        return self.cancelled.is_set()
+
+    def _take(self, piece: Any) -> None:
+        if "error" in piece:
+            self.error = piece["error"]
+            return
+        self.usage = piece.get("usage") or self.usage
+        for choice in piece.get("choices", ()):
             message: Any = choice.get("delta") or choice.get("message") or {}
-            self.text += message.get("content") or ""
+            self.text.append(message.get("content") or "")
             self.finish = choice.get("finish_reason") or self.finish
             logprobs: Any = choice.get("logprobs") or {}
             for each in logprobs.get("content") or ():
                 others = tuple((other["token"], other["logprob"]) for other in each.get("top_logprobs", ()))
-                self.tokens += (TokenChoice(each["token"], each["logprob"], others),)
-        return self.cancelled.is_set()
+                self.tokens.append(TokenChoice(each["token"], each["logprob"], others))
 
     def whole(self) -> Completion:
         if self.error is not None:
@@ -139,4 +143,4 @@ class _Reply:
         details: Any = self.usage.get("prompt_tokens_details") or {}
         usage = Usage(self.usage.get("prompt_tokens"), self.usage.get("completion_tokens"))
         cached = Timing(cached=details.get("cached_tokens"))
-        return Completion(self.text, self.finish, usage, cached, self.tokens)
+        return Completion("".join(self.text), self.finish, usage, cached, tuple(self.tokens))

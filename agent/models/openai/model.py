@@ -303,7 +303,8 @@ class OpenAIModel(Model):
     def _refused(self, error: APIStatusError) -> _Failure:
         status = error.status_code
         refusal = read_refusal(error.response.content)
-        what = f"answered {status}{f' ({refusal.message})' if refusal.message else ''}"
+        said = f" ({refusal.message})" if refusal.message else ""
+        what = f"answered {status}{said}"
         fatal = not self._answered
         if 300 <= status < 400:
             where = error.response.headers.get("location", "nowhere")
@@ -313,7 +314,7 @@ class OpenAIModel(Model):
             variable = self._keys.variable(self._endpoint)
             own = f'Name its key by key_env under [endpoints."{self._endpoint.address}"] in your own housequest.toml.'
             way_out = f"Check the key in {variable}." if variable else own
-            return _Failure(what.replace("answered", "refused access with", 1), way_out, fatal=fatal)
+            return _Failure(f"refused access with {status}{said}", way_out, fatal=fatal)
         if status == 404:
             way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
             return _Failure(what, way_out, fatal=fatal)

@@ -158,16 +158,21 @@ def read_completion(body: bytes, content_type: str) -> Completion:
 
 def token_choices(choice: object) -> tuple[TokenChoice, ...]:
     """The tokens of one choice of a completion with their log-probabilities; malformed ones are left out."""
-    return tuple(
-        TokenChoice(*token, _likely(listed(at(entry, "top_logprobs"))[:MOST_ALTERNATIVES]))
-        for entry in listed(at(choice, "logprobs", "content"))[:_MOST_TOKENS]
-        for token in _likely([entry])
-    )
+    found: list[TokenChoice] = []
+    for entry in listed(at(choice, "logprobs", "content"))[:_MOST_TOKENS]:
+        here = _likely(entry)
+        if here is not None:
+            others = map(_likely, listed(at(entry, "top_logprobs"))[:MOST_ALTERNATIVES])
+            found.append(TokenChoice(*here, tuple(other for other in others if other is not None)))
+    return tuple(found)
 
 
-def _likely(entries: Sequence[object]) -> tuple[tuple[str, float], ...]:
-    pairs = ((at(entry, "token"), finite(at(entry, "logprob"))) for entry in entries)
-    return tuple((encodable(word[:_LONGEST_TOKEN]), by) for word, by in pairs if isinstance(word, str) and by is not None)
+def _likely(entry: object) -> tuple[str, float] | None:
+    """A token and its log-probability."""
+    word, logprob = at(entry, "token"), finite(at(entry, "logprob"))
+    if not isinstance(word, str) or logprob is None:
+        return None
+    return encodable(word[:_LONGEST_TOKEN]), logprob
 
 
 def read_tokens(reply: object) -> tuple[PromptToken, ...]:

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from agent.agents.react.agent import REACT, ReactReply
 from agent.agents.reasoner_actor.roles import ACTOR, REASONER, ActorReply, ReasonerReply
 from agent.agents.registry import SHIPPED, agent_spec, prompt_hashes
+from agent.agents.spec import AgentParts
 from agent.models.base import Completion, Model, Request
 from agent.roles.base import LONGEST_REPLY, ReplyError, Sampling, ask, clean, load_prompt, template_hashes
 from agent.roles.reading import LONGEST_COMMAND
+from worlds.registry import make_world
 
 
 @pytest.mark.parametrize(
@@ -181,3 +183,15 @@ def test_a_role_may_have_a_reply_budget_of_its_own() -> None:
         answer = asyncio.run(ask(role, Counting(), (), "Go on.", lambda *_: None, sampling))
         assert answer.value is not None
     assert asked == [512, 2_048, 64]
+
+
+def test_a_setting_of_max_tokens_comes_before_a_roles_own_budget() -> None:
+    def tokens(agent: str, given: dict[str, int], role: int | None = None) -> int:
+        settings = agent_spec(agent).read_settings(given)
+        return AgentParts(agent, make_world("scripted"), settings).sampling.reply_tokens(role)
+
+    usual = {"react": 512, "socratic": 1_024, "saycan": 64}
+    for agent, most in usual.items():
+        assert tokens(agent, {}) == most
+        assert tokens(agent, {}, role=2_048) == 2_048
+        assert tokens(agent, {"max_tokens": 99}) == tokens(agent, {"max_tokens": 99}, role=2_048) == 99
