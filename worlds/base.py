@@ -1,9 +1,11 @@
 """The contracts of a world. Read this file first.
 
-A *world* is a family of *tasks* with one way of acting; an *env* is one running task; an *observation* is the text that a
-player reads, never hidden state. A *household* world also reads its texts into values of `worlds.household`. A world that
-somebody else adds subclasses `World` and is an entry point in ``housequest.worlds``; `worlds.checking.check_world` says whether
-it keeps the contract.
+A *world* is a family of tasks with one way of acting. A *task* is one problem; an *env* is one running task; an *observation*
+is the text that a player reads, never hidden state. A *household* world also reads its texts into values of
+`worlds.household`.
+
+A world that somebody else adds is a subclass of `World`, declared as an entry point in the group ``housequest.worlds``.
+`worlds.checking.check_world` says whether it keeps the contract.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 class Task:
     """One problem of a world; ``wording`` says whose sentence the goal is, ``template`` or ``human:N`` for annotator N.
 
-    ``id``, ``number`` and ``source`` can encode the solution: an agent sees only ``goal``, and ``type`` where that is granted.
+    ``id``, ``number`` and ``source`` are for people and records: they can encode the goal's solution, so an agent sees only
+    ``goal``, and ``type`` where that is granted.
     """
 
     id: str
@@ -46,7 +49,8 @@ class Task:
 class Observation:
     """The text after a command, or at the start; nothing in it is hidden state.
 
-    ``accepted`` is False if the world refused the command; ``explanation`` is the diagnosis, for players who are granted it.
+    ``accepted`` is False if the world refused the command, which the text itself says ("Nothing happens."). ``explanation`` is
+    the diagnosis of a refusal if the player was granted one.
     """
 
     text: str
@@ -124,7 +128,10 @@ class Env(Protocol):
 
 
 class Policy(Protocol):
-    """A player without a language model. Its ``memory`` is immutable plain data, so that an episode can be rewound."""
+    """A player without a language model, deciding from goal and observations alone.
+
+    ``memory`` is immutable plain data of the policy's own, so that an episode can be rewound.
+    """
 
     def begin(self, goal: str, observation: Observation) -> Any:
         """The memory before the first command."""
@@ -135,7 +142,10 @@ class Policy(Protocol):
         ...
 
     def decide(self, memory: Any) -> tuple[str | None, str, Any]:
-        """The next command (None: give up), the thought behind it in a few words, and the memory after it."""
+        """The next command, the thought behind it in a few words, and the memory after choosing it.
+
+        A command of None gives up; the thought says why.
+        """
         ...
 
 
@@ -145,7 +155,10 @@ class NoOptions:
 
 
 class World(ABC):
-    """A family of tasks. A subclass needs ``name``, `splits`, `tasks` and `open`; `make_world` checks its ``Options``."""
+    """A family of tasks. A subclass needs ``name``, `splits`, `tasks` and `open`; everything else has a default.
+
+    ``make_world(NAME, **options)`` checks the options against ``Options`` and passes them to `from_options`.
+    """
 
     name: ClassVar[str]
     """The name of its entry point."""
@@ -207,7 +220,10 @@ class World(ABC):
 
     @abstractmethod
     def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        """A new env; with ``diagnosis`` it explains refused commands. Raises ``GameError``; ``Unsupported`` if it cannot."""
+        """A new env over ``task``; with ``diagnosis``, it explains refused commands from what was observed.
+
+        Raises ``GameError`` if the task cannot be played and ``Unsupported`` if the world has no diagnosis.
+        """
 
     def task(self, reference: str) -> Task:
         """The task with this id or ``split:number``. Raises ``TaskNotFound``."""
@@ -225,15 +241,19 @@ class World(ABC):
         raise Unsupported(f"The world {self.name!r} has no expert.")
 
     def sandbox(self, task: Task) -> Env:
-        """A quick env to try commands beside the game. Raises what `open` raises, and ``Unsupported`` if there is none."""
+        """A quick env over ``task`` in this process, to try commands beside the game.
+
+        Raises what `open` raises, and ``Unsupported`` if there is none.
+        """
         if not self.inline:
             raise Unsupported(f"The world {self.name!r} has no env that is quick enough to try commands in.")
         return self.open(task)
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
-        """The number of commands in the shortest solution, which is hidden knowledge; None if it is not known.
+        """The number of commands in the shortest solution; None if there is none or it is not known.
 
-        The search ends after ``seconds`` or the world's limit; call it in a thread. Raises ``GameError``.
+        This is hidden knowledge, for metrics and for people after a game. The search ends after the world's own limit, or
+        ``seconds``; as it may take a second or two, call it in a thread. Raises ``GameError``.
         """
         del task, seconds
         return None

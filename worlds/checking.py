@@ -37,9 +37,10 @@ class ContractReport:
 
 
 def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda env: env) -> ContractReport:
-    """Play one task of each type of ``split`` and check every demand; one that raises is not met.
+    """Play one task of each type of ``split`` and check every demand of the contract.
 
-    ``wrap`` is put round each env. The split is the default one if it is installed, else the example split.
+    ``split`` is the default split if it is installed, else the example split. ``wrap`` is put round each env, to check a
+    wrapper as well. A demand that raises is not met; nothing is raised.
     """
     report: dict[str, str] = {}
     check = _Check(world, split, wrap)

@@ -1,6 +1,7 @@
 """Any world as a Gymnasium environment. Needs the extra ``gym``: ``pip install "housequest[gym]"``.
 
-Call `register`, then ``gymnasium.make("housequest/ALFWorld-v0", split="train")`` or ``gymnasium.make_vec``.
+Observations and actions are text; what is possible now is in ``info["admissible_commands"]``. Nothing is registered at import:
+call `register`, then ``gymnasium.make("housequest/ALFWorld-v0", split="train")`` or ``gymnasium.make_vec``.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ def register() -> str:
 
 
 class Words(Text):
-    """Text that is not in shared memory, which Gymnasium reads only once: give ``shared_memory=False``."""
+    """A text space that refuses shared memory, because Gymnasium reads shared text only once, at the start.
+
+    Give ``shared_memory=False`` to an ``AsyncVectorEnv``.
+    """
 
 
 @create_shared_memory.register(Words)
@@ -51,11 +55,14 @@ def _refuse_sharing(space: Words, n: int = 1, ctx: object = None) -> NoReturn:
 class HousequestEnv(gymnasium.Env[str, str]):
     """The tasks of one split, one episode a reset.
 
-    A reset plays ``options={"task": ...}``, or ``task``, or one drawn with the env's seeded generator. The reward is 1.0 for
-    the step that wins, else 0.0; ``max_steps`` truncates, winning terminates. ``info`` has ``won``, ``admissible_commands``
-    (None if the world cannot list them), ``goal``, and ``task``, which no agent should see. ``charset`` has the allowed
-    characters; other options are the world's. Raises ``ConfigurationError`` for invalid settings and ``WorldError`` for a text
-    outside the space.
+    A reset plays a task drawn with the env's seeded generator (``split="generated"`` is endless), or ``task`` if given, or
+    ``options={"task": ...}`` for one episode; tasks are named as everywhere (an id, a path, ``split:number``). The reward is
+    1.0 for the step that wins, else 0.0; ``max_steps`` truncates, winning terminates. ``info`` has ``won``,
+    ``admissible_commands`` (None if the world cannot list them), ``goal``, and ``task``, its short name, which no agent
+    should see.
+
+    ``charset`` has the allowed characters; all other options are the world's (see `make_world`). Raises
+    ``ConfigurationError`` for invalid settings and ``WorldError`` for a text outside the observation space.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 (Gymnasium declares it so)

@@ -1,4 +1,8 @@
-"""Options of worlds, agents and models as a frozen dataclass: its fields, their defaults and their types, which are checked."""
+"""Options as a frozen dataclass: the fields are the options, their defaults are the defaults, their types are checked.
+
+Worlds, agents and models declare what can be set in this one form; the command line, the configuration file and the screen
+read it from there.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,8 @@ def defaults(options: type[Any]) -> dict[str, Scalar | None]:
 def read_options(options: type[T], given: Mapping[str, object], *, owner: str, word: str = "option") -> T:
     """Make ``options`` from the values ``given``, texts or numbers, each read as its field's type.
 
-    ``owner`` and ``word`` are what errors call them. Raises ``ConfigurationError`` for an unknown key and a wrong value.
+    ``owner`` and ``word`` say in errors whose options these are and what they are called there. Raises ``ConfigurationError``
+    for an unknown key, a value of another type, one out of bounds, and one that is none of a ``Literal``'s.
     """
     fields = {field.name: field for field in dataclasses.fields(options)}  # pyright: ignore[reportArgumentType]
     hints = _hints(options)

@@ -1,4 +1,7 @@
-"""The user's folders, all under ``HOUSEQUEST_HOME`` if it is set. None is made until a file is written."""
+"""The user's folders: configuration, data, caches and state.
+
+No folder is made until a file is written. ``HOUSEQUEST_HOME`` moves all of them under one folder, for tests and containers.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ def alfworld_data() -> Path:
 
 
 def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """Write a file atomically, with its folder and its old permissions; ``sync``: also safe from a crash of the machine."""
+    """Write ``content`` to ``path`` atomically, making its folder; a replaced file keeps its permissions.
+
+    With ``sync``, the content also survives a crash of the machine, which takes longer.
+    """
     import secrets
     import stat
     from contextlib import suppress
@@ -56,7 +62,10 @@ def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
 
 
 def given_path(text: str, variable: str = "") -> Path:
-    """The path that a person wrote, here or in ``variable``, with ``~`` expanded. Raises ``ConfigurationError``."""
+    """The path that a person wrote, with ``~`` expanded; ``variable`` is where it came from, if not an argument.
+
+    Raises ``ConfigurationError`` for an unknown home.
+    """
     try:
         return Path(text).expanduser()
     except RuntimeError:

@@ -1,4 +1,7 @@
-"""Worlds, agents and models by name: the entry points of installed packages, housequest's own ``pyproject.toml`` among them."""
+"""Worlds, agents and models by name: whatever an installed package declares as an entry point.
+
+What ships with housequest is declared the same way, in its own ``pyproject.toml``, and has no other way in.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _SHIPPED = "housequest"
 
 @cache
 def _declared(group: Group) -> Mapping[str, tuple[EntryPoint, ...]]:
-    """Every declaration of each name; read once, because it takes a look into each installed package."""
+    """Every declaration of each name; read once, because every installed package is searched."""
     found: dict[str, tuple[EntryPoint, ...]] = {}
     for point in sorted(entry_points(group=group), key=lambda point: (_package(point) != _SHIPPED, point.name)):
         found[point.name] = (*found.get(point.name, ()), point)
@@ -26,14 +29,20 @@ def _declared(group: Group) -> Mapping[str, tuple[EntryPoint, ...]]:
 
 @cache
 def plugins(group: Group) -> Mapping[str, EntryPoint]:
-    """The entry points by name, those that ship first; nothing is imported. Raises ``ConfigurationError`` if there are none."""
+    """The entry points of ``group`` by name, those that ship first, the others in alphabetical order.
+
+    Nothing is imported. Raises ``ConfigurationError`` if housequest is not installed.
+    """
     if not (declared := _declared(group)):
         raise ConfigurationError(f"Nothing is declared in {group}: housequest is not installed. Run `pip install -e .` here.")
     return MappingProxyType({name: points[0] for name, points in declared.items()})
 
 
 def load_plugin(group: Group, name: str, what: str) -> Any:
-    """What ``name`` stands for, imported. Raises ``ConfigurationError``, also if two packages declare it or it cannot load."""
+    """Import and return what ``name`` stands for; ``what`` says in errors what it is ("world", "agent").
+
+    Raises ``ConfigurationError`` for an unknown name, one that two packages declare, and a package that cannot be imported.
+    """
     known = plugins(group)
     if name not in known:
         raise ConfigurationError(

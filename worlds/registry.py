@@ -37,7 +37,10 @@ def world_class(name: str) -> type[World]:
 
 
 def make_world(name: str = DEFAULT_WORLD, **options: Any) -> World:
-    """Make a world with its ``Options``. Raises ``ConfigurationError`` if it, an option or a value is unknown."""
+    """Make the world ``name`` with its ``options`` (see its ``Options``).
+
+    Raises ``ConfigurationError`` for an unknown world, an option that it does not have, and a value that it refuses.
+    """
     found = world_class(name)
     return found.from_options(read_options(found.Options, options, owner=f"The world {name!r}"))
 

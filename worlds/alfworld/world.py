@@ -55,10 +55,12 @@ class AlfworldOptions:
 
 
 class AlfworldWorld(World):
-    """The games in a data folder, the houses that ship (``example``), and a made-up house for every seed (``generated``).
+    """The games in a data folder and, as the split ``example``, the houses that ship with housequest.
 
-    ``data`` is the folder that holds ``json_2.1.1``; `parse_goal_source` reads ``goals``, and a task without such a sentence
-    keeps its template's, as its ``wording`` says. ``habits`` are those of ``train`` by default. Raises ``ConfigurationError``.
+    ``data`` is the folder that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``); ``goals`` says
+    whose sentences are shown (see `parse_goal_source`). A task without such a sentence keeps its template's, as its
+    ``wording`` says. The unlisted split ``generated`` has a made-up house for every seed, drawn by ``habits`` (those of
+    ``train`` by default). Raises ``ConfigurationError`` for invalid settings.
     """
 
     name = _NAME

@@ -1,1 +1,5 @@
-"""What household worlds share: `base` is their protocol; `belief`, `goals` and `counts` its values; `masking` hides things."""
+"""What household worlds share, independent of their texts.
+
+`base` is the protocol that a household world implements; `belief`, `goals` and `counts` are its values; `masking` leaves things
+out of any text.
+"""

@@ -1,4 +1,8 @@
-"""What a player knows of a house, as values that do not depend on how a world words its texts."""
+"""What a player knows of a house, as values.
+
+A belief holds what observations said and what follows from the rules of the game. A world's reader makes it; nothing here
+depends on how a world words its texts.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,10 @@ Heat = Literal["hot", "cool", "neither"]
 
 @dataclass(frozen=True, slots=True)
 class Receptacle:
-    """A fixed piece of furniture; ``place`` is equal for receptacles known to share a location.
+    """A fixed piece of furniture that holds objects.
 
-    ``openness`` and ``contents`` are None if unknown; a closed receptacle keeps its last contents.
+    ``place`` is equal for receptacles known to share a location. ``openness`` is None if unknown, and ``surface`` for what
+    cannot be opened. ``contents`` are the objects in it, None if unknown; a closed receptacle keeps its last contents.
     """
 
     name: str
@@ -36,7 +41,8 @@ class Receptacle:
 class Item:
     """An object, where it was last seen (None while it is held) and its known properties (None: unknown).
 
-    Something both hot and cool is hot, as the game says; ``inside`` is what a movable receptacle was seen to hold.
+    ``heat`` is what the text says: a game calls something that is both hot and cool hot. ``inside`` are the objects in a
+    movable receptacle that was examined.
     """
 
     name: str
@@ -57,8 +63,9 @@ class Item:
 class Belief:
     """All that is known: receptacles in the order of the opening, items in the order they were first seen.
 
-    ``at`` is the receptacle gone to last, None in the middle of the room; ``beside`` what the last look here showed. ``apart``
-    has pairs (in both orders) known not to share a location; comparisons ignore it, for it depends on the way there.
+    ``at`` is the receptacle the agent went to last, None in the middle of the room; ``beside`` lists the objects that the last
+    look here showed. ``apart`` holds the pairs of receptacles (in both orders) known not to share a location; it depends on
+    how this was found out, so comparisons ignore it.
     """
 
     receptacles: tuple[Receptacle, ...] = ()
@@ -88,8 +95,10 @@ class Belief:
     def is_elsewhere(self, name: str) -> bool:
         """Whether the receptacle of this name is known not to be at the agent's location."""
         there = self.receptacle(name)
-        if there is None or self.at is None:
-            return there is not None
+        if there is None:
+            return False
+        if self.at is None:
+            return True
         here = [one.name for one in self.here()]
         beside = [one.name for one in self.receptacles if one.place == there.place]
         return name not in here and any((one, other) in self.apart for one in beside for other in here)
@@ -112,7 +121,9 @@ def kind(name: str) -> str:
 
 
 def describe(belief: Belief) -> str:
-    """The belief in English, a line per kind of receptacle in the order of the opening. Equal beliefs give equal text."""
+    """The belief in plain English, for prompts and the text view: the agent, what it holds, then a line per kind of receptacle
+    in the order of the opening. Equal beliefs give equal text.
+    """
     shared = [one.name for one in belief.here() if one.name != belief.at]
     where = f"at {belief.at}" if belief.at else "in the middle of the room"
     also = f" (also here: {', '.join(shared)})" if shared else ""

@@ -1,4 +1,8 @@
-"""Where things are at the start of a game, by kind of room, counted over a training split. Kinds are names without a number."""
+"""Where things are at the start of a game, counted over a training split, for the expert, generated houses and mining.
+
+Kinds are names as the game writes them, without a number. Each kind of room (kitchen, living room, bedroom, bathroom) is
+counted separately.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,9 @@ MAX_FILE = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """``instances`` objects were in ``holding`` of ``available`` receptacles, in games that have such an object."""
+    """Objects of one kind in receptacles of one kind: ``instances`` objects were in ``holding`` of ``available`` receptacles,
+    over the games that have such an object.
+    """
 
     instances: int
     holding: int
@@ -25,7 +31,10 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCount:
-    """One kind of object. ``lying`` counts games by how many are in some receptacle; windows, for example, are in none."""
+    """One kind of object: the number of games and of objects, and in which kinds of receptacle they were.
+
+    ``lying`` counts games by how many of them are in some receptacle; others, such as windows, are in none.
+    """
 
     games: int
     number: int
@@ -35,7 +44,9 @@ class ObjectCount:
 
 @dataclass(frozen=True, slots=True)
 class ReceptacleCount:
-    """Games, receptacles and openable ones; the fewest and most in a game; ``each``: games by how many they have."""
+    """One kind of receptacle: the number of games, of receptacles and of openable ones, and the fewest and most in a game.
+    ``each`` counts games by how many they have.
+    """
 
     games: int
     number: int
@@ -73,7 +84,10 @@ class RoomCount:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The whole table. ``can`` has the predicates of each kind of object, ``accepts`` what each receptacle takes."""
+    """The whole table: its source, and the rooms by name.
+
+    ``can`` has the predicates of each kind of object, ``accepts`` the kinds of object that each kind of receptacle takes.
+    """
 
     split: str
     games: int
@@ -87,7 +101,10 @@ class Counts:
         return tuple(sorted({thing for room in self.rooms.values() for thing in room.objects}))
 
     def room_of(self, receptacles: Iterable[str]) -> str:
-        """The kind of room that most likely has these receptacles (naive Bayes); what a small house lacks does not count."""
+        """The kind of room that most likely has these kinds of receptacle (naive Bayes).
+
+        Missing kinds do not count: a small generated house lacks much that every published kitchen has.
+        """
         there = sorted(set(receptacles))
 
         def likelihood(name: str) -> float:
@@ -98,12 +115,15 @@ class Counts:
         return max(sorted(self.rooms), key=likelihood)
 
     def chance(self, thing: str, receptacle: str, room: str) -> float:
-        """The probability that such a receptacle holds a ``thing``, if the house has one; smoothed, so never 0."""
+        """The probability that one receptacle of this kind holds an object of kind ``thing``, if the house has one.
+
+        Smoothed, so never 0: an unseen pair is the less likely the more often it could have been seen.
+        """
         found = self.rooms[room].objects.get(thing)
         if found is None:
-            rooms = [one.objects[thing].places.get(receptacle) for one in self.rooms.values() if thing in one.objects]
-            places = [place for place in rooms if place]
-            return (sum(place.holding for place in places) + 0.1) / (sum(place.available for place in places) + 100)
+            everywhere = [one.objects[thing].places for one in self.rooms.values() if thing in one.objects]
+            found_there = [places[receptacle] for places in everywhere if receptacle in places]
+            return (sum(one.holding for one in found_there) + 0.1) / (sum(one.available for one in found_there) + 100)
         placement = found.places.get(receptacle)
         if placement is None:
             return 0.1 / (found.games + 1)

@@ -34,7 +34,9 @@ TREATMENTS: dict[TaskType, Treatment] = {TYPES[treatment]: treatment for treatme
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """``count`` objects of a kind, put in one receptacle of a kind or held in the light of a ``lamp``; kinds have no number."""
+    """What a task asks: ``count`` objects of kind ``object``, put in one receptacle of kind ``receptacle`` or held in the light
+    of a ``lamp``. Kinds are names as the game writes them, without a number.
+    """
 
     type: TaskType
     object: str

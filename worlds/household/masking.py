@@ -1,4 +1,7 @@
-"""Hides things in the lists of observations, and in commands, as PET's Eliminate module does (section 3.2)."""
+"""Hides things in observations and commands, as PET's Eliminate module does (section 3.2).
+
+Only lists are shortened ("you see a mug 1, and a pen 2."); sentences about an action stay.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ def names(text: str) -> tuple[str, ...]:
 
 def _shortened(listed: str, hidden: Collection[str]) -> str:
     every = names(listed)
-    *others, last = [f"a {name}" for name in every if name not in hidden] or ["nothing"]
-    if not any(name in hidden for name in every):
+    left = [f"a {name}" for name in every if name not in hidden]
+    if len(left) == len(every):
         return listed
+    *others, last = left or ["nothing"]
     return f"{', '.join(others)}, and {last}" if others else last

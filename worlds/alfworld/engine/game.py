@@ -1,7 +1,8 @@
 """A game as the engine plays it: read once, immutable, shared by all its episodes.
 
-Objects, receptacles and places are numbered by their ids in string order, the order in which the game lists things. Names are
-ALFWorld's: what precedes ``_bar_`` in the id (and ``basin``), and a number counting down from the lowest id.
+Objects, receptacles and places are numbered by their raw ids in string order, the order in which the game lists things, so
+numbers sort like ids. Names are ALFWorld's: what precedes ``_bar_`` in the id, with ``basin`` added if the id has it, and a
+number counting down from the lowest id.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ NOTHING = -1
 class State(NamedTuple):
     """Everything in a running game that can change. A named tuple, because each step makes one.
 
-    ``contents`` has the sorted objects of each receptacle, ``lying`` those of each place; they can disagree, as in the
-    published games. ``taken`` has each (object, receptacle) that the object was taken out of and not put back in.
+    Things are numbers of the ``Game``. ``contents`` holds a sorted tuple of objects for each receptacle and ``lying`` a
+    set of objects for each place; the two can disagree, as they do in the published games. ``taken`` holds each
+    (object, receptacle) where the object was taken out and not put back.
     """
 
     place: int
@@ -65,7 +67,10 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WinCondition:
-    """What wins. For ``light``, ``objects`` are what must be held and ``lamps`` what must be on; else ``lamps`` is empty."""
+    """What wins: one of six forms, with the objects and receptacles that satisfy it.
+
+    For ``light``, ``objects`` are what must be held and ``lamps`` what must be on; otherwise ``lamps`` is empty.
+    """
 
     form: GoalForm
     objects: frozenset[int]
@@ -119,7 +124,10 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class GameFile:
-    """What a game file says; a house of ours has neither ``domain`` nor ``grammar``. ``solvable``: a solution is known."""
+    """The content of a game file; a house of ours has neither ``domain`` nor ``grammar``.
+
+    ``solvable``: the makers of a published game found a solution.
+    """
 
     problem: str
     sentence: str
@@ -137,12 +145,18 @@ class GameFile:
 
 
 def load_game(path: Path, goal: str | None = None) -> Game:
-    """The game in a file; ``goal`` replaces its sentence, not what wins. Raises ``GameError`` naming the file."""
+    """The game in a file (see `read_game`); ``goal`` replaces its sentence (a person's wording of it), not what wins.
+
+    Raises ``GameError`` naming the file and the reason.
+    """
     return read_game(path).game(shown(str(path), 400)[1:-1], goal)
 
 
 def read_game(path: Path) -> GameFile:
-    """Read a published game (``game.tw-pddl``) or one of our own houses (``*.json``). Raises ``GameError`` naming the file."""
+    """Read a published game (``game.tw-pddl``) or one of our own houses (``*.json`` with ``pddl_problem`` and ``goal``).
+
+    Raises ``GameError`` naming the file and the reason.
+    """
     origin = shown(str(path), 400)[1:-1]
     try:
         with path.open("rb") as file:
@@ -163,7 +177,10 @@ def read_game(path: Path) -> GameFile:
 
 
 def read_published(content: bytes, origin: str, *, whole: bool = False) -> GameFile:
-    """Read a published game and vouch for its domain and grammar; ``whole``: check its problem too, which takes longer."""
+    """Read a published game and check its domain and grammar; ``origin`` names it in errors.
+
+    With ``whole``, its problem is checked too, which takes three times as long. Raises ``GameError``.
+    """
     data = _decode(content, origin)
     problem, grammar, domain = (_text(data, key, origin) for key in ("pddl_problem", "grammar", "pddl_domain"))
     before, marker, rest = grammar.partition('"Your task is to: ')
@@ -305,7 +322,7 @@ class _Maker:
             coolers=self._typed(self.receptacle_types, "fridgetype"),
             basins=self._typed(self.receptacle_types, "sinkbasintype", "sinktype" if sinks_clean else None),
             knives=self._typed(self.object_types, "knifetype", "butterknifetype"),
-            # Never itself.
+            # A movable receptacle never shows itself.
             inside={outer: tuple(sorted(holding[outer] - {outer})) for outer in self._all("isreceptacleobject")},
             always={
                 **{f"go to {names[r]}": Action("go", receptacle=r) for r, place in enumerate(place_of) if place != NOWHERE},

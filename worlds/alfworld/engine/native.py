@@ -1,7 +1,8 @@
 """The native ALFWorld engine: the same text, commands and outcome as alfworld + textworld, without a planner.
 
-Three pure functions over an immutable ``Game`` and ``State``: ``commands`` lists what is accepted, ``perform`` does it and
-answers, ``won`` judges the result. ``NativeEnv`` holds only the current state, so a copy is one small object.
+The game is three pure functions over an immutable ``Game`` and ``State``: ``commands`` lists what is possible and what each
+command does, ``perform`` does it and answers, ``won`` judges the result. A command is accepted exactly if it is listed.
+``NativeEnv`` holds only the current state, so a copy is one small object.
 """
 
 from __future__ import annotations
@@ -229,7 +230,11 @@ def _look(game: Game, state: State) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """All of a state by name, for tests: ``contents`` of every receptacle, and what counts as ``lying`` where the agent is."""
+    """All of a state by name, for tests and for planners that may see everything. An agent never gets it.
+
+    ``contents`` has every receptacle, open or closed. ``opened`` are the openable receptacles that are open, ``here`` the
+    receptacles at the agent's place, ``lying`` the objects that the game counts as at that place.
+    """
 
     here: tuple[str, ...]
     held: str | None

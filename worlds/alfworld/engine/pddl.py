@@ -1,7 +1,7 @@
 """Reads the problem half of a game: what there is, what is true at the start, and a goal of one of six forms.
 
-The domain is built into the engine. Everything is lowercased, as planners do; nothing recurses and every count is bounded,
-since a game file is untrusted.
+The domain is the same in every game and is built into the engine, so this reads only what a problem can say about it.
+Everything is lowercased, as planners do; nothing recurses and every count is bounded, since a game file is untrusted.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ _TOKEN = re.compile(r"[()]|[^\s()]+")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem: ``things`` by id, ``facts`` by predicate, the goal's ``form`` and ``types`` by OBJECT, RECEPTACLE, LAMP."""
+    """A problem as written: ``things`` by id with their kind, the arguments of ``facts`` by predicate, and the goal.
+
+    The goal is one of six ``form``s with its ``types`` under OBJECT, RECEPTACLE and LAMP, as far as the form has them.
+    """
 
     things: dict[str, str]
     facts: dict[str, list[Fact]]
@@ -173,7 +176,7 @@ def _facts(pieces: list[str], things: dict[str, str], origin: str) -> dict[str, 
             if PREDICATES.get(predicate) != tuple(map(kind_of, fact)):
                 raise _fault(predicate, fact, things, origin)
             facts[predicate].append(fact)
-        elif words := piece.split():
+        elif words := piece.split():  # between two facts
             raise GameError(f"{origin}: a stray {shown(words[0])} among the facts of :init.")
     if len(pieces) // 2 > MAX_FACTS:
         raise GameError(f"{origin}: it states more than {MAX_FACTS:,} facts.")
@@ -195,7 +198,12 @@ def _fault(predicate: str, arguments: Fact, things: dict[str, str], origin: str)
 @cache
 def _goal_pattern(form: GoalForm) -> re.Pattern[str]:
     """What matches the words of a goal, its types as groups; a type that is named again must be the same."""
-    pattern = " ".join(word if word in _HOLES else re.escape(word.lower()) for word in _TOKEN.findall(_GOALS[form]))
-    for hole in _HOLES:
-        pattern = pattern.replace(hole, f"(?P={hole})").replace(f"(?P={hole})", rf"(?P<{hole}>\S+)", 1)
-    return re.compile(pattern)
+    pattern: list[str] = []
+    named: set[str] = set()
+    for word in _TOKEN.findall(_GOALS[form]):
+        if word not in _HOLES:
+            pattern.append(re.escape(word.lower()))
+        else:
+            pattern.append(f"(?P={word})" if word in named else rf"(?P<{word}>\S+)")
+            named.add(word)
+    return re.compile(" ".join(pattern))

@@ -4,14 +4,17 @@ The length is the L* of path-weighted metrics (Shridhar et al., CVPR 2020, secti
 a plan. The search is A* (Hart, Nilsson and Raphael, 1968) over an abstraction of the game's states that preserves the length of
 a shortest plan:
 
-*Cast.* Only objects that the goal names matter: without the ``take`` and ``move`` of another object the goal is unaffected and
-the hand is free. An object held at the start must be put down once, anywhere; a lamp is used where it stands, for at most one
-more ``go`` than if it were carried. Of objects in the same receptacles and condition, two are kept: no goal needs more.
+*Cast.* Only objects that the goal names matter; commands on any other can be removed from a winning plan. Without the ``take``
+and ``move`` of another object (or only the ``take``) the goal is unaffected and the hand is free. Two special cases: an object
+held at the start must be put down once, anywhere, and is then ignored; and a lamp could be carried to the object, but without
+its ``take`` and ``move`` it is used where it stands, for at most one more ``go``. Of objects in the same receptacles and
+condition, two are kept: no goal needs more, and they are interchangeable.
 
-*Commands.* Closing, slicing, looking and examining enable no other command and no goal. Every place is one ``go`` away from
-every other, so a ``go`` can wait until the next command that needs its place, and an ``open`` until the next ``take`` or
-``move`` there. So a step of the search is a ``take``, ``move``, ``heat``, ``cool``, ``clean`` or ``use``, with the ``go`` and
-``open`` that it needs; if a lamp is on, also a bare ``go`` to it, which may win.
+*Commands.* Closing, slicing, looking and examining enable no other command and no goal. Every place with a receptacle is one
+``go`` away from every other, so a ``go`` can wait until just before the next command that needs its place (a ``go`` followed by
+another is removed), and an ``open`` until just before the next ``take`` or ``move`` there. So a step of the search is a
+``take``, ``move``, ``heat``, ``cool``, ``clean`` or ``use``, with the ``go`` and ``open`` that it needs; if a lamp is on, also
+a bare ``go`` to it, which may win.
 
 *Symmetry.* Receptacles of like kind that are alone at their place, elsewhere, unopened by the plan and without any of the cast
 can be swapped without changing the state; one of them represents all.
@@ -61,7 +64,11 @@ class SearchLimitReached:
 def plan(
     game: Game, state: State | None = None, *, nodes: int = NODES, seconds: float | None = None
 ) -> Solution | Unsolvable | SearchLimitReached:
-    """The shortest way to win from ``state``, within ``nodes`` states, which is reproducible, and ``seconds``."""
+    """The shortest way to win ``game`` from ``state`` (its start by default).
+
+    ``nodes`` limits the work: one for each state, more if many objects would do. Only this limit is reproducible; ``seconds``
+    limits the time as well.
+    """
     deadline = None if seconds is None else time.monotonic() + seconds
     search = _Search(game, game.start if state is None else state)
     estimate = search.estimate(search.start)

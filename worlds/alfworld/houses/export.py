@@ -1,7 +1,8 @@
-"""Exports a house as a game file that alfworld itself plays and collects, read back and won by the planner first.
+"""Exports a house as a game file that alfworld itself plays and collects.
 
-Domain and grammar are the installed alfworld's, which is never imported, because that makes a folder. The problem is written
-from its parsed form, so that nothing else of a stranger's file gets into the game.
+Domain and grammar come from the installed alfworld, which is never imported, because importing it makes a folder. The problem
+is rewritten from its parsed form, so that only things, facts and goal of a stranger's file get into the game; the goal sentence
+must not be read as grammar. Before it is returned, the game is read back by the loader and won by the planner.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from worlds.alfworld.data.tasks import FILE, GAME_FILE, TRAJECTORY_FILE
 from worlds.alfworld.engine.game import PLACEHOLDER, parse_game, read_published
-from worlds.alfworld.engine.pddl import parse_problem, problem_text
+from worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
 from worlds.alfworld.engine.planner import Solution, Unsolvable, plan
 from worlds.errors import ConfigurationError, GameError, shown
 from worlds.household.goals import TYPES
@@ -71,7 +72,11 @@ def export_task(world: AlfworldWorld, reference: str) -> Exported:
 
 
 def export_game(problem: str, sentence: str, name: str, logic: Logic) -> Exported:
-    """Make a game. Raises ``GameError`` if it is invalid or not won; ``ConfigurationError`` for unknown ``logic``."""
+    """Make a game of a PDDL problem and a goal sentence under ``logic``; ``name`` has letters, digits and ``_``.
+
+    Raises ``GameError`` for an invalid game or one without a solution that was found, and ``ConfigurationError`` for unknown
+    ``logic``.
+    """
     origin = shown(name)[1:-1]
     read = parse_problem(problem, origin)
     parse_game(problem, sentence, origin)
@@ -93,33 +98,49 @@ def export_game(problem: str, sentence: str, name: str, logic: Logic) -> Exporte
         raise GameError(f"{origin}: nothing wins this game, and alfworld leaves such games out.")
     if not isinstance(outcome, Solution):
         raise GameError(f"{origin}: no way to win was found within {outcome.nodes:,} states, so none can be vouched for.")
-    types = {hole: kind.removesuffix("type") for hole, kind in read.types.items()}
-    target, lamp = types.get("RECEPTACLE", ""), types.get("LAMP", "")
-    # The part of a trajectory that alfworld reads.
-    trajectory: dict[str, object] = {
+    return Exported(
+        folder=f"{_task_name(read)}/trial_{re.sub(r'[^A-Za-z0-9]+', '_', name)}",
+        game=json.dumps({**game, "walkthrough": outcome.commands}).encode(),
+        trajectory=json.dumps(_trajectory(read, name), indent=1).encode(),
+        walkthrough=outcome.commands,
+    )
+
+
+def _types(problem: Problem) -> dict[str, str]:
+    return {hole: kind.removesuffix("type") for hole, kind in problem.types.items()}
+
+
+def _task_name(problem: Problem) -> str:
+    """A folder name like ALFRED's; the last part, the floor plan, is 0 for none."""
+    types = _types(problem)
+    target = types.get("RECEPTACLE") or types.get("LAMP", "")
+    parts = (re.sub(r"[^a-z0-9]", "_", part)[:60] for part in (types["OBJECT"], "none", target))
+    return "-".join((TYPES[problem.form], *parts, "0"))
+
+
+def _trajectory(problem: Problem, name: str) -> dict[str, object]:
+    """The part of a ``traj_data.json`` that alfworld reads."""
+    types = _types(problem)
+    return {
         "task_id": f"trial_{name}",
-        "task_type": TYPES[read.form],
+        "task_type": TYPES[problem.form],
         "pddl_params": {
             "object_target": types["OBJECT"],
-            "parent_target": target,
-            "toggle_target": lamp,
+            "parent_target": types.get("RECEPTACLE", ""),
+            "toggle_target": types.get("LAMP", ""),
             "mrecep_target": "",
             "object_sliced": False,
         },
         "turk_annotations": {"anns": []},
     }
-    # Named like ALFRED's tasks; the last part, the floor plan, is 0 for none.
-    parts = (re.sub(r"[^a-z0-9]", "_", part)[:60] for part in (types["OBJECT"], "none", target or lamp))
-    return Exported(
-        folder=f"{'-'.join((TYPES[read.form], *parts, '0'))}/trial_{re.sub(r'[^A-Za-z0-9]+', '_', name)}",
-        game=json.dumps({**game, "walkthrough": outcome.commands}).encode(),
-        trajectory=json.dumps(trajectory, indent=1).encode(),
-        walkthrough=outcome.commands,
-    )
 
 
 def write_game(exported: Exported, to: Path, *, force: bool = False) -> Path:
-    """Write the game, with a trajectory beside a ``game.tw-pddl``; return its path. Raises ``ConfigurationError``."""
+    """Write the game and return its path: ``to`` itself if it ends in ``.tw-pddl``, else a path under that folder.
+
+    The trajectory, which alfworld looks for, is written only beside a ``game.tw-pddl``. Raises ``ConfigurationError`` if files
+    exist, unless ``force``, or cannot be written.
+    """
     try:
         path = to if to.suffix == Path(GAME_FILE).suffix and not to.is_dir() else to / exported.folder / GAME_FILE
         files = {path: exported.game}

@@ -1,4 +1,8 @@
-"""Habits, the weights from which generated houses are drawn: those of ``train``, or with things placed elsewhere."""
+"""Habits: the weights from which generated houses are drawn (rooms, receptacles, objects and goals).
+
+The habits of ``train`` are the table of counts read as weights. ``placing`` changes where a kind of thing is found, which makes
+a world whose rules must be learned again.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +60,11 @@ class Habits:
     accepts: Mapping[str, tuple[str, ...]]
 
     def placing(self, thing: str, places: Mapping[str, int]) -> Habits:
-        """These habits with ``thing`` in ``places``, by weight, in every room. Raises ``ConfigurationError``."""
+        """These habits with objects of kind ``thing`` in ``places``, by weight, in every room.
+
+        A room gets one of each receptacle that it lacks; these receptacles now take such objects. Raises
+        ``ConfigurationError`` for an unknown object or receptacle and an invalid weight.
+        """
         known = tuple(sorted({kind for room in self.rooms.values() for kind in room.places}))
         if thing not in known:
             raise ConfigurationError(f"The habits have no object named {shown(thing)}.{nearest(thing, known)}")
@@ -69,19 +77,20 @@ class Habits:
                 raise ConfigurationError(f"A {thing} cannot lie in the {place} with weight {weight}; give 1 or more.")
         if not places:
             raise ConfigurationError(f"Say where a {thing} lies: at least one receptacle with its weight.")
-        rooms = dict(self.rooms)
-        for name, room in self.rooms.items():
-            if thing in room.places:
-                receptacles, openable = dict(room.receptacles), dict(room.openable)
-                for place in places:
-                    some = {number: weight for number, weight in receptacles.get(place, {}).items() if number}
-                    receptacles[place] = some or {1: 1}
-                    if place not in openable:
-                        openable[place] = next(one.openable[place] for one in self.rooms.values() if place in one.openable)
-                where = {**room.places, thing: dict(places)}
-                rooms[name] = replace(room, receptacles=receptacles, openable=openable, places=where)
+        rooms = {
+            name: self._placing(room, thing, places) if thing in room.places else room for name, room in self.rooms.items()
+        }
         accepts = {kind: tuple(sorted({*taken, thing})) if kind in places else taken for kind, taken in self.accepts.items()}
         return replace(self, rooms=rooms, accepts=accepts)
+
+    def _placing(self, room: Room, thing: str, places: Mapping[str, int]) -> Room:
+        receptacles, openable = dict(room.receptacles), dict(room.openable)
+        for place in places:
+            some = {number: weight for number, weight in receptacles.get(place, {}).items() if number}
+            receptacles[place] = some or {1: 1}
+            if place not in openable:
+                openable[place] = next(one.openable[place] for one in self.rooms.values() if place in one.openable)
+        return replace(room, receptacles=receptacles, openable=openable, places={**room.places, thing: dict(places)})
 
     @property
     def digest(self) -> str:
@@ -153,7 +162,11 @@ _SMALLEST, _LARGEST = 0.001, 1_000_000
 
 
 def read_habits(path: Path) -> Habits:
-    """The habits of ``train``, changed by a file such as ``book: {fridge: 3, bed: 1}``. Raises ``ConfigurationError``."""
+    """The habits of ``train`` with the changes in a YAML file: for each kind of thing, its places by weight.
+
+    ``book: {fridge: 3, bed: 1}`` puts three books in four in the fridge. Weights are relative, from 0.001 to 1,000,000. Raises
+    ``ConfigurationError`` naming the file and what is wrong in it.
+    """
     name = f"The file of habits {shown(str(path), 400)}"
     content = read_yaml(path, name, _LARGEST_FILE)
     habits = counted_habits()

@@ -1,4 +1,8 @@
-"""Explains refused commands to players who are granted it, as far as belief and the rules tell; never from hidden state."""
+"""Explains why a command was refused, for players who are granted it.
+
+The game answers every refused command with the same two words. ``explain`` says what was wrong, as far as belief and the rules
+of the game show it; it never uses hidden state.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,10 @@ _PATTERNS = {
 
 
 def explain(belief: Belief, command: str) -> str | None:
-    """Why ``command`` was refused, in a short printable line; None if the ``belief`` after it does not tell."""
+    """Why ``command`` was just refused, in one printable line of bounded length; None if belief does not show it.
+
+    ``belief`` is the one after the refusal.
+    """
     bare = canonical(command.strip())
     if len(bare) > MAX_COMMAND:
         return f"A command has a few words, not {len(bare):,} characters."
@@ -59,7 +66,10 @@ def explain(belief: Belief, command: str) -> str | None:
 
 
 class Diagnosed(Wrapper):
-    """An env that explains refusals in ``Observation.explanation``, and reads the older ``put`` as ``move`` and says so."""
+    """An env that explains refusals in ``Observation.explanation`` and reads the older ``put`` as ``move``.
+
+    The text stays the game's. If a ``put`` was executed as a ``move``, the explanation says so.
+    """
 
     def __init__(self, env: Env) -> None:
         super().__init__(env)

@@ -1,4 +1,8 @@
-"""Goal sentences read into goals: ``read_goal`` the games' twelve wordings, ``guess_goal`` free English."""
+"""Goal sentences read into structured goals.
+
+A published game states its goal in one of twelve wordings, two per task type, which ``read_goal`` reads. For free English,
+``guess_goal`` looks for names of things and verbs, and returns None if something is missing or ambiguous.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +68,10 @@ class _Mention(NamedTuple):
 
 
 def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[str]) -> Goal | None:
-    """The goal that a free sentence most likely means, by the kinds it names and a few verbs; None if it is unclear."""
+    """The goal that a free sentence most likely means, by names of things and a few verbs; None if it is unclear.
+
+    ``objects`` are all kinds of object, ``receptacles`` the kinds in this house. Callers must mark the goal as a guess.
+    """
     words = re.findall(r"[a-z]+|[0-9]+", sentence[:_MAX_SENTENCE].lower())
     doing: list[Treatment] = [treatment for treatment, verbs in _DOING.items() if not verbs.isdisjoint(words)]
     portable = set(objects).difference(receptacles, _LAMPS, SYNONYMS)

@@ -1,7 +1,8 @@
 """Reads ALFWorld's texts into a belief: the only code that reads observation text.
 
-What was seen stays true until a command undoes it. Two oddities: an object may be in two receptacles, so taking it from one
-says nothing about the other; and examining a movable receptacle does not show whether it is hot or clean.
+Only the agent changes a house, so what was seen stays true until a command undoes it. Two oddities: an object may be in two
+receptacles at once, so taking it from one says nothing about the other; and examining a movable receptacle shows its contents
+but not whether it is hot or clean.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ def refused(observation: Observation) -> bool:
 
 
 def begin(opening: Observation) -> Belief:
-    """The belief after the opening text. The goal sentence in it is not read: it is not an observation."""
+    """The belief after the opening text: its receptacles, and an agent in the middle of the room with empty hands.
+
+    The goal sentence is not read: it is not an observation.
+    """
     text = opening.text[:MAX_TEXT].partition("Your task is to:")[0]
     # Matched where each phrase first occurs: a regex search would try every place and take quadratic time.
     found = _ROOM.match(text, max(0, text.find("Looking quickly")))
@@ -38,7 +42,11 @@ def begin(opening: Observation) -> Belief:
 
 
 def update(belief: Belief, command: str, observation: Observation) -> Belief:
-    """The belief after ``command`` was answered; of the command only a refused ``go to`` is read: one is there already."""
+    """The belief after ``command`` was answered with ``observation``; any text at all gives a belief.
+
+    The text, not the command, says what was done to what. Only a refused ``go to`` is read from the command: among existing
+    receptacles, the game refuses only those at the agent's location.
+    """
     if refused(observation):
         verb, _, name = command.strip().partition("go to ")
         here = not verb and belief.at is not None and belief.receptacle(name) is not None
