@@ -210,10 +210,11 @@ def configure(
         from agent.agents.registry import agent_names
 
         for key, tables, known in (("agents", settings.agents, agent_names()), ("worlds", settings.worlds, world_names())):
-            for name in tables.keys() - set(known):
+            unknown = next((name for name in tables if name not in known), None)
+            if unknown is not None:
                 raise ConfigurationError(
-                    f"{said[key].origin}: there is no {key[:-1]} named {shown(name)}; known: {', '.join(known)}."
-                    f"{nearest(name, known)}"
+                    f"{said[key].origin}: there is no {key[:-1]} named {shown(unknown)}; known: {', '.join(known)}."
+                    f"{nearest(unknown, known)}"
                 )
     return Configuration(settings, {key: source.place(key) for key, source in said.items()})
 

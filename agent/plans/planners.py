@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import ClassVar, Literal
+
+from pydantic import ConfigDict
 
 from agent.episodes import events
 from agent.models.base import Message, Model, Timing
@@ -27,6 +29,9 @@ class PlannerSettings:
     ``pool`` examples are drawn from ``train`` (None: all of it); ``steps`` adds the step-by-step instructions; ``shots`` of
     the pool are shown, chosen by ``choose``. The last four apply to the model only.
     """
+
+    # A manifest with other settings is damaged.
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     pool: int | None = option(100, least=1)
     steps: bool = option(False)

@@ -51,7 +51,8 @@ def mine(
         raise ConfigurationError(f"--least: {least} is out of range; give 1 to 1000000.")
     over = {"games": 0, "episodes": 0, "transitions": 0}
     world = DEFAULT_WORLD
-    rules: dict[str, Rule] = {}
+    played: tuple[Rule, ...] = ()
+    tabled: tuple[Rule, ...] = ()
     if paths or not counts:
         episodes, world = _learnable(paths_to_mine(paths))
         over["episodes"] = len(episodes)
@@ -62,16 +63,18 @@ def mine(
                 over["transitions"] += 1
                 yield moment
 
-        rules = {rule.id: rule for rule in mine_moments(counted(), least).rules(_named(episodes))}
+        played = mine_moments(counted(), least).rules(_named(episodes))
     if counts:
         reader = household(world)
         if reader is None:
             raise Unsupported(f"The world {world!r} has no table of where things lie; leave --counts out.")
         table = reader.counts()
         over["games"] = table.games
-        # Where both know about a kind of thing, the table wins over what was played.
-        tabled = {rule.id: rule for rule in mine_table(table).rules(f"counts over {table.split}")}
-        rules = {**tabled, **rules, **tabled}
+        tabled = mine_table(table).rules(f"counts over {table.split}")
+    # Where both know about a kind of thing, the table wins over what was played.
+    rules: dict[str, Rule] = {}
+    for rule in (*tabled, *played):
+        rules.setdefault(rule.id, rule)
     book = library().writable(into, world)
     renewal = renew(book, rules.values(), accept=accept == "evidence")
     if not dry_run and renewal.book is not book:

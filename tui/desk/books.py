@@ -67,7 +67,14 @@ def open_book(name: str, *, new: bool = True, world: str | None = None) -> OpenB
 def latest_book(world: str = DEFAULT_WORLD) -> str:
     """The name of the user's book about ``world`` that changed last; a new name if they have none."""
     every = list_books()
-    own = [book.path for book in every if not book.shipped and book.world == world and book.path.exists()]
+    own = [book.path for book in every if not book.shipped and book.world == world]
     if own:
-        return max(own, key=lambda path: path.stat().st_mtime).stem
+        return max(own, key=_changed).stem
     return FIRST if FIRST not in {book.name for book in every} else world
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # it went away meanwhile
+        return 0.0

@@ -130,6 +130,8 @@ class RuleDialog(ModalScreen[bool]):
 
     def on_mount(self) -> None:
         self._fill(self._began)
+        for text in self.query(TextArea):
+            text.move_cursor(text.document.end)
 
     @property
     def draft(self) -> Draft:
@@ -144,9 +146,8 @@ class RuleDialog(ModalScreen[bool]):
                 field.offer((NO_KIND, *KINDS), text)
             elif isinstance(field, Input):
                 field.value = text
-            else:
+            elif field.text != text:
                 field.text = text
-                field.move_cursor(field.document.end)
 
     def action_save(self) -> None:
         draft = self.draft
@@ -199,9 +200,10 @@ class RuleDialog(ModalScreen[bool]):
             place = self.query_one(f"#fault-{name}", Static)
             place.update(Content(printable(cut(reasons, LONGEST_TEXT))))
             place.display = bool(reasons)
-        for fault in reversed(faults):
+        for fault in faults:
             if fault.field in self._fields:
                 self._fields[fault.field].focus()
+                break
         self._say(" ".join(fault.reason for fault in faults if fault.field == "form"))
 
     def _say(self, text: str) -> None:

@@ -115,7 +115,13 @@ def rule_json(rule: Rule) -> dict[str, object]:
         "evidence": evidence_json(rule.evidence),
         "standing": rule.standing,
         "history": [
-            {key: getattr(edit, key) for key in ("did", "field", "by", "was")} | {"date": edit.date and str(edit.date)}
+            {
+                "did": edit.did,
+                "field": edit.field,
+                "by": edit.by,
+                "was": edit.was,
+                "date": str(edit.date) if edit.date else None,
+            }
             for edit in rule.history
         ],
     }

@@ -71,8 +71,9 @@ class RuleView(Vertical):
 
     def compose(self) -> ComposeResult:
         yield VerticalScroll(Static())
-        with OptionList() as witnesses:
-            witnesses.border_title = "Witnesses"
+        witnesses = OptionList()
+        witnesses.border_title = "Witnesses"
+        yield witnesses
 
     def show(self, rule: Rule | None, contraries: Sequence[Rule] = (), nothing: str = "") -> None:
         """Show ``rule`` and the rules that contradict it; without a rule, show ``nothing``."""

@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from textual.message import Message
+from textual.screen import Screen
 
 from agent.episodes.moments import episode_files
 from knowledge.rulebook import save
@@ -77,6 +79,15 @@ def taught_step(moment: EpisodeMoment, record: Path | None) -> TaughtStep | None
             world = moment.started.world if moment.started else DEFAULT_WORLD
             return TaughtStep(entry.command, entry.observation, entry.accepted, entry.id, record, names, world)
     return None
+
+
+def teach(screen: Screen[Any], moment: EpisodeMoment, record: Path | None) -> str:
+    """Have a rule made from the last command of ``moment``; return why none can be, or an empty text."""
+    lesson = taught_step(moment, record)
+    if lesson is None:
+        return "No command was played by then; a rule is made of one."
+    screen.post_message(Teach(lesson))
+    return ""
 
 
 async def dialog_for(lesson: TaughtStep, runs: Path) -> RuleDialog:

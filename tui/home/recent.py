@@ -73,7 +73,8 @@ def load_recent() -> LoadedChoices:
     try:
         if len(content) > LARGEST_FILE:
             raise ValueError("too large")
-        return LoadedChoices(TypeAdapter(RecentChoices).validate_json(content))
+        recent = TypeAdapter(RecentChoices).validate_json(content)
+        return LoadedChoices(replace(recent, models=recent.models[:MODELS_KEPT]))
     except ValueError:
         damaged = file.with_name(f"{FILE_NAME}.damaged")
         with suppress(OSError):

@@ -145,7 +145,8 @@ class EventFormatter:
                 yield from self._ended(ended)
             case body:
                 if (note := note_of(body)) is not None:
-                    yield from self._note(note.role, cut(note.text, LONGEST_THOUGHT))
+                    whole = isinstance(body, events.ParseFailed | events.Intervened)
+                    yield from self._note(note.role, note.text if whole else cut(note.text, LONGEST_THOUGHT))
 
     def _painted(self, style: TextStyle, text: str, first: str = "", rest: str | None = None) -> list[str]:
         return [self._layout.paint(style, line) for line in self._layout.wrapped(text, first, rest)]

@@ -13,7 +13,7 @@ from textual.message import Message
 
 from agent.agents.registry import agent_spec
 from agent.models.registry import model_forms
-from tui.desk.teaching import Teach, taught_step
+from tui.desk.teaching import teach
 from tui.dialogs import PickDialog
 from tui.episode.stage import EpisodePanes, PaneActions
 from tui.episode.story import Story
@@ -175,11 +175,8 @@ class PlayScreen(PaneActions, LiveScreen):
         self.post_message(self.Race(self.session.game))
 
     def action_teach(self) -> None:
-        lesson = taught_step(self._view.moment, self.session.record)
-        if lesson is None:
-            self.say("No command was played by then; a rule is made of one.")
-        else:
-            self.post_message(Teach(lesson))
+        if refusal := teach(self, self._view.moment, self.session.record):
+            self.say(refusal)
 
     def action_model(self) -> None:
         models = load_recent().recent.used(self.session.game.model or "").models

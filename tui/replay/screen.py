@@ -20,7 +20,7 @@ from textual.widgets import Static
 
 from agent.evaluation.analysis.failures import Failure
 from tui.base_screen import AppScreen
-from tui.desk.teaching import Teach, taught_step
+from tui.desk.teaching import teach
 from tui.episode.stage import PANE_KEYS, EpisodePanes, PaneActions
 from tui.episode.state import EpisodeMoment, ViewState
 from tui.episode.story import Story
@@ -332,12 +332,10 @@ class ReplayScreen(PaneActions, AppScreen):
 
     def action_teach(self) -> None:
         moment = self._recording.state.moments[self.stops[self.place].id] if self.stops else EpisodeMoment()
-        lesson = taught_step(moment, self._recording.path)
-        if lesson is None:
-            self._say("No command was played by then; a rule is made of one.")
+        if refusal := teach(self, moment, self._recording.path):
+            self._say(refusal)
         else:
             self._pause()
-            self.post_message(Teach(lesson))
 
     def action_leave(self) -> None:
         self._pause()

@@ -182,6 +182,10 @@ def test_a_folder_holds_one_run(data: Path, tmp_path: Path) -> None:
     (tmp_path / "run" / "results.jsonl").write_text("{}\n")
     with pytest.raises(ConfigurationError, match=r"results\.jsonl:1 is damaged"):
         read_rows(tmp_path / "run")
+    manifest = tmp_path / "run" / "run.json"
+    manifest.write_text(manifest.read_text().replace('"steps"', '"stairs": 1, "steps"', 1))
+    with pytest.raises(ConfigurationError, match=r"run\.json is damaged.*stairs"):
+        read_manifest(tmp_path / "run")
 
 
 @pytest.mark.parametrize(

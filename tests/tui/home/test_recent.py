@@ -65,6 +65,12 @@ def test_choices_are_kept() -> None:
     assert load_recent().remark == ""
 
 
+def test_no_more_models_are_recalled_than_are_kept() -> None:
+    models = tuple(f"openai:{number}" for number in range(MODELS_KEPT + 3))
+    assert not save_recent(RecentChoices(models=models))
+    assert load_recent().recent.models == models[:MODELS_KEPT]
+
+
 def test_a_model_is_remembered_once_and_the_last_one_first() -> None:
     recent = RecentChoices()
     for number in (*range(20), 15):
