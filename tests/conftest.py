@@ -15,6 +15,9 @@ from hypothesis import settings
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# A smooth scroll draws the screen many times over, and no test looks at what is between.
+os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
+
 # Most objects are modules and tests, which stay: the collector need not look at them again and again.
 gc.set_threshold(50_000, 20, 50)
 

@@ -42,6 +42,7 @@ def test_the_readme_shows_one() -> None:
     assert "proposed" in text(PICTURE.read_text("utf-8"))
 
 
+@pytest.mark.heavy
 def test_it_asks_no_host_for_anything(picture: str) -> None:
     for svg in (picture, PICTURE.read_text("utf-8")):
         assert "@font-face" not in svg

@@ -305,6 +305,7 @@ RULES = st.builds(
 )
 
 
+@pytest.mark.heavy
 @settings(max_examples=25)
 @given(st.lists(RULES, min_size=1, max_size=4, unique_by=lambda rule: rule.id), st.lists(RULES, min_size=1, max_size=2))
 def test_what_is_put_is_what_is_read(first: list[Rule], second: list[Rule]) -> None:

@@ -70,6 +70,7 @@ def test_an_odd_argument_is_an_error(arguments: tuple[str | bytes, ...], call: R
 
 
 # Of a process of its own are the decoding of arguments and the encoding of what is said about them.
+@pytest.mark.heavy
 @pytest.mark.parametrize("arguments", [(*command, ODD[0]) for command in COMMANDS], ids=lambda arguments: arguments[0])
 def test_no_argument_ends_in_a_traceback(arguments: tuple[str | bytes, ...], tmp_path: Path) -> None:
     command = [*map(os.fsencode, (*COMMAND, *arguments))]
@@ -116,6 +117,7 @@ def test_a_reader_who_leaves_is_no_error(tmp_path: Path) -> None:
     assert b"BrokenPipe" not in said
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(os.name != "posix", reason="closes descriptors as a POSIX shell does")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_error(closed: str, tmp_path: Path) -> None:

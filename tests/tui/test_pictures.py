@@ -36,6 +36,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("runs")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("view", VIEWS)
 def test_runs(view: str, size: tuple[int, int], runs: Path, snap_compare: Compare) -> None:
@@ -52,6 +53,7 @@ def test_runs(view: str, size: tuple[int, int], runs: Path, snap_compare: Compar
     assert snap_compare(app, terminal_size=size, run_before=there)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", SIZES)
 def test_replay(size: tuple[int, int], runs: Path, snap_compare: Compare) -> None:
     run = read_overview(runs / "quick")
@@ -73,6 +75,7 @@ async def race(pilot: Pilot[Any], commands: Sequence[str], end: str) -> None:
     await until(pilot, lambda: end in screen_text(pilot.app))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("look", "size"), [*((DARK, size) for size in SIZES), (LIGHT, SIZES[1])])
 def test_race(look: str, size: tuple[int, int], snap_compare: Compare) -> None:
     app = showing(lambda: RaceScreen(game()))

@@ -211,6 +211,7 @@ def test_the_prompt_holds_the_instruction_and_the_skills_before(world: World, ho
     assert all(said(text) in map(said, TEXTS) for text in thoughts(told))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("house", HOUSES)
 def test_a_prompt_tells_nothing_that_was_not_told(server: Server, world: World, tmp_path: Path, house: str) -> None:
     task = world.task(house)

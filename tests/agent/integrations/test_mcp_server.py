@@ -148,6 +148,7 @@ def test_a_broken_game_is_told_of_without_its_file(tmp_path: Path) -> None:
     within(HostOptions(make_world("alfworld", data=tmp_path)), play)
 
 
+@pytest.mark.heavy
 def test_over_a_pipe_with_a_record(tmp_path: Path) -> None:
     program, *arguments = (*COMMAND, "mcp", "--split", "generated", "--max-steps", "30")
     parameters = StdioServerParameters(

@@ -35,15 +35,15 @@ def episodes(run: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (run / "episodes").iterdir()}
 
 
-def test_the_report_goes_to_stdout_and_the_rest_to_stderr(run: Run, tmp_path: Path) -> None:
+def test_the_report_goes_to_stdout_and_the_rest_to_stderr(run: Run, call: Run, tmp_path: Path) -> None:
     done = run(*EXPERT)
     assert done.returncode == 0
     assert done.stderr.startswith("demo: 3 of the split's 3, into runs/demo-expert-")
     assert done.stdout.splitlines()[-3].split()[:5] == ["all", "3", "3", "0", "100.0"]
     (folder,) = (tmp_path / "runs").iterdir()
-    reported = run("report", str(folder))
+    reported = call("report", str(folder))
     assert (reported.returncode, reported.stdout, reported.stderr) == (0, done.stdout, "")
-    assert run(*EXPERT).stdout == done.stdout
+    assert call(*EXPERT).stdout == done.stdout
     assert len(list((tmp_path / "runs").iterdir())) == 1
 
 

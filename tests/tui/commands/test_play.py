@@ -303,6 +303,7 @@ def test_ctrl_c_at_the_prompt_interrupts(terminal: type[Terminal], tmp_path: Pat
     assert "Traceback" not in here.seen
 
 
+@pytest.mark.heavy
 def test_ctrl_c_while_a_model_thinks_interrupts(terminal: type[Terminal], tmp_path: Path, server: Server) -> None:
     from tests.backends.server import together
 
@@ -336,6 +337,7 @@ def test_on_a_terminal_a_named_game_is_played_on_the_screen(terminal: type[Termi
     assert list(read_episode(record))[-1].body.kind == "ended"
 
 
+@pytest.mark.heavy
 def test_a_game_that_is_left_is_recorded_as_far_as_it_went(terminal: type[Terminal], tmp_path: Path) -> None:
     here = terminal("play", *SCRIPTED, "demo:1", "--agent", "human", folder=tmp_path)
     here.send(b"look\r", after="You are in the hall")
@@ -346,6 +348,7 @@ def test_a_game_that_is_left_is_recorded_as_far_as_it_went(terminal: type[Termin
     assert "Recorded as far as it went" in " ".join(here.seen.split())
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("term", ["dumb", ""])
 def test_a_terminal_without_a_cursor_gets_plain_text(term: str, terminal: type[Terminal], tmp_path: Path) -> None:
     here = terminal("play", *SCRIPTED, "--speed", "100", folder=tmp_path, term=term)
@@ -354,6 +357,7 @@ def test_a_terminal_without_a_cursor_gets_plain_text(term: str, terminal: type[T
     assert SCREEN not in here.seen
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "arguments",
     [

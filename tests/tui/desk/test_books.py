@@ -66,6 +66,7 @@ async def test_a_book_is_begun_and_opened_again(tmp_path: Path) -> None:
         await until(pilot, lambda: "One walks." in screen_text(app))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("screen", ["home", "runs"])
 async def test_k_leads_to_the_rules_and_q_back(screen: str, tmp_path: Path) -> None:
     mine()

@@ -103,6 +103,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("view", ["list", "pair"])
 def test_the_desk(view: str, size: tuple[int, int], book: Rulebook, snap_compare: Compare) -> None:
@@ -115,6 +116,7 @@ def test_the_desk_in_the_light(book: Rulebook, snap_compare: Compare) -> None:
     assert snap_compare(app, terminal_size=SIZES[1], run_before=after((*VIEWS["list"][0], "s", "s"), "of 7 rules", LIGHT))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", SIZES[:2])
 def test_a_rule_that_is_edited(size: tuple[int, int], book: Rulebook, snap_compare: Compare) -> None:
     keys = (*("down",) * 4, "e", "tab", "tab", "x", "tab", "tab", *"look", "enter")
@@ -122,6 +124,7 @@ def test_a_rule_that_is_edited(size: tuple[int, int], book: Rulebook, snap_compa
     assert snap_compare(app, terminal_size=size, run_before=after(keys, "a check is COMMAND"))
 
 
+@pytest.mark.heavy
 def test_a_rule_that_is_taught(book: Rulebook, snap_compare: Compare) -> None:
     del book
     record = next(Path("runs/houses/episodes").glob("0002-*.jsonl"))

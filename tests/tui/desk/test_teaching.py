@@ -27,6 +27,7 @@ def in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_a_game_teaches(size: tuple[int, int]) -> None:
     app = showing(lambda: PlayScreen(game(), "step"))

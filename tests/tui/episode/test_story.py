@@ -152,6 +152,7 @@ def test_what_is_told_is_never_markup_nor_steers_the_terminal() -> None:
     assert "\x1b" not in shown
 
 
+@pytest.mark.heavy
 @given(said=st.text(max_size=200), thoughts=st.lists(st.text(max_size=200), max_size=3))
 @settings(max_examples=15)
 def test_any_text_can_be_told(said: str, thoughts: Sequence[str]) -> None:

@@ -469,6 +469,7 @@ async def _settled(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen) and not pilot.app.screen.query_one(GameBrowser).busy)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("look", "size"),
     [*((theme.DARK, size) for size in SIZES), (theme.LIGHT, SIZES[1])],
@@ -482,6 +483,7 @@ def test_home_looks_as_it_did(look: str, size: tuple[int, int], snap_compare: Ca
     assert snap_compare(showing(lambda: HomeScreen(Settings())), terminal_size=size, run_before=before)
 
 
+@pytest.mark.heavy
 def test_a_whole_app_goes_from_home_into_a_game_and_back() -> None:
     async def run() -> None:
         app = showing(lambda: HomeScreen(Settings(), speed=1000.0))

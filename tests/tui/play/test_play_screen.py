@@ -189,6 +189,7 @@ async def test_an_endpoint_that_has_had_enough_says_so_and_is_tried_again(server
         await proposed(pilot, 1)
 
 
+@pytest.mark.heavy
 async def test_an_endpoint_that_is_down_is_tried_again_and_then_changed(server: Server) -> None:
     app = playing(game(agent="react", model="openai:gone@http://127.0.0.1:9/v1"))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -315,6 +316,7 @@ async def test_a_world_without_copies_is_taken_back_by_playing_again(server: Ser
         assert happened.count("stepped") == 5
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("agent", "key", "said"),
     [
@@ -453,6 +455,7 @@ def test_the_screen_looks_as_it_did(look: str, size: tuple[int, int], snap_compa
     assert snap_compare(app, terminal_size=size, run_before=after_three_turns)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", SIZES)
 def test_the_end_looks_as_it_did(size: tuple[int, int], snap_compare: Callable[..., bool]) -> None:
     app = playing(game(), "watch")

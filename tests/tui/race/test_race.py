@@ -114,6 +114,7 @@ async def test_what_it_thinks_ahead_is_not_seen_before_its_turn(houses: World) -
         assert screen_text(app).count("likeliest") == 1
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_house_is_there_at_every_size(size: tuple[int, int], houses: World) -> None:
     app = showing(lambda: RaceScreen(game(EGG, world=houses)))

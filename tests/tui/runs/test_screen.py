@@ -138,6 +138,7 @@ async def test_runs_without_a_task_in_common(runs: Path) -> None:
         assert "c-foreign" in screen_text(app)
 
 
+@pytest.mark.heavy
 async def test_a_run_is_followed_as_it_grows(runs: Path) -> None:
     folder = RunFolder(runs / "b-whole")
     results = folder.results(folder.manifest().tasks)

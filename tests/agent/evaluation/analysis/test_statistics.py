@@ -72,6 +72,7 @@ def test_wilson_is_that_of_statsmodels(won: int, lost: int) -> None:
         assert (wilson(won, won + lost).low, wilson(won, won + lost).high) == pytest.approx((low, high), abs=1e-9)
 
 
+@pytest.mark.heavy
 @given(st.integers(0, 900), st.integers(0, 900))
 def test_mcnemar_is_that_of_statsmodels_and_scipy(first: int, second: int) -> None:
     from scipy import stats

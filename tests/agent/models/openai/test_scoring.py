@@ -184,6 +184,7 @@ def telling(told: object) -> Behaviour:
 ONE = {"logprob": -1.0}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "told",
     [None, [], [None], {}, "x", 3, [None, None], [None, {}], [None, {"7": None}], [None, {"7": {}}], [None, {"seven": ONE}]]

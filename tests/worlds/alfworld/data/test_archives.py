@@ -174,6 +174,7 @@ def test_links_in_a_folder_are_refused(tmp_path: Path) -> None:
     assert files_under(tmp_path / "data") == PLAIN
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", ["zip", "tar.xz"])
 def test_a_file_larger_than_any_is_refused_whatever_its_header_says(tmp_path: Path, kind: str) -> None:
     done = import_games(archive(tmp_path, PACKERS[kind](PLAIN | {GAME: bytes(MAX_TRAJECTORY + 2)})), tmp_path / "data")

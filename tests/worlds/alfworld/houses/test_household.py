@@ -50,6 +50,7 @@ def test_a_seed_gives_the_house_that_it_always_gave() -> None:
     assert {seed: digest(make_house(seed)) for seed in DIGESTS} == DIGESTS
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("hashing", ["1", "2"])
 def test_a_seed_gives_the_same_house_in_another_process(hashing: str) -> None:
     code = "from tests.worlds.alfworld.houses.test_household import *; print(*map(digest, map(make_house, DIGESTS)))"

@@ -136,6 +136,7 @@ BREAKING = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("command", "reason"), BREAKING)
 def test_a_worker_that_breaks_is_an_error_and_a_reset_recovers(workers: Workers, command: str, reason: str) -> None:
     env = opened(workers)
@@ -208,6 +209,7 @@ def test_workers_are_used_again_one_game_at_a_time() -> None:
         four.step("look")
 
 
+@pytest.mark.heavy
 def test_a_worker_that_played_many_games_is_replaced() -> None:
     """With each game, the planner's library keeps some memory."""
     pool = Workers(WORKER)

@@ -166,6 +166,7 @@ def test_no_text_changes_the_page_but_its_words(hostile: str) -> None:
                 assert hostile.strip() == "" or len(hostile) < 12 or hostile not in value
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_shown(tmp_path: Path, text: str) -> None:
     text = text.encode("utf-8", "replace").decode("utf-8")
