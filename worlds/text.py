@@ -1,4 +1,7 @@
-"""What games and models say, made safe to show: it is untrusted, so control characters are shown, never obeyed."""
+"""What games and models say, made safe to show: to a terminal, and on a page.
+
+It is untrusted: a control character in it is shown, never obeyed.
+"""
 
 from __future__ import annotations
 

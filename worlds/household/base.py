@@ -21,7 +21,7 @@ class Household(Protocol):
         ...
 
     def begin(self, opening: Observation, /) -> Belief:
-        """The belief after the opening text; the goal sentence in it tells nothing."""
+        """The belief after the opening text; the goal sentence in it is not read."""
         ...
 
     def update(self, belief: Belief, command: str, observation: Observation, /) -> Belief:

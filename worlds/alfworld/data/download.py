@@ -68,7 +68,7 @@ def download_archive(
         raise ConfigurationError(f"{shown(url)} is no web address: {error}") from error
     if address.scheme not in ("http", "https") or not address.host:
         raise ConfigurationError(f"{shown(url)} is no web address; give one that starts with https:// or http://.")
-    url = str(address.copy_with(username=None, password=None))  # as it is spoken of
+    url = str(address.copy_with(username=None, password=None))  # for messages, without secrets
     part = _Part(url, folder)
     why = ""
     with httpx2.Client(follow_redirects=True, timeout=httpx2.Timeout(60.0, connect=20.0)) as client:
@@ -120,7 +120,7 @@ class _Part:
         return self.file.replace(self.file.with_suffix(".archive"))
 
 
-def _fetch(client: httpx2.Client, address: httpx2.URL, part: _Part, tell: Callable[[int, int | None], None]) -> None:
+def _fetch(client: httpx2.Client, address: httpx2.URL, part: _Part, report: Callable[[int, int | None], None]) -> None:
     etag = part.etag()
     have = part.size() if etag is not None else 0
     headers = {"Accept-Encoding": "identity"}
@@ -147,6 +147,6 @@ def _fetch(client: httpx2.Client, address: httpx2.URL, part: _Part, tell: Callab
                 have += file.write(chunk)
                 if max(have, total or 0) > MAX_ARCHIVE:
                     raise WorldError(f"{part.url} sends more than {MAX_ARCHIVE >> 30} GiB; no archive of ours is that large.")
-                tell(have, total)
+                report(have, total)
     if total is not None and have != total:
         raise _Again(f"the connection ended after {have:,} of {total:,} bytes")

@@ -90,10 +90,10 @@ class Action(NamedTuple):
 class Game:
     """The constant part of a game. Never mutated; safe to share between episodes and threads.
 
-    ``objects`` and ``receptacles`` are names by number. ``place_of`` is ``NOWHERE`` for a receptacle without a place;
-    ``receptacles_at`` is its inverse. ``accepts`` are the types of object that each receptacle takes; nothing takes an object
-    without a type. ``inside`` lists what movable receptacles show. ``always`` has the commands that do not depend on the state:
-    the bare ones, and ``go to`` every receptacle that has a place.
+    ``objects`` and ``receptacles`` are names by number; ``sentence`` is the goal as the player reads it. ``place_of`` is
+    ``NOWHERE`` for a receptacle without a place; ``receptacles_at`` is its inverse. ``accepts`` are the types of object that
+    each receptacle takes; nothing takes an object without a type. ``inside`` lists what movable receptacles show. ``always``
+    has the commands that do not depend on the state: the bare ones, and ``go to`` every receptacle that has a place.
     """
 
     origin: str

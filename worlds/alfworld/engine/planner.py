@@ -165,6 +165,7 @@ class _Search:
         self.weight = 1 + len(self.cast) * (len(self.targets) if goal.form == "two" else 1) // 8
 
     def steps(self, node: _Node) -> Iterator[_Step]:
+        """The next steps, each with the ``go`` and ``open`` before it."""
         held = node.held
         if held == NOTHING:
             for thing, receptacles in zip(self.cast, node.where, strict=True):

@@ -209,7 +209,7 @@ def test_the_split_is_a_sequence_that_makes_what_is_asked_for() -> None:
     assert replace(tasks[7], goal="dance") not in tasks
     assert "generated/7" not in tasks
     for index in (SEEDS, -SEEDS - 1):
-        with pytest.raises(IndexError):
+        with pytest.raises(IndexError, match=f"there is no made-up house {index}"):
             tasks[index]
 
 

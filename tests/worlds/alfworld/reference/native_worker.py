@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import time
+from typing import cast
 
 from tests.worlds.alfworld.play import env_of
 from worlds.alfworld.engine.game import PLACEHOLDER, GameFile, parse_game
@@ -53,6 +54,8 @@ class NativeGame(Reference):
                 babble(b"\xff\x00 and so on\n")
             case "answer otherwise":
                 babble(b'{"text": "You win.", "won": true, "commands": ["look", 7]}\n')
+            case "answer with a number":
+                return GameOutput("You win.", True, ("look", cast("str", 7)))
             case "talk without end":
                 babble(b"la " * 10_000_000)
             case _:

@@ -132,6 +132,7 @@ BREAKING = [
     ("exit", "ended with status 1, saying 'out of eggs'"),
     ("babble", "answers with what is no JSON"),
     ("answer otherwise", "answers with what is no answer"),
+    ("answer with a number", "answers with what is no answer"),
     ("talk without end", "talks without end"),
 ]
 
