@@ -77,9 +77,7 @@ class RuleBudget:
     def about(self, topic: Topic) -> RuleSelector:
         """The selector for an episode about ``topic``."""
         ranked = sorted((rank, place) for place, rule in enumerate(self.rules) if (rank := _rank(rule, topic)) is not None)
-        # Rules about things that the task does not name may come up later.
-        later = (rule.kind != "location" and _of_type(rule, topic) and not _of_things(rule, topic) for rule in self.rules)
-        waiting = ((place, _kinds(self.rules[place])) for place, waits in enumerate(later) if waits)
+        waiting = ((place, _kinds(rule)) for place, rule in enumerate(self.rules) if _waits(rule, topic))
         return RuleSelector(self, tuple(place for _, place in ranked), tuple(waiting))
 
 
@@ -129,6 +127,11 @@ def _rank(rule: Rule, topic: Topic) -> int | None:
     return 0 if rule.types or rule.objects else 1
 
 
+def _waits(rule: Rule, topic: Topic) -> bool:
+    """Whether a rule is about things that the task does not name but that may come up later."""
+    return rule.kind != "location" and _of_type(rule, topic) and not _of_things(rule, topic)
+
+
 def _of_type(rule: Rule, topic: Topic) -> bool:
     """Whether a rule may apply to this task type; rules name types in full or by one word, such as ``heat``."""
     if not rule.types or topic.type is None:
@@ -162,6 +165,7 @@ def _named(goal: str) -> frozenset[str]:
 
 def _needed(goal: Goal | None) -> frozenset[str]:
     """The kinds of thing that a goal needs, including those its sentence does not name."""
-    appliance = APPLIANCES[goal.treatment] if goal and goal.treatment else None
-    named = (goal.object, goal.receptacle, goal.lamp, appliance) if goal else ()
-    return frozenset(name.lower() for name in named if name)
+    if goal is None:
+        return frozenset()
+    appliance = APPLIANCES[goal.treatment] if goal.treatment else None
+    return frozenset(name.lower() for name in (goal.object, goal.receptacle, goal.lamp, appliance) if name)

@@ -148,7 +148,7 @@ def _lines(lines: Sequence[str], column: int, items: Sequence[YamlNode]) -> tupl
     dashed = {at for at, line in enumerate(lines) if not line[:column].strip() and line[column : column + 1] == "-"}
     # A value may begin some lines below its dash.
     starts = [next((line for line in range(_line(item) - 1, -1, -1) if line in dashed), -1) for item in items]
-    if len({-1, *starts}) <= len(starts):
+    if -1 in starts or len(set(starts)) < len(starts):
         return None
     ends = [*starts[1:], len(lines)]
     return tuple(range(start, _last(lines, start, end, column)) for start, end in zip(starts, ends, strict=True))

@@ -35,14 +35,18 @@ class EpisodeState:
     belief: Belief | None = None
 
 
-class Checkpoints:
-    """The checkpoints of all branches, by the id of the event that ended the turn before, or of ``Started``.
+@dataclass(frozen=True, slots=True)
+class _Checkpoint:
+    state: EpisodeState
+    env: Env | None
+    """A copy of the env; None if it cannot be copied, and the commands are played again instead."""
 
-    Each has a copy of the env; None if it cannot be copied, and the commands are played again instead.
-    """
+
+class Checkpoints:
+    """The checkpoints of all branches, by the id of the event that ended the turn before, or of ``Started``."""
 
     def __init__(self) -> None:
-        self._saved: dict[int, tuple[EpisodeState, Env | None]] = {}
+        self._saved: dict[int, _Checkpoint] = {}
 
     def __contains__(self, to: int) -> bool:
         return to in self._saved
@@ -53,28 +57,28 @@ class Checkpoints:
             copied: Env | None = None
             with suppress(Unsupported):
                 copied = env.copy()
-            self._saved[at] = copy(state), copied
+            self._saved[at] = _Checkpoint(copy(state), copied)
 
     def state(self, to: int) -> EpisodeState:
         """A copy of the state at ``to``."""
-        return copy(self._saved[to][0])
+        return copy(self._saved[to].state)
 
     async def env(self, to: int, env: Env, *, inline: bool) -> Env:
         """The env as it was at ``to``: a copy, which the caller closes, or ``env`` itself, replayed in a thread.
 
         Raises ``WorldError`` if a replayed command gets another answer.
         """
-        state, saved = self._saved[to]
-        if saved is None:
-            await asyncio.to_thread(_replay, env, state.played)
+        saved = self._saved[to]
+        if saved.env is None:
+            await asyncio.to_thread(_replay, env, saved.state.played)
             return env
-        return saved.copy() if inline else await asyncio.to_thread(saved.copy)
+        return saved.env.copy() if inline else await asyncio.to_thread(saved.env.copy)
 
     def close(self) -> None:
         """Close the copies."""
-        for _, env in self._saved.values():
-            if env is not None:
-                env.close()
+        for saved in self._saved.values():
+            if saved.env is not None:
+                saved.env.close()
         self._saved.clear()
 
 

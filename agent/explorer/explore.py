@@ -18,7 +18,7 @@ from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import slug
 from agent.explorer.chunks import Chunk, chunks, read_steps
 from agent.explorer.distiller import DISTILLER, MOST_RULES, CandidateRule, Candidates
-from agent.explorer.filtering import filter_rules
+from agent.explorer.filtering import FilterResult, filter_rules
 from agent.explorer.judges import LearningModel, ModelJudge
 from agent.explorer.ledger import Ledger
 from agent.explorer.plan import Exploration, ExplorationFolder, refuse_evaluation_split
@@ -97,23 +97,19 @@ class _Learning:
     async def report(self, summary: Summary) -> ExplorationReport:
         """Learn, write the book and report."""
         episodes, learning = list(read_steps(self.place.path)), self.exploration.learning
+        run = slug(self.place.path.resolve().name)
         asker = self._asker()
         try:
-            run = slug(self.place.path.resolve().name)
-            origin = Origin("model", f"{asker.name[:140]} over {run}") if asker else Origin("run", run)
-            parts = list(chunks(episodes, learning.chunk_steps, learning.chunk_tokens)) if asker else []
-            judges, gathered = None, Candidates()
-            if asker:
-                await self._distil(parts, asker, origin, gathered)
-                judges = ModelJudge(asker, {step.origin: step for part in parts for step in part.steps}, self.options.say)
-            else:
+            if asker is None:
+                origin, parts, judges = Origin("run", run), list[Chunk](), None
                 mined = mine(recorded_moments([self.place.path])).rules(run)
-                gathered.candidates += [CandidateRule(rule, rule.evidence.witnesses) for rule in mined]
-            world = self.exploration.run.config.world
-            book = library().writable(self.target.into, world)
-            others = [rule for rule in book.rules if rule.origin != origin]
-            moments = recorded_moments([self.place.path, *self.target.besides], self._left_out, world=world)
-            sifted = await filter_rules(gathered.candidates, others, moments, judges)
+                gathered = Candidates([CandidateRule(rule, rule.evidence.witnesses) for rule in mined])
+            else:
+                origin = Origin("model", f"{asker.name[:140]} over {run}")
+                parts = list(chunks(episodes, learning.chunk_steps, learning.chunk_tokens))
+                judges = ModelJudge(asker, {step.origin: step for part in parts for step in part.steps}, self.options.say)
+                gathered = await self._distilled(parts, asker, origin)
+            filtered = await self._filtered(gathered, origin, judges)
         finally:
             if asker:
                 await asker.model.aclose()
@@ -132,8 +128,8 @@ class _Learning:
             ),
             chunks=len(parts),
             proposed=len(gathered.candidates) + len(gathered.dropped),
-            found=self._written(sifted.kept, origin),
-            dropped=(*gathered.dropped, *sifted.dropped),
+            found=self._written(filtered.kept, origin),
+            dropped=(*gathered.dropped, *filtered.dropped),
             checks=tuple(gathered.checks),
             lost=tuple(asker.lost) if asker else (),
             calls=used.calls,
@@ -157,8 +153,8 @@ class _Learning:
             longest=self.exploration.learning.reply_tokens,
         )
 
-    async def _distil(self, parts: Sequence[Chunk], asker: LearningModel, origin: Origin, gathered: Candidates) -> None:
-        """Add the distiller's proposals for all chunks."""
+    async def _distilled(self, parts: Sequence[Chunk], asker: LearningModel, origin: Origin) -> Candidates:
+        """The distiller's proposals for all chunks."""
         prompt = load_prompt("agent.explorer", "distiller")
         world = self.exploration.run.setup.world
         system = prompt.render("system", manual=world.manual, most=str(MOST_RULES))
@@ -172,9 +168,19 @@ class _Learning:
 
         watch(0)
         questions = {f"chunk {part.number}": prompt.render("chunk", chunk=part.text) for part in parts}
+        gathered = Candidates()
         for part, proposals in zip(parts, await asker.ask(DISTILLER, system, questions, watch), strict=True):
             if proposals is not None:
                 gathered.add(part, proposals, origin)
+        return gathered
+
+    async def _filtered(self, gathered: Candidates, origin: Origin, judges: ModelJudge | None) -> FilterResult:
+        """The candidates that stay beside the book's rules from elsewhere, by the evidence of all runs."""
+        world = self.exploration.run.config.world
+        book = library().writable(self.target.into, world)
+        others = [rule for rule in book.rules if rule.origin != origin]
+        moments = recorded_moments([self.place.path, *self.target.besides], self._left_out, world=world)
+        return await filter_rules(gathered.candidates, others, moments, judges)
 
     def _left_out(self, error: ConfigurationError) -> None:
         if self.options.say is not None:

@@ -37,15 +37,16 @@ async def filter_rules(
 
     Without ``judges``, only rules with equal words count as duplicates.
     """
-    sieve = _Sieve(book)
-    sieve.take(proposed)
-    sieve.weigh(moments)
+    rule_filter = _Filter(book)
+    rule_filter.take(proposed)
+    rule_filter.weigh(moments)
     if judges is not None:
-        await sieve.reconcile(await sieve.compare(judges), judges)
-    return sieve.sifted()
+        contrary = await rule_filter.compare(judges)
+        await rule_filter.reconcile(contrary, judges)
+    return rule_filter.result()
 
 
-class _Sieve:
+class _Filter:
     """The rules of the book followed by the candidates; positions count through both."""
 
     def __init__(self, book: Sequence[Rule]) -> None:
@@ -91,9 +92,13 @@ class _Sieve:
         groups = {place: [place] for place in range(len(self._all))}
         for one, other in same:
             if groups[one] is not groups[other]:
-                groups[one] += groups[other]
-                groups |= dict.fromkeys(groups[other], groups[one])
-        for group in {id(each): sorted(each) for each in groups.values()}.values():
+                groups[one].extend(groups[other])
+                for place in groups[other]:
+                    groups[place] = groups[one]
+        for place, members in groups.items():
+            group = sorted(members)
+            if place != group[0]:
+                continue
             # A rule of the book wins; among candidates, the one with the best evidence.
             best = group[0] if group[0] < len(self._book) else min(group, key=lambda each: (-self._weight(each), each))
             for other in group:
@@ -123,22 +128,31 @@ class _Sieve:
             if one == other or (one, other) in done or {one, other} & self._gone or other < len(self._book):
                 continue
             done.add((one, other))
-            known = self._all[one].rule
             if one < len(self._book):
-                if known.status != "rejected" and self._weight(one) > self._weight(other):
-                    self._lose(other, f"{known.id}, which is in the book, excludes it and has the evidence")
-                elif known.status != "rejected":
-                    self._disputed.append((other, one))
-            elif self._weight(one) != self._weight(other):
-                loser, winner = sorted((one, other), key=self._weight)
-                self._lose(loser, f"{self._all[winner].rule.id} excludes it and has the evidence")
+                self._against_book(one, other)
             else:
-                right = await judges.decide(self._all[one], self._all[other])
-                if right == "unsure":
-                    self._disputed += [(one, other), (other, one)]
-                else:
-                    loser, winner = (other, one) if right == "first" else (one, other)
-                    self._lose(loser, f"{self._all[winner].rule.id} excludes it and is right, the model says")
+                await self._between(one, other, judges)
+
+    def _against_book(self, one: int, other: int) -> None:
+        known = self._all[one].rule
+        if known.status == "rejected":
+            return
+        if self._weight(one) > self._weight(other):
+            self._lose(other, f"{known.id}, which is in the book, excludes it and has the evidence")
+        else:
+            self._disputed.append((other, one))
+
+    async def _between(self, one: int, other: int, judges: ModelJudge) -> None:
+        if self._weight(one) != self._weight(other):
+            loser, winner = sorted((one, other), key=self._weight)
+            self._lose(loser, f"{self._all[winner].rule.id} excludes it and has the evidence")
+            return
+        right = await judges.decide(self._all[one], self._all[other])
+        if right == "unsure":
+            self._disputed += [(one, other), (other, one)]
+        else:
+            loser, winner = (other, one) if right == "first" else (one, other)
+            self._lose(loser, f"{self._all[winner].rule.id} excludes it and is right, the model says")
 
     def _lose(self, loser: int, why: str) -> None:
         self._gone.add(loser)
@@ -155,7 +169,7 @@ class _Sieve:
     def _weight(self, place: int) -> int:
         return _WEIGHT[self._all[place].rule.standing]
 
-    def sifted(self) -> FilterResult:
+    def result(self) -> FilterResult:
         """The result."""
         kept: list[CandidateRule] = []
         for place, candidate in enumerate(self._all):

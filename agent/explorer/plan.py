@@ -71,12 +71,12 @@ class Exploration:
         return run.with_name(f"explore-{run.name.rpartition('-')[0]}-{digest}")
 
 
-def plan_exploration(configuration: Configuration, wish: ExploreOptions) -> Exploration:
+def plan_exploration(configuration: Configuration, options: ExploreOptions) -> Exploration:
     """Fill in every default. Raises ``ConfigurationError`` and ``KnowledgeError``."""
-    if not 0 <= wish.curiosity <= 1:
-        raise ConfigurationError(f"--curiosity: {wish.curiosity:g} is not a probability; give 0 to 1.")
+    if not 0 <= options.curiosity <= 1:
+        raise ConfigurationError(f"--curiosity: {options.curiosity:g} is not a probability; give 0 to 1.")
     for name in ("episodes", "chunk_steps", "chunk_tokens", "reply_tokens"):
-        if not 1 <= (number := getattr(wish, name)) <= 1_000_000:
+        if not 1 <= (number := getattr(options, name)) <= 1_000_000:
             raise ConfigurationError(f"--{name.replace('_', '-')}: {number} is out of range; give 1 to 1000000.")
     settings = configuration.settings
     world = world_of(settings)
@@ -86,10 +86,10 @@ def plan_exploration(configuration: Configuration, wish: ExploreOptions) -> Expl
         )
     split = settings.split or world.training_split
     refuse_evaluation_split(split, "--split")
-    settings = settings.model_copy(update={"split": split, "limit": None, "sample": wish.episodes})
-    run = make_run_spec(replace(configuration, settings=settings), curiosity=wish.curiosity or None)
-    model = wish.distiller or settings.model
-    if model == NO_MODEL or (model is not None and _is_builtin(model) and wish.distiller is None):
+    settings = settings.model_copy(update={"split": split, "limit": None, "sample": options.episodes})
+    run = make_run_spec(replace(configuration, settings=settings), curiosity=options.curiosity or None)
+    model = options.distiller or settings.model
+    if model == NO_MODEL or (model is not None and _is_builtin(model) and options.distiller is None):
         model = None
     if model is not None and _is_builtin(model):
         raise ConfigurationError(
@@ -99,9 +99,9 @@ def plan_exploration(configuration: Configuration, wish: ExploreOptions) -> Expl
     learning = LearningConfig(
         distiller=portable_name(model) if model else None,
         script_sha256=file_digest(model) if model else None,
-        chunk_steps=wish.chunk_steps,
-        chunk_tokens=wish.chunk_tokens,
-        reply_tokens=wish.reply_tokens,
+        chunk_steps=options.chunk_steps,
+        chunk_tokens=options.chunk_tokens,
+        reply_tokens=options.reply_tokens,
         prompts=template_hashes("agent.explorer") if model else {},
     )
     return Exploration(run, learning, model, settings.prices_of(model) if model else None)
