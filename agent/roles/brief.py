@@ -65,7 +65,7 @@ class BriefState:
         return replace(self, belief=belief, seen=seen)
 
     def alternatives(self) -> tuple[str, ...]:
-        """Commands in place of one that was tried: open something here, else search an unsearched place, else go anywhere."""
+        """Commands in place of one that was tried: open something here or search elsewhere, else go anywhere or look round."""
         away = [one for one in self.belief.receptacles if not self.belief.is_here(one.name)]
         shut = [f"open {one.name}" for one in self.belief.here() if one.openness == "closed"]
         unseen = [f"go to {one.name}" for one in away if one.contents is None]

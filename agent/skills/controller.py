@@ -194,6 +194,10 @@ class Controller:
         return resolve(said, (seen | self._objects | state.words) - (furniture - seen), {one.name for one in items})
 
 
+def _unsearched(belief: Belief) -> int:
+    return sum(one.contents is None for one in belief.receptacles)
+
+
 def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> bool:
     """Whether this command carried the skill out, for skills that leave no trace in belief."""
     match skill.verb:
@@ -212,8 +216,7 @@ def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> 
         case "look":
             return command.strip() == "look"
         case "explore":
-            left, were = (sum(one.contents is None for one in belief.receptacles) for belief in (after, before))
-            return left < were
+            return _unsearched(after) < _unsearched(before)
         case _:
             return False
 

@@ -48,18 +48,18 @@ def demonstrate(
     memory = expert.begin("", opening)
     scene = brief.BriefState(HOUSEHOLD.begin(opening))
     belief = scene.belief
-    told = SearchOrder()
+    order = SearchOrder()
     if random.random() >= 0.5:
         _, places, lamp = _where(random, goal, belief, named=random.random() < 0.5)
-        told = SearchOrder((), places, lamp) if random.random() < 0.15 else SearchOrder(places, (), lamp)
+        order = SearchOrder((), places, lamp) if random.random() < 0.15 else SearchOrder(places, (), lamp)
     wrong = wrong_goal(random, goal, belief) if random.random() < 0.15 else None
     aim, until = (wrong, random.randint(2, 25)) if wrong else (goal, 0)
     for turn in range(MOST_STEPS):
         if aim is wrong and turn >= until:
             aim = goal
         belief, tried = scene.belief, scene.tried
-        prompt = brief.acting(plan_of(aim, told), belief, tried)
-        memory = replace(memory, goal=aim, belief=belief, failed=frozenset(tried), first=told.first, last=told.last)
+        prompt = brief.acting(plan_of(aim, order), belief, tried)
+        memory = replace(memory, goal=aim, belief=belief, failed=frozenset(tried), first=order.first, last=order.last)
         reply = _taught(expert, memory, aim)
         yield TrainingSample(prompt, reply)
         command = player(prompt) if player else reply.rpartition("Action: ")[2]
@@ -91,13 +91,14 @@ def plans(
     rules: list[str] = []
     hints: list[str] = []
     failed: list[tuple[str, ...]] = []
-    told = SearchOrder()
+    order = SearchOrder()
     draw = random.random()
     if draw < 0.55:
+        said_by, sentences = (wordings.rule, rules) if draw < 0.3 else (wordings.hint, hints)
         thing, places, lamp = _where(random, goal, belief, named=draw >= 0.3)
-        said = (wordings.rule if draw < 0.3 else wordings.hint)(random, thing, places, lamp=lamp)
-        (rules if draw < 0.3 else hints).append(said.text)
-        told = said.told
+        said = said_by(random, thing, places, lamp=lamp)
+        sentences.append(said.text)
+        order = said.order
     if random.random() < 0.3:
         drawn = random.sample(others, min(len(others), random.randint(1, 3)))
         rules += [text for thing, text in drawn if thing not in {goal.object, goal.lamp}]
@@ -105,12 +106,12 @@ def plans(
     for _ in range(random.choice((0, 0, 0, 1, 1, 2))):
         wrong = wrong_goal(random, goal, belief)
         if wrong and wrong != goal:
-            failed.append(plan_of(wrong, told if random.random() < 0.5 else SearchOrder()))
+            failed.append(plan_of(wrong, order if random.random() < 0.5 else SearchOrder()))
     # Rules come before hints and failed plans.
     rank = {"Goal": 0, "Places": 1, "Rule": 2, "Hint": 3, "Failed": 4}
     prompt = [*brief.planning(sentence, belief, (), hints, failed).split("\n"), *(f"Rule: {rule}" for rule in rules)]
     prompt.sort(key=lambda line: rank[line.partition(":")[0]])
-    return TrainingSample("\n".join(prompt), planned(goal, told))
+    return TrainingSample("\n".join(prompt), planned(goal, order))
 
 
 def wrong_goal(random: Random, goal: Goal, belief: Belief) -> Goal | None:
@@ -152,15 +153,15 @@ def _where(random: Random, goal: Goal, belief: Belief, *, named: bool) -> tuple[
     return goal.lamp if goal.lamp and lamp else goal.object, places, lamp
 
 
-def plan_of(goal: Goal, told: SearchOrder) -> tuple[str, ...]:
+def plan_of(goal: Goal, order: SearchOrder) -> tuple[str, ...]:
     """The plan for ``goal``, in two to four steps."""
-    first = f", first in the {' or the '.join(told.first)}" if told.first else ""
-    last = f", last in the {' or the '.join(told.last)}" if told.last else ""
+    first = f", first in the {' or the '.join(order.first)}" if order.first else ""
+    last = f", last in the {' or the '.join(order.last)}" if order.last else ""
     where = first + last
     a = "an" if goal.object[0] in "aeiou" else "a"
-    find = f"find and take {a} {goal.object}{'' if told.lamp else where}"
+    find = f"find and take {a} {goal.object}{'' if order.lamp else where}"
     if goal.lamp:
-        return (find, f"find a {goal.lamp}{where if told.lamp else ''} and use it")
+        return (find, f"find a {goal.lamp}{where if order.lamp else ''} and use it")
     if goal.count > 1:
         put = f"put it in the {goal.receptacle}"
         return (find, put, f"find and take another {goal.object}", f"{put} too")
@@ -168,9 +169,9 @@ def plan_of(goal: Goal, told: SearchOrder) -> tuple[str, ...]:
     return (find, *treat, f"put it in the {goal.receptacle}")
 
 
-def planned(goal: Goal, told: SearchOrder) -> str:
+def planned(goal: Goal, order: SearchOrder) -> str:
     """The reasoner's reply."""
-    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(plan_of(goal, told), 1))
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(plan_of(goal, order), 1))
     return f"Thought: {goal}\nPlan:\n{steps}"
 
 

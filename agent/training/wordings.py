@@ -80,10 +80,10 @@ class SearchOrder:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A rule or a hint in words, and what it tells; nothing, where it speaks of something else."""
+    """A rule or a hint in words, and the search order that it gives; an empty one where it speaks of something else."""
 
     text: str
-    told: SearchOrder = SearchOrder()
+    order: SearchOrder = SearchOrder()
 
 
 def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:

@@ -139,8 +139,8 @@ def reader_of(skills: Sequence[str], possible: Collection[str]) -> Role[str]:
         items = [found[0] for found in islice(_ITEM.finditer(reply), _MOST_ITEMS)]
         skill = next((by_key[key] for key in map(_key, items) if key in by_key), None)
         if skill is None:
-            told = shown(items[0].strip(), 60) if items else "an empty reply"
-            raise ReplyError(f"{told} is none of the skills in the list.")
+            named = shown(items[0].strip(), 60) if items else "an empty reply"
+            raise ReplyError(f"{named} is none of the skills in the list.")
         if skill not in possible:
             raise ReplyError(f'"{skill}" cannot be done now.')
         return skill

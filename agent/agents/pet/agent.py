@@ -189,6 +189,7 @@ class Pet:
             # One call after the other: a resumed episode repeats them in their order.
             if probable:
                 for name in new:
+                    # The name stands last in the question, so that all questions share a prefix.
                     text = prompt.render("place" if place else "object", target=target, name=name)
                     scores[name] = await self._chance(ONE, text, emit, probable=True)
             else:
@@ -222,9 +223,9 @@ class Pet:
         if memory.began != memory.step:
             memory = replace(memory, acting=self._begun(memory, hidden), began=memory.step)
             turn = replace(turn, transitions=memory.played, hints=memory.hints)
-        told = tuple(replace(one, observation=_without(one.observation, hidden)) for one in turn.transitions)
+        seen = tuple(replace(one, observation=_without(one.observation, hidden)) for one in turn.transitions)
         admissible = None if turn.admissible is None else possible(turn.admissible, hidden)
-        turn = replace(turn, transitions=told, admissible=admissible)
+        turn = replace(turn, transitions=seen, admissible=admissible)
         decision, acting = await self._acting.decide(memory.acting, turn, _ActingEmitter(emit) if memory.plan else emit)
         return decision, replace(memory, acting=acting)
 

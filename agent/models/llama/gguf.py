@@ -88,10 +88,12 @@ class _Reader:
         if keys > MOST_KEYS:
             raise self._error(f"claims {keys:,} entries in its header, more than {MOST_KEYS:,}: it is damaged.")
         values = {self._text(LONGEST_KEY): self._value() for _ in range(keys)}
-        architecture, name, template = (
-            value if isinstance(value := values.get(key), str) else ""
-            for key in ("general.architecture", "general.name", "tokenizer.chat_template")
-        )
+
+        def text(key: str) -> str:
+            value = values.get(key)
+            return value if isinstance(value, str) else ""
+
+        architecture = text("general.architecture")
         vocabulary = values.get("tokenizer.ggml.tokens")
         if not architecture:
             raise self._error("does not say what architecture it has: it is no language model.")
@@ -101,7 +103,8 @@ class _Reader:
             raise self._error("holds no vocabulary: it is part of a model (an adapter or a projector), not a whole one.")
         context = values.get(f"{architecture}.context_length")
         context = context if type(context) is int and context > 0 else None
-        return Header(architecture, name, context, template or None, len(vocabulary), tensors)
+        template = text("tokenizer.chat_template") or None
+        return Header(architecture, text("general.name"), context, template, len(vocabulary), tensors)
 
     def _error(self, what: str) -> ConfigurationError:
         return ConfigurationError(f"{shown(str(self._path), 200)} {what}")

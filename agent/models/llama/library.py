@@ -123,8 +123,10 @@ class Library:
         """What chooses the next token: the bias, the grammar, then the likeliest, or by chance where it is warm."""
         chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
         if call.bias:
-            meant = ((self.tokens(key, special=False) if isinstance(key, str) else (key,), by) for key, by in call.bias.items())
-            pairs = [(token, by) for tokens, by in meant for token in tokens]
+            pairs: list[tuple[int, float]] = []
+            for wanted, by in call.bias.items():
+                tokens = self.tokens(wanted, special=False) if isinstance(wanted, str) else (wanted,)
+                pairs += [(token, by) for token in tokens]
             biases = (lib.llama_logit_bias * len(pairs))(*(lib.llama_logit_bias(*pair) for pair in pairs))
             lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_logit_bias(self.size, len(pairs), biases))
         if grammar is not None:

@@ -149,5 +149,5 @@ class LlamaModel(Model):
         )
 
     def _failure(self, what: str, way_out: str, *, fatal: bool = False) -> ModelError:
-        told = printable_line(what, 400)
-        return ModelError(f"{self.name} {told}. {way_out}", recorded=f"The model {told}. {way_out}", fatal=fatal)
+        failure = printable_line(what, 400)
+        return ModelError(f"{self.name} {failure}. {way_out}", recorded=f"The model {failure}. {way_out}", fatal=fatal)

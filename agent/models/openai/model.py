@@ -107,6 +107,7 @@ class OpenAIModel(Model):
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.limiter = RateLimiter(self._keys.concurrency(self._endpoint))
+        """Holds calls back where the endpoint says that they are too many; each event loop has another."""
         self._reached = False
         self._answered = False
         self._probing = asyncio.Lock()

@@ -94,7 +94,7 @@ def test_a_goal_is_misread_as_another() -> None:
 def test_hints_and_rules_tell_where() -> None:
     random = Random(1)
     hints = [wordings.hint(random, "mug", ("drawer 3", "shelf")) for _ in range(200)]
-    assert {hint.told for hint in hints} == {
+    assert {hint.order for hint in hints} == {
         SearchOrder(),
         SearchOrder(("drawer 3", "shelf")),
         SearchOrder((), ("drawer 3", "shelf")),
