@@ -101,12 +101,15 @@ def played(world: World, task: Task, *, most: int = 50) -> Example | None:
 def from_world(world: World, *, each: int = EACH, seed: int = 0, split: str = TRAIN) -> tuple[Example, ...]:
     """Make ``each`` examples of every task type, drawn from ``split`` by ``seed`` and played by the world's expert.
 
-    An endless split gives ten tasks for each example of a type. Raises ``KnowledgeError`` if the split is missing.
+    From an endless split, ``10 * each`` tasks are taken, from number ``ENDLESS_FROM`` on. Raises ``KnowledgeError`` if the split
+    is missing.
     """
-    numbers = range(ENDLESS_FROM, ENDLESS_FROM + 10 * each) if split in world.endless_splits else ()
-    endless = [f"{split}:{number}" for number in numbers]
     try:
-        tasks = list(map(world.task, endless)) or world.tasks(split)
+        if split in world.endless_splits:
+            numbers = range(ENDLESS_FROM, ENDLESS_FROM + 10 * each)
+            tasks = tuple(world.task(f"{split}:{number}") for number in numbers)
+        else:
+            tasks = tuple(world.tasks(split))
     except TaskNotFound as error:
         raise KnowledgeError(f"Examples are made from the split {split!r}, which is not there: {error}") from error
     by_type: dict[str, list[Task]] = {}
@@ -134,19 +137,17 @@ def type_of_goal(goal: str, receptacles: Iterable[str], household: Household) ->
 
 def written(examples: Iterable[Example]) -> str:
     """The text of a store."""
-    return "".join(
-        json.dumps(
-            {
-                "origin": example.origin,
-                "type": example.type,
-                "goal": example.goal,
-                "opening": example.trajectory.opening.text,
-                "steps": [[one.command, one.observation.text] for one in example.trajectory.transitions],
-            }
-        )
-        + "\n"
-        for example in examples
-    )
+    return "".join(json.dumps(_fields(example)) + "\n" for example in examples)
+
+
+def _fields(example: Example) -> dict[str, object]:
+    return {
+        "origin": example.origin,
+        "type": example.type,
+        "goal": example.goal,
+        "opening": example.trajectory.opening.text,
+        "steps": [[one.command, one.observation.text] for one in example.trajectory.transitions],
+    }
 
 
 @cache
