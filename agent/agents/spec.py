@@ -140,6 +140,7 @@ class AgentSpec:
 
 
 declare_agent = AgentSpec
+"""Decorates the function that makes an agent from its parts, and so gives its `AgentSpec`."""
 
 
 def needs_a_model(agent: str) -> str:
