@@ -175,9 +175,21 @@ class DeskScreen(AppScreen):
             case missing:
                 self._say(missing.reason)
 
+    @property
+    def _looked(self) -> Rule | None:
+        """The rule that keys act on."""
+        self._catch_up()
+        return self.query_one(RulePair).rule if self._paired else self.desk.rule
+
+    def _catch_up(self) -> None:
+        """Look at the rule under the list's cursor, also where a key is quicker than the list's message."""
+        option = self.query_one(RuleList).highlighted_option
+        if option is not None:
+            self._at.desk = replace(self.desk, at=option.id)
+
     def action_judge(self, status: RuleVerdict) -> None:
         """Accept or reject the marked rules, or the one that is highlighted."""
-        looked = self.query_one(RulePair).rule if self._paired else self.desk.rule
+        looked = self._looked
         rules = () if self._paired else self.desk.marked
         # Named now, for a save that is under way may take long enough to look at the next rule.
         names = [rule.id for rule in rules or ((looked,) if looked else ())]
@@ -215,7 +227,7 @@ class DeskScreen(AppScreen):
         return None
 
     def action_edit(self) -> None:
-        rule = self.query_one(RulePair).rule if self._paired else self.desk.rule
+        rule = self._looked
         if rule is None:
             self._say("There is no rule here to edit; n writes one.")
             return
@@ -253,6 +265,7 @@ class DeskScreen(AppScreen):
 
     def action_pair(self) -> None:
         """Show two rules side by side: the marked ones, or this rule and one that contradicts it."""
+        self._catch_up()
         pair = self.query_one(RulePair)
         if self._paired:
             one, other = pair.rule, pair.other
@@ -322,6 +335,7 @@ class DeskScreen(AppScreen):
             self._say(f"{outcome}: {saved}.")
 
     def action_mark(self) -> None:
+        self._catch_up()
         if self.desk.rule:
             self._at.desk = self.desk.toggled(self.desk.rule.id)
             self._show()

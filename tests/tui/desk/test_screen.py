@@ -18,6 +18,7 @@ from knowledge.rules import Evidence, Rule
 from tests.tui.recorded import play, rewound, write
 from tests.tui.screen import press, running_text, showing, type_in, until
 from tui.desk.rule_dialog import RuleDialog
+from tui.desk.rule_list import RuleList
 from tui.desk.screen import DeskScreen
 from tui.replay.screen import ReplayScreen
 
@@ -51,6 +52,20 @@ def told(pilot: Pilot[Any], text: str) -> bool:
 
 def dialog(pilot: Pilot[Any]) -> bool:
     return isinstance(pilot.app.screen, RuleDialog)
+
+
+async def test_a_key_that_is_quicker_than_the_list_acts_on_the_rule_under_the_cursor(tmp_path: Path) -> None:
+    book = begun(tmp_path)
+    async with at(book) as pilot:
+        desk = pilot.app.screen
+        assert isinstance(desk, DeskScreen)
+        for place, rule in ((1, WALK), (0, FLY)):
+            desk.query_one(RuleList).highlighted = place
+            desk.action_judge("rejected")
+            await until(pilot, lambda rule=rule: read_book(book.path).rule(rule.id).status == "rejected")
+        desk.query_one(RuleList).highlighted = 1
+        desk.action_edit()
+        await until(pilot, lambda: told(pilot, f"Edit {WALK.id}"))
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
