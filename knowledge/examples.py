@@ -101,8 +101,8 @@ def played(world: World, task: Task, *, most: int = 50) -> Example | None:
 def from_world(world: World, *, each: int = EACH, seed: int = 0, split: str = TRAIN) -> tuple[Example, ...]:
     """Make ``each`` examples of every task type, drawn from ``split`` by ``seed`` and played by the world's expert.
 
-    From an endless split, ``10 * each`` tasks are taken, from number ``ENDLESS_FROM`` on. Raises ``KnowledgeError`` if the split
-    is missing.
+    From an endless split, ``10 * each`` tasks are taken, the first with the number ``ENDLESS_FROM``. Raises ``KnowledgeError``
+    if the split is missing.
     """
     try:
         if split in world.endless_splits:
