@@ -167,6 +167,7 @@ class InContextPlanner:
 
 
 Planner = NearestPlanner | InContextPlanner
+"""Writes whole plans; safe to call concurrently."""
 
 
 @cache

@@ -148,4 +148,6 @@ def _lines(over: dict[str, int], renewal: Renewal, rules: Sequence[Rule], status
     ):
         if ids:
             yield f"{name:<9} {len(ids)}{why}" + (f": {', '.join(ids)}" if why else "")
-    yield from ("", *rule_table(rules)) if rules else ()
+    if rules:
+        yield ""
+        yield from rule_table(rules)

@@ -120,7 +120,7 @@ class Desk:
         return tuple(by_id[name] for name in self.chosen if name in by_id)
 
     def contraries(self, rule: Rule) -> tuple[Rule, ...]:
-        """The rules that contradict ``rule``."""
+        """The rules that contradict ``rule``: one of the two notes that, or their checks exclude each other."""
         return tuple(other for other in self.book.rules if other.id != rule.id and _opposed(rule, other))
 
     def another(self, rule: Rule, other: Rule) -> Rule | None:
@@ -228,7 +228,6 @@ class SavedDesk:
 
 
 def _opposed(one: Rule, other: Rule) -> bool:
-    """Whether one of the rules notes that it contradicts the other, or their checks exclude each other."""
     pairs = ((one, other), (other, one))
     noted = any(edit.did == "disputed" and edit.was == that.id for this, that in pairs for edit in this.history)
     return noted or exclude(one.check, other.check)

@@ -55,7 +55,10 @@ class Ending(Card):
     _failure: Failure | None = None
 
     def show(self, state: ViewState, par: PathLengths | None = None, failure: Failure | None = None) -> None:
-        """Show how the game in ``state`` ended; nothing while it goes on. ``par`` None: it is being measured."""
+        """Show how the game in ``state`` ended; nothing while it goes on.
+
+        ``par`` None: it is being measured. ``failure`` is why it was not won.
+        """
         if (state.moment, state.assisted, par, failure) != (self._moment, self._assisted, self._par, self._failure):
             self._moment, self._assisted = state.moment, state.assisted
             self._par, self._failure = par, failure

@@ -92,10 +92,19 @@ class RaceGame(LiveGame):
 
     def activity(self) -> str:
         """What the agent is doing, in a word or two; empty where there is nothing to say."""
-        words = {"verdict": "waiting", "failed": "its model failed"}
-        words |= dict.fromkeys(("opening", "deciding", "acting"), "thinking")
-        words |= {"pace": f"{self.status.pace:g} turns a second"} if self.status.pace < PACES[-1] else {}
-        return "" if self.over else words.get(self.status.waiting, "")
+        if self.over:
+            return ""
+        match self.status.waiting:
+            case "opening" | "deciding" | "acting":
+                return "thinking"
+            case "verdict":
+                return "waiting"
+            case "pace" if self.status.pace < PACES[-1]:
+                return f"{self.status.pace:g} turns a second"
+            case "failed":
+                return "its model failed"
+            case _:
+                return ""
 
 
 class RaceScreen(LiveScreen):
@@ -276,8 +285,10 @@ class RaceScreen(LiveScreen):
         if you.status.waiting == "opening":
             return "thinking", "opening the world, twice", {"q": "home"}
         keys = {"g": "possible"}
-        keys |= {} if self.has_class("-wide") else {"h": "house"}
-        keys |= {} if rival.over else {"l": "turn for turn" if self._free else f"let {name} run"}
+        if not self.has_class("-wide"):
+            keys["h"] = "house"
+        if not rival.over:
+            keys["l"] = "turn for turn" if self._free else f"let {name} run"
         if self._line.has_focus_within:
             keys = {"esc": f"then {', '.join(f'{key} {does}' for key, does in keys.items())}"}
         else:

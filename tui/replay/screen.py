@@ -50,7 +50,7 @@ _LOOKS = {LOST: ("lost here", "bold $fault"), PLANNED: ("plan", "$goal"), REFUSE
 
 
 class Timeline(Widget):
-    """Shows ``stops`` from the first to the last; knows nothing of what they are stops of."""
+    """Shows ``stops`` from the first to the last, with their marks; a click or a drag posts ``Went``."""
 
     DEFAULT_CSS = "Timeline { height: 1; padding: 0 1; }"
 
