@@ -13,7 +13,7 @@ play: $(VENV)/.core
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 4 -m "not heavy and not slow and not games" $(TESTS) $(ARGS)
 
-# What the fast suite leaves out and needs nothing compiled and no games: kills, crowds, pictures, thousands of odd inputs.
+# What the fast suite leaves out and needs nothing compiled and no games: processes, kills, crowds, pictures, thousands of odd inputs.
 test-heavy: $(VENV)/.test
 	$(BIN)/python -m pytest -n 4 -m "heavy and not slow and not games" $(TESTS) $(ARGS)
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "extending.md").read_text("utf-8")
 PACKAGES = ("counter", "shuffle", "program")
@@ -160,7 +162,6 @@ def played_by_name(run: Command, command: tuple[str, ...]) -> None:
     assert "program:cat" in told
 
 
-@pytest.mark.heavy
 def test_they_are_played_evaluated_and_reported_by_name(run: Command) -> None:
     played_by_name(run, HOUSEQUEST)
 
@@ -202,7 +203,6 @@ def test_a_rule_that_a_game_teaches_goes_into_a_book_of_its_world(run: Command) 
     run("-c", TEACH)
 
 
-@pytest.mark.heavy
 def test_a_broken_package_is_named_and_stops_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("class NoWorld: pass\nraise_me = 1\n")
     (tmp_path / "hostile.py").write_text("raise OSError('no server')\n")

@@ -11,6 +11,8 @@ import pytest
 
 from tests.agent.evaluation.recorded import Lived, run
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).parents[1]
 HEAVY = ("textual", "openai", "numpy", "torch", "alfworld", "textworld", "httpx2", "ruamel", "mcp", "inspect_ai")
 

@@ -95,6 +95,7 @@ def test_an_empty_book_has_no_rules_and_takes_some(text: str) -> None:
     assert empty.put([HEAT]).rules == (HEAT,)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

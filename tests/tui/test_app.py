@@ -20,6 +20,7 @@ def home() -> HomeScreen:
     return HomeScreen(Settings())
 
 
+@pytest.mark.heavy
 async def test_from_a_game_to_its_replay_to_the_next_and_home() -> None:
     app = showing(lambda: PlayScreen(game(), "watch"), home)
     async with app.run_test(size=(120, 40)) as pilot:

@@ -13,6 +13,8 @@ from agent.models.registry import make_model
 from tests.agent.agents.test_brief import goes_on_otherwise
 from worlds.registry import make_world
 
+pytestmark = pytest.mark.heavy
+
 HOUSES = ("example:1", "example:2", "example:3")
 
 
@@ -50,7 +52,6 @@ def test_a_game_that_it_loses_ends_and_after_nothing_happened_it_does_something_
     assert goes_on_otherwise(stepped)
 
 
-@pytest.mark.heavy
 def test_many_games_at_once_are_the_games_that_were_played_alone() -> None:
     together = asyncio.run(played(HOUSES))
     assert together == [asyncio.run(played((house,)))[0] for house in HOUSES]

@@ -16,6 +16,8 @@ from tests.backends.server import Behaviour, Messages, Server
 from worlds.base import World
 from worlds.registry import make_world
 
+pytestmark = pytest.mark.heavy
+
 HOUSES = ("example:1", "example:2", "example:3")
 WITHOUT_REPLANNING = {"revisions": 0}
 
@@ -113,7 +115,6 @@ PASSING: dict[str, tuple[Behaviour, ...]] = {
 }
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("agent", EVERY)
 def test_passing_trouble_leaves_no_trace_in_the_record(server: Server, world: World, tmp_path: Path, agent: str) -> None:
     task = world.task("example:2")
@@ -151,7 +152,6 @@ def each_agent_and_each_trouble() -> Iterator[object]:
             yield pytest.param(agent, trouble, told, id=f"{agent}-{name}", marks=() if soon else pytest.mark.slow)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("agent", "trouble", "told"), each_agent_and_each_trouble())
 def test_lasting_trouble_ends_the_episode_as_the_models(
     server: Server, world: World, tmp_path: Path, agent: str, trouble: Behaviour, told: str
@@ -171,7 +171,6 @@ def test_lasting_trouble_ends_the_episode_as_the_models(
 RUBBISH = ["", "\x00\x1b[2J" * 50, "\u202eenifed", "x" * 200_000, "Action:", "Plan:", "{" * 5_000, "🙂\n" * 100]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("agent", CHATTING)
 @pytest.mark.parametrize("rubbish", RUBBISH, ids=range(len(RUBBISH)))
 def test_rubbish_spends_turns_and_the_episode_goes_on(

@@ -26,6 +26,8 @@ from worlds.base import Observation, Task, World
 from worlds.household.goals import TASK_TYPES
 from worlds.registry import make_world
 
+pytestmark = pytest.mark.heavy
+
 HOUSES = ("example:1", "example:2", "example:3")
 CANARY = "canary-2f9c"
 
@@ -168,7 +170,6 @@ def test_grants_show_what_they_say_alone(server: Server, world: World, tmp_path:
         assert names(exchange.written) <= names(exchange.told)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("agent", EVERY)
 def test_the_system_message_knows_no_task(server: Server, world: World, tmp_path: Path, agent: str) -> None:
     systems = [
@@ -193,7 +194,6 @@ def prompts(played: Played) -> list[object]:
     return [request.body for request in played.requests if "continue_final_message" not in request.body]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("agent", "house"), in_turn(HOUSES))
 def test_what_was_not_told_makes_no_difference(server: Server, world: World, tmp_path: Path, agent: str, house: str) -> None:
     task = world.task(house)
@@ -215,7 +215,6 @@ def test_what_was_not_told_makes_no_difference(server: Server, world: World, tmp
     assert copy.ended.outcome == "won"
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("agent", "house"), in_turn(HOUSES))
 def test_what_wins_makes_no_difference(server: Server, world: World, tmp_path: Path, agent: str, house: str) -> None:
     def unwinnable(pddl: str) -> str:

@@ -12,6 +12,8 @@ from tests.backends.server import Server, raw, serve, status
 from tests.tui.conftest import Run
 from worlds.paths import config_folder
 
+pytestmark = pytest.mark.heavy
+
 KEY = "sk-precious-0123456789-abcdefgh"
 
 SWEEP = """
@@ -121,7 +123,6 @@ def test_a_sweep_with_errors_is_an_exit_code(call: Run, server: Server, tmp_path
     assert call(*line, "--retry", "errors", "--json").returncode == 0
 
 
-@pytest.mark.heavy
 def test_a_folder_of_somebody_else_gets_no_key(run: Run, server: Server, tmp_path: Path) -> None:
     """A cloned folder may name its own server as the model; it gets the placeholder, and can ask for no key."""
     config_folder().mkdir(parents=True)

@@ -41,6 +41,7 @@ def command(server: Server, *more: str) -> tuple[str, ...]:
     return (*PLAY, "--distiller", server.model(), *more)
 
 
+@pytest.mark.heavy
 def test_the_book_under_each_acceptance_and_what_was_dropped_and_why(call: Run, tmp_path: Path, server: Server) -> None:
     done = call(*command(server, "--into", "mine", "--json"))
     assert done.returncode == 0, done.stderr
@@ -142,6 +143,7 @@ def test_killed_when_the_book_was_saved_and_the_report_was_not(call: Run, tmp_pa
     assert len(server.requests) == calls
 
 
+@pytest.mark.heavy
 def test_other_runs_are_evidence_but_none_of_a_split_for_evaluation(call: Run, tmp_path: Path, server: Server) -> None:
 
     few = (

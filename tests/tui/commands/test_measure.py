@@ -14,6 +14,8 @@ from tests.backends.policy import react
 from tests.backends.server import Messages, Server, serve
 from tests.tui.conftest import Run
 
+pytestmark = pytest.mark.heavy
+
 KNACK = "Whoever knows this rule can play."
 BOOK = f"""\
 - {{id: knack, statement: {KNACK}, status: candidate}}

@@ -268,6 +268,7 @@ def terminal(tmp_path: Path) -> Iterator[type[Terminal]]:
     yield Terminal
 
 
+@pytest.mark.heavy
 def test_on_a_terminal_the_expert_is_followed_by_an_offer(terminal: type[Terminal], tmp_path: Path) -> None:
     here = terminal("play", "--plain", *SCRIPTED, "--speed", "100", folder=tmp_path)
     here.send(b"\n", after="q and Enter to leave: ")
@@ -278,6 +279,7 @@ def test_on_a_terminal_the_expert_is_followed_by_an_offer(terminal: type[Termina
     assert len(recorded()) == 2
 
 
+@pytest.mark.heavy
 def test_the_offer_can_be_declined(terminal: type[Terminal], tmp_path: Path) -> None:
     here = terminal("play", "--plain", *SCRIPTED, "--speed", "100", folder=tmp_path)
     here.send(b"q\n", after="q and Enter to leave: ")
@@ -291,6 +293,7 @@ def test_a_named_task_is_the_persons_own(terminal: type[Terminal], tmp_path: Pat
     assert here.end() == 0
 
 
+@pytest.mark.heavy
 def test_ctrl_c_at_the_prompt_interrupts(terminal: type[Terminal], tmp_path: Path) -> None:
     here = terminal("play", "--plain", *SCRIPTED, "--agent", "human", folder=tmp_path)
     here.send(b"look\n", after=" 1 > ")
@@ -320,6 +323,7 @@ SCREEN = "\x1b[?1049h"
 """What a terminal is told before a whole screen is drawn on it."""
 
 
+@pytest.mark.heavy
 def test_on_a_terminal_nothing_named_opens_home(terminal: type[Terminal], tmp_path: Path) -> None:
     here = terminal("play", folder=tmp_path)
     here.send(b"q", after="put a hot egg")

@@ -16,6 +16,8 @@ import pytest
 from tests.tui.conftest import COMMAND, Run, environment
 from tests.waiting import PATIENCE, ending
 
+pytestmark = pytest.mark.heavy
+
 aiohttp = pytest.importorskip("aiohttp", reason="needs the screen in a browser: pip install 'housequest[serve]'")
 pytest.importorskip("textual_serve", reason="needs the screen in a browser: pip install 'housequest[serve]'")
 

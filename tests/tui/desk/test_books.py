@@ -20,7 +20,7 @@ from tui.replay.screen import ReplayScreen
 from tui.runs.screen import RunsScreen
 from worlds.errors import KnowledgeError
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,6 @@ async def test_a_book_is_begun_and_opened_again(tmp_path: Path) -> None:
         await until(pilot, lambda: "One walks." in screen_text(app))
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("screen", ["home", "runs"])
 async def test_k_leads_to_the_rules_and_q_back(screen: str, tmp_path: Path) -> None:
     mine()

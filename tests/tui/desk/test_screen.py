@@ -121,6 +121,7 @@ async def test_filters_by_each_key(tmp_path: Path) -> None:
         await until(pilot, lambda: told(pilot, "· 3 rules ·"))
 
 
+@pytest.mark.heavy
 async def test_an_edit_is_refused_by_field_saved_and_undone(tmp_path: Path) -> None:
     book = begun(tmp_path)
     before = book.path.read_bytes()
@@ -174,6 +175,7 @@ async def test_what_evidence_accepted_is_to_be_judged_again_once_its_check_is_an
         await until(pilot, lambda: book.path.read_bytes() == before)
 
 
+@pytest.mark.heavy
 async def test_what_was_typed_is_not_lost_when_the_file_changes_or_by_one_escape(tmp_path: Path) -> None:
     book = begun(tmp_path)
     async with at(book) as pilot:
@@ -243,6 +245,7 @@ async def test_a_book_that_ships_is_copied_by_the_first_change(tmp_path: Path) -
         assert shelf.find("human") == book.path
 
 
+@pytest.mark.heavy
 async def test_two_rules_side_by_side_are_settled_at_once(tmp_path: Path) -> None:
     book = begun(tmp_path, NEVER, FLY, OPENS)
     async with at(book, (120, 40)) as pilot:

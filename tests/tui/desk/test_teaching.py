@@ -19,7 +19,7 @@ from tui.play.screen import PlayScreen
 from tui.replay.screen import ReplayScreen
 from tui.runs.data import recorded_play
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,6 @@ def in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_a_game_teaches(size: tuple[int, int]) -> None:
     app = showing(lambda: PlayScreen(game(), "step"))

@@ -207,6 +207,7 @@ def test_a_seed_that_no_house_has_is_an_error_line() -> None:
     at_home(test)
 
 
+@pytest.mark.heavy
 def test_a_random_game() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         before = len(app.listed)
@@ -283,6 +284,7 @@ def test_letters_typed_into_a_line_do_nothing_else() -> None:
     at_home(test, world="scripted")
 
 
+@pytest.mark.heavy
 def test_choices_are_kept_and_preselected() -> None:
     async def choose(app: House, pilot: Pilot[None]) -> None:
         await opened(app, pilot, "demo")
@@ -326,6 +328,7 @@ def test_a_made_up_house_that_was_chosen_is_preselected() -> None:
     at_home(test)
 
 
+@pytest.mark.heavy
 def test_choices_of_another_time_do_no_harm() -> None:
     save_recent(RecentChoices("moon", "dark", "dark:1", "nobody", "sleep", "/nowhere", ("all",), ("x",)))
 
@@ -335,6 +338,7 @@ def test_choices_of_another_time_do_no_harm() -> None:
     at_home(test)
 
 
+@pytest.mark.heavy
 def test_a_damaged_file_of_choices_is_told() -> None:
     state_folder().mkdir(parents=True)
     (state_folder() / "recent.json").write_text("junk")
@@ -389,6 +393,7 @@ def test_a_played_game_is_seen_again() -> None:
     at_home(test, world="scripted")
 
 
+@pytest.mark.heavy
 def test_the_mouse_chooses_too() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         await pilot.click(GameList, offset=(10, 2))
@@ -408,6 +413,7 @@ def test_the_mouse_chooses_too() -> None:
     at_home(test)
 
 
+@pytest.mark.heavy
 def test_the_list_follows_the_cursor() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         await pilot.press("end")

@@ -27,7 +27,7 @@ from tui.runs.screen import RunsScreen
 from worlds.paths import state_folder
 from worlds.registry import make_world
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 
 SIZES = ((200, 60), (120, 40), (40, 12), (20, 5), (3, 2), (80, 24))
 KEYS = (
@@ -62,7 +62,6 @@ def make(request: pytest.FixtureRequest, disk: Path) -> Make:
     return screens[request.param]
 
 
-@pytest.mark.heavy
 async def test_a_window_of_any_size(make: Make) -> None:
     app = showing(make)
     async with app.run_test(size=(20, 5)) as pilot:
@@ -74,7 +73,6 @@ async def test_a_window_of_any_size(make: Make) -> None:
             assert max((len(line) for line in shown), default=0) <= size[0]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 async def test_keys_without_sense(make: Make, seed: int) -> None:
     """Held down, and quicker than anything can follow."""
@@ -92,7 +90,6 @@ async def test_keys_without_sense(make: Make, seed: int) -> None:
             await pilot.pause()
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("seconds", [0.0, 0.02])
 async def test_a_screen_is_left_while_it_still_reads(make: Make, seconds: float) -> None:
     app = showing(make)
@@ -127,7 +124,6 @@ async def test_a_goal_without_end_leaves_room_for_the_game(size: tuple[int, int]
         assert "\x1b" not in shown
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("size", [pytest.param((80, 24), marks=pytest.mark.slow), (20, 5)])
 async def test_hostile_thoughts_and_commands(size: tuple[int, int]) -> None:
     said = "[/] [bold \x1b]0;x\x07\u202e\u2066 שלום \x00\ud7ff e\u0301\u0301\u0301 👩‍👩‍👧 " * 20

@@ -157,6 +157,7 @@ async def test_nobody_is_helped_and_a_key_that_does_not_hold_says_why() -> None:
             await until(pilot, lambda words=words: words in screen_text(app))
 
 
+@pytest.mark.heavy
 async def test_who_plays_alone_races_the_expert_and_what_was_set_is_the_agents(tmp_path: Path) -> None:
     app = showing(lambda: RaceScreen(game(COIN, HUMAN)))
     async with app.run_test(size=(80, 24)) as pilot:

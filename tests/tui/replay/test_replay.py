@@ -32,6 +32,7 @@ async def opened(pilot: Pilot[Any]) -> ReplayScreen:
     return screen(pilot)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", SIZES)
 async def test_keys_go_through_the_turns(size: tuple[int, int], tmp_path: Path) -> None:
     app = replaying(write(tmp_path / "e.jsonl", long(30)))

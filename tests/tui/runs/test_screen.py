@@ -58,6 +58,7 @@ async def test_runs_are_listed_and_what_is_none_is_named(size: tuple[int, int], 
         assert "damaged" in screen_text(app)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_run_from_close_by(size: tuple[int, int], runs: Path) -> None:
     app = listing(runs)
@@ -93,6 +94,7 @@ async def test_a_task_is_replayed_and_one_comes_back_to_it(runs: Path) -> None:
     assert app.return_code == 0
 
 
+@pytest.mark.heavy
 async def test_two_runs_side_by_side(runs: Path) -> None:
     app = listing(runs)
     async with app.run_test(size=(120, 40)) as pilot:

@@ -21,6 +21,8 @@ from agent.models.openai.model import LONGEST_WAIT
 from tests.backends.server import Server, raw, serve, status
 from worlds.errors import ConfigurationError
 
+pytestmark = pytest.mark.heavy
+
 PRICES = Prices(input=500_000, output=1_000_000)
 
 

@@ -195,6 +195,7 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
         SweepFolder(tmp_path / "out").contents()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("file", EXAMPLES, ids=[file.name for file in EXAMPLES])
 def test_the_sweeps_that_ship_can_be_planned(file: Path, tmp_path: Path) -> None:
     (tmp_path / "script.yaml").write_text("default: 'Thought: let me see\\nAction: look'\n")

@@ -25,6 +25,8 @@ from agent.models.llama.provider import installed, read_llama_name
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 
+pytestmark = pytest.mark.heavy
+
 R = TypeVar("R")
 
 EXACT = "cache_type=f32&flash=off&threads=1"
@@ -110,7 +112,6 @@ def test_what_prompts_begin_with_alike_is_evaluated_once(tiny: Path, runtime: st
     assert use(tiny, f"runtime={runtime}&slots=1&threads=1&cache=off", test) == [0, 0, 0]
 
 
-@pytest.mark.heavy
 def test_many_at_once_say_what_each_says_alone(tiny: Path, runtime: str) -> None:
     async def talk(model: LlamaModel, number: int) -> list[str]:
         said, replies = [Message("user", f"house {number}: what now?")], list[str]()
@@ -308,7 +309,6 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, runtime: str) -> None:
     assert use(tmp_path / "mute.gguf", f"runtime={runtime}&template=chatml", ask)
 
 
-@pytest.mark.heavy
 def test_a_run_with_a_model_that_talks_rubbish_ends(tiny: Path, runtime: str, tmp_path: Path) -> None:
     flags = {
         "world": "scripted",
