@@ -72,6 +72,10 @@ def test_the_nearest_plan_is_copied(data: Path, tmp_path: Path) -> None:
     assert begun(tmp_path / "run") and read_manifest(tmp_path / "run") == run.manifest
 
 
+def test_a_run_of_the_first_version_goes_on(data: Path) -> None:
+    assert make_run(Settings(), data).manifest.data == "f4a981459e3b121fd39bab08440848cf7e52f6507e4da60e607c6bdb7769a226"
+
+
 def test_no_plan_is_copied_from_the_demonstration_itself(data: Path, tmp_path: Path) -> None:
     rows = play(make_run(Settings(split="train", set={"pool": "all"}), data), tmp_path / "run")
     assert [row.exact for row in rows] == [False] * 5
