@@ -34,6 +34,7 @@ def test_there_are_forty_of_each() -> None:
     assert all(rule.check for rule in KNOWN)
 
 
+@pytest.mark.heavy
 def test_what_play_decides_is_decided_rightly() -> None:
     findings = {each.rule.id: each for each in examine(KNOWN, walked())}
     undecided = {name for name, each in findings.items() if each.standing == "undecided"}

@@ -168,6 +168,7 @@ def test_a_saved_file_keeps_its_permissions_and_its_link(tmp_path: Path) -> None
     assert len(read_book(path).rules) == 3
 
 
+@pytest.mark.heavy
 def test_a_book_that_nobody_could_read_again_is_not_written(tmp_path: Path) -> None:
     path = book(tmp_path, "- a\n" + "#" * (LARGEST_FILE - 100) + "\n")
     with pytest.raises(KnowledgeError, match=r"too large.*Split it"):

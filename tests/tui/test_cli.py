@@ -100,6 +100,7 @@ def test_any_arguments_are_a_result_or_an_error(
     assert result.exception is None or isinstance(result.exception, SystemExit | HousequestError | OSError), result.exception
 
 
+@pytest.mark.heavy
 def test_a_reader_who_leaves_is_no_error(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, "eval", "--world", "scripted", "--agent", "expert", "--out", "run"],

@@ -166,6 +166,7 @@ def test_an_observation_outside_the_space_is_refused() -> None:
         env.reset()
 
 
+@pytest.mark.heavy
 @settings(max_examples=60)
 @given(actions=st.lists(st.text(max_size=60), min_size=1, max_size=6))
 def test_any_text_is_an_action(actions: list[str]) -> None:

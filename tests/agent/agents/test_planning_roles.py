@@ -184,6 +184,7 @@ _EVERY: list[Role[Any]] = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("role", _EVERY, ids=lambda role: role.name)
 @pytest.mark.parametrize("filling", ["\n", "\N{NO-BREAK SPACE}", "- \n"])
 def test_an_endless_blank_is_read_in_linear_time(role: Role[Any], filling: str) -> None:

@@ -41,6 +41,7 @@ def play(world: World, server: Server, curiosity: float | None, seed: int = 0) -
     return heard
 
 
+@pytest.mark.heavy
 def test_it_plays_possible_commands_in_the_agents_stead_and_the_record_says_so(world: World) -> None:
     with serve() as server:
         events = play(world, server, 0.5)

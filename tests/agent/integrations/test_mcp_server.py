@@ -123,6 +123,7 @@ HOSTILE: tuple[tuple[str, Mapping[str, object]], ...] = (
 )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("tool", "arguments"), HOSTILE, ids=range(len(HOSTILE)))
 def test_bad_arguments_are_told_and_the_server_goes_on(tool: str, arguments: Mapping[str, object]) -> None:
     async def play(client: Client) -> None:

@@ -96,6 +96,7 @@ def test_a_changed_configuration_is_refused(call: Run, tmp_path: Path) -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.heavy
 def test_other_habits_are_another_run(call: Run, tmp_path: Path) -> None:
     habits = tmp_path / "habits.yaml"
     command = ("eval", "--agent", "expert", "--split", "generated", "--limit", "3", "--out", "run", "--habits", "habits.yaml")

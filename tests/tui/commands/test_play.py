@@ -332,6 +332,7 @@ def test_on_a_terminal_nothing_named_opens_home(terminal: type[Terminal], tmp_pa
     assert recorded() == []
 
 
+@pytest.mark.heavy
 def test_on_a_terminal_a_named_game_is_played_on_the_screen(terminal: type[Terminal], tmp_path: Path) -> None:
     here = terminal("play", *SCRIPTED, "demo:1", "--agent", "expert", "--speed", "1000", folder=tmp_path)
     here.send(b"\x11", after="Won in 6 turns")

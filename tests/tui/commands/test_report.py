@@ -65,6 +65,7 @@ def test_prices_are_those_of_the_users_file(call: Run, tmp_path: Path) -> None:
     assert figures["cost"] == figures["tokens"]["prompt"] > 0
 
 
+@pytest.mark.heavy
 def test_runs_of_several_seeds(call: Run) -> None:
     for seed in ("0", "1"):
         assert call(*GENERATED, seed, "--seed", seed).returncode == 0

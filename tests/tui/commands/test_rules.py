@@ -225,6 +225,7 @@ def test_a_read_only_book_is_left_as_it_is(command: tuple[str, ...], book: Path,
     assert book.read_text("utf-8") == BOOK
 
 
+@pytest.mark.heavy
 def test_the_books_that_ship_are_arms_of_the_example(call: Run) -> None:
     sweep = str(Path(__file__).parents[3] / "examples" / "sweeps" / "opex-table-2.yaml")
     model = "openai:any@http://127.0.0.1:9/v1"

@@ -36,6 +36,7 @@ def test_what_is_no_folder(folder: str, call: Run, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("arguments", [("--help",), (".",)])
 def test_a_list_loads_no_screen(arguments: tuple[str, ...], tmp_path: Path) -> None:
     assert loaded(command("runs", *arguments), tmp_path) & set(HEAVY) == set()

@@ -111,6 +111,7 @@ def test_the_desk(view: str, size: tuple[int, int], book: Rulebook, snap_compare
     assert snap_compare(app, terminal_size=size, run_before=after(*VIEWS[view]))
 
 
+@pytest.mark.heavy
 def test_the_desk_in_the_light(book: Rulebook, snap_compare: Compare) -> None:
     app = showing(lambda: DeskScreen(book, Path("runs")))
     assert snap_compare(app, terminal_size=SIZES[1], run_before=after((*VIEWS["list"][0], "s", "s"), "of 7 rules", LIGHT))

@@ -204,6 +204,7 @@ async def test_what_was_typed_is_not_lost_when_the_file_changes_or_by_one_escape
         assert read_book(book.path).rule("walk").statement == "Mine"
 
 
+@pytest.mark.heavy
 async def test_a_first_rule_is_written_marked_and_merged(tmp_path: Path) -> None:
     async with at(Rulebook(tmp_path / "new.yaml")) as pilot:
         assert told(pilot, "n writes one")

@@ -45,6 +45,7 @@ def test_a_filter_keeps_the_order_and_exactly_what_fits(wanted: RuleFilter) -> N
     assert shown.rule is None if not shown.rules else shown.rule in shown.rules
 
 
+@pytest.mark.heavy
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(("toggle", "accepted", "rejected", "merge", "edit")), st.integers(0, 3)), max_size=8))
 def test_each_deed_is_undone_in_its_turn(deeds: list[tuple[str, int]]) -> None:

@@ -137,6 +137,7 @@ def test_without_games_enter_shows_the_model_that_ships_at_work() -> None:
     at_home(test)
 
 
+@pytest.mark.heavy
 def test_the_splits_that_are_not_here_say_how_to_get_them() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         await opened(app, pilot, "valid_seen")

@@ -40,6 +40,7 @@ async def opened(pilot: Pilot[Any], text: str = "b-whole") -> None:
     await until(pilot, lambda: text in screen_text(pilot.app) and "reading" not in screen_text(pilot.app))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", SIZES)
 async def test_runs_are_listed_and_what_is_none_is_named(size: tuple[int, int], runs: Path) -> None:
     app = listing(runs)
@@ -209,6 +210,7 @@ async def test_where_there_are_no_runs_one_is_told_how_to_make_one(name: str, tm
             await opened(pilot, "first")
 
 
+@pytest.mark.heavy
 async def test_a_name_is_shown_and_never_obeyed(tmp_path: Path) -> None:
     play(tmp_path / "[bold]x" / "[red]run\x1b[2J", limit=2, split="demo")
     app = listing(tmp_path / "[bold]x")

@@ -84,6 +84,7 @@ def test_mcnemar_is_that_of_statsmodels_and_scipy(first: int, second: int) -> No
         assert mcnemar(first, second) == pytest.approx(stats.binomtest(first, first + second).pvalue, rel=1e-7)
 
 
+@pytest.mark.heavy
 def test_thousands_of_flips_overflow_nothing() -> None:
     from scipy import stats
 

@@ -64,6 +64,7 @@ def test_140_workers_at_a_server_that_takes_4(server: Server, asked: dict[str, s
     assert room.refused < 140 + 560 // 2
 
 
+@pytest.mark.heavy
 def test_a_limit_of_the_users_own_is_never_passed(server: Server) -> None:
     room = Room(4, lambda: status(429))
     server.behave(otherwise=room)
@@ -72,6 +73,7 @@ def test_a_limit_of_the_users_own_is_never_passed(server: Server) -> None:
     assert (room.answered, room.refused) == (180, 0)
 
 
+@pytest.mark.heavy
 def test_a_server_that_is_always_too_busy_is_given_up(server: Server) -> None:
     server.behave(otherwise=status(429))
     with pytest.raises(ModelError, match="answered 429"):

@@ -335,6 +335,7 @@ ANSWERS = (
 )
 
 
+@pytest.mark.heavy
 @settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ANSWERS, min_size=1, max_size=2))
 def test_any_bytes_end_as_a_completion_or_a_model_error(answers: list[bytes]) -> None:
