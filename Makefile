@@ -31,7 +31,7 @@ check: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python -m scripts.bench $(ARGS)
 
-# The native engine against the real alfworld, which compiles: a sitting of at most 30 minutes, and on from there the next time.
+# The native engine against the real alfworld, which compiles: at most 30 minutes at a time, and on from there the next time.
 parity: $(VENV)/.extras
 	$(BIN)/python -m scripts.parity $(ARGS)
 

@@ -67,7 +67,7 @@ def _raises(error: type[Exception], call: Callable[[], object]) -> str:
         call()
     except error:
         return ""
-    except Exception as other:  # noqa: BLE001
+    except Exception as other:  # noqa: BLE001 (the wrong error is the finding)
         return f"raises {type(other).__name__} instead of {error.__name__}"
     return f"does not raise {error.__name__}"
 
