@@ -21,7 +21,7 @@ from agent.models.registry import is_free
 from worlds.alfred import PLANS
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.options import Scalar
-from worlds.paths import config_folder, given_path
+from worlds.paths import config_folder, given_path, read_file
 from worlds.registry import DEFAULT_WORLD, make_world, world_names
 
 if TYPE_CHECKING:
@@ -284,11 +284,12 @@ def _files(folder: Path | None) -> Iterator[SettingsSource]:
 
 def _file(path: Path, *, own: bool) -> Iterator[SettingsSource]:
     try:
-        if not path.is_file():
+        if not path.exists():
             return
-        if path.stat().st_size > LARGEST_FILE:
+        content = read_file(path, LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
             raise ConfigurationError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; a configuration is smaller.")
-        values: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+        values: dict[str, Any] = tomllib.loads(content.decode())
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror or type(error).__name__}.") from None
     except UnicodeDecodeError:

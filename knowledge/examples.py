@@ -20,6 +20,7 @@ from worlds.errors import KnowledgeError, TaskNotFound, shown
 from worlds.household.base import Household
 from worlds.household.belief import kind
 from worlds.household.goals import Goal
+from worlds.paths import read_file
 
 SHIPPED = "examples.jsonl"
 MAX_FILE = 20_000_000
@@ -161,8 +162,7 @@ def shipped() -> tuple[Example, ...]:
 def load_examples(path: Path) -> tuple[Example, ...]:
     """The examples in a file. Raises ``KnowledgeError`` with file and line."""
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE + 1)
+        content = read_file(path, MAX_FILE + 1)
     except (OSError, ValueError) as error:
         raise KnowledgeError(f"{shown(str(path))}: the examples cannot be read: {error}") from error
     return parse_examples(content, str(path))

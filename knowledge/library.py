@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from knowledge.rulebook import Rulebook, new_book, read_book
+from knowledge.rulebook import Rulebook, new_book, own_rulebooks, read_book
 from worlds.errors import KnowledgeError, nearest, shown
-from worlds.paths import data_folder
 from worlds.registry import DEFAULT_WORLD
 
 SUFFIX = ".yaml"
@@ -87,7 +86,7 @@ def is_book_name(text: str) -> bool:
 def library() -> RuleLibrary:
     """The rulebooks of this user."""
     with as_file(files("knowledge")) as folder:
-        return RuleLibrary(data_folder() / "rulebooks", Path(folder) / "library")
+        return RuleLibrary(own_rulebooks(), Path(folder) / "library")
 
 
 def _books(folder: Path) -> list[Path]:

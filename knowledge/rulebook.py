@@ -14,7 +14,7 @@ from pathlib import Path
 from knowledge.reading import Page, read_page
 from knowledge.rules import Rule
 from worlds.errors import KnowledgeError, nearest, shown
-from worlds.paths import atomic_write, state_folder
+from worlds.paths import atomic_write, data_folder, open_file, read_file, state_folder
 from worlds.registry import DEFAULT_WORLD
 
 LARGEST_FILE = 1_000_000
@@ -106,8 +106,7 @@ def read_book(path: Path) -> Rulebook:
     Raises ``KnowledgeError`` if it cannot be read or is too large, and with file, line and field if it is invalid.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+        content = read_file(path, LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "that is no path"
         raise KnowledgeError(f"The rulebook {shown(str(path))[1:-1]} cannot be read: {reason}.") from error
@@ -137,8 +136,7 @@ def save(book: Rulebook) -> Rulebook:
     if len(content) > LARGEST_FILE:
         raise KnowledgeError(f"{book.path} would become too large: at most {LARGEST_FILE:,} bytes. Split it into two books.")
     try:
-        # A link stays a link: its target is replaced.
-        path = book.path.resolve()
+        path = _target(book.path)
         path.parent.mkdir(parents=True, exist_ok=True)
         with saving(path):
             _compare(book, path)
@@ -149,10 +147,29 @@ def save(book: Rulebook) -> Rulebook:
     return replace(book, read=_digest(content))
 
 
+def _target(path: Path) -> Path:
+    """The file that a book at ``path`` is saved to: a link stays a link, and the file it names is replaced.
+
+    Only the user's own library may link elsewhere; a link in any other folder may name no file outside it. Raises
+    ``KnowledgeError``.
+    """
+    folder, target = path.parent.resolve(), path.resolve()
+    if not target.is_relative_to(folder) and folder != own_rulebooks().resolve():
+        raise KnowledgeError(
+            f"{path} is a link to {target}, outside its folder, so nothing was written. To change that book, name it itself."
+        )
+    return target
+
+
+def own_rulebooks() -> Path:
+    """The folder of the user's own rulebooks."""
+    return data_folder() / "rulebooks"
+
+
 def _compare(book: Rulebook, path: Path) -> None:
     """Raise ``KnowledgeError`` unless the file ``path`` is what ``book`` was read from, and may be written."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             now = _digest(file.read(LARGEST_FILE + 1))
             writable = bool(os.fstat(file.fileno()).st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
     except FileNotFoundError:

@@ -26,6 +26,7 @@ from tui.commands.rules import rules_app
 from tui.commands.runs import runs
 from tui.commands.serve import serve
 from worlds.errors import ConfigurationError, HousequestError, KnowledgeError
+from worlds.paths import IrregularFile
 
 app = typer.Typer(
     name="housequest",
@@ -106,5 +107,5 @@ def _run(arguments: Sequence[str] | None) -> int:
         # A full disk, missing permissions: no bug of ours, and the file is what a person has to look at.
         where = f"{error.filename}: " if error.filename else ""
         terminal.note(f"housequest: {where}{error.strerror or error}")
-        return 1
+        return 2 if isinstance(error, IrregularFile) else 1
     return 0

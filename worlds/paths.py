@@ -5,11 +5,26 @@ No folder is made until a file is written. ``HOUSEQUEST_HOME`` moves all of them
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO, Literal
 
 from worlds.errors import ConfigurationError, shown
+
+_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+_NONBLOCK, _NOCTTY, _NOFOLLOW = (int(getattr(os, name, 0)) for name in ("O_NONBLOCK", "O_NOCTTY", "O_NOFOLLOW"))
+"""Windows has none of them."""
 
 
 def _folder(kind: str) -> Path:
@@ -35,13 +50,82 @@ def alfworld_data() -> Path:
     return given_path(os.environ.get("ALFWORLD_DATA") or "~/.cache/alfworld", "ALFWORLD_DATA")
 
 
+class IrregularFile(OSError):
+    """What is at a path is no regular file, or is a link where something is to be written; ``strerror`` says what it is."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(errno.EINVAL, f"it is {what}, and only a regular file is used here", str(path))
+
+
+def open_file(path: Path, mode: Literal["rb", "wb", "ab", "r+b"] = "rb") -> BinaryIO:
+    """Open a regular file, and refuse anything else at once: a pipe can keep a reader waiting, and a device need not end.
+
+    A link is followed for reading. It is never written through, nor is a hard link, so that no file elsewhere changes. Raises
+    ``OSError``; ``IrregularFile`` says what was found.
+    """
+    writing = mode != "rb"
+
+    def opener(name: str, flags: int) -> int:
+        try:
+            # Emptied only once it is known what it is.
+            handle = os.open(name, (flags | _NONBLOCK | _NOCTTY | (_NOFOLLOW if writing else 0)) & ~os.O_TRUNC, 0o666)
+        except OSError:
+            refuse_irregular(path, writing=writing)
+            raise
+        try:
+            _refuse(path, os.fstat(handle), writing=writing)
+            if writing and not _NOFOLLOW:
+                refuse_irregular(path, writing=True)
+            if flags & os.O_TRUNC:
+                os.ftruncate(handle, 0)
+        except BaseException:
+            os.close(handle)
+            raise
+        return handle
+
+    return open(path, mode, opener=opener)
+
+
+def read_file(path: Path, most: int = -1) -> bytes:
+    """The first ``most`` bytes of a regular file, or all of them. Raises ``OSError`` as `open_file` does."""
+    with open_file(path) as file:
+        return file.read(most)
+
+
+def refuse_irregular(path: Path, *, writing: bool) -> None:
+    """Raise ``IrregularFile`` where ``path`` is something that `open_file` refuses; nothing may be there."""
+    try:
+        found = path.lstat() if writing else path.stat()
+    except OSError:  # whoever opens it is told
+        return
+    _refuse(path, found, writing=writing)
+
+
+def _refuse(path: Path, found: os.stat_result, *, writing: bool) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise IrregularFile(path, next((what for is_kind, what in _KINDS if is_kind(found.st_mode)), "something else"))
+    if writing and found.st_nlink > 1:
+        raise IrregularFile(path, "a hard link, of which another file would change too")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make what was created or renamed in ``folder`` survive a crash of the machine."""
+    if os.name == "nt":  # no folder can be opened there
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
     """Write ``content`` to ``path`` atomically, making its folder; a replaced file keeps its permissions.
 
-    With ``sync``, the content also survives a crash of the machine, which takes longer.
+    A link is replaced, and what it names stays as it is. With ``sync``, the content also survives a crash of the machine, which
+    takes longer.
     """
     import secrets
-    import stat
     from contextlib import suppress
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,9 +140,17 @@ def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
         with suppress(FileNotFoundError):
             part.chmod(stat.S_IMODE(path.stat().st_mode))
         part.replace(path)
+        if sync:
+            sync_folder(path.parent)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def remove_unfinished(folder: Path, name: str = "*") -> None:
+    """Remove what killed processes left of their `atomic_write` to ``name`` in ``folder``, where nobody may be writing now."""
+    for part in folder.glob(f".{name}.????????.part"):
+        part.unlink(missing_ok=True)
 
 
 def given_path(text: str, variable: str = "") -> Path:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import TextIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from agent.episodes.events import CallTiming, Ended, Event
 from worlds.errors import ConfigurationError
+from worlds.paths import open_file
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -31,13 +32,13 @@ class EpisodeRecorder:
     line each with the episode's ``label``; without ``clock`` they are dropped.
     """
 
-    def __init__(self, path: Path, *, clock: TextIO | None = None, label: str = "", resume: bool = False) -> None:
+    def __init__(self, path: Path, *, clock: BinaryIO | None = None, label: str = "", resume: bool = False) -> None:
         self.path = path
         self.part = path.with_name(path.name + ".part")
         self._clock = clock
         self._label = label
         self._resume = resume
-        self._file: TextIO | None = None
+        self._file: BinaryIO | None = None
         self._ended = False
 
     def __enter__(self) -> EpisodeRecorder:
@@ -46,18 +47,18 @@ class EpisodeRecorder:
             if not self.part.exists() and self.path.exists():
                 self.path.replace(self.part)
             self._ended = _continued(self.part)
-        self._file = self.part.open("a" if self._resume else "w", encoding="utf-8", newline="\n")
+        self._file = open_file(self.part, "ab" if self._resume else "wb")
         return self
 
     def __call__(self, event: Event | CallTiming) -> None:
         if isinstance(event, CallTiming):
             if self._clock is not None:
                 line = {"episode": self._label, **event.model_dump(exclude_none=True)}
-                self._clock.write(json.dumps(line, ensure_ascii=False) + "\n")
+                self._clock.write(f"{json.dumps(line, ensure_ascii=False)}\n".encode())
                 self._clock.flush()
             return
         assert self._file is not None, "an EpisodeRecorder is used in a with statement"
-        self._file.write(event.model_dump_json(exclude_none=True) + "\n")
+        self._file.write(f"{event.model_dump_json(exclude_none=True)}\n".encode())
         self._file.flush()
         self._ended = isinstance(event.body, Ended)
 
@@ -104,7 +105,7 @@ def cut_off_end(path: Path) -> None:
     """Cut off what follows the last whole line of ``path``, so that appending begins a line; the file may be missing."""
     if not path.exists():
         return
-    with path.open("r+b") as file:
+    with open_file(path, "r+b") as file:
         end = file.seek(0, os.SEEK_END)
         while end:
             start = max(0, end - _BLOCK)
@@ -124,7 +125,7 @@ class _Labelled(CallTiming):
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The whole lines of ``path``, numbered from 1."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             for number in count(1):
                 line = file.readline(LONGEST_LINE)
                 if len(line) == LONGEST_LINE and not line.endswith(b"\n"):

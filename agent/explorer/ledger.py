@@ -16,6 +16,7 @@ from agent.evaluation.runs.cost import Tokens
 from agent.evaluation.runs.folder import parsed_lines
 from agent.models.base import Completion, Model, ModelWrapper, Request, Usage
 from agent.roles.base import clean
+from worlds.paths import open_file
 
 LARGEST = 1 << 30
 
@@ -53,7 +54,7 @@ class Ledger:
 
     def add(self, call: LedgerCall) -> None:
         """Append an answered call."""
-        with self._path.open("ab") as file:
+        with open_file(self._path, "ab") as file:
             file.write(f"{call.model_dump_json(exclude_none=True)}\n".encode())
         self.calls[call.key] = call
 

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from agent.episodes.events import Event, ModelCall, Proposed, Started, Stepped, Thought, branch
@@ -93,8 +94,8 @@ def write_inspect_log(run: RunFolder, path: Path) -> int:
     manifest = run.manifest()
     exporter = _Exporter(manifest, run)
     log = exporter.log(run.finished(manifest.tasks))
-    # Written whole or not at all. The temporary file keeps the extension, which decides the format.
-    part = path.with_name(f".part-{path.name}")
+    # Written whole or not at all. The temporary file keeps the extension, which decides the format; nobody can have made it.
+    part = path.with_name(f".{token_hex(4)}-{path.name}")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         exporter.inspect.write_eval_log(log, str(part.absolute()))

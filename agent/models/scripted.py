@@ -33,7 +33,7 @@ from agent.models.provider import CallOptions, ModelProvider, file_name
 from agent.models.text import encodable, stop_at
 from knowledge.reading import YamlNode
 from worlds.errors import ConfigurationError, ModelError, nearest, shown
-from worlds.paths import given_path
+from worlds.paths import given_path, read_file
 
 LARGEST_FILE = 1 << 18
 
@@ -113,8 +113,7 @@ class ScriptedProvider(ModelProvider):
 def read_script(file: Path) -> bytes:
     """The bytes of a script. Raises ``ConfigurationError`` for a file that cannot be read or is too large."""
     try:
-        with file.open("rb") as opened:
-            content = opened.read(LARGEST_FILE + 1)
+        content = read_file(file, LARGEST_FILE + 1)
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be read: {error.strerror}. Give scripted: a file.") from None
     if len(content) > LARGEST_FILE:

@@ -15,6 +15,7 @@ from knowledge.rulebook import LARGEST_FILE, Rulebook, read_book, save, saving
 from knowledge.rules import Rule
 from tests.waiting import PATIENCE, ending
 from worlds.errors import KnowledgeError
+from worlds.paths import data_folder
 
 ROOT = Path(__file__).parents[2]
 
@@ -227,3 +228,18 @@ def test_a_book_is_saved_where_no_lock_can_be_made(tmp_path: Path, monkeypatch: 
     path = book(tmp_path)
     save(read_book(path).put([Rule("c", "see c")]))
     assert len(read_book(path).rules) == 3
+
+
+def test_a_book_is_changed_through_a_link_from_the_users_own_library_alone(tmp_path: Path) -> None:
+    path = book(tmp_path)
+    before = path.read_bytes()
+    cloned, own = tmp_path / "cloned", data_folder() / "rulebooks"
+    for folder in (cloned, own):
+        folder.mkdir(parents=True)
+        (folder / "link.yaml").symlink_to(path)
+    with pytest.raises(KnowledgeError, match=r"is a link to .*, outside its folder, so nothing was written"):
+        save(read_book(cloned / "link.yaml").put([Rule("c", "see c")]))
+    assert path.read_bytes() == before
+    save(read_book(own / "link.yaml").put([Rule("c", "see c")]))
+    assert len(read_book(path).rules) == 3
+    assert (own / "link.yaml").is_symlink()

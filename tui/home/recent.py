@@ -13,7 +13,7 @@ from pydantic import AfterValidator, TypeAdapter
 from agent.episodes.events import Ended, Started, Stepped, TurnSpent, branch
 from agent.episodes.record import read_episode
 from worlds.errors import ConfigurationError
-from worlds.paths import atomic_write, state_folder
+from worlds.paths import atomic_write, read_file, state_folder
 
 FILE_NAME = "recent.json"
 LARGEST_FILE = 1 << 16
@@ -64,8 +64,7 @@ def load_recent() -> LoadedChoices:
     """Read the choices made last. A damaged file is renamed."""
     file = state_folder() / FILE_NAME
     try:
-        with file.open("rb") as opened:
-            content = opened.read(LARGEST_FILE + 1)
+        content = read_file(file, LARGEST_FILE + 1)
     except FileNotFoundError:
         return LoadedChoices()
     except OSError as error:

@@ -19,7 +19,7 @@ from agent.models.base import Model
 from agent.setup import HUMAN, Setup, set_up
 from worlds.base import Env, Task, World
 from worlds.errors import ConfigurationError
-from worlds.paths import state_folder
+from worlds.paths import open_file, state_folder
 
 __all__ = ["HUMAN"]
 
@@ -79,7 +79,7 @@ def open_recorder(game: GameConfig, resume: Path | None, files: ExitStack) -> Ep
     """Record ``game`` in a new file, or continue ``resume``, until ``files`` are closed. Raises ``OSError``."""
     path = resume.with_name(resume.name.removesuffix(".part")) if resume else record_file(game.task, game.agent)
     path.parent.mkdir(parents=True, exist_ok=True)
-    clock = files.enter_context(timing_file(path).open("a", encoding="utf-8")) if agent_spec(game.agent).needs_model else None
+    clock = files.enter_context(open_file(timing_file(path), "ab")) if agent_spec(game.agent).needs_model else None
     return files.enter_context(EpisodeRecorder(path, clock=clock, label=path.stem, resume=resume is not None))
 
 

@@ -19,7 +19,7 @@ from worlds.alfred.scoring import TASK_TYPES, AlfredGoal
 from worlds.alfworld.data.annotations import plain_sentence
 from worlds.alfworld.data.tasks import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, in_order
 from worlds.errors import GameError, TaskNotFound, nearest, shown
-from worlds.paths import alfworld_data
+from worlds.paths import alfworld_data, read_file
 
 _MOST_ANNOTATIONS = 20
 _MOST_POSES = 400
@@ -81,7 +81,7 @@ def read_demonstration(path: Path) -> Demonstration:
     try:
         if path.stat().st_size > MAX_TRAJECTORY:
             raise GameError(f"{shown(str(path), 400)} is too large for annotations; at most {MAX_TRAJECTORY:,} bytes are read.")
-        content: Any = json.loads(path.read_bytes())
+        content: Any = json.loads(read_file(path))
         steps = cast("list[Any]", content["plan"]["high_pddl"])
         if len(steps) > LONGEST_PLAN:
             raise PlanError(f"{len(steps)} subgoals are too many")

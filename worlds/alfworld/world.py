@@ -31,7 +31,7 @@ from worlds.base import Env, Policy, Task, World
 from worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
 from worlds.household.goals import TYPES
 from worlds.options import option
-from worlds.paths import alfworld_data
+from worlds.paths import alfworld_data, read_file
 
 if TYPE_CHECKING:
     from worlds.alfworld.houses.habits import Habits
@@ -229,7 +229,7 @@ class AlfworldWorld(World):
             return self._generated.fingerprint()
         if split in (EXAMPLE, FILE):
             files = {task.id: task.source for task in self.tasks(split)}
-            contents = {id: hashlib.sha256(path.read_bytes()).hexdigest() for id, path in files.items() if path}
+            contents = {id: hashlib.sha256(read_file(path)).hexdigest() for id, path in files.items() if path}
         else:
             self.tasks(split)
             contents = {f"{split}/{entry.trial}": entry.digest for entry in self._index.entries(split)}

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from worlds.errors import KnowledgeError, shown
+from worlds.paths import read_file
 from worlds.typed_json import as_table, json_name, read_json
 
 MAX_FILE = 2_000_000
@@ -138,8 +139,7 @@ class Counts:
 def read_counts(path: Path) -> Counts:
     """The table at ``path``. Raises ``KnowledgeError`` naming the file."""
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE + 1)
+        content = read_file(path, MAX_FILE + 1)
     except (OSError, ValueError) as error:
         raise KnowledgeError(f"{shown(str(path))}: the table of counts cannot be read: {error}") from error
     return parse_counts(content, str(path))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 from agent.base import RequiresCapabilities
 from agent.episodes.events import CallTiming, Event
@@ -25,6 +25,7 @@ from agent.models.base import Model
 from agent.setup import Setup
 from worlds.base import Step, Task
 from worlds.errors import ConfigurationError
+from worlds.paths import IrregularFile, open_file, refuse_irregular
 from worlds.wrappers import Wrapper
 
 T = TypeVar("T")
@@ -93,7 +94,6 @@ async def run_batch(
             finished = run.finished(tasks)
             tracker.used += used_before(run, tasks, finished, spec.setup.prices)
             results = [result for result in finished if not (options.retry_errors and result.outcome == "error")]
-            run.rewrite(results)
             await batch.play(results)
         if len(results) < len(tasks):
             raise tracker.ended()
@@ -145,15 +145,17 @@ class _Batch:
         self._results, self._resumed = results, len(results)
         self._outcomes = Counter(result.outcome for result in results)
         self._waiting = iter([task for task in self._spec.selection.tasks if task.id not in finished])
+        # Before the first byte is written: on a full disk that fails, and what is done is told all the same.
         self._report_progress()
+        self._run.rewrite(results)
         for file in (self._run.timing_file, self._run.walls_file):
             cut_off_end(file)
-        with self._run.timing_file.open("a", encoding="utf-8", newline="\n") as clock:
+        with open_file(self._run.timing_file, "ab") as clock:
             workers = [self._work(clock) for _ in range(self._options.workers)]
             await run_workers(workers, self._beat(), self._tracker.ring())
         self._run.rewrite(sorted(self._results, key=lambda result: result.number))
 
-    async def _work(self, clock: TextIO) -> None:
+    async def _work(self, clock: BinaryIO) -> None:
         while not self._tracker.over() and (task := next(self._waiting, None)) is not None:
             selected = SelectedTask.of(task)
             try:
@@ -167,18 +169,19 @@ class _Batch:
             # An expert never awaits: without this, no other task would run until the end.
             await asyncio.sleep(0)
 
-    async def _episode(self, task: Task, selected: SelectedTask, clock: TextIO) -> Result:
+    async def _episode(self, task: Task, selected: SelectedTask, clock: BinaryIO) -> Result:
         """Resume an episode, or play it from the start where no usable record exists."""
         part = self._run.part(selected)
         try:
+            refuse_irregular(part, writing=True)
             recorded = list(read_episode(part)) if part.exists() else []
             if recorded:
                 return await self._play(task, selected, clock, recorded)
-        except ConfigurationError as error:
+        except (ConfigurationError, IrregularFile) as error:
             self._set_aside(part, str(error))
         return await self._play(task, selected, clock, [])
 
-    async def _play(self, task: Task, selected: SelectedTask, clock: TextIO, recorded: list[Event]) -> Result:
+    async def _play(self, task: Task, selected: SelectedTask, clock: BinaryIO, recorded: list[Event]) -> Result:
         events, begun = list(recorded), time.monotonic()
         if not recorded:
             # A new attempt: the seconds of earlier attempts no longer count.

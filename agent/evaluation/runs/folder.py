@@ -24,13 +24,15 @@ from agent.episodes.record import read_episode
 from agent.evaluation.runs.result import Result, SelectedTask, result_of
 from agent.evaluation.runs.spec import SCHEMA, Manifest, slug
 from worlds.errors import ConfigurationError, shown
-from worlds.paths import atomic_write
+from worlds.paths import IrregularFile, atomic_write, open_file, read_file, refuse_irregular, remove_unfinished
 from worlds.text import printable
 
 T = TypeVar("T", bound=BaseModel)
 
 LARGEST_MANIFEST = 64 << 20
 LARGEST_INDEX = 256 << 20
+APPENDED = ("timing.jsonl", "walls.jsonl", "calls.jsonl")
+"""Files that are written line by line; all others are replaced as a whole."""
 EVAL_REWRITES = " Delete the file: `housequest eval` makes it anew."
 
 
@@ -123,31 +125,50 @@ class RunFolder:
 
     def append(self, result: Result) -> None:
         """Add one finished episode to the index."""
-        with self.index_file.open("ab") as file:
+        with open_file(self.index_file, "ab") as file:
             file.write(lines_of([result]))
 
     def clock(self, task: SelectedTask, seconds: float, *, resumed: bool = False) -> None:
         """Record the ``seconds`` that a session spent on the episode of ``task``; ``resumed``: it continued an earlier one."""
         line = {"episode": episode_name(task), "seconds": round(seconds, 3), **({"resumed": True} if resumed else {})}
-        with self.walls_file.open("ab") as file:
+        with open_file(self.walls_file, "ab") as file:
             file.write(f"{json.dumps(line)}\n".encode())
 
     @contextmanager
     def locked(self) -> Generator[None, None, None]:
-        """Lock the folder; ``ConfigurationError`` if another running command has locked it, or it holds something else."""
+        """Lock the folder, and remove what a killed command left half written.
+
+        Raises ``ConfigurationError`` if another running command has locked it, if it holds something else, or if a link leads
+        what would be written out of it.
+        """
         lock = self.path / ".lock"
         # A command that was killed before its run began may have left these.
         ours = {lock, *self.path.glob(".run.json.*.part")}
         if self.path.is_dir() and not self.manifest_file.exists() and set(self.path.iterdir()) - ours:
             raise ConfigurationError(f"{self.path} is not empty and holds no run; give --out a new folder.")
+        self._refuse_links(lock)
         from filelock import FileLock, Timeout
 
         self.path.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(lock, timeout=0):
+                remove_unfinished(self.path)
                 yield
         except Timeout:
             raise ConfigurationError(f"{self.path} is being played by another command; wait for it or stop it.") from None
+
+    def _refuse_links(self, *files: Path) -> None:
+        """Raise ``ConfigurationError`` if something that is written in place is a link, or no file at all."""
+        if self.episodes.is_symlink():
+            found = f"{self.episodes}: it is a link, and only a folder is used here"
+        else:
+            try:
+                for file in (*files, *(self.path / name for name in APPENDED)):
+                    refuse_irregular(file, writing=True)
+                return
+            except IrregularFile as error:
+                found = f"{error.filename}: {error.strerror}"
+        raise ConfigurationError(f"{found}. Nothing was written; move it away, or put a copy of what it names in its place.")
 
 
 def episode_name(task: SelectedTask) -> str:
@@ -207,13 +228,14 @@ def lines_of(records: Iterable[BaseModel]) -> bytes:
 def read_bytes(path: Path, largest: int, missing: str | None = None) -> bytes:
     """The content of ``path``. Raises ``ConfigurationError``, with the message ``missing`` where the file does not exist."""
     try:
-        if missing is not None and not path.is_file():
+        if missing is not None and not path.exists():
             raise ConfigurationError(missing)
-        if path.stat().st_size > largest:
-            raise ConfigurationError(f"{path} is larger than {largest >> 20} MiB; a run's files are smaller.")
-        return path.read_bytes()
+        content = read_file(path, largest + 1)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
+    if len(content) > largest:
+        raise ConfigurationError(f"{path} is larger than {largest >> 20} MiB; a run's files are smaller.")
+    return content
 
 
 def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:

@@ -31,7 +31,7 @@ from agent.evaluation.runs.folder import RunFolder, parsed, read_bytes
 from agent.evaluation.runs.result import Frozen
 from agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from worlds.errors import ConfigurationError, nearest, shown
-from worlds.paths import atomic_write
+from worlds.paths import atomic_write, remove_unfinished
 
 LARGEST_FILE = 1 << 18
 MOST_RUNS = 1_000
@@ -98,6 +98,7 @@ class SweepFolder:
 
     def begin(self, trials: tuple[ArmRun, ...]) -> None:
         """Write ``sweep.json``. Raises ``ConfigurationError`` where the folder holds something else."""
+        remove_unfinished(self.path, self.file.name)
         if self.path.is_dir() and not self.begun and any(self.path.iterdir()):
             raise ConfigurationError(f"{self.path} is not empty and holds no sweep; give --out a new folder.")
         runs = tuple(ArmRecord(arm=trial.arm, seed=trial.seed, folder=trial.folder) for trial in trials)

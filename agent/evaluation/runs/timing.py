@@ -14,6 +14,7 @@ from agent.episodes.record import LONGEST_LINE
 from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.result import Number, SelectedTask, total
 from worlds.errors import ConfigurationError
+from worlds.paths import open_file
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -81,7 +82,7 @@ def _lines(kind: type[T], path: Path) -> Iterator[T]:
     if not path.exists():
         return
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             while line := file.readline(LONGEST_LINE):
                 with suppress(ValidationError, RecursionError):
                     yield kind.model_validate_json(line)

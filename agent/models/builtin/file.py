@@ -18,6 +18,7 @@ import numpy as np
 from agent.models.builtin.network import Floats, Network, Shape
 from agent.models.builtin.vocabulary import Vocabulary
 from worlds.errors import ConfigurationError, shown
+from worlds.paths import read_file
 
 SHIPPED = Path(__file__).with_name("weights") / "builtin.weights"
 FORMAT = "housequest model 1"
@@ -75,8 +76,7 @@ def read_builtin(file: Path) -> BuiltinFile:
 
 def _content(file: Path) -> bytes:
     try:
-        with file.open("rb") as opened:
-            return opened.read(LARGEST_FILE + 1)
+        return read_file(file, LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{shown(str(file), 400)} cannot be read: {error}.") from None
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from worlds.errors import ConfigurationError, shown
+from worlds.paths import open_file
 
 MOST_KEYS = 10_000
 LONGEST_KEY = 1 << 16
@@ -43,7 +44,7 @@ def read_header(path: Path) -> Header:
     Raises ``ConfigurationError`` for what is missing, is no GGUF file, is cut off, or holds a vocabulary and no weights.
     """
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return _Reader(path, file, path.stat().st_size).header()
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or "that is not the name of a file"
@@ -57,7 +58,7 @@ def fingerprint(path: Path) -> str:
     Raises ``ConfigurationError``.
     """
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             digest = sha256(str(size := path.stat().st_size).encode())
             digest.update(file.read(SAMPLE))
             file.seek(max(file.tell(), size - SAMPLE))

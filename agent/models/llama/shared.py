@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, takewhile
 from pathlib import Path
 
+from worlds.paths import read_file
 from worlds.workers import Refused
 
 LESS_MEMORY = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
@@ -24,7 +25,7 @@ def load_template(named: str) -> str:
     if named == "chatml":
         return _CHATML
     try:
-        content = Path(named).read_bytes()
+        content = read_file(Path(named), LARGEST + 1)
         if len(content) <= LARGEST:
             return content.decode("utf-8")
         reason = f"it has more than {LARGEST:,} bytes"

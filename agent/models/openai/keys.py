@@ -21,7 +21,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from worlds.errors import ConfigurationError, nearest, shown
-from worlds.paths import config_folder
+from worlds.paths import config_folder, read_file
 
 OFFICIAL_URL = "https://api.openai.com/v1"
 OFFICIAL_KEY = "OPENAI_API_KEY"
@@ -144,9 +144,10 @@ def load_keys(file: Path | None = None) -> KeyRing:
     try:
         if not file.exists():
             return KeyRing()
-        if file.stat().st_size > LARGEST_FILE:
+        content = read_file(file, LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
             raise ConfigurationError(f"{file} is larger than {LARGEST_FILE >> 20} MiB; that is no configuration of ours.")
-        table = tomllib.loads(file.read_text("utf-8"))
+        table = tomllib.loads(content.decode())
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{file} cannot be read: {_reason(error)}.") from None
     endpoints = table.get("endpoints", {})

@@ -55,7 +55,7 @@ def test_an_unfinished_record_keeps_its_name(tmp_path: Path) -> None:
 
 
 def test_clocks_are_kept_apart(tmp_path: Path) -> None:
-    clock = io.StringIO()
+    clock = io.BytesIO()
     with EpisodeRecorder(tmp_path / "a.jsonl", clock=clock, label='od"d') as recorder:
         recorder(CallTiming(of=3, seconds=0.5, cached=7))
     assert json.loads(clock.getvalue()) == {"episode": 'od"d', "of": 3, "seconds": 0.5, "attempts": 1, "cached": 7}
@@ -153,7 +153,7 @@ def test_a_line_that_was_cut_off_is_no_part_of_what_is_gone_on_with(cut: int) ->
 def test_clocks_are_read_back_with_their_events(tmp_path: Path) -> None:
     path, timing = tmp_path / "a.jsonl", tmp_path / "a.timing.jsonl"
     clocks = [CallTiming(of=0, seconds=0.5, cached=7), CallTiming(of=2, seconds=1.0, attempts=3), CallTiming(of=2, seconds=2.0)]
-    with timing.open("w") as file, EpisodeRecorder(path, clock=file, label="a") as recorder:
+    with timing.open("wb") as file, EpisodeRecorder(path, clock=file, label="a") as recorder:
         for number in range(3):
             recorder(said(number))
         for clock in clocks:

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from worlds.alfworld.data.tasks import MAX_TRAJECTORY
 from worlds.errors import ConfigurationError, nearest, shown
+from worlds.paths import read_file
 
 _LONGEST_SENTENCE = 400
 """Characters; the longest published goal has 161."""
@@ -94,7 +95,7 @@ def sentences_of(trajectory: Path, *, steps: bool = False) -> tuple[str, ...]:
     try:
         if not trajectory.is_file() or trajectory.stat().st_size > MAX_TRAJECTORY:
             return ()
-        content: Any = json.loads(trajectory.read_bytes())
+        content: Any = json.loads(read_file(trajectory))
         annotations: Any = content["turk_annotations"]["anns"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return ()

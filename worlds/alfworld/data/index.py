@@ -33,7 +33,7 @@ from worlds.alfworld.data.tasks import (
 from worlds.alfworld.engine.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
 from worlds.errors import GameError, WorldError, shown
 from worlds.household.goals import TASK_TYPES
-from worlds.paths import atomic_write, cache_folder
+from worlds.paths import atomic_write, cache_folder, read_file
 
 _VERSION = " ".join(("2", *DOMAINS, *GRAMMARS))
 """Changes with the columns of an entry and with the accepted games."""
@@ -153,7 +153,7 @@ def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None
     if status.st_size > MAX_FILE:
         return entry("refused", f"it has more than {MAX_FILE:,} bytes")
     try:
-        content = (folder / trial / GAME_FILE).read_bytes()
+        content = read_file(folder / trial / GAME_FILE)
     except OSError as error:
         return entry("refused", f"it cannot be read: {error.strerror}")
     digest = hashlib.sha256(content).hexdigest()
@@ -169,7 +169,7 @@ def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None
 def _load(file: Path) -> dict[str, Entry]:
     """The entries of a cache file by trial; none if any of it is damaged."""
     try:
-        content: Any = json.loads(file.read_bytes())
+        content: Any = json.loads(read_file(file))
         if content["version"] != _VERSION:
             return {}
         entries: list[Entry] = []

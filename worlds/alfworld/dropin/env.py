@@ -34,7 +34,7 @@ from worlds.alfworld.expert import MAX_FAILED, HouseholdExpert, make_expert
 from worlds.base import Observation, Task
 from worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError, nearest, shown
 from worlds.household.goals import TASK_TYPES
-from worlds.paths import alfworld_data
+from worlds.paths import alfworld_data, read_file
 from worlds.wrappers import StepLimit
 
 __all__ = ["AlfredTWEnv", "BatchEnv", "get_environment", "load_config"]
@@ -270,7 +270,7 @@ def _trials(folder: str) -> Iterator[str]:
 
 def _searched(path: str, pattern: re.Pattern[bytes]) -> str | None:
     try:
-        found = pattern.search(Path(path).read_bytes())
+        found = pattern.search(read_file(Path(path)))
     except OSError as error:
         raise GameError(f"{shown(path, 400)} cannot be read: {error.strerror}.") from error
     return found[1].decode("utf-8", "replace") if found else None

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, cast
 from worlds.alfworld.engine.pddl import Problem, parse_problem
 from worlds.errors import GameError, shown
 from worlds.household.goals import GoalForm
+from worlds.paths import open_file
 
 #: SHA-256 of the known domains and grammars (without the task sentence). The first of each is that of every published game; the
 #: second is what alfworld 0.4.2 installs and writes into games. The grammars are equivalent. The domains differ in one thing:
@@ -159,7 +160,7 @@ def read_game(path: Path) -> GameFile:
     """
     origin = shown(str(path), 400)[1:-1]
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             content = file.read(_USUAL_FILE)
             if len(content) == _USUAL_FILE:
                 content += file.read(MAX_FILE + 1 - _USUAL_FILE)

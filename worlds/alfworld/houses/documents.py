@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from worlds.errors import ConfigurationError, shown
+from worlds.paths import read_file
 
 
 def read_yaml(path: Path, name: str, largest: int) -> object:
     """Read the YAML file at ``path``, of at most ``largest`` bytes. Raises ``ConfigurationError``, calling it ``name``."""
     try:
-        with path.open("rb") as file:
-            content = file.read(largest + 1)
+        content = read_file(path, largest + 1)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{name} cannot be read: {error}.") from error
     if len(content) > largest:

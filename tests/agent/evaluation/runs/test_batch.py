@@ -178,8 +178,8 @@ def test_a_run_that_was_killed_before_it_began_can_begin(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ({"rules": "/dev/zero"}, "too large"),
-        ({"agent": "react", "model": "scripted:/dev/zero"}, "larger than"),
+        ({"rules": "/dev/zero"}, "it is a device"),
+        ({"agent": "react", "model": "scripted:/dev/zero"}, "it is a device"),
         ({"rules": "~nobody.of.that.name/x"}, "not known"),
     ],
 )

@@ -103,6 +103,26 @@ def test_a_full_disk_stops_the_run_and_with_room_it_goes_on(tmp_path: Path, serv
 
 
 @pytest.mark.heavy
+def test_a_second_try_on_a_full_disk_says_how_much_is_done(tmp_path: Path) -> None:
+    line = ("eval", "--world", "scripted", "--agent", "expert", "--out", str(tmp_path / "run"))
+    finish(line)
+    next((tmp_path / "run" / "episodes").iterdir()).unlink()
+    full = subprocess.run(
+        (*COMMAND, *line),
+        check=False,
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY)),
+    )
+    assert full.returncode == 130, full.stderr
+    assert "2 of 3 finished. Once there is room, the same command goes on with it." in full.stderr
+    finish(line)
+
+
+@pytest.mark.heavy
 def test_two_kills(tmp_path: Path, server: Server) -> None:
     killed_again_and_again(tmp_path, server, seed=7, kills=2, tasks=6, workers=4)
 
