@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agent.models.openai.keys import KeyRing, load_keys
 from agent.models.openai.provider import EndpointName, read_openai_name
+from agent.models.openai.redaction import Redactor
 from agent.models.openai.wire import NotACompletion, at, finite, listed
 from agent.models.text import encodable, printable_line
 from worlds.errors import ConfigurationError, ModelError, shown
@@ -29,6 +30,8 @@ class EndpointEmbedder:
     def __init__(self, served: EndpointName, key: str, timeout: float) -> None:
         self._served = served
         self._key = key
+        self._redactor = Redactor(key)
+        self._redactor.guard_logs()
         self._timeout = timeout
         self.name = f"openai:{served}"
 
@@ -66,7 +69,7 @@ class EndpointEmbedder:
             raise self._error(f"answered with what are no vectors ({error})") from None
 
     def _error(self, what: str) -> ModelError:
-        reason = printable_line(what.replace(self._key, "[key]") if len(self._key) >= 16 else what, 300)
+        reason = printable_line(self._redactor.text(what), 300)
         way_out = "Check the embedding model's name and address, or choose examples by bm25, which needs none."
         return ModelError(f"{self.name}: {reason}. {way_out}", recorded=f"The embedding model {reason}. {way_out}")
 

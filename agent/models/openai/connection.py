@@ -50,6 +50,8 @@ def connect(endpoint: Endpoint, key: str, timeout: float) -> AsyncOpenAI:
         # More calls wait until one ends. Common servers drop idle connections after five seconds.
         limits=httpx2.Limits(max_connections=1_000, max_keepalive_connections=1_000, keepalive_expiry=4.0),
         follow_redirects=False,
+        # A proxy of the environment would read what is meant for this machine, the key included.
+        mounts={f"all://{endpoint.host}": None} if endpoint.loopback else None,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         event_hooks={"request": [sent_by_us], "response": [_bound]},
     )

@@ -8,6 +8,9 @@ expect::
     [endpoints."models.example.org:443"]
     key_env = "EXAMPLE_KEY"
     concurrency = 16                  # calls at once, where the endpoint's own word for it is not to be waited for
+
+A key goes over https only, where nobody on the way can read it; to this machine also over http, and to ``http://HOST:PORT``
+if the table's name says so.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
@@ -25,7 +29,7 @@ from worlds.paths import config_folder, read_file
 
 OFFICIAL_URL = "https://api.openai.com/v1"
 OFFICIAL_KEY = "OPENAI_API_KEY"
-_OFFICIAL_ADDRESS = "api.openai.com:443"
+_OFFICIAL_ORIGIN = "https://api.openai.com:443"
 PLACEHOLDER = "unused"
 """What a server without keys is sent, because the protocol wants something there."""
 
@@ -36,7 +40,7 @@ LARGEST_FILE = 1 << 20
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_.])?|\[[0-9a-f:.]{2,45}\]")
-_ADDRESS = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]/@]+)(:(?P<port>\d{1,5}))?")
+_ADDRESS = re.compile(r"((?P<scheme>https?)://)?(?P<host>\[[^\]]*\]|[^:\[\]/@]+)(:(?P<port>\d{1,5}))?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 
 
@@ -45,16 +49,43 @@ class Endpoint:
     """Where an OpenAI-compatible server answers.
 
     ``url`` is what ``/chat/completions`` is appended to, without a trailing slash. ``address`` is ``host:port``, always with
-    the port: what a key is bound to.
+    the port.
     """
 
     url: str
     address: str
 
     @property
+    def origin(self) -> str:
+        """Scheme, host and port: what a key is bound to."""
+        return f"{self.url.partition('://')[0]}://{self.address}"
+
+    @property
+    def host(self) -> str:
+        return self.address.rpartition(":")[0]
+
+    @property
+    def loopback(self) -> bool:
+        """Whether this is the machine itself, by an address that no other can answer."""
+        try:
+            return self.host == "localhost" or ip_address(self.host.strip("[]")).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def private(self) -> bool:
+        """Whether nobody on the way can read along: over TLS, or on this machine."""
+        return self.url.startswith("https:") or self.loopback
+
+    @property
+    def entry(self) -> str:
+        """How a table of the user's own file is named for it."""
+        return f'[endpoints."{self.address if self.private else self.origin}"]'
+
+    @property
     def official(self) -> bool:
         """Whether this is the official host, over TLS."""
-        return self.url.startswith("https:") and self.address == _OFFICIAL_ADDRESS
+        return self.origin == _OFFICIAL_ORIGIN
 
 
 def parse_endpoint(url: str) -> Endpoint:
@@ -94,8 +125,8 @@ def parse_endpoint(url: str) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class KeyRing:
-    """Finds what belongs to an endpoint, by ``host:port``: the name of an environment variable, never a key itself, and the
-    user's own limit of calls at once.
+    """Finds what belongs to an endpoint: the name of an environment variable, never a key itself, and the user's own limit of
+    calls at once. Both are given by ``scheme://host:port``, or by ``host:port``, which is no key for http to another machine.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -103,17 +134,32 @@ class KeyRing:
 
     def variable(self, endpoint: Endpoint) -> str | None:
         """The environment variable whose key belongs to ``endpoint``; None where no key belongs to it."""
-        return self.variables.get(endpoint.address, OFFICIAL_KEY if endpoint.official else None)
+        usual = OFFICIAL_KEY if endpoint.official else None
+        bound = self.variables.get(endpoint.address, usual) if endpoint.private else None
+        return self.variables.get(endpoint.origin, bound)
 
     def concurrency(self, endpoint: Endpoint) -> int | None:
         """How many calls at once the user allows ``endpoint``; None where they did not say."""
-        return self.limits.get(endpoint.address)
+        return self.limits.get(endpoint.origin, self.limits.get(endpoint.address))
+
+    def check_private(self, endpoint: Endpoint) -> None:
+        """Raise ``ConfigurationError`` for an http address of a host whose key is for https, unless the user named it."""
+        if endpoint.private or endpoint.origin in {*self.variables, *self.limits}:
+            return
+        keyed = (*self.variables, _OFFICIAL_ORIGIN)
+        if any(_host(name) == endpoint.host for name in keyed if not name.startswith("http://")):
+            raise ConfigurationError(
+                f"{endpoint.host} has a key, which goes over https alone, and {endpoint.url} could be read by anybody on the "
+                f"way. Write https://, or put {endpoint.entry} with its key_env into {config_folder() / 'housequest.toml'} if "
+                "it is meant to go over http."
+            )
 
     def key(self, endpoint: Endpoint) -> str:
         """The key to send to ``endpoint``, or the placeholder where no key belongs to it.
 
-        Raises ``ConfigurationError`` where one belongs to it and is not set, or cannot be sent.
+        Raises ``ConfigurationError`` where one belongs to it and is not set, or cannot be sent, or only over https.
         """
+        self.check_private(endpoint)
         variable = self.variable(endpoint)
         if variable is None:
             return PLACEHOLDER
@@ -131,6 +177,11 @@ class KeyRing:
                 "characters. Set it again without them."
             )
         return key
+
+
+def _host(name: str) -> str:
+    """The host of ``scheme://host:port`` or ``host:port``."""
+    return name.rpartition("://")[2].rpartition(":")[0]
 
 
 def load_keys(file: Path | None = None) -> KeyRing:
@@ -158,10 +209,12 @@ def load_keys(file: Path | None = None) -> KeyRing:
     for address, entry in cast("dict[str, object]", endpoints).items():
         where = f"{file}: [endpoints.{shown(address)}]"
         match = _ADDRESS.fullmatch(address.lower())
-        if match is None or not _HOST.fullmatch(match["host"]) or not 0 < int(match["port"] or 443) < 65_536:
-            way_out = 'write it like [endpoints."models.example.org:443"]'
+        scheme = (match and match["scheme"]) or ""
+        port = int((match and match["port"]) or _DEFAULT_PORTS[scheme or "https"])
+        if match is None or not _HOST.fullmatch(match["host"]) or not 0 < port < 65_536:
+            way_out = 'write it like [endpoints."models.example.org:443"] or [endpoints."http://models.example.org:8000"]'
             raise ConfigurationError(f"{where} is not a host with its port; {way_out}.")
-        bound = f"{match['host']}:{int(match['port'] or 443)}"
+        bound = f"{scheme}{'://' if scheme else ''}{match['host']}:{port}"
         fields = _fields(where, entry)
         if "key_env" in fields:
             variables[bound] = _variable(where, bound, fields["key_env"])
@@ -198,6 +251,6 @@ def _variable(where: str, bound: str, variable: object) -> str:
     if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
         # The value is not shown: it may be the key itself, put there by mistake.
         raise ConfigurationError(f"{where} key_env does not name an environment variable; the key itself stays out of files.")
-    if variable == OFFICIAL_KEY and bound != _OFFICIAL_ADDRESS:
+    if variable == OFFICIAL_KEY and bound not in {_OFFICIAL_ORIGIN, _OFFICIAL_ORIGIN.partition("://")[2]}:
         raise ConfigurationError(f"{where} names {OFFICIAL_KEY}, which goes to api.openai.com alone; use another variable.")
     return variable

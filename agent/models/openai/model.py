@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
-from agent.models.openai.keys import PLACEHOLDER, load_keys
+from agent.models.openai.keys import load_keys
 from agent.models.openai.probes import (
     PROBE_TOKENS,
     QUESTION,
@@ -26,6 +26,7 @@ from agent.models.openai.probes import (
     scoring_parameters,
 )
 from agent.models.openai.rate_limiter import RateLimiter, Verdict
+from agent.models.openai.redaction import Redactor
 from agent.models.openai.wire import Dialect, NotACompletion, Refusal, backoff, chat, read_completion, read_refusal, retry_after
 from agent.models.provider import CallOptions
 from agent.models.text import encodable, printable_line
@@ -42,9 +43,6 @@ LONGEST_WAIT = 60.0
 LONGEST_MESSAGE = 700
 MOST_EARLY = 60
 """Refusals of one call that are not counted as failures, because the limit was lowered after it was sent."""
-
-SHORTEST_SECRET = 16
-"""Shorter keys are not redacted in replies, since they could be ordinary words."""
 
 SCORED_AT_ONCE = 16
 """Texts of one scoring that are in flight at once."""
@@ -101,6 +99,8 @@ class OpenAIModel(Model):
         self._calls = calls
         self._keys = load_keys() if calls.keys is None else calls.keys
         self._key = self._keys.key(self._endpoint)
+        self._redactor = Redactor(self._key)
+        self._redactor.guard_logs()
         self._least_tokens = served.options.max_completion_tokens or 0
         self._dialect = Dialect(official=self._endpoint.official, reasoning_effort=served.options.reasoning_effort)
         self._client: AsyncOpenAI | None = None
@@ -276,11 +276,7 @@ class OpenAIModel(Model):
                 answer = await client.chat.completions.with_raw_response.create(model=self._model, messages=[], extra_body=body)
             self._reached = True
             response = answer.http_response
-            content = response.content
-            # A reply is recorded, and an endpoint may say back what it was sent.
-            if self._key != PLACEHOLDER and len(self._key) >= SHORTEST_SECRET:
-                content = content.replace(self._key.encode(), b"[key]")
-            completion = read_completion(content, response.headers.get("content-type", ""))
+            completion = read_completion(response.content, response.headers.get("content-type", ""), self._redactor)
             self._answered = True
             return completion
         except TimeoutError:
@@ -303,7 +299,7 @@ class OpenAIModel(Model):
 
     def _refused(self, error: APIStatusError) -> _Failure:
         status = error.status_code
-        refusal = read_refusal(error.response.content)
+        refusal = read_refusal(error.response.content, self._redactor)
         said = f" ({refusal.message})" if refusal.message else ""
         what = f"answered {status}{said}"
         fatal = not self._answered
@@ -313,7 +309,7 @@ class OpenAIModel(Model):
             return _Failure(what, "Name that address instead.", fatal=fatal)
         if status in {401, 403}:
             variable = self._keys.variable(self._endpoint)
-            own = f'Name its key by key_env under [endpoints."{self._endpoint.address}"] in your own housequest.toml.'
+            own = f"Name its key by key_env under {self._endpoint.entry} in your own housequest.toml."
             way_out = f"Check the key in {variable}." if variable else own
             return _Failure(f"refused access with {status}{said}", way_out, fatal=fatal)
         if status == 404:
@@ -332,8 +328,7 @@ class OpenAIModel(Model):
         return _Failure(what, way_out, refusal=refusal if status in {400, 422} else None)
 
     def _error(self, failure: _Failure, tried: str = "") -> ModelError:
-        said = failure.what if self._key == PLACEHOLDER else failure.what.replace(self._key, "[key]")
-        what = printable_line(said, LONGEST_MESSAGE // 2)
+        what = printable_line(self._redactor.text(failure.what), LONGEST_MESSAGE // 2)
         head = printable_line(f"{self.name}: {self._endpoint.address}", LONGEST_MESSAGE // 3)
         recorded = f"The model {what}. {failure.way_out}"
         return ModelError(f"{head} {what}{tried}. {failure.way_out}", recorded=recorded, fatal=failure.fatal)

@@ -6,11 +6,13 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from itertools import zip_longest
 from typing import Any, TypeGuard, cast
 
 from agent.models.base import Completion, Message, PromptToken, Request, Timing, TokenChoice, Usage
+from agent.models.openai.redaction import Redactor
 from agent.models.text import encodable, printable_line
 
 FIRST_WAIT = 0.5
@@ -108,12 +110,15 @@ class Dialect:
         return None
 
 
-def read_refusal(body: bytes) -> Refusal:
-    """What an error's body says, in any of the shapes that servers use."""
+def read_refusal(body: bytes, redactor: Redactor) -> Refusal:
+    """What an error's body says, in any of the shapes that servers use, without the key."""
     try:
-        value: object = json.loads(body)
+        return _refusal(redactor.words(json.loads(body)))
     except (ValueError, RecursionError):
-        return Refusal(body[:4_000].decode("utf-8", "replace"))
+        return Refusal(redactor.text(body.decode("utf-8", "replace"))[:4_000])
+
+
+def _refusal(value: object) -> Refusal:
     said = at(value, "error")
     said = value if said is None else said
 
@@ -123,18 +128,19 @@ def read_refusal(body: bytes) -> Refusal:
     return Refusal(said) if isinstance(said, str) else Refusal(word("message", "detail", "error"), word("param"), word("code"))
 
 
-def read_completion(body: bytes, content_type: str) -> Completion:
-    """Read a chat completion; ``timing`` holds only what a cache served. Raises ``NotACompletion``."""
+def read_completion(body: bytes, content_type: str, redactor: Redactor) -> Completion:
+    """Read a chat completion, without the key; ``timing`` holds only what a cache served. Raises ``NotACompletion``."""
     try:
-        reply: object = json.loads(body)
+        # Decoded first: JSON has many ways of writing a key.
+        reply: object = redactor.reply(json.loads(body))
     except (ValueError, RecursionError):
-        kind = printable_line(content_type, 60) or "no content type"
+        kind = printable_line(redactor.text(content_type), 60) or "no content type"
         raise NotACompletion(f"answered with {len(body)} bytes of {kind} that are not JSON") from None
     if not _is_table(reply):
         raise NotACompletion("answered with JSON that is no chat completion")
     choices = listed(at(reply, "choices"))
     if not choices:
-        said = read_refusal(body).message
+        said = _refusal(reply).message
         raise NotACompletion(f"answered without a reply{f': {said}' if said else ' (no choices)'}")
     choice = choices[0]
     message, finish = at(choice, "message"), at(choice, "finish_reason")
@@ -151,8 +157,18 @@ def read_completion(body: bytes, content_type: str) -> Completion:
         printable_line(finish if isinstance(finish, str) else "", LONGEST_FINISH) or "stop",
         Usage(_count(at(usage, "prompt_tokens")), _count(at(usage, "completion_tokens"))),
         Timing(cached=_count(at(usage, "prompt_tokens_details", "cached_tokens"))),
-        token_choices(choice),
+        _without_key(token_choices(choice), redactor),
         read_tokens(reply),
+    )
+
+
+def _without_key(tokens: Sequence[TokenChoice], redactor: Redactor) -> tuple[TokenChoice, ...]:
+    """The tokens without a key that is spread over several of them, be they those chosen or the alternatives of one rank."""
+    words = zip_longest(*((token.token, *(word for word, _ in token.alternatives)) for token in tokens), fillvalue="")
+    clean = zip(*map(redactor.pieces, words), strict=True)
+    return tuple(
+        replace(token, token=chosen, alternatives=tuple(zip(others, (each for _, each in token.alternatives), strict=False)))
+        for token, (chosen, *others) in zip(tokens, clean, strict=True)
     )
 
 

@@ -85,7 +85,6 @@ def test_any_text_is_an_address_or_a_configuration_error(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "http://api.openai.com/v1",
         "https://api.openai.com:444/v1",
         "https://api.openai.com./v1",
         "https://api.openai.com.example.org/v1",
@@ -111,9 +110,63 @@ def test_another_host_gets_the_key_that_the_users_own_file_names(own_file: Path,
     ring = load_keys()
     keys = {url: ring.key(parse_endpoint(url)) for url in ("https://models.example.org/v1", "http://127.0.0.1:8000/v1")}
     assert list(keys.values()) == ["example", "local"]
-    for other in ("http://models.example.org/v1", "https://models.example.org:8443/v1", "http://127.0.0.1:8001/v1"):
+    for other in ("https://models.example.org:8443/v1", "http://127.0.0.1:8001/v1"):
         assert ring.key(parse_endpoint(other)) == PLACEHOLDER
     assert "example" not in repr(ring).replace("models.example.org", "").lower().replace("example_key", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "sent_to", "refused"),
+    [
+        ("h.example:8000", ("https://h.example:8000",), ("http://h.example:8000", "http://h.example", "http://H.Example:9")),
+        ("h.example", ("https://h.example:443/v1",), ("http://h.example:443", "http://h.example")),
+        ("https://h.example:8000", ("https://h.example:8000/v1",), ("http://h.example:8000", "http://h.example")),
+        ("http://h.example:8000", ("http://h.example:8000/v1",), ()),
+        ("HTTP://H.Example", ("http://h.example:80/v1",), ()),
+        ("127.0.0.1:8000", ("https://127.0.0.1:8000", "http://127.0.0.1:8000"), ()),
+        ("127.9.9.9:8000", ("http://127.9.9.9:8000",), ()),
+        ("localhost:8000", ("https://localhost:8000", "http://localhost:8000"), ()),
+        ("[::1]:8000", ("http://[::1]:8000",), ()),
+        ("10.0.0.5:8000", ("https://10.0.0.5:8000",), ("http://10.0.0.5:8000",)),
+        ("localhost.example:8000", ("https://localhost.example:8000",), ("http://localhost.example:8000",)),
+        ("127.0.0.1.example:8000", ("https://127.0.0.1.example:8000",), ("http://127.0.0.1.example:8000",)),
+    ],
+)
+def test_a_key_goes_over_https_to_this_machine_or_where_its_name_says_http(
+    name: str, sent_to: tuple[str, ...], refused: tuple[str, ...], own_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_file.write_text(f'[endpoints."{name}"]\nkey_env = "EXAMPLE_KEY"\n')
+    monkeypatch.setenv("EXAMPLE_KEY", "precious")
+    for url in sent_to:
+        assert load_keys().key(parse_endpoint(url)) == "precious", url
+    for url in refused:
+        endpoint = parse_endpoint(url)
+        with pytest.raises(ConfigurationError, match="over https alone") as caught:
+            load_keys().key(endpoint)
+        # The way out that it names is one.
+        entry = str(caught.value).partition("put ")[2].partition(" with")[0]
+        own_file.write_text(f'[endpoints."{name}"]\nkey_env = "EXAMPLE_KEY"\n{entry}\nkey_env = "EXAMPLE_KEY"\n')
+        assert load_keys().key(endpoint) == "precious", url
+        own_file.write_text(f'[endpoints."{name}"]\nkey_env = "EXAMPLE_KEY"\n')
+    for url in (
+        "http://h.example:8001" if not refused else "https://h.example:8001",
+        "https://example.org",
+        "http://127.0.0.2:1",
+    ):
+        assert load_keys().key(parse_endpoint(url)) == PLACEHOLDER
+
+
+@pytest.mark.parametrize("url", ["http://api.openai.com/v1", "http://api.openai.com:443/v1", "http://API.openai.com:8000"])
+def test_the_official_host_is_not_asked_over_http(url: str, own_file: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"api\.openai\.com has a key.*Write https://"):
+        load_keys().key(parse_endpoint(url))
+
+
+def test_a_host_without_a_key_may_be_asked_over_http(own_file: Path) -> None:
+    own_file.write_text('[endpoints."10.0.0.5:8000"]\nconcurrency = 7\n')
+    endpoint = parse_endpoint("http://10.0.0.5:8000/v1")
+    assert load_keys().key(endpoint) == PLACEHOLDER
+    assert load_keys().concurrency(endpoint) == 7
 
 
 def test_the_users_own_limit_is_bound_to_a_host_too(own_file: Path) -> None:
@@ -159,7 +212,9 @@ def test_a_key_that_cannot_be_sent_is_refused_by_its_variable(
         (b"a = " + b"9" * 10_000, "TOML"),
         (b"endpoints = 3", "not a table"),
         (b'[endpoints]\n"host:1" = 3', "not a table"),
-        (b'[endpoints."http://host"]\nkey_env = "A"', "host with its port"),
+        (b'[endpoints."ftp://host"]\nkey_env = "A"', "host with its port"),
+        (b'[endpoints."http://host/v1"]\nkey_env = "A"', "host with its port"),
+        (b'[endpoints."http://"]\nkey_env = "A"', "host with its port"),
         (b'[endpoints."host:99999"]\nkey_env = "A"', "host with its port"),
         (b'[endpoints."host:1"]\nkey_end = "A"', "Did you mean 'key_env'"),
         (b'[endpoints."host:1"]\nkey_env = "sk-precious"', "does not name an environment variable"),
@@ -170,6 +225,7 @@ def test_a_key_that_cannot_be_sent_is_refused_by_its_variable(
         (b'[endpoints."host:1"]\nconcurrency = "8"', "not a number of calls"),
         (b'[endpoints."host:1"]\nconcurency = 8', "Did you mean 'concurrency'"),
         (b'[endpoints."host:1"]\nkey_env = "OPENAI_API_KEY"', "api.openai.com alone"),
+        (b'[endpoints."http://api.openai.com:443"]\nkey_env = "OPENAI_API_KEY"', "api.openai.com alone"),
     ],
     ids=itertools.count(),
 )

@@ -275,6 +275,17 @@ def test_nothing_comes_from_the_environment_by_itself(
     assert "canary" not in str(server.requests)
 
 
+def test_what_is_meant_for_this_machine_goes_through_no_proxy(
+    server: Server, precious: KeyRing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with backend.serve() as proxy:
+        for name in ("HTTP_PROXY", "ALL_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        asyncio.run(ask(model_of(server, keys=precious)))
+        assert len(server.requests) == 1
+        assert not proxy.requests
+
+
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_key_is_not_carried_elsewhere(server: Server, precious: KeyRing, code: int) -> None:
     with backend.serve() as elsewhere:

@@ -11,6 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.models.base import Completion, Request, Usage
+from agent.models.openai.keys import PLACEHOLDER
+from agent.models.openai.redaction import Redactor
 from agent.models.openai.wire import (
     LONGEST_BACKOFF,
     LONGEST_FINISH,
@@ -24,6 +26,7 @@ from agent.models.openai.wire import (
 )
 from agent.models.text import printable_line
 
+PLAIN = Redactor(PLACEHOLDER)
 ASKED = Request((), stop=("x",), max_tokens=5, seed=3)
 
 JSON = st.recursive(
@@ -57,7 +60,7 @@ def reply(content: Any, finish: Any = "stop", **more: Any) -> bytes:
 @example(b'{"choices": [{"message": {"content": "\\ud800"}}]}')
 def test_any_answer_is_a_completion_or_none(body: bytes) -> None:
     try:
-        completion = read_completion(body, "application/json")
+        completion = read_completion(body, "application/json", PLAIN)
     except NotACompletion:
         return
     assert isinstance(completion, Completion)
@@ -70,7 +73,7 @@ def test_any_answer_is_a_completion_or_none(body: bytes) -> None:
 
 @given(st.binary() | st.one_of(JSON, REPLIES).map(lambda value: json.dumps(value).encode()))
 def test_any_error_body_is_read(body: bytes) -> None:
-    refusal = read_refusal(body)
+    refusal = read_refusal(body, PLAIN)
     assert all(isinstance(word, str) for word in (refusal.message, refusal.parameter, refusal.code))
 
 
@@ -90,7 +93,7 @@ def test_any_error_body_is_read(body: bytes) -> None:
     ],
 )
 def test_what_the_model_said_is_a_reply(body: bytes, text: str, finish: str) -> None:
-    completion = read_completion(body, "application/json")
+    completion = read_completion(body, "application/json", PLAIN)
     assert (completion.text, completion.finish) == (text, finish)
 
 
@@ -113,13 +116,13 @@ def test_what_the_model_said_is_a_reply(body: bytes, text: str, finish: str) -> 
 )
 def test_what_is_no_completion_says_why(body: bytes, complaint: str) -> None:
     with pytest.raises(NotACompletion, match=complaint):
-        read_completion(body, "text/html")
+        read_completion(body, "text/html", PLAIN)
 
 
 def test_usage_is_taken_where_it_is_sound() -> None:
     def usage(**fields: Any) -> tuple[Usage, int | None]:
         body = json.dumps({"choices": [{"message": {"content": ""}}], "usage": fields}).encode()
-        completion = read_completion(body, "")
+        completion = read_completion(body, "", PLAIN)
         return completion.usage, completion.timing.cached
 
     assert usage(prompt_tokens=5, completion_tokens=2, prompt_tokens_details={"cached_tokens": 4}) == (Usage(5, 2), 4)

@@ -1,0 +1,125 @@
+"""Takes a key out of what comes back: replies are recorded and shown, and an endpoint may say back what it was sent."""
+
+from __future__ import annotations
+
+import html
+import logging
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, cast
+from weakref import WeakSet
+
+from agent.models.openai.keys import PLACEHOLDER
+from agent.models.text import encodable
+
+SHORTEST_SECRET = 16
+"""Shorter keys stay in replies, since they could be ordinary words; error messages never hold them."""
+
+REDACTED = "[key]"
+
+_LOGGERS = (
+    *("httpx2", "openai._base_client", "openai._response", "openai._legacy_response"),
+    *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
+)
+"""What the libraries beneath log, where a program asks for that, has the server's words too."""
+
+
+class Redactor:
+    """Replaces ``key`` by `REDACTED`: in plain, with some or all characters escaped as in JSON, URLs or HTML, and in base64."""
+
+    def __init__(self, key: str) -> None:
+        self._secret = key != PLACEHOLDER
+        self._in_replies = self._secret and len(key) >= SHORTEST_SECRET
+        self._key = key
+        self._plain = (key, *dict.fromkeys(_encoded(key))) if self._in_replies else (key,)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        # For a long key this takes a tenth of a second, and few texts need it.
+        return re.compile("|".join(("".join(map(_spellings, self._key)), *map(re.escape, self._plain[1:]))))
+
+    def _suspects(self, text: str) -> bool:
+        """Whether ``text`` may hold the key."""
+        return self._secret and (any(mark in text for mark in "\\%&") or any(form in text for form in self._plain))
+
+    def text(self, text: str) -> str:
+        """``text`` without the key, however short it is."""
+        return self._pattern.sub(REDACTED, text) if self._suspects(text) else text
+
+    def words(self, value: object) -> Any:
+        """Decoded JSON without the key in any text, names included. Raises ``RecursionError`` if it nests too deeply."""
+        if isinstance(value, str):
+            return self.text(encodable(value))
+        if isinstance(value, list):
+            return [self.words(each) for each in cast("list[object]", value)]
+        if isinstance(value, Mapping):
+            return {self.words(name): self.words(each) for name, each in cast("Mapping[str, object]", value).items()}
+        return value
+
+    def reply(self, value: object) -> Any:
+        """Like `words`, but a short key is left in."""
+        return self.words(value) if self._in_replies else value
+
+    def pieces(self, texts: Sequence[str]) -> list[str]:
+        """Texts that follow one another, without a key that is spread over them."""
+        whole = "".join(texts)
+        if not (self._in_replies and self._suspects(whole)):
+            return list(texts)
+        spans = [found.span() for found in self._pattern.finditer(whole)]
+        clean: list[str] = []
+        start = 0
+        for text in texts:
+            end, at, kept = start + len(text), start, ""
+            for first, last in spans:
+                if first < end and last > start:
+                    kept += whole[at : max(at, first)] + (REDACTED if first >= start else "")
+                    at = min(last, end)
+            clean.append(kept + whole[at:end])
+            start = end
+        return clean
+
+    def guard_logs(self) -> None:
+        """Keep the key out of what the libraries beneath log, as long as this exists."""
+        _GUARD.redactors.add(self)
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(_GUARD)  # adding it again changes nothing
+
+
+class _LogGuard(logging.Filter):
+    """Takes the keys of every connection out of log records."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.redactors: WeakSet[Redactor] = WeakSet()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        said = clean = record.getMessage()
+        for redactor in list(self.redactors):
+            clean = redactor.text(clean)
+        if clean != said:
+            record.msg, record.args = clean, ()
+        return True
+
+
+_GUARD = _LogGuard()
+
+
+def _spellings(character: str) -> str:
+    """A pattern for one character of a key: itself, or its code as JSON, Python, URLs and HTML escape it, also twice."""
+    code = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{ord(character):02x}")
+    number = rf"&#(?:0{{0,4}}{ord(character)}|[xX]0{{0,4}}{code});?"
+    itself = (
+        re.escape(character) if character.isalnum() else rf"{re.escape(html.escape(character))}|\\{{0,4}}{re.escape(character)}"
+    )
+    return rf"(?:\\{{1,4}}(?:u00|x){code}|%(?:25){{0,3}}{code}|{number}|{itself})"
+
+
+def _encoded(key: str) -> list[str]:
+    """What base64 makes of the key, wherever it begins within a text; without the ends, which depend on what is beside it."""
+    forms: list[str] = []
+    for before in range(3):
+        first, last = -(-8 * before // 6), 8 * (before + len(key)) // 6
+        forms += [encode(b"\0" * before + key.encode()).decode()[first:last] for encode in (b64encode, urlsafe_b64encode)]
+    return forms
