@@ -36,12 +36,18 @@ from worlds.errors import ConfigurationError, HousequestError, TaskNotFound, nea
 MOST_OPEN = 16
 """Games in play at once; one more replaces a game that has been idle for long, if there is one."""
 
+MOST_EACH = 8
+"""Games that one of several clients may have in play at once."""
+
 MOST_OVER = 64
 """Ended games that are kept, so that clients can still read their end."""
 
 MOST_LISTED = 50
-IDLE = 1_800.0
+IDLE = 600.0
 """Seconds after which an idle game makes room for another."""
+
+UNPLAYED = 60.0
+"""The same for a game in which nobody has played a command yet: a client that only opens games keeps nobody out for long."""
 
 LONGEST_COMMAND = 2_000
 PATIENCE = 5.0
@@ -81,10 +87,11 @@ class GameRequest:
 class GameHost:
     """The games of one server. Use it in an ``async with``, which ends the games still in play."""
 
-    def __init__(self, options: HostOptions, *, most: int = MOST_OPEN, idle: float = IDLE) -> None:
+    def __init__(self, options: HostOptions, *, most: int = MOST_OPEN, idle: float = IDLE, unplayed: float = UNPLAYED) -> None:
         self.options = options
         self._most = most
         self._idle = idle
+        self._unplayed = unplayed
         self._dice = Random(options.seed)
         self._games: dict[str, HostedGame] = {}
         # Only one thread at a time may use a world.
@@ -118,10 +125,13 @@ class GameHost:
         async with self._asking:
             return await asyncio.to_thread(self._listing, self._split(split), first, min(count, MOST_LISTED))
 
-    async def new(self, request: GameRequest) -> GameOpening:
-        """Begin a game. Raises ``ConfigurationError``, and ``GameError`` if it cannot be played."""
+    async def new(self, request: GameRequest, client: str | None = None) -> GameOpening:
+        """Begin a game, one of the ``MOST_EACH`` of ``client``; None is the only client, and all places are its own.
+
+        Raises ``ConfigurationError``, and ``GameError`` if it cannot be played.
+        """
         # Shielded: if the client disconnects meanwhile, the game stays, as if it disconnected later.
-        return await asyncio.shield(asyncio.create_task(self._new(request)))
+        return await asyncio.shield(asyncio.create_task(self._new(request, client)))
 
     async def act(self, id: str, command: str) -> CommandResult:
         """Play one command, any text at all. Raises ``ConfigurationError`` for an unknown game and one that is over."""
@@ -153,10 +163,10 @@ class GameHost:
         tasks = tuple(ListedTask(task=task.reference, goal=task.goal, type=task.type if granted else None) for _, task in found)
         return TaskListing(split=split, splits=self.splits, tasks=tasks, next=end + 1 if end < len(every) else None)
 
-    async def _new(self, request: GameRequest) -> GameOpening:
+    async def _new(self, request: GameRequest, client: str | None) -> GameOpening:
         grants = self._granted(request)
         async with self._asking:
-            self._make_room()
+            self._make_room(client)
             seed = self._dice.randrange(1 << 32) if request.seed is None else request.seed
             task = await asyncio.to_thread(self._task, request, seed)
             world = self.options.world
@@ -165,7 +175,7 @@ class GameHost:
             id = secrets.token_hex(6)
             name = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{RemoteAgent.name}-{id}.jsonl"
             record = None if self.options.records is None else self.options.records / name
-            game = self._games[id] = HostedGame(id, env, config, record)
+            game = self._games[id] = HostedGame(id, env, config, record, client)
         await game.agent.waiting.wait()
         if game.started is None or (game.episode.done() and game.outcome == "error"):
             raise HousequestError(game.reason)
@@ -230,15 +240,24 @@ class GameHost:
             raise ConfigurationError(f"There is no game {shown(id, 40)}; begin one, and give the id in its answer.")
         return game
 
-    def _make_room(self) -> None:
-        """Forget the oldest ended games; raises ``ConfigurationError`` if the limit of games in play is reached."""
+    def _make_room(self, client: str | None) -> None:
+        """Forget the oldest ended games; raises ``ConfigurationError`` if too many are in play, of ``client`` or of all."""
         over = [game for game in self._games.values() if game.episode.done()]
         for game in over[: max(0, len(over) - MOST_OVER + 1)]:
             del self._games[game.id]
         playing = [game for game in self._games.values() if not game.episode.done()]
+        own = [game.id for game in playing if client is not None and game.client == client]
+        if len(own) >= MOST_EACH:
+            raise ConfigurationError(
+                f"You have {len(own)} games in play, which is your share; play on or give up one first: {', '.join(own)}."
+            )
         if len(playing) < self._most:
             return
-        idlest = min(playing, key=lambda game: game.used)
-        if time.monotonic() - idlest.used < self._idle or not idlest.agent.waiting.is_set():
+        idlest = min((game for game in playing if self._makes_room(game)), key=lambda game: game.used, default=None)
+        if idlest is None:
             raise ConfigurationError(f"{len(playing)} games are in play, which is the limit; end or give up one first.")
         idlest.agent.say(Leave("nobody played on"))
+
+    def _makes_room(self, game: HostedGame) -> bool:
+        patience = self._idle if game.played else min(self._idle, self._unplayed)
+        return game.agent.waiting.is_set() and time.monotonic() - game.used >= patience

@@ -50,13 +50,15 @@ class RemoteAgent:
 
 
 class HostedGame:
-    """One game in play, or one that has ended."""
+    """One game in play, or one that has ended. ``client`` is who began it, None where there is only one client."""
 
-    def __init__(self, id: str, env: Env, config: EpisodeConfig, record: Path | None) -> None:
+    def __init__(self, id: str, env: Env, config: EpisodeConfig, record: Path | None, client: str | None = None) -> None:
         self.id = id
+        self.client = client
         self.config = config
         self.agent = RemoteAgent()
         self.used = time.monotonic()
+        self.played = False
         self.started: Started | None = None
         self.last: Stepped | None = None
         self.ended: Ended | None = None
@@ -102,6 +104,7 @@ class HostedGame:
             if self.episode.done():
                 raise ConfigurationError(f"This game is over: {self.reason}. Begin a new one.")
             self.last = None
+            self.played = True
             self.agent.say(decision)
             await self.agent.waiting.wait()
             over, last = self.episode.done(), self.last

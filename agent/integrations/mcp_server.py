@@ -9,27 +9,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import socket
 import sys
-from collections.abc import Awaitable, Callable
-from typing import Annotated, TypeVar
+from collections.abc import Awaitable
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
 from agent.config import Grant, Seed
+from agent.evaluation.runs.spec import installed_version
 from agent.integrations.games import LONGEST_COMMAND, MOST_LISTED, GameHost, GameRequest, HostOptions
 from agent.integrations.hosted import CommandResult, GameOpening, PossibleCommands, TaskListing
 from worlds.errors import ConfigurationError, HousequestError
 
 try:
-    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp_types import ToolAnnotations
+    from starlette.requests import Request
 except ImportError:
     raise ConfigurationError('This needs the MCP SDK; install it with: pip install "housequest[mcp]"') from None
 
-HOST = "127.0.0.1"
-"""The only address listened on: HTTP clients must be on the same machine."""
-
+SESSION_HEADER = "mcp-session-id"
 MANUAL = "housequest://manual"
 
 _INSTRUCTIONS = """\
@@ -50,13 +50,19 @@ Name = Annotated[str, Field(max_length=200)]
 def make_server(games: GameHost) -> MCPServer:
     """Make the server of ``games`` with its tools, without starting it."""
     manual = games.options.world.manual
-    server = MCPServer(name="housequest", instructions=f"{_INSTRUCTIONS}{manual}", log_level="WARNING")
+    server = MCPServer(
+        name="housequest",
+        version=installed_version("housequest") or "",
+        instructions=f"{_INSTRUCTIONS}{manual}",
+        log_level="ERROR",
+        subscriptions=False,
+    )
 
     @server.resource(MANUAL, name="manual", description="The forms of a command, one a line.", mime_type="text/plain")
     def read_manual() -> str:  # pyright: ignore[reportUnusedFunction]
         return manual
 
-    @server.tool()
+    @server.tool(annotations=_annotations("List tasks", reads=True))
     async def list_tasks(  # pyright: ignore[reportUnusedFunction]
         split: Annotated[Name | None, Field(description="Which split; the first one where none is given.")] = None,
         first: Annotated[int, Field(ge=1, le=1 << 62, description="The place in the split to begin at.")] = 1,
@@ -65,8 +71,9 @@ def make_server(games: GameHost) -> MCPServer:
         """List tasks by name and goal, and the splits that there are."""
         return await _reported(games.tasks(split, first, count))
 
-    @server.tool()
+    @server.tool(annotations=_annotations("Begin a game", again=False))
     async def new_game(  # pyright: ignore[reportUnusedFunction]
+        context: Context[Any, Any],
         task: Annotated[
             Name | None, Field(description="A task by name, as list_tasks has it; without one, it is drawn.")
         ] = None,
@@ -78,22 +85,26 @@ def make_server(games: GameHost) -> MCPServer:
         ] = None,
     ) -> GameOpening:
         """Begin a game: the id to play it with, the goal, and what is seen at the start."""
-        return await _reported(games.new(GameRequest(task, split, type, seed, None if grants is None else tuple(grants))))
+        request = GameRequest(task, split, type, seed, None if grants is None else tuple(grants))
+        return await _reported(games.new(request, _client(context)))
 
-    @server.tool(description=f"Play one command and read what it came to. The forms of a command:\n{manual}")
+    @server.tool(
+        description=f"Play one command and read what it came to. The forms of a command:\n{manual}",
+        annotations=_annotations("Play a command", again=False),
+    )
     async def act(  # pyright: ignore[reportUnusedFunction]
         game: GameId, command: Annotated[str, Field(max_length=LONGEST_COMMAND)]
     ) -> CommandResult:
         return await _reported(games.act(game, command))
 
-    @server.tool()
+    @server.tool(annotations=_annotations("Give up a game", destroys=True))
     async def give_up(game: GameId) -> CommandResult:  # pyright: ignore[reportUnusedFunction]
         """End a game as lost."""
         return await _reported(games.give_up(game))
 
     if "admissible" in games.options.grants:
 
-        @server.tool()
+        @server.tool(annotations=_annotations("List the commands that are possible now", reads=True))
         async def commands(game: GameId) -> PossibleCommands:  # pyright: ignore[reportUnusedFunction]
             """List the commands that would be accepted now."""
             return await _reported(games.commands(game))
@@ -101,8 +112,14 @@ def make_server(games: GameHost) -> MCPServer:
     return server
 
 
+def log_plainly() -> None:
+    """Log errors to standard error. The SDK's own way opens source files, which ends the process where too many are open."""
+    logging.basicConfig(level=logging.ERROR, format="%(message)s")
+
+
 async def serve_stdio(options: HostOptions) -> None:
     """Serve the client at standard input and output until it disconnects or an interrupt ends the process."""
+    log_plainly()
     leaving: list[asyncio.Task[None]] = []
     async with GameHost(options) as games:
         if sys.platform != "win32":
@@ -112,30 +129,26 @@ async def serve_stdio(options: HostOptions) -> None:
         await make_server(games).run_stdio_async()
 
 
-async def serve_http(options: HostOptions, port: int, announce: Callable[[str], None]) -> None:
-    """Serve clients of this machine over streamable HTTP until interrupted; ``announce`` is called with the address.
-
-    ``port`` 0 takes a free one. Raises ``ConfigurationError`` if the port is not available.
-    """
-    import uvicorn
-
-    try:
-        listening = socket.create_server((HOST, port))
-    except OSError as error:
-        raise ConfigurationError(f"--http: port {port} of {HOST} is not available: {error.strerror}.") from None
-    with listening:
-        async with GameHost(options) as games:
-            app = make_server(games).streamable_http_app(host=HOST)
-            announce(f"http://{HOST}:{listening.getsockname()[1]}/mcp")
-            server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3))
-            await server.serve(sockets=[listening])
-
-
 async def _leave(games: GameHost) -> None:
     """End the games, then the process, as an interrupt does."""
     await games.close()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.raise_signal(signal.SIGINT)
+
+
+def _annotations(title: str, *, reads: bool = False, destroys: bool = False, again: bool = True) -> ToolAnnotations:
+    """What a tool does to the games; ``again`` says that calling it twice does no more than once. None leaves this program."""
+    return ToolAnnotations(
+        title=title, read_only_hint=reads, destructive_hint=destroys, idempotent_hint=again, open_world_hint=False
+    )
+
+
+def _client(context: Context[Any, Any]) -> str | None:
+    """Who asks: the session that the client shows or else its connection; None on a pipe, which has one client only."""
+    request = context.request_context.request
+    if not isinstance(request, Request) or request.client is None:
+        return None
+    return request.headers.get(SESSION_HEADER) or f"{request.client.host}:{request.client.port}"
 
 
 async def _reported(answer: Awaitable[T]) -> T:

@@ -25,7 +25,7 @@ def mcp(
 
     from agent.config import configure, world_of
     from agent.integrations.games import HostOptions
-    from agent.integrations.mcp_server import serve_http, serve_stdio
+    from agent.integrations.mcp_server import serve_stdio
 
     settings = configure(flags).settings
     world = world_of(settings)
@@ -43,6 +43,8 @@ def mcp(
     if served.records is not None:
         terminal.note(f"Games are recorded in {served.records}")
     if http is not None:
+        from agent.integrations.mcp_http import serve_http
+
         asyncio.run(
             serve_http(served, http, announce=lambda address: terminal.note(f"Listening on {address}; Ctrl-C ends it."))
         )

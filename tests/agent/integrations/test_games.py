@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from agent.episodes.events import Ended, Started, Stepped
 from agent.episodes.record import read_episode
-from agent.integrations.games import MOST_LISTED, GameHost, GameRequest, HostOptions
+from agent.integrations.games import MOST_EACH, MOST_LISTED, GameHost, GameRequest, HostOptions
 from agent.integrations.hosted import GameOpening
 from worlds.errors import ConfigurationError, GameError, TaskNotFound
 from worlds.household.goals import TASK_TYPES
@@ -102,6 +102,32 @@ def test_a_game_left_idle_makes_room() -> None:
         assert (await games.act(second, "look")).accepted
 
     within(HostOptions(SCRIPTED), play, most=1, idle=0.0)
+
+
+def test_a_game_that_nobody_plays_makes_room_before_one_that_is_played() -> None:
+    async def play(games: GameHost) -> None:
+        played = (await games.new(GameRequest("demo:1"))).game
+        await games.act(played, "look")
+        unplayed = (await games.new(GameRequest("demo:1"))).game
+        await games.new(GameRequest("demo:1"))
+        with pytest.raises(ConfigurationError, match="nobody played on"):
+            await games.act(unplayed, "look")
+        assert (await games.act(played, "look")).accepted
+
+    within(HostOptions(SCRIPTED), play, most=2, unplayed=0.0)
+
+
+def test_one_client_of_several_has_a_share_of_the_games() -> None:
+    async def play(games: GameHost) -> None:
+        opened = [(await games.new(GameRequest("demo:1"), "greedy")).game for _ in range(MOST_EACH)]
+        with pytest.raises(ConfigurationError, match=f"your share.* give up one first: {', '.join(opened)}"):
+            await games.new(GameRequest("demo:1"), "greedy")
+        other = (await games.new(GameRequest("demo:1"), "modest")).game
+        assert (await games.act(other, "look")).accepted
+        await games.give_up(opened[0])
+        await games.new(GameRequest("demo:1"), "greedy")
+
+    within(HostOptions(SCRIPTED), play)
 
 
 def test_a_call_that_is_cancelled_leaves_a_game_that_plays_on() -> None:

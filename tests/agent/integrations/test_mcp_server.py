@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +97,18 @@ def test_commands_are_listed_only_where_they_are_granted() -> None:
     within(HostOptions(WORLD, grants=frozenset({"admissible"})), play)
 
 
+def test_tools_say_what_they_do_and_the_server_which_version_it_is() -> None:
+    async def play(client: Client) -> None:
+        assert client.server_info.version == metadata.version("housequest")
+        said = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
+        assert all(one is not None and one.title and one.open_world_hint is False for one in said.values())
+        assert [name for name, one in said.items() if one is not None and one.read_only_hint] == ["list_tasks", "commands"]
+        assert [name for name, one in said.items() if one is not None and one.destructive_hint] == ["give_up"]
+        assert [name for name, one in said.items() if one is not None and not one.idempotent_hint] == ["new_game", "act"]
+
+    within(HostOptions(WORLD, grants=frozenset({"admissible"})), play)
+
+
 HOSTILE: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("new_game", {"task": "/etc/passwd"}),
     ("new_game", {"task": "x" * 100_000}),
@@ -168,6 +182,30 @@ def test_over_a_pipe_with_a_record(tmp_path: Path) -> None:
     assert (bodies[0].agent, bodies[0].max_turns) == ("mcp", 30)
     assert isinstance(bodies[-1], Ended)
     assert (bodies[-1].outcome, bodies[-1].steps) == ("won", sum(isinstance(body, Stepped) for body in bodies))
+
+
+@pytest.mark.heavy
+def test_a_pipe_answers_every_call_whatever_is_said_between(tmp_path: Path) -> None:
+    arguments = [*COMMAND, "mcp", "--no-record", "--world", "scripted"]
+    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
+    listing = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "list_tasks", "arguments": {}}}
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begin}).encode(),
+        b'{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        *(b"garbage", b"", b"[" * 100_000, b"\xff\xfe\x00", b'{"jsonrpc": "2.0", "id": null, "method": "tools/list"}'),
+        *[json.dumps(listing).encode()] * 20,
+    ]
+    pipe = subprocess.PIPE
+    with ending(subprocess.Popen(arguments, cwd=tmp_path, env=environment(), stdin=pipe, stdout=pipe, stderr=pipe)) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(b"".join(line + b"\n" for line in lines))
+        server.stdin.flush()
+        answers = [json.loads(server.stdout.readline()) for _ in range(21)]
+        said = server.communicate()
+    assert [answer["id"] for answer in answers] == [1, *[7] * 20]
+    assert all("result" in answer for answer in answers)
+    assert said == (b"", b"")
 
 
 @pytest.mark.heavy

@@ -1,0 +1,135 @@
+"""The Model Context Protocol over HTTP, for clients on this machine, which need not be polite. Needs the extra ``mcp``.
+
+Nothing is kept of a client but its games. A session is a name that the client shows again, so none has to be ended, and two
+calls with the same id never meet. A connection that keeps the server waiting is closed, and so is the oldest of too many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Callable
+from typing import ClassVar
+
+import uvicorn
+from mcp.server.transport_security import RequestBodyLimitMiddleware
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from agent.integrations.games import GameHost, HostOptions
+from agent.integrations.mcp_server import SESSION_HEADER, log_plainly, make_server
+from worlds.errors import ConfigurationError
+
+HOST = "127.0.0.1"
+"""The only address listened on: HTTP clients must be on the same machine."""
+
+PATIENCE = 30
+"""Seconds in which a client must have sent its next request, to the last byte."""
+
+MOST_WAITING = 64
+"""Connections on which the server waits for a request at once. The limit on open files of most systems lies above 250."""
+
+LARGEST_REQUEST = 256 * 1024
+"""Bytes: a hundred times what a command needs."""
+
+
+async def serve_http(options: HostOptions, port: int, announce: Callable[[str], None], *, patience: int = PATIENCE) -> None:
+    """Serve clients of this machine over streamable HTTP until interrupted; ``announce`` is called with the address.
+
+    ``port`` 0 takes a free one. Raises ``ConfigurationError`` if the port is not available.
+    """
+    log_plainly()
+    try:
+        listening = socket.create_server((HOST, port))
+    except OSError as error:
+        raise ConfigurationError(f"--http: port {port} of {HOST} is not available: {error.strerror}.") from None
+    with listening:
+        async with GameHost(options) as games:
+            app = make_server(games).streamable_http_app(host=HOST, stateless_http=True, json_response=True)
+            config = uvicorn.Config(
+                RequestBodyLimitMiddleware(_guarded(app), LARGEST_REQUEST),
+                http=_Connection,
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                backlog=MOST_WAITING,
+                limit_concurrency=2 * MOST_WAITING,
+                timeout_keep_alive=patience,
+                timeout_graceful_shutdown=3,
+            )
+            announce(f"http://{HOST}:{listening.getsockname()[1]}/mcp")
+            await uvicorn.Server(config).serve(sockets=[listening])
+
+
+class _Connection(H11Protocol):
+    """One connection, closed where it keeps the server waiting: uvicorn itself waits for ever for the rest of a request."""
+
+    _waiting: ClassVar[dict[_Connection, asyncio.TimerHandle]] = {}
+    """When each connection that owes a request is closed; the oldest first."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        super().connection_made(transport)
+        self._look()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._look()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._stop_waiting()
+
+    def _look(self) -> None:
+        """Wait, or stop waiting, for the rest of a request."""
+        cycle = self.cycle  # None before the first request, though uvicorn declares otherwise
+        if cycle and not cycle.more_body and not cycle.response_complete:
+            self._stop_waiting()
+        elif self not in self._waiting and not self.transport.is_closing():
+            self._waiting[self] = self.loop.call_later(self.timeout_keep_alive, self.transport.abort)
+            if len(self._waiting) > MOST_WAITING:
+                oldest = next(iter(self._waiting))
+                oldest._stop_waiting()
+                oldest.transport.abort()
+
+    def _stop_waiting(self) -> None:
+        if (deadline := self._waiting.pop(self, None)) is not None:
+            deadline.cancel()
+
+
+def _guarded(app: ASGIApp) -> ASGIApp:
+    """``app`` for whole requests: no streams to listen to, and a session for each client whose protocol knows sessions."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        if scope["method"] != "POST":
+            await Response("Send requests by POST.", 405, {"Allow": "POST"})(scope, receive, send)
+            return
+        request = await receive()
+        if request["type"] != "http.request" or request["more_body"]:
+            return  # the client left before it had said everything
+        messages = [request]
+
+        async def receive_again() -> Message:
+            return messages.pop() if messages else await receive()
+
+        async def send_named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[SESSION_HEADER] = secrets.token_hex(16)
+            await send(message)
+
+        shown = Headers(scope=scope)
+        begins = shown.get("mcp-protocol-version") in {None, *HANDSHAKE_PROTOCOL_VERSIONS} and SESSION_HEADER not in shown
+        await app(scope, receive_again, send_named if begins else send)
+
+    return answer
