@@ -44,14 +44,16 @@ class ModelError(HousequestError):
     """A language model could not be reached, refused, or answered outside its protocol.
 
     ``fatal``: every other call would fail too, so a run should stop. Nothing answers at the address, the key or the model's
-    name is refused, or the account has no credit.
+    name is refused, or the account has no credit. ``kind`` is the same for failures of one sort, such as a status; by default
+    it is the message for records.
     """
 
     boundary: ClassVar[Boundary] = "model"
 
-    def __init__(self, message: str, *, recorded: str | None = None, fatal: bool = False) -> None:
+    def __init__(self, message: str, *, recorded: str | None = None, fatal: bool = False, kind: str | None = None) -> None:
         super().__init__(message, recorded=recorded)
         self.fatal = fatal
+        self.kind = self.recorded if kind is None else kind
 
 
 class KnowledgeError(HousequestError):

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from agent.models.base import believed
 from worlds.errors import Boundary
 
 SCHEMA = 1
@@ -93,6 +94,10 @@ class Candidate(_Frozen):
     logprob: float
 
 
+Count = Annotated[int | None, AfterValidator(believed)]
+"""A count that a model stated; None where it did not, or is not `believed`, also in a record of an earlier version."""
+
+
 class ModelCall(_Frozen):
     """A role called its model.
 
@@ -108,10 +113,10 @@ class ModelCall(_Frozen):
     added: tuple[PromptMessage, ...]
     reply: str
     finish: str
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: Count = None
+    completion_tokens: Count = None
     candidates: tuple[Candidate, ...] | None = None
-    calls: int | None = None
+    calls: Count = None
 
 
 class ParseFailed(_Frozen):

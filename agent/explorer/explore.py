@@ -163,7 +163,7 @@ class _Learning:
 
         def watch(done: int) -> None:
             if self.watcher is not None:
-                active, cost = self.budget.calling, self.budget.used.money
+                active, cost = self.budget.active, self.budget.used.money
                 self.watcher(RunProgress(done, len(parts), won=None, errors=0, resumed=0, active=active, cost=cost))
 
         watch(0)

@@ -24,10 +24,19 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call, as the model counted them; None where it did not say."""
+    """Tokens of one call, as the model counted them; None where it did not say, or said what cannot be (`believed`)."""
 
     prompt: int | None = None
     completion: int | None = None
+
+
+MOST_TOKENS = 1 << 32
+"""Tokens that one call, or one scoring of many texts, is believed to have used: thousands of times what any model reads."""
+
+
+def believed(count: int | None) -> int | None:
+    """A count of tokens that a model stated; None where it is negative or more than `MOST_TOKENS`, and so a fault or a lie."""
+    return count if count is not None and 0 <= count <= MOST_TOKENS else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +158,8 @@ class Request:
 class Model(Protocol):
     """A language model; safe for many calls at once.
 
-    A subclass needs ``name`` and ``complete``. Both calls raise ``ModelError`` when the model fails and ``Unsupported`` when
-    they ask for what ``capabilities`` denies. Cancelling a call ends it.
+    A subclass needs ``name`` and ``complete``. ``complete`` and ``score`` raise ``ModelError`` when the model fails and
+    ``Unsupported`` when they ask for what ``capabilities`` denies. Cancelling a call ends it.
     """
 
     name: str
@@ -170,6 +179,13 @@ class Model(Protocol):
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:  # noqa: ARG002
         """log p of each continuation (nats) as the next assistant message, tokenised after the rendered prompt."""
         raise Unsupported(f"{self.name} does not score given texts; use an agent that only needs replies.")
+
+    async def check_alive(self) -> Completion | None:
+        """The answer to one short question, asked once, that tells a model that is down from a call that cannot be answered.
+
+        None where there is nothing to ask. Raises ``ModelError``.
+        """
+        return None
 
     async def runtime(self) -> str:
         """What runs it on this machine, with its version; "" for a model elsewhere."""
@@ -196,6 +212,9 @@ class ModelWrapper(Model):
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         return await self.model.score(messages, continuations)
+
+    async def check_alive(self) -> Completion | None:
+        return await self.model.check_alive()
 
     async def runtime(self) -> str:
         return await self.model.runtime()

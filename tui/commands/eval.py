@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -145,8 +146,10 @@ def _plans(configuration: Configuration, folder: Path | None, limits: Budget, *,
         return
     terminal.note(f"{len(run.tasks)} of {run.manifest.of} instructions ({run.config.split}), into {place}")
     line = ProgressLine()
-    work = score_plans(run, place, RunOptions(settings.workers, watcher=line), BudgetTracker(limits))
-    rows = run_to_end(work, line, lambda: f"{line.done} of {len(run.tasks)} finished")
+    tracker = BudgetTracker(limits)
+    work = score_plans(run, place, RunOptions(settings.workers, watcher=line), tracker)
+    with closing(line):
+        rows = run_to_end(work, tracker, line.say, lambda: f"{line.done} of {len(run.tasks)} finished")
     print_text(PlansReport(run.manifest, rows).render(as_json=as_json))
     if any(row.outcome == "error" for row in rows):
         terminal.note("Some calls of the model failed; the same command asks for those plans again.")

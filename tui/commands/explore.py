@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -91,11 +92,10 @@ def explore(
         return played if learned.left is None else f"{played}, {learned.done} of {learned.left} chunks read"
 
     session = RunOptions(settings.workers, bool(retry), watcher=playing, beat=playing.beat, say=say)
-    work = carry_exploration(exploration, folder, target, session, BudgetTracker(limits), learned)
-    try:
-        report = carry_out(work, playing, standing)
-    finally:
-        learned.close()
+    tracker = BudgetTracker(limits)
+    work = carry_exploration(exploration, folder, target, session, tracker, learned)
+    with closing(playing), closing(learned):
+        report = carry_out(work, tracker, say, standing)
     print_result(report.model_dump(mode="json"), report_lines(report, folder), as_json=as_json)
     finish(1 if report.played.errors or report.lost else 0)
 

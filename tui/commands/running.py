@@ -14,7 +14,7 @@ import typer
 
 from agent.config import Prices
 from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
-from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
+from agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped
 from agent.evaluation.runs.cost import money
 from agent.evaluation.runs.estimate import estimate
 from agent.evaluation.runs.spec import RunSpec
@@ -24,6 +24,9 @@ from tui.text import plural
 from worlds.errors import ConfigurationError, shown
 
 T = TypeVar("T")
+
+GRACE = 30.0
+"""Seconds that the answers to calls in flight are waited for after the first Ctrl-C."""
 
 BEAT = 0.5
 """Seconds between two updates of a progress line while no episode finishes."""
@@ -102,40 +105,52 @@ def play_run(
     line = ProgressLine(opening)
     options = RunOptions(workers=workers, retry_errors=retry_errors, watcher=line, beat=line.beat, say=line.say)
     total = len(spec.selection.tasks)
-    carry_out(run_batch(spec, folder, options, tracker), line, lambda: f"{line.done} of {total} finished")
+    with contextlib.closing(line):
+        carry_out(run_batch(spec, folder, options, tracker), tracker, line.say, lambda: f"{line.done} of {total} finished")
     return line
 
 
-def carry_out(work: Coroutine[Any, Any, T], line: ProgressLine, standing: Callable[[], str]) -> T:
-    """Run ``work`` to its end.
+def carry_out(
+    work: Coroutine[Any, Any, T], tracker: BudgetTracker, say: Callable[[str], None], standing: Callable[[], str]
+) -> T:
+    """Run ``work``, whose calls ``tracker`` counts, to its end.
 
-    Interrupted, or stopped by its budget or its model, it says so with its ``standing``, and raises ``typer.Exit(130)``.
+    Interrupted, or stopped by its budget or its model, it says so with its ``standing`` and raises ``typer.Exit(130)``.
     """
     try:
-        return asyncio.run(_until_interrupted(work))
-    except (KeyboardInterrupt, asyncio.CancelledError):
+        return asyncio.run(_until_interrupted(work, tracker, say))
+    except (KeyboardInterrupt, asyncio.CancelledError, Interrupted):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that is left is to end other processes and leave
-        line.close()
-        terminal.note(f"Interrupted; {standing()}. The same command goes on with it.")
+        say(f"Interrupted; {standing()}. The same command goes on with it.")
         raise typer.Exit(130) from None
     except Stopped as stopped:
-        line.close()
-        terminal.note(f"housequest: {stopped}\n{standing()}. {stopped.way_on}")
+        say(f"housequest: {stopped}\n{standing()}. {stopped.way_on}")
         raise typer.Exit(130) from None
-    finally:
-        line.close()
 
 
-async def _until_interrupted(work: Coroutine[Any, Any, T]) -> T:
-    """``work``, cancelled by Ctrl-C, however often that is pressed.
+async def _until_interrupted(work: Coroutine[Any, Any, T], tracker: BudgetTracker, say: Callable[[str], None]) -> T:
+    """``work`` until Ctrl-C: the first one lets calls in flight be answered, which are paid for, and the second cancels it.
 
     By default a second one raises wherever the event loop is, and what the loop was about to wake then sleeps for ever.
     """
-    task = asyncio.ensure_future(work)
+    task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
+    pressed = False
+
+    def interrupt() -> None:
+        nonlocal pressed
+        if pressed or not tracker.active:
+            task.cancel()
+            return
+        pressed = True
+        tracker.stop(Interrupted("Interrupted."))
+        loop.call_later(GRACE, task.cancel)
+        calls = plural(tracker.active, "call")
+        say(f"Waiting at most {GRACE:.0f} seconds for {calls} to be answered; Ctrl-C again leaves at once.")
+
     # Where interrupts are ignored, or a loop cannot handle them (on Windows), they stay as they are.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         with contextlib.suppress(NotImplementedError):
-            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+            loop.add_signal_handler(signal.SIGINT, interrupt)
     return await task
 
 

@@ -88,7 +88,7 @@ async def run_batch(
         metered = None if model is None else MeteredModel(model, tracker, spec.setup.prices)
         batch = _Batch(run, spec, metered, options, tracker)
         if isinstance(batch.agent, RequiresCapabilities):
-            await batch.agent.check()
+            await _checked(batch.agent, tracker)
         with run.locked():
             run.begin(spec.manifest)
             finished = run.finished(tasks)
@@ -107,6 +107,14 @@ async def run_batch(
     finally:
         if model is not None and options.model is None:
             await model.aclose()
+
+
+async def _checked(agent: RequiresCapabilities, tracker: BudgetTracker) -> None:
+    """Check ``agent``; raises why the run ended where its model did not answer."""
+    try:
+        await agent.check()
+    except RunHalted:
+        raise tracker.ended() from None
 
 
 async def run_workers(workers: Iterable[Coroutine[None, None, T]], *others: Coroutine[None, None, None]) -> list[T]:

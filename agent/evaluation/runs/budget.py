@@ -8,22 +8,26 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from agent.config import Prices
 from agent.episodes.events import ModelCall
 from agent.episodes.record import read_episode
+from agent.evaluation.runs.breaker import CircuitBreaker
 from agent.evaluation.runs.cost import Tokens, cost
 from agent.evaluation.runs.cost import money as amount
 from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.result import Result, SelectedTask
 from agent.evaluation.runs.timing import timings_of
-from agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores
+from agent.models.base import Capabilities, Completion, Message, Model, ModelWrapper, Request, Scores
 from agent.models.openai.rate_limiter import RateLimiter
 from worlds.errors import ConfigurationError, HousequestError, ModelError, nearest, shown
+
+T = TypeVar("T")
 
 _FORMS = "calls=1000, tokens=2M, money=5 or time=90m"
 _KINDS = ("calls", "tokens", "money", "time")
@@ -38,6 +42,10 @@ class Stopped(HousequestError):
     def __init__(self, message: str, way_on: str = "The same command goes on with it.") -> None:
         super().__init__(message)
         self.way_on = way_on
+
+
+class Interrupted(Stopped):
+    """A person stopped the run."""
 
 
 class RunHalted(BaseException):
@@ -117,8 +125,13 @@ class BudgetTracker:
         self.calling = 0
         self._began = time.monotonic()
         self._why: HousequestError | None = None
-        self.listeners: list[Callable[[], None]] = []
-        """Called once even calls that wait for the endpoint must not begin."""
+        self.models: list[MeteredModel] = []
+        """The models that use it."""
+
+    @property
+    def active(self) -> int:
+        """How many calls are in flight, without those that wait for the endpoint."""
+        return sum(model.active for model in self.models)
 
     @property
     def seconds_left(self) -> float | None:
@@ -128,7 +141,7 @@ class BudgetTracker:
     def ended(self) -> HousequestError:
         """The exception that says why the run ended early, with all that was used."""
         assert self._why is not None, "what nothing stopped is through"
-        if not isinstance(self._why, Stopped):
+        if isinstance(self._why, Interrupted) or not isinstance(self._why, Stopped):
             return self._why
         used = f" Used in all, earlier sessions included: {self.used}." if self.used.calls else ""
         return Stopped(f"{self._why}{used}", self._why.way_on)
@@ -180,8 +193,8 @@ class BudgetTracker:
         """Let nothing more begin, for a reason; the first reason counts."""
         if self._why is None:
             self._why = why
-            for listener in self.listeners:
-                listener()
+            for model in self.models:
+                model.close()
 
 
 def _used_up(what: str) -> Stopped:
@@ -224,47 +237,89 @@ def _calls(part: Path) -> Iterator[ModelCall]:
 class MeteredModel(ModelWrapper):
     """Calls ``model`` while the budget of ``tracker`` lasts; after that, calls raise ``RunHalted``.
 
-    An error that every other call would meet too also raises it: it stops the run, not one episode.
+    An error that every other call would meet too also raises it: it stops the run, not one episode. A `CircuitBreaker` judges
+    the others.
     """
 
     def __init__(self, model: Model, tracker: BudgetTracker, prices: Prices | None) -> None:
         super().__init__(model)
         self._tracker = tracker
         self._prices = prices
-        tracker.listeners.append(self._close)
+        self._breaker = CircuitBreaker(self._is_alive)
+        self._calling = 0
+        tracker.models.append(self)
 
     @property
     def active(self) -> int:
         """How many calls are in flight, without those that wait for the endpoint."""
-        return self._limiter.active if self._limiter else self._tracker.calling
+        return self._limiter.active if self._limiter else self._calling
 
     @property
     def limit(self) -> int | None:
         """How many calls the endpoint takes at once; None while it has stated no limit."""
         return self._limiter.limit if self._limiter else None
 
+    async def capabilities(self) -> Capabilities:
+        try:
+            return await self.model.capabilities()
+        except ModelError as error:
+            raise self._halted(Stopped(str(error))) from error
+
     async def complete(self, request: Request) -> Completion:
-        with self._metered() as completed:
-            completed.append(await self.model.complete(request))
-        return completed[0]
+        async def attempt() -> Completion:
+            with self._metered() as completed:
+                completed.append(await self.model.complete(request))
+            return completed[0]
+
+        return await self._judged(attempt)
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        with self._halting():
-            calls = len(continuations) + 1 if (await self.model.capabilities()).singly else 1
-        with self._metered(calls) as completed:
-            scores = await self.model.score(messages, continuations)
-            completed.append(Completion("", usage=scores.usage, timing=scores.timing))
-        return scores
+        calls = len(continuations) + 1 if (await self.capabilities()).singly else 1
+
+        async def attempt() -> Scores:
+            with self._metered(calls) as completed:
+                scores = await self.model.score(messages, continuations)
+                completed.append(Completion("", usage=scores.usage, timing=scores.timing))
+            return scores
+
+        return await self._judged(attempt)
+
+    async def check_alive(self) -> Completion | None:
+        """The model's answer, which counts as a call of this session."""
+        with self._metered() as completed:
+            answer = await self.model.check_alive()
+            if answer is not None:
+                completed.append(answer)
+        return answer
+
+    async def _is_alive(self) -> bool:
+        return await self.check_alive() is not None
+
+    async def _judged(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """What ``attempt`` returns; what concerns the whole run stops it."""
+        try:
+            return await self._breaker.call(attempt)
+        except ModelError as error:
+            if not error.fatal:
+                raise
+            raise self._halted(Stopped(str(error))) from error
+        except ConfigurationError as error:
+            raise self._halted(error) from error
+
+    def _halted(self, why: HousequestError) -> RunHalted:
+        self._tracker.stop(why)
+        return RunHalted()
 
     @contextmanager
     def _metered(self, calls: int = 1) -> Generator[list[Completion]]:
         """Count what is completed inside as ``calls`` calls."""
         completed: list[Completion] = []
         self._tracker.begin(calls)
+        self._calling += calls
         try:
-            with self._halting():
-                yield completed
+            yield completed
         finally:
+            self._calling -= calls
             self._tracker.end(completed[0] if completed else None, self._prices, calls)
 
     @property
@@ -273,19 +328,7 @@ class MeteredModel(ModelWrapper):
         limiter = getattr(self.model, "limiter", None)
         return limiter if isinstance(limiter, RateLimiter) else None
 
-    @contextmanager
-    def _halting(self) -> Generator[None]:
-        try:
-            yield
-        except ModelError as error:
-            if not error.fatal:
-                raise
-            self._tracker.stop(Stopped(str(error)))
-            raise RunHalted from error
-        except ConfigurationError as error:
-            self._tracker.stop(error)
-            raise RunHalted from error
-
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Let calls that are in flight be answered, and none that waits for the endpoint begin."""
         if self._limiter:
             self._limiter.close(RunHalted())

@@ -12,7 +12,9 @@ from agent.evaluation.analysis.failures import Failure, failure_of
 from worlds.base import Task
 from worlds.errors import Boundary
 
-Number = Annotated[int, Field(ge=0, le=1 << 53)]
+_LARGEST = 1 << 53
+
+Number = Annotated[int, Field(ge=0, le=_LARGEST)]
 """A count that a float can hold."""
 
 
@@ -130,6 +132,6 @@ def repeats(steps: Iterable[Stepped]) -> int:
 
 
 def total(numbers: Iterable[int | None]) -> int | None:
-    """The sum of the known values; None where none is known."""
+    """The sum of the known values, at most what a `Number` may be; None where none is known."""
     known = [number for number in numbers if number is not None]
-    return sum(known) if known else None
+    return min(sum(known), _LARGEST) if known else None

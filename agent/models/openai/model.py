@@ -44,6 +44,9 @@ LONGEST_MESSAGE = 700
 MOST_EARLY = 60
 """Refusals of one call that are not counted as failures, because the limit was lowered after it was sent."""
 
+SLOW_RETRIES = 2
+"""Further attempts at most after one that ran out of time: each takes as long again, and may be paid for."""
+
 SCORED_AT_ONCE = 16
 """Texts of one scoring that are in flight at once."""
 
@@ -59,13 +62,16 @@ _log = logging.getLogger(__name__)
 class _Failure:
     """An attempt that brought no completion.
 
-    ``again``: another attempt may succeed; ``asked``: seconds that the server asks to wait; ``crowded``: there were too many
-    calls, ``early``: for a limit that was lowered after the call was sent; ``fatal``: every other call would fail too.
+    ``kind`` is the sort of failure; ``again``: another attempt may succeed; ``slow``: it took all the time that a call has;
+    ``asked``: seconds that the server asks to wait; ``crowded``: there were too many calls, ``early``: for a limit that was
+    lowered after the call was sent; ``fatal``: every other call would fail too.
     """
 
     what: str
     way_out: str
+    kind: str
     again: bool = False
+    slow: bool = False
     asked: float | None = None
     refusal: Refusal | None = None
     crowded: bool = False
@@ -76,6 +82,7 @@ class _Failure:
 _NO_LOGPROBS = _Failure(
     "was to tell how likely each token of a prompt is and did not, or not in a form that can be read",
     "Its server does not score texts at all times; use another model or server, or an agent that only needs replies.",
+    "no log-probabilities",
 )
 
 
@@ -87,9 +94,9 @@ def _with_beginning(messages: Sequence[Message], text: str) -> list[Message]:
 class OpenAIModel(Model):
     """A model behind an OpenAI-compatible endpoint.
 
-    An attempt that ran out of time is not repeated, since the next would be as slow. Further attempts are made after 408, 409,
-    429, 5xx and dropped connections; a 429 for a call that was sent before the `RateLimiter` lowered its limit is not counted.
-    Raises ``ConfigurationError`` when the key that belongs to the endpoint is missing.
+    Further attempts are made after 408, 409, 429, 5xx, an empty body and dropped connections, and `SLOW_RETRIES` after one that
+    ran out of time; a 429 for a call that was sent before the `RateLimiter` lowered its limit is not counted. Raises
+    ``ConfigurationError`` when the key that belongs to the endpoint is missing.
     """
 
     def __init__(self, served: EndpointName, *, name: str, calls: CallOptions) -> None:
@@ -137,7 +144,7 @@ class OpenAIModel(Model):
             said = printable_line(completion.text, 80)
             what = f"was to choose among {len(choices)} texts and answered with none of them ({said})"
             way_out = "Its server does not hold a reply to a schema at all times; use another model or server."
-            raise self._error(_Failure(what, way_out))
+            raise self._error(_Failure(what, way_out, "none of the choices"))
         return replace(completion, text=named)
 
     def _with_room(self, request: Request) -> Request:
@@ -159,13 +166,23 @@ class OpenAIModel(Model):
             else:
                 failures += 1
             retries, wait = self._calls.retries, self._calls.wait
+            if outcome.slow:
+                retries = min(retries, SLOW_RETRIES)
             if not outcome.again or failures > retries or (outcome.asked or 0.0) > LONGEST_WAIT:
-                tried = f", attempt {attempts} of at most {attempts + retries + 1 - failures}" if outcome.again else ""
+                most = attempts + max(0, retries + 1 - failures)
+                tried = f", attempt {attempts} of at most {most}" if outcome.again else ""
                 raise self._error(outcome, tried)
             if outcome.asked is None:
                 await self.limiter.rest(backoff(max(failures, 1), random.random()) * wait)
             elif not outcome.crowded:
                 await self.limiter.rest(outcome.asked * wait)
+
+    async def check_alive(self) -> Completion:
+        question = Request([Message("user", QUESTION)], max_tokens=PROBE_TOKENS)
+        outcome, _ = await self._learning_attempt(self._with_room(question), {})
+        if isinstance(outcome, Completion):
+            return outcome
+        raise self._error(outcome)
 
     async def _probe(self, wanted: Mapping[str, Any], said: str, tokens: int) -> Completion | None:
         """One attempt with ``wanted``; None where it failed. Raises ``ModelError`` where every other call would fail too."""
@@ -175,6 +192,9 @@ class OpenAIModel(Model):
             return outcome
         if outcome.fatal:
             raise self._error(outcome)
+        if outcome.refusal is None:
+            # It did not refuse ``wanted``: it may be unable to do that, or to do anything at all.
+            await self.check_alive()
         return None
 
     async def _learning_attempt(self, request: Request, more: Mapping[str, Any]) -> tuple[Completion | _Failure, int]:
@@ -276,14 +296,19 @@ class OpenAIModel(Model):
                 answer = await client.chat.completions.with_raw_response.create(model=self._model, messages=[], extra_body=body)
             self._reached = True
             response = answer.http_response
-            completion = read_completion(response.content, response.headers.get("content-type", ""), self._redactor)
+            content = response.content
+            if not content.strip():
+                return _Failure("answered with an empty body", "Check the server's log.", "an empty body", again=True)
+            completion = read_completion(content, response.headers.get("content-type", ""), self._redactor)
             self._answered = True
             return completion
         except TimeoutError:
             way_out = "Give it longer with --timeout SECONDS, or use a quicker model or server."
-            return _Failure(f"did not answer within {self._calls.timeout:g} seconds", way_out)
+            what = f"did not answer within {self._calls.timeout:g} seconds"
+            return _Failure(what, way_out, "no answer in time", again=True, slow=True)
         except NotACompletion as error:
-            return _Failure(str(error), "Check that the address is an OpenAI-compatible one (it often ends in /v1).")
+            way_out = "Check that the address is an OpenAI-compatible one (it often ends in /v1)."
+            return _Failure(str(error), way_out, "no completion")
         except openai.APIStatusError as error:
             self._reached = True
             return self._refused(error)
@@ -293,42 +318,43 @@ class OpenAIModel(Model):
             if refused and not self._reached:
                 # The server is not running: that is said at once, not after half a minute of retries.
                 what = f"cannot be reached ({cause})"
-                return _Failure(what, "Check the address, and that the server is running.", fatal=True)
+                return _Failure(what, "Check the address, and that the server is running.", "not reached", fatal=True)
             way_out = "Check the connection and the server's log."
-            return _Failure(f"dropped the connection ({cause or error})", way_out, again=True)
+            return _Failure(f"dropped the connection ({cause or error})", way_out, "a dropped connection", again=True)
 
     def _refused(self, error: APIStatusError) -> _Failure:
         status = error.status_code
         refusal = read_refusal(error.response.content, self._redactor)
         said = f" ({refusal.message})" if refusal.message else ""
-        what = f"answered {status}{said}"
+        what, kind = f"answered {status}{said}", f"status {status}"
         fatal = not self._answered
         if 300 <= status < 400:
             where = error.response.headers.get("location", "nowhere")
             what = f"sends on to {where}, and a key is not carried to another address"
-            return _Failure(what, "Name that address instead.", fatal=fatal)
+            return _Failure(what, "Name that address instead.", kind, fatal=fatal)
         if status in {401, 403}:
             variable = self._keys.variable(self._endpoint)
             own = f"Name its key by key_env under {self._endpoint.entry} in your own housequest.toml."
             way_out = f"Check the key in {variable}." if variable else own
-            return _Failure(f"refused access with {status}{said}", way_out, fatal=fatal)
+            return _Failure(f"refused access with {status}{said}", way_out, kind, fatal=fatal)
         if status == 404:
             way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
-            return _Failure(what, way_out, fatal=fatal)
+            return _Failure(what, way_out, kind, fatal=fatal)
         if refusal.code == "insufficient_quota":
-            return _Failure(what, "Check the account's quota.", fatal=True)
+            return _Failure(what, "Check the account's quota.", kind, fatal=True)
         if status in _AGAIN or status >= 500:
             asked = retry_after(error.response.headers, time.time())
             wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
             way_out = "Try again later, or with fewer workers."
-            return _Failure(f"{what}{wish}", way_out, again=True, asked=asked, crowded=status == 429)
+            return _Failure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429)
         way_out = "Check the model's name and settings."
         if "reasoning_effort" in f"{refusal.parameter} {refusal.message}":
             way_out = "Name the model without ?reasoning_effort, or with another value."
-        return _Failure(what, way_out, refusal=refusal if status in {400, 422} else None)
+        return _Failure(what, way_out, kind, refusal=refusal if status in {400, 422} else None)
 
     def _error(self, failure: _Failure, tried: str = "") -> ModelError:
         what = printable_line(self._redactor.text(failure.what), LONGEST_MESSAGE // 2)
         head = printable_line(f"{self.name}: {self._endpoint.address}", LONGEST_MESSAGE // 3)
         recorded = f"The model {what}. {failure.way_out}"
-        return ModelError(f"{head} {what}{tried}. {failure.way_out}", recorded=recorded, fatal=failure.fatal)
+        message = f"{head} {what}{tried}. {failure.way_out}"
+        return ModelError(message, recorded=recorded, fatal=failure.fatal, kind=failure.kind)

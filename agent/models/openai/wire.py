@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from itertools import zip_longest
 from typing import Any, TypeGuard, cast
 
-from agent.models.base import Completion, Message, PromptToken, Request, Timing, TokenChoice, Usage
+from agent.models.base import Completion, Message, PromptToken, Request, Timing, TokenChoice, Usage, believed
 from agent.models.openai.redaction import Redactor
 from agent.models.text import encodable, printable_line
 
@@ -54,15 +54,19 @@ def backoff(failures: int, chance: float) -> float:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that a server asks to wait, given as seconds, milliseconds or a date (``now``: seconds since the epoch)."""
+    """Seconds that a server asks to wait, given as seconds, milliseconds or a date (``now``: seconds since the epoch).
+
+    None where it asks for no wait: no time, less than none, or a date gone by. One's own back-off holds then.
+    """
     for header, seconds in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             asked = float(headers.get(header, "")) * seconds
         except ValueError:
             continue
-        return asked if math.isfinite(asked) and asked >= 0 else None
+        return asked if math.isfinite(asked) and asked > 0 else None
     try:
-        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now)
+        left = parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now
+        return left if left > 0 else None
     except (ValueError, TypeError, OverflowError, OSError):
         return None
 
@@ -129,7 +133,10 @@ def _refusal(value: object) -> Refusal:
 
 
 def read_completion(body: bytes, content_type: str, redactor: Redactor) -> Completion:
-    """Read a chat completion, without the key; ``timing`` holds only what a cache served. Raises ``NotACompletion``."""
+    """Read a chat completion, without the key; ``timing`` holds only what a cache served. Raises ``NotACompletion``.
+
+    Its counts of tokens are whatever the endpoint says, as far as that is `believed`.
+    """
     try:
         # Decoded first: JSON has many ways of writing a key.
         reply: object = redactor.reply(json.loads(body))
@@ -234,4 +241,4 @@ def finite(value: object) -> float | None:
 
 
 def _count(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value < 2**53 else None
+    return believed(value) if type(value) is int else None

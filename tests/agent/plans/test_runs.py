@@ -131,12 +131,12 @@ def test_what_was_answered_is_not_asked_again(server: Server, data: Path, tmp_pa
 
 def test_calls_that_failed_are_errors_and_asked_again(server: Server, data: Path, tmp_path: Path) -> None:
     run = in_context(server, data)
-    server.behave(status(400))
+    server.behave(status(400), status(400))
     rows = play(run, tmp_path / "run")
     assert [row.outcome for row in rows] == ["error", "planned", "planned"]
     assert rows[0].reason and failures(rows) == {"model failed": 1}
     assert [row.outcome for row in play(run, tmp_path / "run")] == ["planned"] * 3
-    assert len(server.requests) == 4
+    assert len(server.requests) == 5
 
 
 def test_an_endpoint_that_refuses_every_call_ends_the_run(server: Server, data: Path, tmp_path: Path) -> None:

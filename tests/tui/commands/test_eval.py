@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.server import Server, serve, status, together
+from tests.backends.server import Policy, Recorded, Response, Server, answer, serve, status, together
 from tests.tui.conftest import COMMAND, Run, environment
-from tests.waiting import ending
+from tests.waiting import Gate, ending
 
 EXPERT = ("eval", "--world", "scripted", "--agent", "expert")
 
@@ -78,7 +79,7 @@ def test_a_dry_run_writes_nothing(call: Run, tmp_path: Path) -> None:
 
 def test_errors_are_an_exit_code_and_retried(call: Run, tmp_path: Path, server: Server) -> None:
     command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")
-    server.behave(status(400))
+    server.behave(status(400), status(400))
     done = call(*command)
     assert done.returncode == 1
     assert "model: The model answered 400" in done.stdout
@@ -118,15 +119,54 @@ def test_other_habits_are_another_run(call: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists()
 
 
+def told(process: subprocess.Popen[str], words: str) -> None:
+    """Wait until it says ``words`` on stderr."""
+    assert process.stderr is not None
+    assert any(words in line for line in process.stderr), f"it ended without {words!r}"
+
+
 @pytest.mark.heavy
-@pytest.mark.parametrize("presses", [1, 20])
-def test_an_interrupt_ends_cleanly_and_is_resumable(presses: int, call: Run, tmp_path: Path, server: Server) -> None:
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_interrupt_lets_calls_in_flight_be_answered_and_none_is_paid_twice(
+    workers: int, call: Run, tmp_path: Path, server: Server
+) -> None:
+    command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "4")
+    size = ("--workers", str(workers), "--out", "run")
+    assert call(*command, "--out", "whole").returncode == 0
+    calls = len(server.requests)
+    server.reset()
+    gate = Gate()
+
+    async def held(recorded: Recorded, policy: Policy) -> Response:
+        await asyncio.to_thread(gate.wait)
+        return await answer(recorded, policy)
+
+    server.behave(*[answer] * 2, *[held] * workers)
+    process = subprocess.Popen([*COMMAND, *command, *size], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
+    with ending(process):
+        server.await_requests(2 + workers, process)
+        os.kill(process.pid, signal.SIGINT)
+        told(process, "Ctrl-C again leaves at once")
+        gate.open()
+        _, said = process.communicate()
+    assert process.returncode == 130
+    assert "Interrupted; 0 of 3 finished. The same command goes on with it." in said
+    assert len(server.requests) == 2 + workers, "no new call begins"
+    assert call(*command, *size).returncode == 0
+    assert len(server.requests) == calls
+    assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
+
+
+@pytest.mark.heavy
+def test_a_second_interrupt_leaves_at_once_and_is_resumable(call: Run, tmp_path: Path, server: Server) -> None:
     command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")
     server.behave(otherwise=together(1_000))
     process = subprocess.Popen([*COMMAND, *command], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
     with ending(process):
         server.await_requests(1, process)
-        for _ in range(presses):
+        os.kill(process.pid, signal.SIGINT)
+        told(process, "Waiting at most 30 seconds for 1 call to be answered; Ctrl-C again leaves at once.")
+        for _ in range(20):
             os.kill(process.pid, signal.SIGINT)
         _, said = process.communicate()
     assert process.returncode == 130

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from starlette.responses import JSONResponse
 
 from agent.config import configure
 from agent.evaluation.analysis.metrics import Summary
@@ -17,7 +18,7 @@ from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.result import SelectedTask
 from agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from agent.models.registry import portable_name
-from tests.backends.server import Server, serve, status, together
+from tests.backends.server import Policy, Recorded, Response, Server, completion, serve, status, together
 from worlds.errors import ConfigurationError, HousequestError
 
 
@@ -87,6 +88,29 @@ def test_clocks_lie_apart(tmp_path: Path, server: Server) -> None:
     rest = b"".join(episodes(tmp_path / "run").values()) + (tmp_path / "run" / "run.json").read_bytes()
     assert b"seconds" not in rest
     assert str(server.port).encode() not in rest
+
+
+def test_figures_that_cannot_be_are_not_believed_and_a_record_that_holds_them_is_read(tmp_path: Path, server: Server) -> None:
+    async def lie(recorded: Recorded, policy: Policy) -> Response:
+        usage = {"prompt_tokens": 2**52, "completion_tokens": 2**52}
+        return JSONResponse({**completion(policy(recorded.messages), recorded), "usage": usage})
+
+    server.behave(otherwise=lie)
+    planned = plan(tmp_path, agent="react", model=server.model(), max_steps=4)
+    assert play(planned, tmp_path / "run").overall.prompt_tokens is None
+    # As earlier versions left it: the figures stand in the episodes, whose index could not be written.
+    run = RunFolder(tmp_path / "run")
+    said = '"prompt_tokens":4503599627370496,"completion_tokens":4503599627370496,'
+    for file in run.episodes.iterdir():
+        lines = file.read_text().splitlines()
+        changed = [line.replace('"finish":', f'{said}"finish":') for line in lines]
+        assert changed != lines
+        file.write_text("".join(f"{line}\n" for line in changed))
+    index = run.index_file.read_bytes()
+    run.index_file.write_bytes(b"")
+    assert "3" in RunReport(*read_summary(run)).render(as_json=False)
+    assert play(planned, tmp_path / "run").overall.finished == 3
+    assert run.index_file.read_bytes() == index
 
 
 def test_a_finished_run_is_not_played_again(tmp_path: Path) -> None:
@@ -196,7 +220,7 @@ def test_two_commands_do_not_play_one_run(tmp_path: Path) -> None:
 
 
 def test_an_error_is_counted_named_and_retried_alone(tmp_path: Path, server: Server) -> None:
-    server.behave(status(400))
+    server.behave(status(400), status(400))
     planned = plan(tmp_path, agent="react", model=server.model(), max_steps=2)
     summary = play(planned, tmp_path / "run")
     assert (summary.overall.episodes, summary.overall.errors, summary.overall.lost) == (3, 1, 2)

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from agent.config import configure
-from agent.episodes.events import Stepped
+from agent.episodes.events import Event, Stepped
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Result, SelectedTask, repeats, result_of
+from agent.evaluation.runs.result import Number, Result, SelectedTask, repeats, result_of, total
 from agent.evaluation.runs.spec import make_run_spec
+from agent.models.base import MOST_TOKENS
 from tests.agent.evaluation.runs.losing import env_of, house_of, lived
 from worlds.errors import ConfigurationError
 
@@ -45,6 +47,29 @@ def steps(*said: str) -> list[Stepped]:
 )
 def test_a_repeat_is_the_same_with_nothing_new_in_between(said: tuple[str, ...], repeated: int) -> None:
     assert repeats(steps(*said)) == repeated
+
+
+COUNTS = st.none() | st.integers() | st.integers(2**52 - 2, 2**53 + 2) | st.integers(MOST_TOKENS - 2, MOST_TOKENS + 2)
+
+
+@given(st.lists(st.tuples(COUNTS, COUNTS, COUNTS), max_size=20))
+def test_no_count_that_a_model_states_breaks_the_result(counts: list[tuple[int | None, int | None, int | None]]) -> None:
+    said = [{"kind": "called", "role": "a", "kept": 0, "added": [], "reply": "", "finish": ""}] * len(counts)
+    names = ("prompt_tokens", "completion_tokens", "calls")
+    calls = [{**call, **dict(zip(names, stated, strict=True))} for call, stated in zip(said, counts, strict=True)]
+    over = {"kind": "ended", "outcome": "lost", "reason": "", "turns": 0, "steps": 0, "refused": 0}
+    events = [{"id": id, "parent": id - 1 if id else None, "body": body} for id, body in enumerate((*calls, over))]
+    result = result_of(SelectedTask(number=0, id="a", type="b"), [Event.model_validate(event) for event in events])
+    assert result is not None
+    believable = [stated[0] for stated in counts if stated[0] is not None and 0 <= stated[0] <= MOST_TOKENS]
+    assert result.prompt_tokens == (sum(believable) if believable else None)
+    assert Result.model_validate_json(result.model_dump_json(exclude_none=True)) == result
+
+
+@given(st.lists(st.none() | st.integers(0, 2**53), max_size=9))
+def test_no_sum_is_more_than_an_index_holds(numbers: list[int | None]) -> None:
+    found = total(numbers)
+    assert TypeAdapter(Number | None).validate_python(found) == found
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", "a=1", "b=1"]), max_size=30))

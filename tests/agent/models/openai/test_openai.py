@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from agent.models.base import Completion, Message, Model, Request, Usage
 from agent.models.openai.keys import KeyRing
-from agent.models.openai.model import LONGEST_MESSAGE
+from agent.models.openai.model import LONGEST_MESSAGE, SLOW_RETRIES
 from agent.models.registry import make_model, portable_name
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Server
@@ -85,6 +85,30 @@ def test_retries_end(server: Server) -> None:
     assert len(server.requests) == 3
 
 
+def test_a_time_out_and_an_empty_answer_are_tried_again(server: Server) -> None:
+    server.behave(backend.slow(30), backend.raw(b""), backend.raw(b" \n"), backend.status(500))
+    assert complete(server, timeout=0.5).timing.attempts == 5
+    server.behave(otherwise=backend.raw(b""))
+    assert "answered with an empty body, attempt 3 of at most 3" in refusal(server, retries=2)
+
+
+def test_alive_is_what_answers_one_short_question(server: Server) -> None:
+    async def asked() -> Completion | None:
+        model = model_of(server)
+        try:
+            return await model.check_alive()
+        finally:
+            await model.aclose()
+
+    found = asyncio.run(asked())
+    assert found is not None
+    assert (found.text, len(server.probes), len(server.requests)) == ("ready", 1, 0)
+    server.probing = backend.status(503)
+    with pytest.raises(ModelError, match="answered 503"):
+        asyncio.run(asked())
+    assert len(server.probes) == 2, "it is asked once"
+
+
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 413, 422])
 def test_a_refusal_is_not_repeated(server: Server, code: int) -> None:
     server.behave(otherwise=backend.status(code))
@@ -144,8 +168,8 @@ def test_a_server_that_is_not_there_is_named_at_once() -> None:
 )
 def test_the_time_limit_holds_for_the_whole_call(server: Server, behaviour: Behaviour) -> None:
     server.behave(otherwise=behaviour)
-    assert "did not answer within 0.2 seconds" in refusal(server, timeout=0.2)
-    assert len(server.requests) <= 1, "it is not repeated, and on a busy machine may run out before it arrives"
+    assert "did not answer within 0.2 seconds, attempt 3 of at most 3" in refusal(server, timeout=0.2)
+    assert len(server.requests) <= 1 + SLOW_RETRIES, "on a busy machine it may run out before it arrives"
 
 
 @pytest.mark.parametrize(

@@ -83,14 +83,37 @@ def test_a_server_that_does_more_is_found_out_once_and_used(server: Server) -> N
     ids=["passes over them", "refuses", "breaks", "says nothing"],
 )
 def test_a_server_that_only_chats_is_promised_nothing(server: Server, otherwise: backend.Behaviour) -> None:
-    server.probing = otherwise
+    plain: list[Recorded] = []
+
+    async def probed(recorded: Recorded, policy: Policy) -> Response:
+        if not recorded.body.keys() & {"logprobs", "response_format", "logit_bias", "prompt_logprobs"}:
+            plain.append(recorded)
+            return await backend.saying("ready")(recorded, policy)
+        return await otherwise(recorded, policy)
+
+    server.probing = probed
 
     async def run() -> None:
         asked = model(server)
         assert await asked.capabilities() == Capabilities()
         with pytest.raises(Unsupported, match="a choice among given texts"):
             await asked.complete(Request(HELLO, choices=["a"]))
-        assert (len(server.probes), len(server.requests)) == (4, 0)
+        assert (len(server.probes) - len(plain), len(server.requests)) == (4, 0)
+        await asked.aclose()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("trouble", [backend.status(500), backend.raw(b"{}"), backend.cut_off], ids=["breaks", "{}", "resets"])
+def test_a_server_that_does_not_even_chat_is_an_error_and_no_lack(server: Server, trouble: backend.Behaviour) -> None:
+    server.probing = trouble
+
+    async def run() -> None:
+        asked = model(server)
+        with pytest.raises(ModelError):
+            await asked.capabilities()
+        server.probing = able
+        assert (await asked.capabilities()).choices
         await asked.aclose()
 
     asyncio.run(run())

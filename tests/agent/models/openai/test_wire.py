@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.models.base import Completion, Request, Usage
+from agent.models.base import MOST_TOKENS, Completion, Request, Usage
 from agent.models.openai.keys import PLACEHOLDER
 from agent.models.openai.redaction import Redactor
 from agent.models.openai.wire import (
@@ -129,6 +129,8 @@ def test_usage_is_taken_where_it_is_sound() -> None:
     assert usage(prompt_tokens=5) == (Usage(5, None), None)
     assert usage(prompt_tokens=-1, completion_tokens=True, prompt_tokens_details=3) == (Usage(), None)
     assert usage(prompt_tokens=math.nan, completion_tokens=1e9) == (Usage(), None)
+    assert usage(prompt_tokens=MOST_TOKENS, completion_tokens=MOST_TOKENS + 1) == (Usage(MOST_TOKENS, None), None)
+    assert usage(prompt_tokens=2**52, prompt_tokens_details={"cached_tokens": 2**52}) == (Usage(), None)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,10 @@ def test_usage_is_taken_where_it_is_sound() -> None:
         ({"retry-after": "0.5"}, 0.5),
         ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
         ({"retry-after": "Thu, 01 Jan 1970 00:02:00 GMT"}, 20.0),
-        ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0.0),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, None),
+        ({"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, None),
+        ({"retry-after": "0"}, None),
+        ({"retry-after-ms": "0", "retry-after": "7"}, None),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "-1"}, None),
         ({"retry-after": "nan"}, None),
