@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 TESTS  ?= tests
 ARGS   ?=
 
-.PHONY: play test test-heavy test-games check bench parity check-extras clean
+.PHONY: play test test-heavy test-games check bench torture parity check-extras clean
 
 play: $(VENV)/.core
 	@$(BIN)/housequest play $(ARGS)
@@ -30,6 +30,10 @@ check: $(VENV)/.dev
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m scripts.bench $(ARGS)
+
+# The installed command attacked from outside: kills, full disks, damaged folders, endpoints that lie. Some 15 minutes on two cores.
+torture: $(VENV)/.core
+	$(BIN)/python -m scripts.torture $(ARGS)
 
 # The native engine against the real alfworld, which compiles: at most 30 minutes at a time, and on from there the next time.
 parity: $(VENV)/.extras
