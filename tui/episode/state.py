@@ -6,11 +6,11 @@ was true there, and earlier branches stay as they were.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from itertools import islice
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, overload
 
 from agent.episodes import events
 from agent.evaluation.runs.cost import Tokens
@@ -52,6 +52,55 @@ class TurnEntry:
     replanned: bool
 
 
+class Turns(Sequence[TurnEntry]):
+    """The turns of a story, in order; a value, as a tuple is.
+
+    A story and those that it grew from share one list, of which each sees its own beginning: an episode of 10,000 turns has as
+    many stories, and each with a list of its own would be 50 million places.
+    """
+
+    __slots__ = ("_length", "_shared")
+
+    def __init__(self, turns: Iterable[TurnEntry] = ()) -> None:
+        self._shared = list(turns)
+        self._length = len(self._shared)
+
+    def then(self, turn: TurnEntry) -> Turns:
+        """These turns and ``turn`` after them."""
+        grown = Turns()
+        # What the list holds behind these turns is another branch, which must not be seen in this one.
+        grown._shared = self._shared if 0 < self._length == len(self._shared) else list(self)
+        grown._shared.append(turn)
+        grown._length = len(grown._shared)
+        return grown
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, place: int) -> TurnEntry: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[TurnEntry, ...]: ...
+    def __getitem__(self, place: int | slice) -> TurnEntry | tuple[TurnEntry, ...]:
+        places = range(self._length)[place]
+        return self._shared[places] if isinstance(places, int) else tuple(self._shared[one] for one in places)
+
+    def __iter__(self) -> Iterator[TurnEntry]:
+        return islice(self._shared, self._length)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Turns):
+            return NotImplemented
+        same = self._shared is other._shared
+        return self._length == other._length and (same or all(one == two for one, two in zip(self, other, strict=True)))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"Turns({list(self)!r})"
+
+
 @dataclass(frozen=True, slots=True)
 class EpisodeMoment:
     """What is true just after one event, on its branch.
@@ -61,7 +110,7 @@ class EpisodeMoment:
     """
 
     started: events.Started | None = None
-    story: tuple[TurnEntry, ...] = ()
+    story: Turns = field(default_factory=Turns)
     notes: tuple[StoryNote, ...] = ()
     belief: Belief | None = None
     before: Belief | None = None
@@ -133,28 +182,34 @@ class ViewState:
 
 def apply(state: ViewState, event: events.Event | events.CallTiming) -> ViewState:
     """``state`` after ``event``; a timing changes the totals alone."""
-    if isinstance(event, events.CallTiming):
-        totals = _clocked(state.totals, event)
-        latest = event.of == state.last
-        totals_at = MappingProxyType(state.totals_at | {event.of: totals}) if latest else state.totals_at
-        return replace(state, totals=totals, totals_at=totals_at)
-    parent = state.moments.get(event.parent) if event.parent is not None else None
-    moment = _after(parent or EpisodeMoment(), event)
-    totals = _called(state.totals, event.body) if isinstance(event.body, events.ModelCall) else state.totals
-    return ViewState(
-        moment=moment,
-        moments=MappingProxyType(state.moments | {event.id: moment}),
-        totals_at=MappingProxyType(state.totals_at | {event.id: totals}),
-        last=event.id,
-        totals=totals,
-        models=_models(state.models, event.body),
-        assisted=state.assisted or isinstance(event.body, events.Intervened),
-    )
+    return replayed((event,), state)
 
 
 def replayed(record: Iterable[events.Event | events.CallTiming], state: ViewState | None = None) -> ViewState:
-    """``state``, or an empty one, after all events of ``record``."""
-    return reduce(apply, record, state or ViewState())
+    """``state``, or an empty one, after all events of ``record``.
+
+    What was true after each event is copied once for the whole record, not once an event.
+    """
+    state = state or ViewState()
+    moments, totals_at = dict(state.moments), dict(state.totals_at)
+    state = replace(state, moments=MappingProxyType(moments), totals_at=MappingProxyType(totals_at))
+    for event in record:
+        if isinstance(event, events.CallTiming):
+            state = replace(state, totals=_clocked(state.totals, event))
+            if event.of == state.last:
+                totals_at[event.of] = state.totals
+            continue
+        parent = moments.get(event.parent) if event.parent is not None else None
+        state = replace(
+            state,
+            moment=_after(parent or EpisodeMoment(), event),
+            last=event.id,
+            totals=_called(state.totals, event.body) if isinstance(event.body, events.ModelCall) else state.totals,
+            models=_models(state.models, event.body),
+            assisted=state.assisted or isinstance(event.body, events.Intervened),
+        )
+        moments[event.id], totals_at[event.id] = state.moment, state.totals
+    return state
 
 
 def _models(models: tuple[str, ...], body: events.Body) -> tuple[str, ...]:
@@ -234,7 +289,7 @@ def _turned(moment: EpisodeMoment, id: int, spent: events.Stepped | events.TurnS
             accepted=spent.accepted,
             explanation=spent.explanation,
         )
-    story = (*moment.story, entry)
+    story = moment.story.then(entry)
     return replace(moment, story=story, notes=(), belief=belief, before=before, proposal=None, failure=None, anchor=id)
 
 

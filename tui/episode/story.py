@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -82,6 +83,7 @@ class Story(FramedPane):
         """Whether it stays at its end."""
         self._known = 0
         self._story_layout = StoryLayout(80)
+        self._fits: tuple[int, frozenset[str], bool] | None = None
         self._laid_out: dict[int, _Block] = {}
         self._blocks: list[_Block] = []
         self._lines: list[int] = [0]
@@ -148,11 +150,15 @@ class Story(FramedPane):
         for fold in folds:
             if (fold in self._open_notes) == opened:
                 self._open_notes.toggle(fold)
-        self._lay_out()
+        self._lay_out(place)
         self._into_sight(place)
 
     def on_resize(self) -> None:
-        self._lay_out()
+        # A note below the story changes its height alone, and each line stays as it is.
+        if self._fitting() != self._fits:
+            self._lay_out()
+        else:
+            self._append(len(self._blocks) - 1)
 
     def on_click(self, event: events.Click) -> None:
         place = event.get_content_offset(self)
@@ -160,15 +166,19 @@ class Story(FramedPane):
             if event.y == self.outer_size.height - 1:
                 self._to_the_end()
         elif self.scroll_offset.y + place.y < self._lines[-1]:
-            block, row = self._at(self.scroll_offset.y + place.y)
+            line = self.scroll_offset.y + place.y
+            block, row = self._at(line)
             if row.fold is not None:
                 self._open_notes.toggle(row.fold)
-                self._lay_out()
+                self._lay_out(self._block_at(line))
             elif block.event is not None:
                 self.post_message(self.Picked(block.event))
 
+    def _block_at(self, line: int) -> int:
+        return bisect_right(self._lines, line) - 1
+
     def _at(self, line: int) -> tuple[_Block, StoryLine]:
-        place = bisect_right(self._lines, line) - 1
+        place = self._block_at(line)
         block = self._blocks[place]
         return block, block.rows[line - self._lines[place]]
 
@@ -182,14 +192,22 @@ class Story(FramedPane):
         count = f"{new} new below" if new > 0 else f"{plural(below, 'line')} below"
         self.border_subtitle = "" if self.following or below <= 0 else Content(f"{count} · End")
 
-    def _lay_out(self) -> None:
-        """Lay everything out again; what is at the top stays there."""
+    def _fitting(self) -> tuple[int, frozenset[str], bool]:
+        """What the layout depends on: the width, the kinds of things that the goal names, whether turns stand apart."""
         size = self.scrollable_content_region.size
-        self._story_layout = StoryLayout(size.width, wanted_kinds(self._moment), airy=size.height >= _AIRY)
-        top = min(bisect_right(self._lines, self.scroll_offset.y) - 1, len(self._blocks) - 1)
+        return size.width, wanted_kinds(self._moment), size.height >= _AIRY
+
+    def _lay_out(self, only: int | None = None) -> None:
+        """Lay everything out again, or ``only`` one block; what is at the top stays there."""
+        top = min(self._block_at(self.scroll_offset.y), len(self._blocks) - 1)
         within = self.scroll_offset.y - self._lines[top] if top >= 0 else 0
-        self._laid_out.clear()
-        self._append(0)
+        if only is None:
+            width, wanted, airy = self._fits = self._fitting()
+            self._story_layout = StoryLayout(width, wanted, airy=airy)
+            self._laid_out.clear()
+        elif (event := self._blocks[only].event) is not None:
+            self._laid_out.pop(event, None)
+        self._append(only or 0)
         if not self.following and 0 <= top < len(self._blocks):
             self.scroll_to(y=self._lines[top] + min(within, len(self._blocks[top].rows) - 1), immediate=True)
 
@@ -233,6 +251,6 @@ class Story(FramedPane):
             self.scroll_to(y=min(top, bottom + _CONTEXT - height), immediate=True, force=True)
 
 
-def _common(was: tuple[TurnEntry, ...], now: tuple[TurnEntry, ...]) -> int:
+def _common(was: Sequence[TurnEntry], now: Sequence[TurnEntry]) -> int:
     """The number of turns at the front that are the same objects."""
     return next((n for n, (old, new) in enumerate(zip(was, now, strict=False)) if old is not new), min(len(was), len(now)))

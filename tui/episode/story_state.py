@@ -72,7 +72,7 @@ class StoryLayout:
                 text = Content(line).stylize("bold $goal")
             else:
                 text = self._observed(line, quiet=line.startswith(_BANNER))
-            rows += _beneath(text.wrap(self._width), turn=True)
+            rows += _beneath(_wrapped(text, self._width), turn=True)
         return (*rows, *self._end)
 
     def entry(self, entry: TurnEntry, after: int | None, opened: Container[FoldableNote]) -> tuple[StoryLine, ...]:
@@ -133,16 +133,16 @@ class StoryLayout:
         if entry.by != "agent":
             text += Content(f"  {entry.by}").stylize(role_style("person"))
         margin = Content(f" {entry.turn:>2} ".ljust(len(_INDENT))).stylize("$quiet")
-        for line in text.wrap(self._width):
+        for line in _wrapped(text, self._width):
             yield StoryLine(margin, line, turn=True)
             margin = _INDENT
 
     def _observation(self, entry: TurnEntry) -> tuple[StoryLine, ...]:
-        seen = [self._observed(line, quiet=not entry.accepted).wrap(self._width) for line in _lines(entry.observation)]
+        seen = [_wrapped(self._observed(line, quiet=not entry.accepted), self._width) for line in _lines(entry.observation)]
         return _beneath([*chain(*seen), *self._wrapped(entry.explanation or "", "italic")], turn=True)
 
     def _wrapped(self, text: str, style: str, hang: int = 0) -> list[Content]:
-        return [line for part in _lines(text) for line in Content(part).stylize(style).wrap(self._width - hang)]
+        return [line for part in _lines(text) for line in _wrapped(Content(part).stylize(style), self._width - hang)]
 
     def _observed(self, line: str, *, quiet: bool) -> Content:
         text = Content(line).stylize("$quiet" if quiet else "")
@@ -162,6 +162,11 @@ _MARKS = {"plan": "◆", "fault": "!", "person": "»"}
 
 def _beneath(lines: Sequence[Content], *, turn: bool = False) -> tuple[StoryLine, ...]:
     return tuple(StoryLine(_INDENT, line, turn=turn) for line in lines)
+
+
+def _wrapped(text: Content, width: int) -> list[Content]:
+    """``text``, which has no line ends, in lines of ``width`` cells; most of what is said fits, and wrapping is slow."""
+    return [text] if text.cell_length <= width else text.wrap(width)
 
 
 def _lines(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -20,7 +21,8 @@ from agent.episodes.overseer import Accept, Again, Play, Proceed, ProposalAnswer
 from agent.episodes.record import EpisodeRecorder, read_episode
 from agent.models.registry import make_model
 from knowledge.choosing import RuleBudget
-from tui.episode.state import PERSON, CallTotals, EpisodeMoment, ViewState, apply, replayed
+from tests.tui.recorded import long
+from tui.episode.state import PERSON, CallTotals, EpisodeMoment, TurnEntry, Turns, ViewState, apply, replayed
 from worlds.registry import make_world
 
 SCRIPT = """
@@ -212,6 +214,42 @@ def test_another_model_is_the_present_one() -> None:
     state = told(*(events.Intervened(action="model", text=name) for name in ("openai:a", "openai:b", "openai:a")))
     assert state.models == ("openai:b", "openai:a")
     assert state.model == "openai:a"
+
+
+def turn(number: int) -> TurnEntry:
+    return TurnEntry(number, number, "look", "agent", "A room.", True, None, (), False)
+
+
+@given(st.lists(st.integers(0, 12), max_size=12))
+def test_a_story_is_a_value_on_whatever_branch_it_grows(parents: list[int]) -> None:
+    grown: list[Turns] = [Turns()]
+    plain: list[tuple[TurnEntry, ...]] = [()]
+    for number, parent in enumerate(parents):
+        at = parent % len(grown)
+        grown.append(grown[at].then(turn(number)))
+        plain.append((*plain[at], turn(number)))
+    for story, turns in zip(grown, plain, strict=True):
+        assert tuple(story) == turns
+        assert len(story) == len(turns)
+        assert story == Turns(turns)
+        assert hash(story) == hash(Turns(turns))
+        assert (story[:2], story[-1:], tuple(reversed(story))) == (turns[:2], turns[-1:], turns[::-1])
+        assert (story == grown[0]) == (not turns)
+    with pytest.raises(IndexError):
+        grown[0][0]
+
+
+def test_a_long_episode_takes_room_for_its_turns_not_for_every_story_of_them() -> None:
+    turns = 4_000
+    said = (Event(id=at, parent=at - 1 if at else None, body=one.body) for at, one in enumerate(long(turns)))
+    tracemalloc.start()
+    try:
+        state = replayed(said)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert state.moment.turn == turns
+    assert peak < turns * 2_000  # a tuple of its own for each story would be 64 MB
 
 
 def test_a_moment_that_never_was_is_refused() -> None:

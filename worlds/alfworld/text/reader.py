@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from worlds.base import Observation
 from worlds.household.belief import Belief, Heat, Item, Receptacle
+
+T = TypeVar("T", Item, Receptacle)
 
 REFUSAL = "Nothing happens."
 MAX_TEXT = 50_000
@@ -184,13 +186,18 @@ _FORMS: tuple[tuple[str, Reader], ...] = (
 _READERS = [(re.compile(pattern, re.ASCII), read) for pattern, read in _FORMS]
 
 
+def _with(one: T, **known: Any) -> T:
+    """``one`` with what is now known of it; most of a house is as it was, and is kept rather than made again."""
+    return one if all(getattr(one, name) == value for name, value in known.items()) else replace(one, **known)
+
+
 def _change(belief: Belief, name: str, **known: Any) -> Belief:
-    changed = tuple(replace(one, **known) if one.name == name else one for one in belief.receptacles)
+    changed = tuple(_with(one, **known) if one.name == name else one for one in belief.receptacles)
     return replace(belief, receptacles=changed)
 
 
 def _change_item(belief: Belief, name: str, **known: Any) -> Belief:
-    return replace(belief, items=tuple(replace(one, **known) if one.name == name else one for one in belief.items))
+    return replace(belief, items=tuple(_with(one, **known) if one.name == name else one for one in belief.items))
 
 
 def _stand(belief: Belief, name: str, **known: Any) -> Belief:
@@ -206,7 +213,7 @@ def _learn(belief: Belief, name: str, **known: Any) -> Belief:
 def _see(belief: Belief, names: Iterable[str], where: str | None = None) -> Belief:
     """Add the objects of these names, with their place if it is known."""
     seen = dict.fromkeys(names)
-    items = tuple(replace(one, where=where) if where and one.name in seen else one for one in belief.items)
+    items = tuple(_with(one, where=where) if where and one.name in seen else one for one in belief.items)
     known = {one.name for one in items}
     return replace(belief, items=(*items, *(Item(name, where=where) for name in seen if name not in known)))
 
@@ -227,7 +234,7 @@ def _here(belief: Belief, *names: str) -> Belief:
     receptacles = (*belief.receptacles, *new)
     places = {one.place for one in receptacles if one.name == at or one.name in names}
     joined = min(places, default="")
-    receptacles = tuple(replace(one, place=joined, visited=True) if one.place in places else one for one in receptacles)
+    receptacles = tuple(_with(one, place=joined, visited=True) if one.place in places else one for one in receptacles)
     return replace(belief, receptacles=receptacles, at=at)
 
 
