@@ -123,7 +123,7 @@ async def twins(trial: Trial) -> None:
 async def _moment(trial: Trial, process: Process, endpoint: Endpoint, golden: Golden) -> None:
     """A random moment: now and then once the run has a folder, mostly when a call arrives, up to the last one and after."""
     if trial.chance.random() < 0.1:
-        while not trial.run.exists() and not process.over:
+        while not trial.run.exists() and not process.over:  # noqa: ASYNC110 (a folder tells nobody that it is there)
             await asyncio.sleep(0.005)
         await asyncio.sleep(trial.chance.random() / 2)
         return
