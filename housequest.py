@@ -9,6 +9,7 @@ docs/extending.md builds a world, an agent and a kind of model with it.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,15 @@ def __getattr__(name: str) -> object:
     return getattr(import_module(_HOMES[name]), name)
 
 
-if __name__ == "__main__":
-    from tui.cli import main
+def main() -> None:
+    """The ``housequest`` command, which Ctrl-C ends without a traceback, also while it is still being imported."""
+    try:
+        from tui.cli import main as command
 
+        command()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
     main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import housequest
+from tests.waiting import ending
 
 ROOT = Path(__file__).parents[1]
 
@@ -33,3 +35,21 @@ def test_hello_plays_a_game_in_at_most_forty_lines() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "outcome='won'" in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("moment", [b"import 'tui", b"import 'typer", b"import 'worlds"])
+def test_ctrl_c_while_the_command_is_imported_is_quiet(moment: bytes, tmp_path: Path) -> None:
+    program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import housequest; housequest.main()"
+    line = (sys.executable, "-v", "-c", program, "eval", "--agent", "expert", "--split", "generated", "--limit", "2000")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(line, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    with ending(process):
+        assert process.stderr is not None
+        for said in process.stderr:
+            if said.startswith(moment):
+                break
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == 130
+    assert b"Traceback" not in rest
