@@ -97,7 +97,6 @@ class Endpoint:
         self.slow = 0.0
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
-        self._arrival = asyncio.Event()
 
     @property
     def model(self) -> str:
@@ -126,12 +125,6 @@ class Endpoint:
         """Lie no more."""
         self.lie, self.slow = honest, 0.0
 
-    async def reached(self, calls: int) -> None:
-        """Wait for so many requests in all."""
-        while self.calls < calls:
-            self._arrival.clear()
-            await self._arrival.wait()
-
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -152,7 +145,6 @@ class Endpoint:
         messages = body.get("messages", [])
         call = Call(self, headers, messages, policy.digest(messages), writer)
         self.calls += 1
-        self._arrival.set()
         if lines[0].split(" ")[1].startswith(ELSEWHERE):
             self.strayed += 1
         elif (lie := self.lie(call)) is not None:

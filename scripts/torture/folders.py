@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from scripts.torture.kills import reached
 from scripts.torture.trial import ERRED, FINISHED, REFUSED, Trial
 from scripts.torture.whole import EXPERT, REACT, content, read_report
 
@@ -213,7 +214,7 @@ async def parts(trial: Trial) -> None:
     async with trial.endpoint() as endpoint:
         line = REACT.arguments("run", 2, endpoint)
         process = await trial.program.start(line)
-        await endpoint.reached(trial.chance.randrange(8, len(trial.goldens[REACT].prompts) // 2))
+        await reached(process, endpoint, trial.chance.randrange(8, len(trial.goldens[REACT].prompts) // 2))
         process.send(signal.SIGKILL)
         await process.outcome()
         found = sorted((trial.run / "episodes").glob("*.part"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable
 
 from scripts.torture import lies
 from scripts.torture.endpoint import Endpoint
@@ -93,8 +94,10 @@ async def interrupt_twice(trial: Trial) -> None:
     async with trial.endpoint() as endpoint:
         endpoint.lie = lambda call: lies.hang if endpoint.paid.total() >= answered else None
         process = await trial.program.start(play.arguments("run", workers, endpoint))
-        await _reached(process, endpoint, answered + 1)
+        await reached(process, endpoint, answered + 1)
         process.send(signal.SIGINT)
+        # Two that come at once are one: a person presses again having read that this leaves at once.
+        await _until(lambda: "again leaves at once" in process.heard or process.over)
         await asyncio.sleep(trial.chance.choice((0.0, 0.05, 0.5, 2.0)))
         process.send(signal.SIGINT)
         trial.expect(await process.outcome(AT_ONCE), STOPPED)
@@ -123,18 +126,20 @@ async def twins(trial: Trial) -> None:
 async def _moment(trial: Trial, process: Process, endpoint: Endpoint, golden: Golden) -> None:
     """A random moment: now and then once the run has a folder, mostly when a call arrives, up to the last one and after."""
     if trial.chance.random() < 0.1:
-        while not trial.run.exists() and not process.over:  # noqa: ASYNC110 (a folder tells nobody that it is there)
-            await asyncio.sleep(0.005)
+        await _until(lambda: trial.run.exists() or process.over)
         await asyncio.sleep(trial.chance.random() / 2)
         return
     left = max(1, len(golden.prompts) - endpoint.paid.total())
-    await _reached(process, endpoint, endpoint.calls + trial.chance.randint(1, left))
+    await reached(process, endpoint, endpoint.calls + trial.chance.randint(1, left))
     await asyncio.sleep(trial.chance.choice((0.0, 0.002, 0.02, 0.2)))
 
 
-async def _reached(process: Process, endpoint: Endpoint, calls: int) -> None:
+async def reached(process: Process, endpoint: Endpoint, calls: int) -> None:
     """Wait for so many calls, or until the command is over."""
-    waiting = asyncio.ensure_future(endpoint.reached(calls))
-    while not waiting.done() and not process.over:
-        await asyncio.wait((waiting,), timeout=0.1)
-    waiting.cancel()
+    await _until(lambda: endpoint.calls >= calls or process.over)
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    """Wait for what tells nobody that it is there."""
+    while not condition():  # noqa: ASYNC110
+        await asyncio.sleep(0.005)

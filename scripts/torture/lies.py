@@ -126,7 +126,7 @@ FAILURES: Mapping[str, Failure] = {
     "number-content": body(b'{"choices": [{"message": {"content": 5}}]}'),
     "deep": body(b'{"choices": ' + b"[" * 50_000),
     "huge": body(b" " * (3 << 20)),
-    "huge-error": body(b"x" * (3 << 20), code=500, retried=True),
+    "huge-error": body(b"x" * (3 << 20), code=500),
     "redirect": Failure(redirect, retried=False),
 }
 

@@ -49,6 +49,11 @@ class Process:
     def over(self) -> bool:
         return self._process.returncode is not None
 
+    @property
+    def heard(self) -> str:
+        """What it has said on standard error so far."""
+        return self._err.read_text("utf-8", "replace")
+
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the whole process group, as a terminal does."""
         with suppress(ProcessLookupError):
