@@ -1,25 +1,32 @@
-"""``housequest serve``: the screen in a browser, for this machine's own pages alone."""
+"""``housequest serve``: the screen in a browser, for whoever has its address; real processes and a real client."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.tui.conftest import COMMAND, Run, environment
-from tests.waiting import PATIENCE, ending
+from tests.waiting import PATIENCE, ending, wait_until
 
 pytestmark = pytest.mark.heavy
 
 aiohttp = pytest.importorskip("aiohttp", reason="needs the screen in a browser: pip install 'housequest[serve]'")
 pytest.importorskip("textual_serve", reason="needs the screen in a browser: pip install 'housequest[serve]'")
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
 
 def free_port() -> int:
@@ -28,73 +35,268 @@ def free_port() -> int:
         return opened.getsockname()[1]
 
 
-@pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A port of this machine at which the scripted world is served."""
+@dataclass(frozen=True)
+class Served:
+    """A server of the scripted world, and the process it is."""
+
+    port: int
+    token: str
+    process: subprocess.Popen[str]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def page(self) -> str:
+        return f"{self.url}/?token={self.token}"
+
+
+@contextmanager
+def serving(folder: Path, *arguments: str) -> Iterator[Served]:
+    """A server, which says nothing but its address."""
     port = free_port()
-    home = str(tmp_path_factory.mktemp("served"))
-    command = [*COMMAND, "serve", "--port", str(port), "--", "--world", "scripted"]
-    server = subprocess.Popen(
-        command, cwd=home, env=environment(HOUSEQUEST_HOME=home), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    command = [*COMMAND, "serve", "--port", str(port), *arguments, "--", "--world", "scripted"]
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment(HOUSEQUEST_HOME=str(folder)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    with ending(server, 5 * PATIENCE):  # for all tests that look at it
-        assert server.stderr is not None
-        assert server.stderr.readline() == f"The screen is at http://127.0.0.1:{port} until you press Ctrl-C.\n"
-        asyncio.run(_answering(port))
-        yield port
-        os.kill(server.pid, signal.SIGINT)
-        said = server.communicate(timeout=PATIENCE)
-        assert said == ("", "")
-        assert server.returncode == 0
+    with ending(process, 5 * PATIENCE):  # for all tests that look at it
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        address = re.fullmatch(
+            rf"The screen is at http://127\.0\.0\.1:{port}/\?token=(\S{{32}}) until you press Ctrl-C\.\n", said
+        )
+        assert address is not None, said
+        yield Served(port, address[1], process)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=PATIENCE) == ("", "")
+        assert process.returncode in {0, -signal.SIGKILL}
 
 
-async def _answering(port: int) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except OSError:
-                await asyncio.sleep(0.05)
-            else:
-                writer.close()
-                return
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("served")) as server:
+        yield server
 
 
-async def _screen(port: int, origin: str) -> str:
-    """What a browser is sent until home has been drawn."""
+@asynccontextmanager
+async def browser(server: Served) -> AsyncIterator[Any]:
+    """A browser that has opened the page, so that it has the cookie."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+        async with session.get(server.page) as answer:
+            assert answer.status == 200
+        yield session
+
+
+def window(session: Any, server: Served, **more: Any) -> Any:
+    return session.ws_connect(f"{server.url}/ws?width=100&height=30", origin=server.url, **more)
+
+
+async def drawn(opened: Any) -> str:
+    """What a window is sent until home has been drawn."""
     seen = ""
-    async with (
-        aiohttp.ClientSession() as session,
-        session.ws_connect(f"http://127.0.0.1:{port}/ws?width=100&height=30", origin=origin) as socket,
-        asyncio.timeout(PATIENCE),
-    ):
+    async with asyncio.timeout(PATIENCE):
         while "Who plays" not in seen:
-            message = await socket.receive()
-            assert message.type in {aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT}, seen
-            seen += message.data.decode("utf-8", "replace") if isinstance(message.data, bytes) else message.data
+            message = await opened.receive()
+            assert message.type is aiohttp.WSMsgType.BINARY, seen
+            seen += message.data.decode("utf-8", "replace")
     return seen
 
 
-async def _page(port: int) -> str:
-    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/") as answer:
-        assert answer.status == 200
-        return await answer.text()
+async def status(url: str, **headers: str) -> int:
+    async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as answer:
+        return answer.status
 
 
-@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_a_browser_shows_home(port: int, name: str) -> None:
-    assert f"ws://127.0.0.1:{port}/ws" in asyncio.run(_page(port))
-    assert "housequest" in asyncio.run(_screen(port, f"http://{name}:{port}"))
+def play(part: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(part)
 
 
-@pytest.mark.parametrize("origin", ["http://elsewhere.example", "null", "http://127.0.0.1:1"])
-def test_pages_of_others_are_refused(port: int, origin: str) -> None:
-    with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
-        asyncio.run(_screen(port, origin))
+def children(process: int) -> list[int]:
+    """The processes that a process has started, and so on."""
+    tasks = Path(f"/proc/{process}/task")
+    with suppress(FileNotFoundError):
+        own = [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+        return own + [one for child in own for one in children(child)]
+    return []
 
 
-def test_it_listens_at_that_one_address(port: int) -> None:
-    with pytest.raises(OSError), socket.create_connection(("127.0.0.2", port), timeout=5):
+def test_a_browser_shows_home_and_is_typed_into(served: Served) -> None:
+    async def part() -> None:
+        async with browser(served) as session, window(session, served) as opened:
+            assert "housequest" in await drawn(opened)
+            await opened.send_str(json.dumps(["ping", "1"]))
+            await opened.send_str(json.dumps(["resize", {"width": 90, "height": 20}]))
+            await opened.send_str(json.dumps(["focus"]))
+            await opened.send_str(json.dumps(["stdin", "\x11"]))
+            async with asyncio.timeout(PATIENCE):
+                messages = [message async for message in opened]
+            assert '["pong", "1"]' in [message.data for message in messages]
+            assert opened.close_code == 1000, "ctrl+q ends the app, and with it the window"
+
+    play(part())
+
+
+def test_nobody_gets_in_without_the_token(served: Served) -> None:
+    async def part() -> None:
+        for path in ("/", "/?token=", "/?token=wrong", "/?token=%ff%00", "/static/js/textual.js", "/ws", "/nothing"):
+            assert await status(f"{served.url}{path}", Origin=served.url) == 403, path
+        assert await status(f"{served.url}/", Cookie=f"housequest-{served.port}=wrong") == 403
+        async with aiohttp.ClientSession() as session:
+            with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
+                await window(session, served)
+
+    play(part())
+
+
+def test_the_page_leaves_a_cookie_that_only_this_site_is_shown(served: Served) -> None:
+    async def part() -> None:
+        async with aiohttp.ClientSession() as session, session.get(served.page) as answer:
+            assert f"ws://127.0.0.1:{served.port}/ws" in await answer.text()
+            assert answer.headers["Referrer-Policy"] == "no-referrer"
+            cookie = answer.headers["Set-Cookie"]
+            assert cookie == f"housequest-{served.port}={served.token}; HttpOnly; Path=/; SameSite=Strict"
+        async with browser(served) as session, session.get(f"{served.url}/static/js/textual.js") as answer:
+            assert answer.status == 200
+
+    play(part())
+
+
+def test_it_answers_to_its_own_names_only(served: Served) -> None:
+    async def part() -> None:
+        for own in (f"localhost:{served.port}", f"127.0.0.1:{served.port}", "192.168.0.7:80", f"[::1]:{served.port}"):
+            assert await status(served.page, Host=own) == 200, own
+        for other in (f"housequest.example:{served.port}", f"127.0.0.1.example:{served.port}", "[::1", "x"):
+            assert await status(served.page, Host=other) == 421, other
+
+    play(part())
+
+
+@pytest.mark.parametrize("origin", ["http://elsewhere.example", "null", "http://127.0.0.1:1", "http://["])
+def test_pages_of_others_are_refused(served: Served, origin: str) -> None:
+    async def part() -> None:
+        async with browser(served) as session:
+            with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
+                await session.ws_connect(f"{served.url}/ws", origin=origin)
+
+    play(part())
+
+
+FRAMES = (
+    "garbage",
+    "{}",
+    "[]",
+    "[" * 100_000,
+    "1" * 10_000,
+    '["stdin"]',
+    '["stdin", 5]',
+    '["stdin", "\\ud800"]',
+    '["resize", {"width": 1e9, "height": 1}]',
+    '["quit"]',
+    b"bytes",
+)
+
+
+def test_a_message_that_no_page_sends_ends_its_window(served: Served) -> None:
+    async def part() -> None:
+        async with browser(served) as session:
+            for frame in FRAMES:
+                async with window(session, served) as opened, asyncio.timeout(PATIENCE):
+                    await (opened.send_bytes(frame) if isinstance(frame, bytes) else opened.send_str(frame))
+                    assert [message async for message in opened if message.type is not aiohttp.WSMsgType.BINARY] == []
+                    assert opened.close_code == 1003, frame
+
+    play(part())
+
+
+def test_no_more_windows_than_were_asked_for(tmp_path: Path) -> None:
+    async def part(server: Served) -> None:
+        async with browser(server) as session, window(session, server) as opened:
+            async with session.get(server.page) as answer:
+                assert answer.status == 503
+                assert "All windows are in use; there are 1." in await answer.text()
+            with pytest.raises(aiohttp.WSServerHandshakeError, match="503"):
+                await window(session, server)
+            await drawn(opened)
+
+    with serving(tmp_path, "--windows", "1") as server:
+        play(part(server))
+        wait_until(lambda: asyncio.run(status(server.page)) == 200)
+
+
+@linux
+@pytest.mark.parametrize("hung", [False, True])
+def test_a_closed_window_ends_its_process(served: Served, hung: bool) -> None:
+    async def part() -> None:
+        async with browser(served) as session, window(session, served) as opened:
+            await drawn(opened)
+            started = children(served.process.pid)
+            assert started
+            if hung:
+                for one in started:
+                    os.kill(one, signal.SIGSTOP)
+
+    play(part())
+    wait_until(lambda: not children(served.process.pid))
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_windows_end_with_the_server(tmp_path: Path, number: int) -> None:
+    async def part(server: Served) -> None:
+        async with browser(server) as session, window(session, server) as one, window(session, server):
+            await drawn(one)  # the other is about to begin
+            started = children(server.process.pid)
+            assert len(started) == 2
+            os.kill(server.process.pid, number)
+            await asyncio.to_thread(server.process.wait)
+            if number == signal.SIGKILL:
+                await asyncio.to_thread(wait_until, lambda: not any(map(running, started)))
+            assert not any(map(running, started))
+
+    with serving(tmp_path) as server:
+        play(part(server))
+
+
+def running(process: int) -> bool:
+    """Whether a process is there and not merely unburied."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    return False
+
+
+def test_connections_without_end_keep_nobody_out(served: Served) -> None:
+    from tui.browser.server import MOST_STRANGERS
+
+    with ExitStack() as stack:
+        opened = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE))
+            for _ in range(4 * MOST_STRANGERS)
+        ]
+        for one in opened:
+            with suppress(ConnectionError):
+                one.sendall(b"GET / HTTP/1.1\r\nHo")
+        assert asyncio.run(status(served.page)) == 200
+        with suppress(ConnectionError):
+            assert opened[0].recv(1) == b"", "the oldest has been closed"
+
+
+def test_garbage_is_refused(served: Served) -> None:
+    for data in (b"\x00\xff\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 100_000, b"GET / HTTP/9.9\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE) as opened, suppress(ConnectionError):
+            opened.sendall(data)
+            assert opened.recv(20).startswith(b"HTTP/1.")
+    assert asyncio.run(status(served.page)) == 200
+
+
+def test_it_listens_at_that_one_address(served: Served) -> None:
+    with pytest.raises(OSError), socket.create_connection(("127.0.0.2", served.port), timeout=5):
         pass
 
 
@@ -105,6 +307,7 @@ def test_it_listens_at_that_one_address(port: int) -> None:
         ("--", "a", "b"),
         ("--port", "0"),
         ("--port", "x"),
+        ("--windows", "0"),
         ("--url", "ftp://x"),
         ("--url", "x"),
         ("--nonsense",),
@@ -124,20 +327,21 @@ def test_a_broken_configuration_is_told_before_a_browser_is_opened(call: Run, tm
 
 
 def test_a_port_that_is_taken_is_an_error(run: Run) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        done = run("serve", "--port", str(taken.getsockname()[1]))
-    assert done.returncode == 1
-    assert "in use" in done.stderr
-    assert "Traceback" not in done.stderr
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("serve", "--port", str(port))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"127.0.0.1:{port} is not available: " in done.stderr
 
 
-def test_a_host_that_others_reach_is_warned_of(run: Run) -> None:
-    done = run("serve", "--host", "256.0.0.1", "--port", "1")
-    assert done.returncode == 1
-    assert "no password" in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+def test_a_host_that_others_reach_is_warned_of(tmp_path: Path) -> None:
+    command = [*COMMAND, "serve", "--host", "0.0.0.0", "--port", str(free_port())]
+    with ending(subprocess.Popen(command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)) as server:
+        assert server.stderr is not None
+        assert server.stderr.readline().startswith("Whoever has this address can play, with your models and at your cost")
+        assert server.stderr.readline().startswith("The screen is at http://0.0.0.0:")
+        server.terminate()
+        assert server.wait() == 0
 
 
 def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
