@@ -17,6 +17,7 @@ from knowledge.rules import WITNESSES, Evidence, Origin, Rule
 from knowledge.statistics import Interval, wilson
 from worlds.household.belief import kind
 from worlds.household.counts import Counts
+from worlds.text import percentage
 
 FEWEST = 10
 """Least number of counted objects of a kind for a rule about where they lie."""
@@ -98,7 +99,7 @@ def place_rule(location: Location, origin: Origin) -> Rule:
     # After the first, a place with a share near zero is of no use.
     named = (named[0], *(place for place in named[1:] if place.share >= 0.05))
     listed = ", ".join(
-        f"{place.receptacle} {place.share * 100:.0f} % ({place.interval.low * 100:.0f}-{place.interval.high * 100:.0f})"
+        f"{place.receptacle} {percentage(place.share)} % ({percentage(place.interval.low)}-{percentage(place.interval.high)})"
         for place in named
     )
     article = "An" if location.thing[0] in "aeiou" else "A"
@@ -123,7 +124,7 @@ def need_rule(command: str, fact: Fact, witnesses: Sequence[str], taken: int) ->
     named = f"kind of {fact.subject}" if fact.relation == "kind" else str(fact)
     words = "-".join(re.findall("[a-z]+", named))
     low = wilson(refused, refused).low
-    counted = f"refused {refused:,} of {refused:,} times otherwise ({low * 100:.3g}-100 %)"
+    counted = f"refused {refused:,} of {refused:,} times otherwise ({min(low * 100, 99.9):.3g}-100 %)"
     return Rule(
         id=f"{verb}-needs-{words}",
         statement=f"`{command}` works only if {fact}: {counted}, taken {taken:,} times with it.",

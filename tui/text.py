@@ -9,9 +9,9 @@ import textwrap
 from dataclasses import dataclass
 from typing import Literal
 
-from worlds.text import cut, printable
+from worlds.text import cut, percentage, printable
 
-__all__ = ["cut", "printable"]
+__all__ = ["cut", "percentage", "printable"]
 
 LONGEST_TEXT = 8_000
 

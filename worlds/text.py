@@ -1,6 +1,6 @@
-"""What games and models say, made safe to show: to a terminal, and on a page.
+"""What games and models say, made safe to show: to a terminal, and on a page; and shares as people read them.
 
-It is untrusted: a control character in it is shown, never obeyed.
+What is said is untrusted: a control character in it is shown, never obeyed.
 """
 
 from __future__ import annotations
@@ -24,6 +24,12 @@ def _visible(character: str) -> str:
         return _SPACES[character]
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def percentage(share: float, places: int = 0) -> str:
+    """A share in [0, 1] in per cent, without the sign: only none of it is 0, and only all of it 100."""
+    least = 10**-places
+    return f"{min(max(100 * share, least), 100 - least) if 0 < share < 1 else 100 * share:.{places}f}"
 
 
 def cut(text: str, longest: int) -> str:

@@ -20,7 +20,7 @@ from agent.evaluation.runs.estimate import estimate
 from agent.evaluation.runs.spec import RunSpec
 from knowledge.choosing import estimated_tokens, topic_of
 from tui import terminal
-from tui.text import plural
+from tui.text import percentage, plural
 from worlds.errors import ConfigurationError, shown
 
 T = TypeVar("T")
@@ -195,7 +195,7 @@ def progress_text(progress: RunProgress, seconds: float, width: int) -> str:
     done, total = progress.done, progress.total
     parts = [f"{done}/{total}"]
     if done and progress.won is not None:
-        parts.append(f"{100 * progress.won / done:.0f} % won")
+        parts.append(f"{percentage(progress.won / done)} % won")
     if progress.errors:
         parts.append(plural(progress.errors, "error"))
     here = done - progress.resumed

@@ -21,7 +21,7 @@ from knowledge.statistics import wilson
 from tui.desk.rule_list import FOR, GLYPHS, STANDING_STYLES, gauge
 from tui.desk.rule_text import STANDING_MARKS, edit_line
 from tui.desk.witnesses import FoundWitness, Witness
-from tui.text import printable
+from tui.text import percentage, printable
 from tui.widgets.lines import flat, hung
 from worlds.errors import HousequestError
 
@@ -230,8 +230,8 @@ def _evidence(rule: Rule, width: int) -> list[Content]:
         why = "" if not evidence.contradicts else "  one is enough"
         return [*lines, Content.assemble(" " * (LABEL + 2), bar, (why, "$quiet"))]
     ends = wilson(evidence.supports, trials)
-    share = f"  {100 * evidence.supports / trials:.0f} %"
-    interval = f"  {100 * ends.low:.0f}-{100 * ends.high:.0f} % ({MIDDLE} half)"
+    share = f"  {percentage(evidence.supports / trials)} %"
+    interval = f"  {percentage(ends.low)}-{percentage(ends.high)} % ({MIDDLE} half)"
     scale = [LINE] * cells
     scale[cells // 2] = MIDDLE
     for cell in range(_cell(ends.low, cells), _cell(ends.high, cells) + 1):

@@ -9,7 +9,7 @@ from textual.content import Content
 from agent.config import Prices
 from agent.evaluation.runs.cost import cost, money
 from tui.episode.state import EpisodeMoment, ViewState
-from tui.text import plural
+from tui.text import percentage, plural
 from tui.widgets.lines import LinesPane, flat, hung
 
 _DONE, _PRESENT, _COMING = "✓ ", "▸ ", "· "
@@ -83,7 +83,7 @@ def _totals(state: ViewState, prices: Prices | None, width: int) -> Block:
     figures = [f"{plural(totals.calls, 'call')} · {seconds(totals.seconds)}"]
     if totals.prompt_tokens or totals.completion_tokens:
         share = totals.tokens.cached_share
-        cached = f" · {share:.0%} cached" if share is not None else ""
+        cached = f" · {percentage(share)}% cached" if share is not None else ""
         figures += [f"{token_text(totals.prompt_tokens)} in{cached}", f"{token_text(totals.completion_tokens)} out"]
         if prices is not None:
             paid = f"cost {money(cost(totals.tokens, prices) or 0.0)}"

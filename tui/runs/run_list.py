@@ -17,7 +17,7 @@ from agent.evaluation.analysis.metrics import Figures
 from agent.evaluation.runs.selection import MANY
 from tui.runs.data import RunSnapshot, UnreadableRun
 from tui.runs.matrix import short_type
-from tui.text import cut, printable
+from tui.text import cut, percentage, printable
 
 RunEntry = RunSnapshot | UnreadableRun | Path
 """What a line shows: a run, a folder that cannot be read as one, or a folder that has not been read yet."""
@@ -34,13 +34,13 @@ FIGURES = 43
 
 def share_text(share: float) -> str:
     """A share in [0, 1] as text."""
-    return f"{share * 100:.1f} %"
+    return f"{percentage(share, 1)} %"
 
 
 def interval(count: Figures) -> str:
     """The 95 % interval of a success rate."""
     ends = count.interval
-    return f"{ends.low * 100:.0f}-{ends.high * 100:.0f} %"
+    return f"{percentage(ends.low)}-{percentage(ends.high)} %"
 
 
 def bar(share: float, width: int) -> Content:

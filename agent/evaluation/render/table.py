@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from agent.evaluation.analysis.statistics import Interval
-from worlds.text import printable
+from worlds.text import percentage, printable
 
 R = TypeVar("R")
 
@@ -151,12 +151,12 @@ def ends(interval: Interval | None) -> list[float] | None:
 
 def percent(share: float | None) -> str:
     """A share as a percentage; ``-`` where unknown."""
-    return "-" if share is None else f"{share * 100:.1f} %"
+    return "-" if share is None else f"{percentage(share, 1)} %"
 
 
 def percents(interval: Interval | None) -> str:
     """An interval of shares as percentages; ``-`` where there is none."""
-    return "-" if interval is None else f"{interval.low * 100:.1f}-{interval.high * 100:.1f} %"
+    return "-" if interval is None else f"{percentage(interval.low, 1)}-{percentage(interval.high, 1)} %"
 
 
 def points(interval: Interval) -> str:

@@ -25,6 +25,11 @@ def test_a_narrow_line_keeps_what_matters_most() -> None:
     assert progress_text(HALF, 120.0, 7) == "70/140"
 
 
+@pytest.mark.parametrize(("won", "told"), [(0, "0 % won"), (1, "1 % won"), (999, "99 % won"), (1_000, "100 % won")])
+def test_only_all_of_them_is_100_and_only_none_of_them_0(won: int, told: str) -> None:
+    assert progress_text(RunProgress(1_000, 1_000, won, 0, 0), 60.0, 80) == f"1000/1000 · {told}"
+
+
 def test_what_is_not_known_is_not_said() -> None:
     assert progress_text(RunProgress(0, 140, 0, 0, 0), 0.0, 80) == "0/140"
     assert progress_text(RunProgress(10, 140, 5, 0, 10), 3.0, 80) == "10/140 · 50 % won · 10 from before"
