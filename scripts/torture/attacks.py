@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 from scripts.torture.disk import full_disk
+from scripts.torture.doors import mcp
 from scripts.torture.endpoints import dying, flaky, odd_reply, poison
 from scripts.torture.folders import damage, links, parts
 from scripts.torture.kills import interrupt, interrupt_twice, kill, kill_expert, kill_explore, twins
@@ -41,6 +42,7 @@ KINDS: Mapping[str, Kind] = {
     "damage": Kind(damage, 130, (EXPERT,)),
     "links": Kind(links, 55, (EXPERT,)),
     "parts": Kind(parts, 18, (REACT,)),
+    "mcp": Kind(mcp, 9, ()),
 }
 
 

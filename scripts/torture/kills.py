@@ -97,7 +97,7 @@ async def interrupt_twice(trial: Trial) -> None:
         await reached(process, endpoint, answered + 1)
         process.send(signal.SIGINT)
         # Two that come at once are one: a person presses again having read that this leaves at once.
-        await _until(lambda: "again leaves at once" in process.heard or process.over)
+        await until(lambda: "again leaves at once" in process.heard or process.over)
         await asyncio.sleep(trial.chance.choice((0.0, 0.05, 0.5, 2.0)))
         process.send(signal.SIGINT)
         trial.expect(await process.outcome(AT_ONCE), STOPPED)
@@ -126,7 +126,7 @@ async def twins(trial: Trial) -> None:
 async def _moment(trial: Trial, process: Process, endpoint: Endpoint, golden: Golden) -> None:
     """A random moment: now and then once the run has a folder, mostly when a call arrives, up to the last one and after."""
     if trial.chance.random() < 0.1:
-        await _until(lambda: trial.run.exists() or process.over)
+        await until(lambda: trial.run.exists() or process.over)
         await asyncio.sleep(trial.chance.random() / 2)
         return
     left = max(1, len(golden.prompts) - endpoint.paid.total())
@@ -136,10 +136,10 @@ async def _moment(trial: Trial, process: Process, endpoint: Endpoint, golden: Go
 
 async def reached(process: Process, endpoint: Endpoint, calls: int) -> None:
     """Wait for so many calls, or until the command is over."""
-    await _until(lambda: endpoint.calls >= calls or process.over)
+    await until(lambda: endpoint.calls >= calls or process.over)
 
 
-async def _until(condition: Callable[[], bool]) -> None:
+async def until(condition: Callable[[], bool]) -> None:
     """Wait for what tells nobody that it is there."""
     while not condition():  # noqa: ASYNC110
         await asyncio.sleep(0.005)
