@@ -32,7 +32,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m scripts.bench $(ARGS)
 
 # The installed command attacked from outside: kills, full disks, damaged folders, endpoints that lie. Some 15 minutes on two cores.
-torture: $(VENV)/.core
+torture: $(VENV)/.test
 	$(BIN)/python -m scripts.torture $(ARGS)
 
 # The native engine against the real alfworld, which compiles: at most 30 minutes at a time, and on from there the next time.

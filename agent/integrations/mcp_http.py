@@ -88,6 +88,12 @@ class _Connection(H11Protocol):
         super().connection_lost(exc)
         self._stop_waiting()
 
+    def shutdown(self) -> None:
+        super().shutdown()
+        if self in self._waiting:
+            # What may never become a request holds no one up who leaves.
+            self.transport.abort()
+
     def _look(self) -> None:
         """Wait, or stop waiting, for the rest of a request."""
         cycle = self.cycle  # None before the first request, though uvicorn declares otherwise

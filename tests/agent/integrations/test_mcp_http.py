@@ -219,3 +219,11 @@ def test_a_connection_that_keeps_the_server_waiting_is_closed(tmp_path: Path) ->
                 while received := opened.recv(1 << 16):
                     answers += received
             assert answers.count(b"HTTP/1.1 200") == data.count(LIST), "what was asked whole is answered"
+
+
+def test_half_a_request_holds_up_nobody_who_ends_the_server(tmp_path: Path) -> None:
+    with ExitStack() as sockets, serving(PLAIN, tmp_path) as (port, _):
+        for _ in range(3):
+            half = sockets.enter_context(socket.create_connection(("127.0.0.1", port)))
+            half.sendall(f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 100\r\n\r\n{{".encode())
+        assert Caller(port).status(BEGIN) == 200
