@@ -51,6 +51,7 @@ COMMANDS = (
     "eval",
     "report",
     "compare",
+    "verify",
     "replay",
     "runs",
     "serve",

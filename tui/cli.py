@@ -25,6 +25,7 @@ from tui.commands.report import report
 from tui.commands.rules import rules_app
 from tui.commands.runs import runs
 from tui.commands.serve import serve
+from tui.commands.verify import verify
 from worlds.errors import ConfigurationError, HousequestError, KnowledgeError
 from worlds.paths import IrregularFile
 
@@ -40,7 +41,7 @@ app = typer.Typer(
 )
 app.command()(play)
 app.command("eval")(evaluate)
-for _command in (report, compare, replay, explore, modules, runs, serve, mcp, plugins):
+for _command in (report, compare, verify, replay, explore, modules, runs, serve, mcp, plugins):
     app.command()(_command)
 rules_app.command("measure")(measure)
 app.add_typer(models_app, name="models")

@@ -14,6 +14,7 @@ from agent.episodes.moments import recorded_moments
 from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.runs.batch import RunOptions, RunProgress, Watcher, run_batch
 from agent.evaluation.runs.budget import BudgetTracker, MeteredModel, Spending
+from agent.evaluation.runs.files import file_of
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import slug
 from agent.explorer.chunks import Chunk, chunks, read_steps
@@ -79,7 +80,7 @@ async def explore(
     summary = await run_batch(exploration.run, folder, options, budget)
     with place.locked():
         report = await _Learning(exploration, place, target, options, budget, watcher).report(summary)
-        atomic_write(place.report_file, f"{report.model_dump_json(indent=2)}\n".encode())
+        atomic_write(place.report_file, file_of(report))
     return report
 
 

@@ -13,7 +13,7 @@ from agent.episodes.events import PromptMessage
 from agent.episodes.record import cut_off_end
 from agent.evaluation.runs.budget import Spending
 from agent.evaluation.runs.cost import Tokens
-from agent.evaluation.runs.folder import parsed_lines
+from agent.evaluation.runs.files import lines_of, parsed_lines
 from agent.models.base import Completion, Model, ModelWrapper, Request, Usage
 from agent.roles.base import clean
 from worlds.paths import open_file
@@ -50,12 +50,13 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self._path = path
         cut_off_end(path)
-        self.calls = {call.key: call for call in parsed_lines(LedgerCall, path, LARGEST)}
+        way_out = " Take the line out of the file, and its call is made again."
+        self.calls = {call.key: call for call in parsed_lines(LedgerCall, path, LARGEST, way_out)}
 
     def add(self, call: LedgerCall) -> None:
         """Append an answered call."""
         with open_file(self._path, "ab") as file:
-            file.write(f"{call.model_dump_json(exclude_none=True)}\n".encode())
+            file.write(lines_of([call]))
         self.calls[call.key] = call
 
     def used(self, prices: Prices | None = None) -> Spending:

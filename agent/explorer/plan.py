@@ -9,8 +9,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from agent.config import Configuration, Prices, world_of
-from agent.evaluation.runs.folder import RunFolder, begin_run, differences, parsed, read_bytes
+from agent.evaluation.runs.files import Fault, begin_run, differences, faults_of, parsed, read_bytes
+from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
+from agent.explorer.ledger import LARGEST as LARGEST_LEDGER
+from agent.explorer.ledger import LedgerCall
 from agent.explorer.report import ExplorationReport
 from agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
 from agent.roles.base import template_hashes
@@ -138,7 +141,14 @@ class ExplorationFolder(RunFolder):
         """The report, None before the end. Raises ``ConfigurationError`` if it is damaged."""
         if not self.report_file.exists():
             return None
-        return parsed(ExplorationReport, read_bytes(self.report_file, LARGEST), str(self.report_file))
+        way_out = " Delete the file: the same `housequest explore` makes it anew."
+        return parsed(ExplorationReport, read_bytes(self.report_file, LARGEST), str(self.report_file), way_out)
+
+    def learning_faults(self) -> list[Fault]:
+        """What is not whole in the files of learning; nothing where there are none."""
+        files = ((LearningConfig, self.learning_file), (ExplorationReport, self.report_file))
+        calls = faults_of(LedgerCall, self.calls_file, LARGEST_LEDGER, lines=True)
+        return [*(fault for kind, file in files for fault in faults_of(kind, file, LARGEST)), *calls]
 
     def begin_exploration(self, exploration: Exploration) -> None:
         """Write the configuration, or compare it with the one already there.

@@ -16,27 +16,31 @@ import asyncio
 from pathlib import Path
 from typing import Literal
 
+from agent.episodes.digests import with_digest, without_digest
 from agent.evaluation.runs.batch import RunOptions, RunProgress, run_workers
 from agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted
-from agent.evaluation.runs.folder import (
+from agent.evaluation.runs.files import (
     EVAL_REWRITES,
     LARGEST_MANIFEST,
-    RunFolder,
+    Fault,
     begin_run,
     differences,
+    faults_of,
     parsed,
     parsed_lines,
     read_bytes,
 )
+from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Frozen
-from agent.explorer.ledger import Ledger, LedgerModel
+from agent.evaluation.runs.verify import Verification
+from agent.explorer.ledger import LARGEST, Ledger, LedgerCall, LedgerModel
 from agent.models.base import Model
 from agent.models.registry import make_model
 from agent.plans.planners import InContextPlanner, NearestPlanner, Planner, PlanProposal
 from agent.plans.run import PlanManifest, PlanRun, PlanTask
 from worlds.alfred import PLANS
 from worlds.alfred.scoring import Level, level, score
-from worlds.errors import ModelError
+from worlds.errors import ConfigurationError, ModelError
 from worlds.paths import atomic_write
 
 PlanOutcome = Literal["planned", "unreadable", "error"]
@@ -77,7 +81,26 @@ def read_manifest(folder: Path) -> PlanManifest:
 
 def read_rows(folder: Path) -> list[PlanResult]:
     """The results in ``folder`` so far. Raises ``ConfigurationError`` naming a damaged line."""
-    return list(parsed_lines(PlanResult, folder / "results.jsonl", way_out=EVAL_REWRITES))
+    file = folder / "results.jsonl"
+    rows = list(parsed_lines(PlanResult, file, way_out=EVAL_REWRITES))
+    if len({row.task for row in rows}) < len(rows):
+        raise ConfigurationError(f"{file} is damaged: a task has two lines.{EVAL_REWRITES}")
+    return rows
+
+
+def verify_plans(folder: Path) -> Verification:
+    """Look at every file of the run in ``folder``."""
+    manifest, results, calls = (folder / name for name in ("run.json", "results.jsonl", "calls.jsonl"))
+    if faults := faults_of(PlanManifest, manifest, LARGEST_MANIFEST):
+        return Verification(folder, faults=tuple(faults))
+    try:
+        finished = len(read_rows(folder))
+        faults = []
+    except ConfigurationError as error:
+        finished, faults = 0, [Fault(str(results), str(error))]
+    faults += faults_of(LedgerCall, calls, LARGEST, lines=True)
+    has_digests = without_digest(read_bytes(manifest, LARGEST_MANIFEST))[1]
+    return Verification(folder, len(read_manifest(folder).tasks), finished, has_digests, tuple(faults))
 
 
 async def score_plans(
@@ -114,8 +137,8 @@ async def score_plans(
             if model is not None:
                 await model.aclose()
             ordered = [rows[task.id] for task in run.tasks if task.id in rows]
-            lines = "".join(f"{row.model_dump_json(exclude_defaults=True)}\n" for row in ordered)
-            atomic_write(folder / "results.jsonl", lines.encode())
+            lines = (f"{with_digest(row.model_dump_json(exclude_defaults=True))}\n" for row in ordered)
+            atomic_write(folder / "results.jsonl", "".join(lines).encode())
     if len(ordered) < len(run.tasks):
         raise tracker.ended()
     return ordered

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
+from agent.episodes.digests import sha256_of
 from agent.episodes.events import Started
 from agent.episodes.record import read_episode
 from agent.evaluation.analysis.failures import Failure, failure_of
@@ -127,9 +128,10 @@ def read_overview(path: Path) -> RunSnapshot | UnreadableRun:
     try:
         touched = max(nanoseconds for nanoseconds, _ in file_states(path)) / 1e9
         manifest = folder.manifest()
-        finished = {result.task: result for result in folder.results(manifest.tasks)}
+        finished = {result.task: result for result in folder.results(manifest.tasks, _sha256)}
+        recover = not folder.has_digests
         files = {file.name for file in folder.episodes.iterdir()} if folder.episodes.is_dir() else set[str]()
-        cells = tuple(_cell(folder, task, finished.get(task.id), files) for task in manifest.tasks)
+        cells = tuple(_cell(folder, task, finished.get(task.id), files, recover=recover) for task in manifest.tasks)
     except ConfigurationError as error:
         return UnreadableRun(path, str(error))
     except OSError as error:
@@ -137,9 +139,20 @@ def read_overview(path: Path) -> RunSnapshot | UnreadableRun:
     return RunSnapshot(path, manifest, cells, _summary(cells), touched)
 
 
-def _cell(folder: RunFolder, task: SelectedTask, result: Result | None, files: set[str]) -> RunTask:
+def _sha256(file: Path) -> str:
+    """The digest of a finished episode, computed again only if the file looks changed: a run is looked at again and again."""
+    return _sha256_of(file, _state(file))
+
+
+@lru_cache(maxsize=1 << 16)
+def _sha256_of(file: Path, state: tuple[int, int]) -> str:
+    del state  # only by which it is remembered
+    return sha256_of(file)
+
+
+def _cell(folder: RunFolder, task: SelectedTask, result: Result | None, files: set[str], *, recover: bool) -> RunTask:
     record, part, fault = folder.episode(task), folder.part(task), None
-    if result is None and record.name in files:
+    if result is None and record.name in files and recover:
         try:
             result = next(folder.recovered([task]), None)
         except ConfigurationError as error:

@@ -16,7 +16,8 @@ from agent.evaluation.analysis.failures import FailureKind
 from agent.evaluation.analysis.metrics import Extras, PlayedTask, Summary, summarise
 from agent.evaluation.analysis.paths import Watcher, paths_of
 from agent.evaluation.analysis.statistics import Interval, PairedCounts, bootstrap_mean, mcnemar, paired_interval
-from agent.evaluation.runs.folder import RunFolder, flattened
+from agent.evaluation.runs.files import flattened
+from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result, SelectedTask
 from agent.evaluation.runs.spec import Manifest
 from agent.evaluation.runs.timing import timings_of

@@ -226,9 +226,11 @@ class FinishedEpisode:
 def read_recorded(run: RunFolder, most: int | None = None) -> list[FinishedEpisode]:
     """The finished episodes of a run in task order. Raises ``ConfigurationError``, also where there are none."""
     found: list[FinishedEpisode] = []
-    for task in run.manifest().tasks[:most]:
-        path = run.episode(task)
-        bodies = tuple(event.body for event in branch(list(read_episode(path)))) if path.exists() else ()
+    tasks = run.manifest().tasks
+    finished = {result.task for result in run.finished(tasks)}
+    for task in tasks[:most]:
+        events = list(read_episode(run.episode(task))) if task.id in finished else []
+        bodies = tuple(event.body for event in branch(events))
         if started := next((body for body in bodies if isinstance(body, Started)), None):
             found.append(FinishedEpisode(started, bodies))
     if not found:

@@ -10,7 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from agent.config import changed_options
-from agent.evaluation.runs.folder import RunFolder, lines_of, parsed_lines
+from agent.evaluation.runs.files import lines_of, parsed_lines
+from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Frozen, Number, SelectedTask
 from agent.evaluation.runs.spec import Manifest
 from worlds.base import Task, World

@@ -26,7 +26,8 @@ from agent.evaluation.render.table import (
     wrapped,
 )
 from agent.evaluation.runs.cost import money
-from agent.evaluation.runs.folder import RunFolder, differences
+from agent.evaluation.runs.files import differences
+from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import Manifest
 from agent.evaluation.runs.sweep import SweepFolder
 from agent.evaluation.runs.timing import timings_of

@@ -6,7 +6,7 @@ import asyncio
 import errno
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -18,6 +18,7 @@ from agent.episodes.record import EpisodeRecorder, cut_off_end, read_episode
 from agent.episodes.resume import resume_episode
 from agent.evaluation.analysis.metrics import Summary, summarise
 from agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted, Stopped, used_before
+from agent.evaluation.runs.files import Fault
 from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.result import Result, SelectedTask, result_of
 from agent.evaluation.runs.spec import RunSpec
@@ -91,7 +92,9 @@ async def run_batch(
             await _checked(batch.agent, tracker)
         with run.locked():
             run.begin(spec.manifest)
-            finished = run.finished(tasks)
+            finished, faults = run.mend(tasks)
+            if faults and options.say is not None:
+                options.say(_mended(faults))
             tracker.used += used_before(run, tasks, finished, spec.setup.prices)
             results = [result for result in finished if not (options.retry_errors and result.outcome == "error")]
             await batch.play(results)
@@ -115,6 +118,11 @@ async def _checked(agent: RequiresCapabilities, tracker: BudgetTracker) -> None:
         await agent.check()
     except RunHalted:
         raise tracker.ended() from None
+
+
+def _mended(faults: Sequence[Fault]) -> str:
+    more = f" And {len(faults) - 1} more." if len(faults) > 1 else ""
+    return f"Not whole: {faults[0]}.{more} Damaged episodes are kept as *.unfit-N and played again."
 
 
 async def run_workers(workers: Iterable[Coroutine[None, None, T]], *others: Coroutine[None, None, None]) -> list[T]:
@@ -141,7 +149,7 @@ class _Batch:
         self._setup = spec.setup
         self._options = options
         self._tracker = tracker
-        self._results: list[Result] = []
+        self._index = _Index(run)
         self._waiting = iter(spec.selection.tasks)
         self._resumed = 0
         self._outcomes = Counter[str]()
@@ -150,7 +158,7 @@ class _Batch:
     async def play(self, results: list[Result]) -> None:
         """Play the tasks that ``results`` lacks, add their results, and sort the index by task."""
         finished = {result.task for result in results}
-        self._results, self._resumed = results, len(results)
+        self._resumed = len(results)
         self._outcomes = Counter(result.outcome for result in results)
         self._waiting = iter([task for task in self._spec.selection.tasks if task.id not in finished])
         # Before the first byte is written: on a full disk that fails, and what is done is told all the same.
@@ -160,8 +168,11 @@ class _Batch:
             cut_off_end(file)
         with open_file(self._run.timing_file, "ab") as clock:
             workers = [self._work(clock) for _ in range(self._options.workers)]
-            await run_workers(workers, self._beat(), self._tracker.ring())
-        self._run.rewrite(sorted(self._results, key=lambda result: result.number))
+            try:
+                await run_workers(workers, self._beat(), self._tracker.ring())
+            finally:
+                results += await self._index.finish()
+        self._run.rewrite(sorted(results, key=lambda result: result.number))
 
     async def _work(self, clock: BinaryIO) -> None:
         while not self._tracker.over() and (task := next(self._waiting, None)) is not None:
@@ -170,9 +181,8 @@ class _Batch:
                 result = await self._episode(task, selected, clock)
             except RunHalted:
                 return
-            self._results.append(result)
             self._outcomes[result.outcome] += 1
-            self._run.append(result)
+            await self._index.add(result)
             self._report_progress()
             # An expert never awaits: without this, no other task would run until the end.
             await asyncio.sleep(0)
@@ -216,8 +226,7 @@ class _Batch:
         return result
 
     def _set_aside(self, part: Path, why: str) -> None:
-        aside = next(file for n in range(1, 1_000_000) if not (file := part.with_name(f"{part.name}.unfit-{n}")).exists())
-        part.replace(aside)
+        aside = self._run.set_aside(part)
         self._unfit += 1
         if self._unfit == 1 and self._options.say is not None:
             self._options.say(f"{why}\nThis record is now {aside}, and its task is played anew; so is any other like it.")
@@ -229,10 +238,48 @@ class _Batch:
 
     def _report_progress(self) -> None:
         if self._options.watcher is not None:
-            done, total, cost = len(self._results), len(self._spec.selection.tasks), self._tracker.used.money
+            done, total, cost = self._outcomes.total(), len(self._spec.selection.tasks), self._tracker.used.money
             won, errors = self._outcomes["won"], self._outcomes["error"]
             active, limit = (self._model.active, self._model.limit) if self._model else (0, None)
             self._options.watcher(RunProgress(done, total, won, errors, self._resumed, active, limit, cost))
+
+
+class _Index:
+    """Adds finished episodes to a run's index while others are played.
+
+    Until a disk has synced an episode takes milliseconds, and what finishes meanwhile is synced together. A kill costs nothing:
+    what has no line yet is read again from its episode.
+    """
+
+    def __init__(self, run: RunFolder) -> None:
+        self._run = run
+        self._added: list[Result] = []
+        self._waiting: list[Result] = []
+        self._writing: asyncio.Task[list[Result]] | None = None
+
+    async def add(self, result: Result) -> None:
+        """Have ``result`` added soon. Raises ``OSError`` where earlier ones could not be."""
+        self._waiting.append(result)
+        if self._writing is None or self._writing.done():
+            await self._written()
+            waiting, self._waiting = self._waiting, []
+            self._writing = asyncio.create_task(asyncio.to_thread(self._run.append, *waiting))
+
+    async def finish(self) -> list[Result]:
+        """Add all that waits, and return every result that was added, with its digest. Raises ``OSError``."""
+        await self._written()
+        if self._waiting:
+            self._added += self._run.append(*self._waiting)
+        return self._added
+
+    async def _written(self) -> None:
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            try:
+                self._added += await writing
+            except BaseException:
+                self._waiting.clear()  # nothing may follow a line that was cut off
+                raise
 
 
 class _Opening(Wrapper):

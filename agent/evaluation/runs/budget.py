@@ -215,8 +215,8 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
             tokens = Tokens(result.prompt_tokens or 0, result.completion_tokens or 0, cached)
             used += Spending.priced(result.calls, tokens, prices)
     by_name = {episode_name(task): task for task in tasks}
-    for part in sorted(run.episodes.glob("*.jsonl.part*")):
-        task = by_name.get(part.name.partition(".jsonl.part")[0])
+    for part in sorted(run.episodes.glob("*.jsonl.*")):
+        task = by_name.get(part.name.partition(".jsonl.")[0])
         if task is not None:
             calls = list(_calls(part))
             cached = clocks[task.id].cached if part.suffix == ".part" and task.id in clocks else None

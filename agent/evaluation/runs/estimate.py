@@ -56,7 +56,7 @@ def estimate(spec: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate
             alike = sum(takewhile(bool, same))
             if not alike:
                 continue
-            results = run.results(manifest.tasks)
+            results = run.indexed(manifest.tasks)
             if candidate == folder:
                 done, alike = len(results), alike + 1
             usable = [result for result in results if result.calls and result.outcome != "error" and not result.assisted]

@@ -8,32 +8,54 @@
     timing.jsonl                  duration, attempts and cached tokens of every model call
     walls.jsonl                   the seconds of every episode, per session
     paths.jsonl                   best path lengths, computed for the first report
+
+The manifest and each line of the index end with a digest of themselves; a line also has that of its episode's file. Folders of
+version 0.1 have none, and are read as they are.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from agent.episodes.digests import Damaged, sha256_of, without_digest
 from agent.episodes.record import read_episode
+from agent.evaluation.runs.files import (
+    LARGEST_INDEX,
+    LARGEST_MANIFEST,
+    Fault,
+    begin_run,
+    differences,
+    lines_of,
+    parsed,
+    read_bytes,
+    words_of,
+)
 from agent.evaluation.runs.result import Result, SelectedTask, result_of
 from agent.evaluation.runs.spec import SCHEMA, Manifest, slug
 from worlds.errors import ConfigurationError, shown
-from worlds.paths import IrregularFile, atomic_write, open_file, read_file, refuse_irregular, remove_unfinished
+from worlds.paths import (
+    IrregularFile,
+    atomic_write,
+    open_file,
+    refuse_irregular,
+    remove_unfinished,
+    sync_folder,
+)
 from worlds.text import printable
 
-T = TypeVar("T", bound=BaseModel)
-
-LARGEST_MANIFEST = 64 << 20
-LARGEST_INDEX = 256 << 20
 APPENDED = ("timing.jsonl", "walls.jsonl", "calls.jsonl")
 """Files that are written line by line; all others are replaced as a whole."""
-EVAL_REWRITES = " Delete the file: `housequest eval` makes it anew."
+_NAMED = 3
+"""How many faults an error names."""
+_OF_THE_VERSION = {"repeated", "failure"}
+"""What a later version may compute otherwise from the same episode."""
 
 
 class _Edition(BaseModel):
@@ -41,6 +63,18 @@ class _Edition(BaseModel):
 
     schema_version: int = SCHEMA
     family: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What a look at the finished episodes found: the ``results`` of those that are whole, in the order of the index.
+
+    ``damaged`` are the tasks whose episode is not whole.
+    """
+
+    results: tuple[Result, ...]
+    faults: tuple[Fault, ...]
+    damaged: tuple[SelectedTask, ...]
 
 
 class RunFolder:
@@ -73,7 +107,8 @@ class RunFolder:
     def manifest(self) -> Manifest:
         """The manifest of this run. Raises ``ConfigurationError`` where it is missing or damaged."""
         content = read_bytes(self.manifest_file, LARGEST_MANIFEST, f"{self.path} is no run's folder; it has no run.json.")
-        edition = parsed(_Edition, content, str(self.manifest_file))
+        way_out = " Take it from a copy of the run, or play into a new folder."
+        edition = parsed(_Edition, content, str(self.manifest_file), way_out)
         if edition.family is not None:
             family = printable(edition.family[:40])
             raise ConfigurationError(
@@ -82,36 +117,42 @@ class RunFolder:
         if edition.schema_version > SCHEMA:
             later = edition.schema_version
             raise ConfigurationError(f"{self.manifest_file} is of a later housequest (schema {later}); update this one.")
-        return parsed(Manifest, content, str(self.manifest_file))
+        return parsed(Manifest, content, str(self.manifest_file), way_out)
 
-    def results(self, tasks: Sequence[SelectedTask]) -> list[Result]:
-        """The finished episodes of ``tasks``, in index order, without those whose file is gone.
+    @property
+    def has_digests(self) -> bool:
+        """Whether a version that writes digests began this run. Raises ``ConfigurationError`` without a manifest."""
+        try:
+            return without_digest(read_bytes(self.manifest_file, LARGEST_MANIFEST))[1]
+        except Damaged:
+            return True
 
-        A truncated last line is ignored. Raises ``ConfigurationError`` naming a damaged line.
+    def results(self, tasks: Sequence[SelectedTask], sha256: Callable[[Path], str] = sha256_of) -> list[Result]:
+        """The finished episodes of ``tasks`` in the index, in its order, without those whose file is gone.
+
+        Raises ``ConfigurationError`` where anything is damaged that would make figures wrong.
         """
-        selected = {task.id: task for task in tasks}
-        found: dict[str, Result] = {}
-        for number, result in enumerate(parsed_lines(Result, self.index_file, way_out=EVAL_REWRITES), start=1):
-            if result.task not in selected:
-                raise ConfigurationError(f"{self.index_file}:{number}: {shown(result.task)} is no task of this run.")
-            if self.episode(selected[result.task]).exists():
-                found[result.task] = result
-        # A line of an earlier version lacks a field and is recomputed from its episode.
-        lines = ((selected[result.task], result) for result in found.values())
-        return [result if result.repeated is not None else self._recorded(task) or result for task, result in lines]
+        found = self.examine(tasks, sha256)
+        if wrong := [fault for fault in found.faults if fault.miscounts]:
+            more = (f"and {len(wrong) - _NAMED} more",) if len(wrong) > _NAMED else ()
+            listed = "".join(f"\n  {line}" for line in (*wrong[:_NAMED], *more))
+            raise ConfigurationError(
+                f"{self.path} is damaged, and nothing of it is counted:{listed}\n"
+                f"`housequest verify {self.path}` tells all; the same `housequest eval` plays again what is not whole."
+            )
+        return list(found.results)
 
     def finished(self, tasks: Sequence[SelectedTask]) -> list[Result]:
-        """The finished episodes of ``tasks``, also those that are missing from the index."""
+        """The results of ``tasks``; in a run of version 0.1, also of episodes that are missing from the index."""
         results = self.results(tasks)
+        if self.has_digests:
+            return results
         known = {result.task for result in results}
         return [*results, *self.recovered([task for task in tasks if task.id not in known])]
 
-    def _recorded(self, task: SelectedTask) -> Result | None:
-        path = self.episode(task)
-        try:
-            return result_of(task, list(read_episode(path)))
-        except ValidationError as error:
-            raise ConfigurationError(f"{path} is damaged: {_fault(error)}.") from None
+    def indexed(self, tasks: Sequence[SelectedTask]) -> list[Result]:
+        """The results in the index, whatever became of their episodes: quick, for estimates."""
+        return list(self._index({task.id: task for task in tasks})[0].values())
 
     def recovered(self, tasks: Sequence[SelectedTask]) -> Iterator[Result]:
         """Results of those ``tasks`` whose episode is complete but missing from the index."""
@@ -119,14 +160,140 @@ class RunFolder:
             if self.episode(task).exists() and (result := self._recorded(task)) is not None:
                 yield result
 
+    def examine(
+        self, tasks: Sequence[SelectedTask], sha256: Callable[[Path], str] = sha256_of, *, recompute: bool = False
+    ) -> Examination:
+        """Look at each finished episode; ``sha256`` gives the digest of a file.
+
+        Where the index has no digest of an episode, as in version 0.1, its result is computed again if ``recompute`` says so,
+        and must then agree.
+        """
+        selected = {task.id: task for task in tasks}
+        index, faults = self._index(selected)
+        results: list[Result] = []
+        damaged: list[SelectedTask] = []
+        for result in index.values():
+            task = selected[result.task]
+            path = self.episode(task)
+            if not path.exists():
+                faults.append(Fault(str(path), "it is gone; its task counts as unfinished", miscounts=False))
+                continue
+            try:
+                results.append(self._sound(task, result, sha256, recompute=recompute))
+            except (ConfigurationError, OSError) as error:
+                faults.append(_fault(path, error))
+                damaged.append(task)
+        if self.has_digests:
+            missing = "the index has no line of it; its task counts as unfinished"
+            unknown = [self.episode(task) for task in tasks if task.id not in index]
+            faults += [Fault(str(path), missing, miscounts=False) for path in unknown if path.exists()]
+        return Examination(tuple(results), tuple(faults), tuple(damaged))
+
+    def _index(self, selected: Mapping[str, SelectedTask]) -> tuple[dict[str, Result], list[Fault]]:
+        """The results in the index by task, and what is wrong with its lines."""
+        content = read_bytes(self.index_file, LARGEST_INDEX) if self.index_file.exists() else b""
+        *lines, rest = content.split(b"\n")
+        found: dict[str, Result] = {}
+        faults = [Fault(f"{self.index_file}:{len(lines) + 1}", "the line is cut off", miscounts=False)] if rest else []
+        strict = bool(lines) and self.has_digests
+        for number, line in enumerate(lines, start=1):
+            where = f"{self.index_file}:{number}"
+            try:
+                plain, has_digest = without_digest(line)
+                result = Result.model_validate_json(plain)
+            except (ValueError, RecursionError) as error:
+                faults.append(Fault(where, words_of(error)))
+                continue
+            if result.task not in selected:
+                faults.append(Fault(where, f"{shown(result.task)} is no task of this run"))
+            elif strict and not has_digest:
+                faults.append(Fault(where, "it has lost its sha256"))
+            else:
+                if result.task in found:
+                    differs = found[result.task] != result
+                    faults.append(Fault(where, f"{shown(result.task)} has a line already", miscounts=differs))
+                found[result.task] = result
+        numbers = [result.number for result in found.values()]
+        if len(numbers) == len(selected) and numbers != sorted(numbers):
+            faults.append(Fault(str(self.index_file), "its lines are not in the order of the tasks", miscounts=False))
+        return found, faults
+
+    def _sound(self, task: SelectedTask, result: Result, sha256: Callable[[Path], str], *, recompute: bool) -> Result:
+        """``result``, or that of its episode where the index knows less. Raises ``ConfigurationError`` and ``OSError``."""
+        if result.episode_sha256 is not None:
+            if sha256(self.episode(task)) != result.episode_sha256:
+                raise ConfigurationError("it is not what was written, by its sha256 in the index")
+            return result
+        # A line of an earlier version lacks a field.
+        if not recompute and result.repeated is not None:
+            return result
+        recorded = self._recorded(task)
+        if recorded is None:
+            raise ConfigurationError("it has no end")
+        compared = result.model_fields_set - _OF_THE_VERSION
+        if differing := sorted(name for name in compared if getattr(result, name) != getattr(recorded, name)):
+            raise ConfigurationError(f"it does not come to what the index says: {', '.join(differing)}")
+        return recorded
+
+    def _recorded(self, task: SelectedTask, *, sync: bool = False) -> Result | None:
+        """The result of an episode by its file, None where that has no end. Raises ``ConfigurationError`` and ``OSError``."""
+        path = self.episode(task)
+        try:
+            result = result_of(task, list(read_episode(path)))
+            return None if result is None else result.model_copy(update={"episode_sha256": sha256_of(path, sync=sync)})
+        except ValidationError as error:
+            raise ConfigurationError(f"{path} is damaged: {words_of(error)}.") from None
+
+    def mend(self, tasks: Sequence[SelectedTask]) -> tuple[list[Result], list[Fault]]:
+        """The finished episodes that are whole, in the index or not, and what was wrong with others, which are set aside.
+
+        Their tasks can be played again. The index is to be written anew.
+        """
+        found = self.examine(tasks, recompute=True)
+        results, faults = list(found.results), [fault for fault in found.faults if fault.miscounts]
+        for task in found.damaged:
+            self.set_aside(self.episode(task))
+        known = {result.task for result in results}
+        for task in tasks:
+            path = self.episode(task)
+            if task.id in known or not path.exists():
+                continue
+            try:
+                result = self._recorded(task, sync=True)
+            except (ConfigurationError, OSError) as error:
+                faults.append(_fault(path, error))
+                self.set_aside(path)
+                continue
+            if result is not None:
+                results.append(result)
+            elif not self.part(task).exists():
+                path.replace(self.part(task))
+        return results, faults
+
+    def set_aside(self, file: Path) -> Path:
+        """Rename what cannot be used, and return its new name."""
+        aside = next(name for n in range(1, 1_000_000) if not (name := file.with_name(f"{file.name}.unfit-{n}")).exists())
+        return file.replace(aside)
+
     def rewrite(self, results: Iterable[Result]) -> None:
         """Replace the index."""
         atomic_write(self.index_file, lines_of(results))
 
-    def append(self, result: Result) -> None:
-        """Add one finished episode to the index."""
+    def append(self, *results: Result) -> list[Result]:
+        """Add finished episodes to the index; returns their results with the digests of their files.
+
+        The episodes are synced first, so that no line in the index outlives one when the machine fails. Waits for the disk.
+        """
+        kept = [
+            result.model_copy(update={"episode_sha256": sha256_of(self.episode(result.selected), sync=True)})
+            for result in results
+        ]
+        sync_folder(self.episodes)
         with open_file(self.index_file, "ab") as file:
-            file.write(lines_of([result]))
+            file.write(lines_of(kept))
+            file.flush()
+            os.fsync(file.fileno())
+        return kept
 
     def clock(self, task: SelectedTask, seconds: float, *, resumed: bool = False) -> None:
         """Record the ``seconds`` that a session spent on the episode of ``task``; ``resumed``: it continued an earlier one."""
@@ -171,90 +338,14 @@ class RunFolder:
         raise ConfigurationError(f"{found}. Nothing was written; move it away, or put a copy of what it names in its place.")
 
 
+def _fault(path: Path, error: ConfigurationError | OSError) -> Fault:
+    """What ``error`` says of the episode ``path``, with its line where that is known."""
+    if isinstance(error, OSError):
+        return Fault(str(path), error.strerror or type(error).__name__)
+    where, _, what = str(error).partition(": ") if str(error).startswith(f"{path}:") else (str(path), "", str(error))
+    return Fault(where, what.removeprefix(f"{path} ").removeprefix("is damaged: "))
+
+
 def episode_name(task: SelectedTask) -> str:
     """The name of an episode's file: the task's number, then its id as far as a file name can hold it."""
     return f"{task.number:04d}-{slug(task.id)}"
-
-
-def begin_run(file: Path, manifest: BaseModel, changed: Callable[[], list[str]]) -> None:
-    """Write ``manifest`` to ``file``, or raise ``ConfigurationError`` listing what has ``changed`` since it was written."""
-    if not file.exists():
-        atomic_write(file, f"{manifest.model_dump_json(indent=2)}\n".encode())
-    elif changes := changed():
-        listed = "\n".join(f"  {change}" for change in changes)
-        raise ConfigurationError(
-            f"{file.parent} holds a run of another configuration:\n{listed}\n"
-            "Run the same command as before to go on with it, or give --out a new folder."
-        )
-
-
-def differences(before: BaseModel, now: BaseModel) -> list[str]:
-    """The differences between two manifests, a line each, without versions that should not matter."""
-    old, new = (_compared(manifest) for manifest in (before, now))
-    changes = [
-        f"{key}: {shown(old.get(key), 80)} is now {shown(new.get(key), 80)}"
-        for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key)
-    ]
-    return changes if len(changes) <= 12 else [*changes[:12], f"and {len(changes) - 12} more"]
-
-
-def _compared(manifest: BaseModel) -> dict[str, object]:
-    """The entries of a manifest by name; tasks by their number and ids."""
-    dumped = manifest.model_dump(mode="json", exclude={"versions"})
-    tasks: list[Any] | None = dumped.pop("tasks", None)
-    if tasks is None:
-        return flattened(dumped)
-    ids = " ".join(task if isinstance(task, str) else task["id"] for task in tasks)
-    return {**flattened(dumped), "tasks": len(tasks), "tasks' ids": ids}
-
-
-def flattened(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """The entries of nested tables, with their names joined by dots."""
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, dict):
-            flat |= flattened(cast("dict[str, Any]", value), f"{above}{key}.")
-        else:
-            flat[f"{above}{key}"] = value
-    return flat
-
-
-def lines_of(records: Iterable[BaseModel]) -> bytes:
-    """``records`` as lines of JSON, without what is None."""
-    return b"".join(f"{record.model_dump_json(exclude_none=True)}\n".encode() for record in records)
-
-
-def read_bytes(path: Path, largest: int, missing: str | None = None) -> bytes:
-    """The content of ``path``. Raises ``ConfigurationError``, with the message ``missing`` where the file does not exist."""
-    try:
-        if missing is not None and not path.exists():
-            raise ConfigurationError(missing)
-        content = read_file(path, largest + 1)
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
-    if len(content) > largest:
-        raise ConfigurationError(f"{path} is larger than {largest >> 20} MiB; a run's files are smaller.")
-    return content
-
-
-def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:
-    """Parse ``content`` as a ``kind``. Raises ``ConfigurationError`` with ``where``, the fault and the ``way_out``."""
-    try:
-        return kind.model_validate_json(content)
-    except ValidationError as error:
-        raise ConfigurationError(f"{where} is damaged: {_fault(error)}.{way_out}") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{where} is damaged: {shown(str(error))}.{way_out}") from None
-
-
-def parsed_lines(kind: type[T], file: Path, largest: int = LARGEST_INDEX, way_out: str = "") -> Iterator[T]:
-    """Parse each line of ``file`` but a truncated last one; none without a file. Raises ``ConfigurationError`` by line."""
-    lines = read_bytes(file, largest).split(b"\n")[:-1] if file.exists() else []
-    return (parsed(kind, line, f"{file}:{number}", way_out) for number, line in enumerate(lines, start=1))
-
-
-def _fault(error: ValidationError) -> str:
-    """The first validation error and its place."""
-    fault = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(str(part) for part in fault['loc']) or 'it'}: {fault['msg']}"

@@ -44,7 +44,7 @@ class Result(Frozen):
     ``wording`` says who wrote the goal sentence (``template``, ``human:N``); None if the episode never started. ``met`` of
     ``conditions`` goal conditions held after the last command; None if none was executed or the world does not say.
     ``repeated`` counts as `repeats` does; None in lines of earlier versions, which are recomputed from the episode. ``failure``
-    says why it was not won.
+    says why it was not won. ``episode_sha256`` is the digest of the episode's file; None in lines of version 0.1.
     """
 
     number: int
@@ -67,6 +67,7 @@ class Result(Frozen):
     boundary: Boundary | None = None
     message: str | None = None
     failure: Failure | None = None
+    episode_sha256: str | None = None
 
     @property
     def selected(self) -> SelectedTask:

@@ -27,7 +27,8 @@ from typing import Annotated, cast
 from pydantic import Field
 
 from agent.config import Configuration, SettingsSource, configure
-from agent.evaluation.runs.folder import RunFolder, parsed, read_bytes
+from agent.evaluation.runs.files import file_of, parsed, read_bytes
+from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Frozen
 from agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from worlds.errors import ConfigurationError, nearest, shown
@@ -102,7 +103,7 @@ class SweepFolder:
         if self.path.is_dir() and not self.begun and any(self.path.iterdir()):
             raise ConfigurationError(f"{self.path} is not empty and holds no sweep; give --out a new folder.")
         runs = tuple(ArmRecord(arm=trial.arm, seed=trial.seed, folder=trial.folder) for trial in trials)
-        atomic_write(self.file, f"{SweepManifest(runs=runs).model_dump_json(indent=2)}\n".encode())
+        atomic_write(self.file, file_of(SweepManifest(runs=runs)))
 
     def run(self, folder: str) -> RunFolder:
         """The folder of one run."""

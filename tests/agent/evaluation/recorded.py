@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.episodes.digests import without_digest
 from agent.episodes.events import (
     Body,
     Ended,
@@ -162,3 +164,13 @@ def _called(turn: int, said: Said) -> ModelCall:
         prompt_tokens=10 * turn,
         completion_tokens=5,
     )
+
+
+def as_version_0_1(folder: Path) -> RunFolder:
+    """Rewrite the run in ``folder`` as version 0.1 would have: without digests."""
+    run = RunFolder(folder)
+    run.manifest_file.write_bytes(without_digest(run.manifest_file.read_bytes())[0])
+    lines = [json.loads(without_digest(line)[0]) for line in run.index_file.read_bytes().splitlines()]
+    plain = ({key: value for key, value in line.items() if key != "episode_sha256"} for line in lines)
+    run.index_file.write_text("".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in plain))
+    return run

@@ -14,7 +14,7 @@ from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from agent.plans.planners import Pool, drawn, worked
 from agent.plans.report import PlansReport, failures
 from agent.plans.run import PlanRun, make_run
-from agent.plans.work import PlanResult, begun, read_manifest, read_rows, score_plans
+from agent.plans.work import PlanResult, begun, read_manifest, read_rows, score_plans, verify_plans
 from tests.backends.server import Messages, Server, saying, serve, status
 from tests.worlds.alfred.annotations import small_world
 from worlds.alfred.plans import plan_text
@@ -188,7 +188,7 @@ def test_a_folder_holds_one_run(data: Path, tmp_path: Path) -> None:
         read_rows(tmp_path / "run")
     manifest = tmp_path / "run" / "run.json"
     manifest.write_text(manifest.read_text().replace('"steps"', '"stairs": 1, "steps"', 1))
-    with pytest.raises(ConfigurationError, match=r"run\.json is damaged.*stairs"):
+    with pytest.raises(ConfigurationError, match=r"run\.json is damaged: it is not what its own sha256 says"):
         read_manifest(tmp_path / "run")
 
 
@@ -215,3 +215,22 @@ def test_tasks_are_selected_as_for_games(data: Path) -> None:
     assert [task.id for task in make_run(Settings(type=("heat",)), data).tasks] == ["valid_seen/task-2/trial#1"]
     sampled = make_run(Settings(sample=2, seed=5), data).tasks
     assert len(sampled) == 2 and sampled == make_run(Settings(sample=2, seed=5), data).tasks
+
+
+def test_damage_is_noticed(server: Server, data: Path, tmp_path: Path) -> None:
+    run, folder = in_context(server, data), tmp_path / "run"
+    play(run, folder)
+    assert verify_plans(folder).whole
+    assert (verify_plans(folder).tasks, verify_plans(folder).finished) == (3, 3)
+    for name in ("run.json", "results.jsonl", "calls.jsonl"):
+        whole = (folder / name).read_bytes()
+        (folder / name).write_bytes(whole.replace(b"PutObject", b"PutAObject") if name != "run.json" else whole[:-9] + b"0" * 9)
+        assert next(fault.where for fault in verify_plans(folder).faults).startswith(str(folder / name))
+        (folder / name).write_bytes(whole)
+    rows = (folder / "results.jsonl").read_bytes()
+    (folder / "results.jsonl").write_bytes(rows + rows.splitlines(keepends=True)[0])
+    with pytest.raises(ConfigurationError, match="a task has two lines"):
+        read_rows(folder)
+    assert not verify_plans(folder).whole
+    play(run, folder)
+    assert (folder / "results.jsonl").read_bytes() == rows

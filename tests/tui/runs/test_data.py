@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result, SelectedTask
+from tests.agent.evaluation.recorded import as_version_0_1
 from tests.tui.recorded import play, rewound, write
 from tui.runs.data import (
     QUIET_AFTER,
@@ -63,8 +64,8 @@ def test_a_run_that_is_being_played(expert: Path) -> None:
     part = folder.episode(cells[6].task)
     part.with_name(part.name + ".part").write_bytes(b"")
     run = read(expert)
-    # What was written whole although its line in the index was not counts as done.
-    assert [cell.mark for cell in run.cells] == ["won"] * 6 + ["playing", "unfinished"]
+    # What has no line in the index does not count yet.
+    assert [cell.mark for cell in run.cells] == ["won"] * 5 + ["unfinished", "playing", "unfinished"]
     assert run.cells[7].record is None
     assert run.alive(run.touched + 1)
     assert not run.alive(run.touched + QUIET_AFTER + 1)
@@ -98,6 +99,7 @@ def test_an_episode_whose_file_is_damaged_is_unfinished_and_says_why(expert: Pat
     folder = RunFolder(expert)
     cell = read(expert).cells[3]
     folder.rewrite([each for each in folder.results(folder.manifest().tasks) if each.number != cell.task.number])
+    as_version_0_1(expert)
     folder.episode(cell.task).write_bytes(b"junk\n")
     found = read(expert).cells[3]
     assert found.mark == "unfinished"

@@ -33,7 +33,7 @@ from agent.evaluation.render.pages.charts import (
 from agent.evaluation.render.pages.episodes import MOST_CALLS, MOST_TRANSCRIPTS, Episodes
 from agent.evaluation.render.report import definitions, groups, notes, pick
 from agent.evaluation.render.table import Column, percent, percents, points
-from agent.evaluation.runs.folder import flattened
+from agent.evaluation.runs.files import flattened
 from agent.evaluation.runs.result import Result
 from agent.evaluation.runs.spec import Manifest
 from worlds.text import cut, printable

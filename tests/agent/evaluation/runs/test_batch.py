@@ -11,6 +11,7 @@ import pytest
 from starlette.responses import JSONResponse
 
 from agent.config import configure
+from agent.episodes.digests import with_digest
 from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.render.report import RunReport, read_summary
 from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
@@ -18,6 +19,7 @@ from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.result import SelectedTask
 from agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from agent.models.registry import portable_name
+from tests.agent.evaluation.recorded import as_version_0_1
 from tests.backends.server import Policy, Recorded, Response, Server, completion, serve, status, together
 from worlds.errors import ConfigurationError, HousequestError
 
@@ -316,8 +318,9 @@ def test_the_expert_over_a_published_split(alfworld_games: Path, tmp_path: Path)
 
 def test_a_run_of_a_later_edition_is_refused(tmp_path: Path) -> None:
     play(plan(tmp_path), tmp_path / "run")
-    file = tmp_path / "run" / "run.json"
-    file.write_text(file.read_text().replace('"schema_version": 1,', '"schema_version": 2, "colour": "blue",'))
+    file = as_version_0_1(tmp_path / "run").manifest_file
+    later = file.read_text().replace('"schema_version": 1,', '"schema_version": 2, "colour": "blue",')
+    file.write_text(with_digest(later))
     for use in (RunFolder(tmp_path / "run").manifest, lambda: play(plan(tmp_path), tmp_path / "run")):
         with pytest.raises(ConfigurationError, match=r"run\.json is of a later housequest \(schema 2\)"):
             use()

@@ -18,6 +18,7 @@ from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Number, Result, SelectedTask, repeats, result_of, total
 from agent.evaluation.runs.spec import make_run_spec
 from agent.models.base import MOST_TOKENS
+from tests.agent.evaluation.recorded import as_version_0_1
 from tests.agent.evaluation.runs.losing import env_of, house_of, lived
 from worlds.errors import ConfigurationError
 
@@ -112,9 +113,9 @@ def test_a_result_is_read_back_as_it_was_written() -> None:
 
 def test_an_index_and_a_manifest_of_an_earlier_version_are_read(tmp_path: Path) -> None:
     asyncio.run(run_batch(make_run_spec(configure({"world": "scripted", "agent": "expert", "max_steps": 4})), tmp_path / "run"))
-    run = RunFolder(tmp_path / "run")
-    now = run.manifest()
-    written = run.finished(now.tasks)
+    now = RunFolder(tmp_path / "run").manifest()
+    written = RunFolder(tmp_path / "run").finished(now.tasks)
+    run = as_version_0_1(tmp_path / "run")
     new = ("wording", "repeated", "met", "conditions", "failure")
     old = [json.loads(line) for line in run.index_file.read_text().splitlines()]
     old = [{key: value for key, value in line.items() if key not in new} for line in old]
@@ -134,7 +135,7 @@ def test_an_index_and_a_manifest_of_an_earlier_version_are_read(tmp_path: Path) 
 def test_an_episode_of_impossible_numbers_is_named(number: int, tmp_path: Path) -> None:
     """Whether it stands in the index or in the record."""
     asyncio.run(run_batch(make_run_spec(configure({"world": "scripted", "agent": "expert"})), tmp_path / "run"))
-    run = RunFolder(tmp_path / "run")
+    run = as_version_0_1(tmp_path / "run")
     for file in (run.index_file, run.episode(run.manifest().tasks[0])):
         whole = file.read_text()
         file.write_text(whole.replace('"steps":6', f'"steps":{number}'))

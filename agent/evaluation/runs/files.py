@@ -1,0 +1,157 @@
+"""Reads and writes the files of a run: JSON that is parsed as a model, and that carries its own digest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from agent.episodes.digests import LENGTH_OF_END, with_digest, without_digest
+from worlds.errors import ConfigurationError, shown
+from worlds.paths import atomic_write, read_file
+
+T = TypeVar("T", bound=BaseModel)
+
+LARGEST_MANIFEST = 64 << 20
+LARGEST_INDEX = 256 << 20
+EVAL_REWRITES = " Delete the file: `housequest eval` makes it anew."
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is not whole in a run's folder: ``what`` is wrong at ``where``, a file and perhaps its line.
+
+    ``miscounts``: figures would be wrong with it. Otherwise an episode counts as unfinished, or nothing changes.
+    """
+
+    where: str
+    what: str
+    miscounts: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+def begin_run(file: Path, manifest: BaseModel, changed: Callable[[], list[str]]) -> None:
+    """Write ``manifest`` to ``file``, or raise ``ConfigurationError`` listing what has ``changed`` since it was written.
+
+    A damaged file is written again where what is left of it shows that it was this manifest.
+    """
+    content = file_of(manifest)
+    if not file.exists() or _was(content, read_bytes(file, LARGEST_MANIFEST)):
+        atomic_write(file, content)
+    elif changes := changed():
+        listed = "\n".join(f"  {change}" for change in changes)
+        raise ConfigurationError(
+            f"{file.parent} holds a run of another configuration:\n{listed}\n"
+            "Run the same command as before to go on with it, or give --out a new folder."
+        )
+
+
+def differences(before: BaseModel, now: BaseModel) -> list[str]:
+    """The differences between two manifests, a line each, without versions that should not matter."""
+    old, new = (_compared(manifest) for manifest in (before, now))
+    changes = [
+        f"{key}: {shown(old.get(key), 80)} is now {shown(new.get(key), 80)}"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key)
+    ]
+    return changes if len(changes) <= 12 else [*changes[:12], f"and {len(changes) - 12} more"]
+
+
+def _compared(manifest: BaseModel) -> dict[str, object]:
+    """The entries of a manifest by name; tasks by their number and ids."""
+    dumped = manifest.model_dump(mode="json", exclude={"versions"})
+    tasks: list[Any] | None = dumped.pop("tasks", None)
+    if tasks is None:
+        return flattened(dumped)
+    ids = " ".join(task if isinstance(task, str) else task["id"] for task in tasks)
+    return {**flattened(dumped), "tasks": len(tasks), "tasks' ids": ids}
+
+
+def flattened(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """The entries of nested tables, with their names joined by dots."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            flat |= flattened(cast("dict[str, Any]", value), f"{above}{key}.")
+        else:
+            flat[f"{above}{key}"] = value
+    return flat
+
+
+def _was(content: bytes, damaged: bytes) -> bool:
+    """Whether ``damaged`` was ``content``: its digest has survived, or all but that."""
+    plain, _ = without_digest(content)
+    digest = content[-LENGTH_OF_END:]
+    return damaged not in (content, plain) and (damaged.startswith(content[:-LENGTH_OF_END]) or damaged.endswith(digest))
+
+
+def file_of(record: BaseModel) -> bytes:
+    """``record`` as a file of JSON with its own digest."""
+    return with_digest(f"{record.model_dump_json(indent=2)}\n").encode()
+
+
+def lines_of(records: Iterable[BaseModel]) -> bytes:
+    """``records`` as lines of JSON, each with its own digest, without what is None."""
+    return b"".join(f"{with_digest(record.model_dump_json(exclude_none=True))}\n".encode() for record in records)
+
+
+def read_bytes(path: Path, largest: int, missing: str | None = None) -> bytes:
+    """The content of ``path``. Raises ``ConfigurationError``, with the message ``missing`` where the file does not exist."""
+    try:
+        if missing is not None and not path.exists():
+            raise ConfigurationError(missing)
+        content = read_file(path, largest + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
+    if len(content) > largest:
+        raise ConfigurationError(f"{path} is larger than {largest >> 20} MiB; a run's files are smaller.")
+    return content
+
+
+def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:
+    """Parse ``content`` as a ``kind``. Raises ``ConfigurationError`` with ``where``, the fault and the ``way_out``."""
+    try:
+        return kind.model_validate_json(without_digest(content)[0])
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{where} is damaged: {words_of(error)}.{way_out}") from None
+
+
+def parsed_lines(kind: type[T], file: Path, largest: int = LARGEST_INDEX, way_out: str = "") -> Iterator[T]:
+    """Parse each line of ``file`` but a truncated last one; none without a file. Raises ``ConfigurationError`` by line."""
+    lines = read_bytes(file, largest).split(b"\n")[:-1] if file.exists() else []
+    return (parsed(kind, line, f"{file}:{number}", way_out) for number, line in enumerate(lines, start=1))
+
+
+def faults_of(kind: type[BaseModel], file: Path, largest: int, *, lines: bool = False) -> list[Fault]:
+    """What is wrong with ``file``, which holds one record of ``kind`` or ``lines`` of them; nothing where there is none."""
+    if not file.exists():
+        return []
+    try:
+        content = read_bytes(file, largest)
+    except ConfigurationError as error:
+        return [Fault(str(file), str(error))]
+    records = {str(file): content}
+    if lines:
+        *whole, rest = content.split(b"\n")
+        records = {f"{file}:{number}": line for number, line in enumerate(whole, start=1)}
+        records |= {f"{file}:{len(whole) + 1}": rest} if rest else {}
+    found: list[Fault] = []
+    for where, record in records.items():
+        try:
+            kind.model_validate_json(without_digest(record)[0])
+        except (ValueError, RecursionError) as error:
+            found.append(Fault(where, words_of(error)))
+    return found
+
+
+def words_of(error: Exception) -> str:
+    """What is wrong with JSON that could not be read; of a validation the first error and its place."""
+    if not isinstance(error, ValidationError):
+        return shown(str(error))[1:-1]
+    fault = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(str(part) for part in fault['loc']) or 'it'}: {fault['msg']}"

@@ -1,0 +1,92 @@
+"""Whether the folder of a run, or of a sweep, is whole: by the digests in it, and without them by computing results again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agent.episodes.record import read_episode
+from agent.evaluation.analysis.paths import PathLine
+from agent.evaluation.runs.files import LARGEST_INDEX, Fault, faults_of
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.sweep import SweepFolder
+from worlds.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was found in the folder ``path``: of ``tasks``, how many are ``finished`` and whole, and what is not whole.
+
+    ``has_digests`` is false for a run of version 0.1.
+    """
+
+    path: Path
+    tasks: int = 0
+    finished: int = 0
+    has_digests: bool = True
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is damaged, gone or doubled. What was never played is no damage."""
+        return not self.faults
+
+    def and_also(self, faults: list[Fault]) -> Verification:
+        """The same with more faults."""
+        return replace(self, faults=(*self.faults, *faults))
+
+    def data(self) -> dict[str, object]:
+        """For JSON."""
+        faults = [{"where": fault.where, "what": fault.what, "miscounts": fault.miscounts} for fault in self.faults]
+        counts = {"tasks": self.tasks, "finished": self.finished}
+        return {"run": str(self.path), "whole": self.whole, **counts, "digests": self.has_digests, "faults": faults}
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        done = f"{self.finished} of {self.tasks} episodes are finished"
+        if not self.whole:
+            yield f"{self.path} is not whole; {done} and whole."
+            yield from (f"  {fault}" for fault in self.faults)
+        elif self.has_digests:
+            yield f"{self.path} is whole; {done}."
+        else:
+            yield f"{self.path} has no digests, since version 0.1 wrote none; {done}, and each comes to its result again."
+
+
+def verify_run(folder: RunFolder) -> Verification:
+    """Look at every file of a run but its clocks. A run that is being played can have an episode without its line.
+
+    Raises ``ConfigurationError`` where there is no run.
+    """
+    if not folder.manifest_file.exists() and folder.episodes.is_dir():
+        return Verification(folder.path, faults=(Fault(str(folder.manifest_file), "it is gone"),))
+    try:
+        manifest = folder.manifest()
+    except ConfigurationError as error:
+        if not folder.manifest_file.exists():
+            raise
+        return Verification(folder.path, faults=(Fault(str(folder.manifest_file), str(error)),))
+    try:
+        found = folder.examine(manifest.tasks, recompute=True)
+    except ConfigurationError as error:
+        return Verification(folder.path, len(manifest.tasks), faults=(Fault(str(folder.index_file), str(error)),))
+    verified = Verification(folder.path, len(manifest.tasks), len(found.results), folder.has_digests, found.faults)
+    unfinished = [fault for task in manifest.tasks if (fault := _unreadable(folder.part(task)))]
+    return verified.and_also([*unfinished, *faults_of(PathLine, folder.paths_file, LARGEST_INDEX, lines=True)])
+
+
+def verify_sweep(folder: SweepFolder) -> list[Verification]:
+    """Look at every run of a sweep that has begun. Raises ``ConfigurationError`` where sweep.json is damaged."""
+    runs = [folder.run(each.folder) for each in folder.contents().runs]
+    return [verify_run(run) for run in runs if run.path.exists()]
+
+
+def _unreadable(part: Path) -> Fault | None:
+    if part.exists():
+        try:
+            for _ in read_episode(part):
+                pass
+        except ConfigurationError as error:
+            return Fault(str(part), f"it cannot be gone on with: {str(error).removeprefix(f'{part}:')}", miscounts=False)
+    return None

@@ -1,0 +1,43 @@
+"""``housequest verify``: whether the folders of runs are whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tui import terminal
+from tui.commands import options
+from tui.commands.output import finish, print_result
+
+if TYPE_CHECKING:
+    from agent.evaluation.runs.verify import Verification
+
+
+def verify(
+    runs: Annotated[list[Path], options.path_argument("RUN", "The folders of runs, or of sweeps.")],
+    as_json: options.JsonOption = False,
+) -> None:
+    """Check that runs are whole: every episode and every line is what was written, and nothing is gone.
+
+    Exits with 1 where anything is not.
+    """
+    found = [each for run in runs for each in _verified(run)]
+    lines = (line for each in found for line in each.lines())
+    print_result([each.data() for each in found], lines, as_json=as_json)
+    if not all(each.whole for each in found):
+        terminal.note("The same `housequest eval` sets damaged episodes aside and plays them again.")
+        finish(1)
+
+
+def _verified(path: Path) -> list[Verification]:
+    from agent.evaluation.runs.folder import RunFolder
+    from agent.evaluation.runs.sweep import SweepFolder
+    from agent.evaluation.runs.verify import verify_run, verify_sweep
+    from agent.explorer.plan import ExplorationFolder
+    from agent.plans.work import begun, verify_plans
+
+    if SweepFolder(path).begun:
+        return verify_sweep(SweepFolder(path))
+    if begun(path):
+        return [verify_plans(path)]
+    return [verify_run(RunFolder(path)).and_also(ExplorationFolder(path).learning_faults())]
