@@ -225,9 +225,9 @@ class RunFolder:
                 raise ConfigurationError("it is not what was written, by its sha256 in the index")
             return result
         # A line of an earlier version lacks a field.
-        if not recompute and result.repeated is not None:
-            return result
-        recorded = self._recorded(task)
+        recorded = self._recorded(task) if recompute or result.repeated is None else result
+        if not recompute:
+            return recorded or result
         if recorded is None:
             raise ConfigurationError("it has no end")
         compared = result.model_fields_set - _OF_THE_VERSION
