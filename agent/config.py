@@ -2,7 +2,8 @@
 
 Later sources win: ``housequest.toml`` in the user's configuration folder, then the nearest one in the working folder or above,
 then ``HOUSEQUEST_*``, then flags. Every value keeps its origin, so that errors name the place to fix. A file in the working
-folder may come from somebody else's repository, so it may not say which key goes to which host.
+folder may come from somebody else's repository, so it may not say which key goes to which host, and needs the user's trust
+(`agent.trust`) to say where data goes or to name files outside that folder.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from agent.models.registry import is_free
+from agent.trust import Demand, FolderFile, Untrusted, counts, demands_of, is_trusted, without
 from worlds.alfred import PLANS
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.options import Scalar
@@ -164,13 +167,13 @@ class Configuration:
 class SettingsSource:
     """Values from one place, such as an arm of a sweep; ``spelled`` has a key's name there where it differs.
 
-    Relative paths begin at ``folder``. Only the user's ``own`` sources may name files outside it.
+    Relative paths begin at ``folder``. ``sha256`` is that of a folder's file, which may be somebody else's.
     """
 
     origin: str
     values: Mapping[str, object]
     folder: Path | None = None
-    own: bool = True
+    sha256: str | None = None
     spelled: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def place(self, key: str) -> str:
@@ -179,23 +182,22 @@ class SettingsSource:
 
 
 def configure(
-    flags: Mapping[str, object] | None = None, folder: Path | None = None, besides: SettingsSource | None = None
+    flags: Mapping[str, object] | None = None,
+    folder: Path | None = None,
+    besides: SettingsSource | None = None,
+    uses: Collection[str] | None = None,
 ) -> Configuration:
     """The configuration in ``folder`` (default: the working folder); ``besides`` and then ``flags`` (None: not given) win.
 
-    Raises ``ConfigurationError`` naming the file, variable or flag and the value.
+    ``uses`` are the settings that count for what is to be done (None: all); where others would need trust, they are left out.
+    Raises ``ConfigurationError`` naming the file, variable or flag and the value, and ``Untrusted``.
     """
-    sources = [*_files(folder), _environment(os.environ), *([besides] if besides is not None else []), _flags(flags or {})]
+    given = [*_files(folder), _environment(os.environ), *([besides] if besides is not None else []), _flags(flags or {})]
     merged: dict[str, object] = {}
     said: dict[str, SettingsSource] = {}
-    for source in sources:
+    for source in _trusted(list(map(_with_whole_paths, given)), uses):
         for key, value in source.values.items():
-            if key in _TABLES:
-                merged[key] = _joined(merged.get(key), value)
-            elif key in _PATHS and source.folder is not None and isinstance(value, str):
-                merged[key] = _beside(source, source.folder, key, value)
-            else:
-                merged[key] = value
+            merged[key] = _joined(merged.get(key), value) if key in _TABLES else value
             said[key] = source
     try:
         settings = Settings.model_validate(merged)
@@ -219,22 +221,53 @@ def configure(
     return Configuration(settings, {key: source.place(key) for key, source in said.items()})
 
 
-def _beside(source: SettingsSource, folder: Path, key: str, value: str) -> str:
-    """The path of a file named in a configuration file; a folder's configuration may only name files inside that folder.
+def _trusted(sources: Sequence[SettingsSource], uses: Collection[str] | None) -> Iterator[SettingsSource]:
+    """The sources without what would need trust and does not count. Raises ``Untrusted`` where it counts."""
+    for place, source in enumerate(sources):
+        later = [other.values for other in sources[place + 1 :]]
+        demands = _demands(source, later)
+        file = _folder_file(source, tuple(demand for demand in demands if counts(demand, later, uses)))
+        if file.demands and not is_trusted(file):
+            raise Untrusted(file)
+        idle = [demand for demand in demands if demand not in file.demands]
+        yield replace(source, values=without(source.values, idle)) if idle else source
 
-    ``rules`` may also be the name of a rulebook in the library.
+
+def _demands(source: SettingsSource, later: Sequence[Mapping[str, object]] = ()) -> tuple[Demand, ...]:
+    if source.sha256 is None or source.folder is None:
+        return ()
+    return tuple(demands_of(source.folder, source.values, later))
+
+
+def _folder_file(source: SettingsSource, demands: tuple[Demand, ...]) -> FolderFile:
+    return FolderFile(Path(source.origin), source.sha256 or "", demands)
+
+
+def folder_file(folder: Path | None = None) -> FolderFile | None:
+    """The file of ``folder`` itself, or else the nearest of the working folder or above, with all that it demands.
+
+    None where there is none but the user's own. Raises ``ConfigurationError``.
     """
+    for source in map(_with_whole_paths, _files(folder)):
+        if source.sha256 is not None and folder in (None, source.folder):
+            return _folder_file(source, _demands(source))
+    return None
+
+
+def _with_whole_paths(source: SettingsSource) -> SettingsSource:
+    """The paths in a file begin at its folder. ``rules`` may also be the name of a rulebook in the library."""
+    named = {key: value for key in _PATHS if isinstance(value := source.values.get(key), str) and value.isprintable()}
+    if source.folder is None or not named:
+        return source
+    whole = {key: _beside(source.folder, key, value) for key, value in named.items()}
+    return replace(source, values={**source.values, **whole})
+
+
+def _beside(folder: Path, key: str, value: str) -> str:
     from knowledge.library import is_book_name
 
-    if key == "rules" and is_book_name(value) and not (folder / value).exists():
-        return value
-    path = (folder / value).resolve()
-    if not source.own and not path.is_relative_to(folder.resolve()):
-        raise ConfigurationError(
-            f"{source.place(key)}: {shown(value)} lies outside that folder; to use it anyway, name it with "
-            f"--{key}, or in your own configuration."
-        )
-    return str(path)
+    is_name = key == "rules" and is_book_name(value) and not (folder / value).exists()
+    return value if is_name else str((folder / value).resolve())
 
 
 def _joined(before: object, after: object) -> object:
@@ -272,17 +305,17 @@ def _complaint(error: ValidationError, said: Mapping[str, SettingsSource]) -> st
 
 def _files(folder: Path | None) -> Iterator[SettingsSource]:
     own = config_folder() / FILE_NAME
-    yield from _file(own, own=True)
+    yield from _file(own)
     try:
         start = (folder or Path()).resolve(strict=True)
     except OSError:  # the working folder was deleted
         return
     near = next((file for above in (start, *start.parents) if (file := above / FILE_NAME).is_file()), None)
     if near is not None and not (own.exists() and near.samefile(own)):
-        yield from _file(near, own=False)
+        yield from _file(near, of_folder=True)
 
 
-def _file(path: Path, *, own: bool) -> Iterator[SettingsSource]:
+def _file(path: Path, *, of_folder: bool = False) -> Iterator[SettingsSource]:
     try:
         if not path.exists():
             return
@@ -296,14 +329,16 @@ def _file(path: Path, *, own: bool) -> Iterator[SettingsSource]:
         raise ConfigurationError(f"{path} is not UTF-8 text; save it as UTF-8.") from None
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} is not TOML: {shown(str(error) or 'nested too deeply')}") from None
-    if not own:
+    if of_folder:
         for key in {USERS_OWN, "key_env"} & values.keys():
             raise ConfigurationError(
                 f"{path} has {key!r}, which says where keys go; only your own configuration may. Put it into "
                 f"{config_folder() / FILE_NAME}."
             )
     _check_known(f"{path} has a key", values, (*_FILE_KEYS, USERS_OWN))
-    yield SettingsSource(str(path), {key: value for key, value in values.items() if key != USERS_OWN}, path.parent, own)
+    # The bytes that are judged are those that were read, whatever is at their place by now.
+    digest = sha256(content).hexdigest() if of_folder else None
+    yield SettingsSource(str(path), {key: value for key, value in values.items() if key != USERS_OWN}, path.parent, digest)
 
 
 def _check_known(where: str, keys: Iterable[str], known: tuple[str, ...]) -> None:

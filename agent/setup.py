@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -14,7 +14,7 @@ from agent.base import Agent, AskPerson
 from agent.config import RULES_BUDGET, Prices, Settings, world_of
 from agent.episodes.loop import EpisodeConfig
 from agent.models.base import Model
-from agent.models.registry import make_model, portable_name
+from agent.models.registry import destination, make_model, portable_name
 from knowledge.choosing import RuleBudget
 from knowledge.rules import Rule, RuleKind, accepted
 from worlds.base import Env, Task, World
@@ -91,6 +91,20 @@ class Setup:
     episode: EpisodeConfig
     timeout: float = 60.0
     prices: Prices | None = None
+
+    def destinations(self) -> Iterator[str]:
+        """What goes to another machine, and where, in sentences; nothing where models run on this one.
+
+        Raises ``ConfigurationError``.
+        """
+        if self.model is not None and (where := destination(self.model)) is not None:
+            yield f"Prompts{f' and the rules of {self.rules.file}' if self.rules else ''} go to {where}."
+        embedder = self.episode.settings.get("embedder")
+        if self.episode.settings.get("choose") == "embeddings" and isinstance(embedder, str):
+            from agent.models.embeddings import goals_go_to
+
+            if (where := goals_go_to(embedder)) is not None:
+                yield f"Goals go to {where}, for choosing examples."
 
     def make_model(self) -> Model | None:
         """Make the model, which the caller closes; None where the agent needs none. Raises ``ConfigurationError``."""

@@ -25,6 +25,7 @@ from tui.commands.report import report
 from tui.commands.rules import rules_app
 from tui.commands.runs import runs
 from tui.commands.serve import serve
+from tui.commands.trust import asked_to_trust, trust
 from tui.commands.verify import verify
 from worlds.errors import ConfigurationError, HousequestError, KnowledgeError
 from worlds.paths import IrregularFile
@@ -41,7 +42,7 @@ app = typer.Typer(
 )
 app.command()(play)
 app.command("eval")(evaluate)
-for _command in (report, compare, verify, replay, explore, modules, runs, serve, mcp, plugins):
+for _command in (report, compare, verify, replay, explore, modules, runs, serve, mcp, plugins, trust):
     app.command()(_command)
 rules_app.command("measure")(measure)
 app.add_typer(models_app, name="models")
@@ -96,6 +97,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except HousequestError as error:
+        agreed = asked_to_trust(error) if isinstance(error, ConfigurationError) else None
+        if agreed is not None:
+            return _run(arguments) if agreed else 2
         terminal.note(f"housequest: {error}")
         return 2 if isinstance(error, ConfigurationError | KnowledgeError) else 1
     except KeyboardInterrupt:

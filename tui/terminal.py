@@ -116,6 +116,17 @@ class StatusLine:
             self._written = False
 
 
+def confirm(question: str, about: str = "") -> bool | None:
+    """Whether a person says yes to ``question``, below a text ``about`` it; None where nobody is there to ask."""
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+        return None
+    if about:
+        note(about)
+    sys.stderr.write(f"{printable(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline(100).strip().lower() in {"y", "yes"}
+
+
 def read_line(prompt: str) -> str | None:
     """A line from standard input without its end, or None at the end of input. The prompt is shown on a terminal only."""
     if interactive():

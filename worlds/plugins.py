@@ -38,6 +38,11 @@ def plugins(group: Group) -> Mapping[str, EntryPoint]:
     return MappingProxyType({name: points[0] for name, points in declared.items()})
 
 
+def ships(group: Group, name: str) -> bool:
+    """Whether ``name`` comes with housequest, and from no other package too."""
+    return {_package(point) for point in _declared(group).get(name, ())} == {_SHIPPED}
+
+
 def load_plugin(group: Group, name: str, what: str) -> Any:
     """Import and return what ``name`` stands for; ``what`` says in errors what it is ("world", "agent").
 

@@ -33,4 +33,4 @@ def report(run: Path | str) -> dict[str, object]:
     from agent.evaluation.render.report import RunReport, read_summary
     from agent.evaluation.runs.folder import RunFolder
 
-    return RunReport(*read_summary(RunFolder(Path(run)), configure().settings.prices_of)).data()
+    return RunReport(*read_summary(RunFolder(Path(run)), configure(uses=()).settings.prices_of)).data()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from agent.models.openai.keys import KeyRing, load_keys
-from agent.models.openai.provider import EndpointName, read_openai_name
+from agent.models.openai.provider import EndpointName, read_openai_name, told_destination
 from agent.models.openai.redaction import Redactor
 from agent.models.openai.wire import NotACompletion, at, finite, listed
 from agent.models.text import encodable, printable_line
@@ -123,6 +123,12 @@ def make_embedder(name: str, *, keys: KeyRing | None = None, timeout: float = 60
         return EndpointEmbedder(parsed, key, timeout)
     forms = "openai:NAME, openai:NAME@http://HOST:PORT/v1 or local:FOLDER"
     raise ConfigurationError(f"There is no embedding model {shown(name, 80)}. Name one as {forms}.")
+
+
+def goals_go_to(name: str) -> str | None:
+    """Where goals go for the embedding model ``name`` if that is another machine, in words. Raises ``ConfigurationError``."""
+    kind, _, rest = name.partition(":")
+    return told_destination(read_openai_name(rest.strip()).endpoint) if kind == "openai" else None
 
 
 def _vectors(value: object, number: int) -> list[Vector]:

@@ -63,6 +63,14 @@ class ModelProvider(ABC):
         del rest
         return None
 
+    def elsewhere(self, rest: str) -> str | None:
+        """Where prompts go if that is another machine, and which key goes along, in words; None for a model that runs here.
+
+        Raises ``ConfigurationError`` where they may not go there.
+        """
+        del rest
+        return None
+
     @abstractmethod
     def about(self) -> str:
         """A line for the list of models: what this kind is, and what it needs that is there or missing on this machine."""

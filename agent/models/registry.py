@@ -89,6 +89,15 @@ def make_model(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0,
     return parsed.provider.make(parsed.rest, name=str(parsed), options=CallOptions(timeout, retries, wait, keys))
 
 
+def destination(name: str) -> str | None:
+    """Where the model's prompts go if that is another machine, and which key goes along, in words; None for one that runs here.
+
+    Raises ``ConfigurationError``.
+    """
+    parsed = parse_model(name)
+    return parsed.provider.elsewhere(parsed.rest)
+
+
 def portable_name(name: str) -> str:
     """A model's name without host and folder, which are a machine's own, and with all that its replies depend on.
 

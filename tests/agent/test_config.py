@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.config import Configuration, Prices, Settings, configure
+from tests.trusting import trust
 from worlds.errors import ConfigurationError
 from worlds.paths import config_folder
 
@@ -37,6 +38,7 @@ def test_nothing_configured_is_the_defaults(tmp_path: Path) -> None:
 def test_later_sources_win_and_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = own('agent = "react"\nmodel = "scripted:own"\nseed = 1\nsplit = "train"\nmax_steps = 10')
     theirs = near(tmp_path, 'model = "scripted:near"\nseed = 2\nsplit = "valid_seen"')
+    trust(tmp_path)
     monkeypatch.setenv("HOUSEQUEST_SEED", "3")
     monkeypatch.setenv("HOUSEQUEST_SPLIT", "valid_train")
     configuration = configure({"split": "example", "limit": None}, tmp_path)
@@ -110,10 +112,9 @@ def test_a_file_lies_beside_the_one_that_names_it(key: str, tmp_path: Path) -> N
     deep.mkdir()
     assert getattr(configure(folder=deep).settings, key) == str(tmp_path / "mine.yaml")
     assert getattr(configure({key: "here.yaml"}, deep).settings, key) == "here.yaml"
-    for outside in ("../secrets", "/etc/passwd"):
-        near(tmp_path, f'{key} = "{outside}"')
-        with pytest.raises(ConfigurationError, match=f"{key} in .* lies outside that folder"):
-            configure(folder=deep)
+    near(tmp_path, f'{key} = "../others.yaml"')
+    trust(tmp_path)
+    assert getattr(configure(folder=deep).settings, key) == str(tmp_path.parent / "others.yaml")
 
 
 @pytest.mark.parametrize(
@@ -227,6 +228,7 @@ def test_any_flags_are_a_configuration_or_an_error(tmp_path: Path, flags: dict[s
 
 def test_options_of_a_world_come_from_its_table_and_from_the_spot(tmp_path: Path) -> None:
     near(tmp_path, b'[worlds.alfworld]\ndata = "/games"\n')
+    trust(tmp_path)
     assert configure(folder=tmp_path).settings.options_of("alfworld") == {"data": "/games"}
     settings = configure({"world_option": ["data=/others"], "goals": "human"}, tmp_path).settings
     assert settings.options_of("alfworld") == {"data": "/others", "goals": "human"}

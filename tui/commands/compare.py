@@ -44,7 +44,7 @@ def compare(
 
     if len(runs) != 2:
         raise ConfigurationError(f"compare takes two runs, and was given {len(runs)}; compare them two by two.")
-    prices = configure().settings.prices_of
+    prices = configure(uses=()).settings.prices_of
     comparison = paired(*(read_for_comparison(RunFolder(run), prices) for run in runs))
     if show is not None:
         from agent.evaluation.analysis.transcript import read_transcript

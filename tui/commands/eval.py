@@ -123,6 +123,7 @@ def _plans(configuration: Configuration, folder: Path | None, limits: Budget, *,
     """Ask a planner for its plans, score them and print the figures. Interrupted, the same command goes on."""
     from agent.evaluation.runs.batch import RunOptions
     from agent.evaluation.runs.budget import BudgetTracker
+    from agent.models.registry import destination
     from agent.plans.report import PlansReport
     from agent.plans.run import make_run
     from agent.plans.work import score_plans
@@ -136,6 +137,8 @@ def _plans(configuration: Configuration, folder: Path | None, limits: Budget, *,
     prices = settings.prices_of(settings.model) if settings.model else None
     check_price(limits, settings.model, prices)
     run = make_run(settings)
+    if run.model is not None and (where := destination(run.model)) is not None:
+        terminal.note(f"Prompts go to {where}.")
     place = folder or run.default_folder
     if dry_run:
         split, examples = run.config.split, len(run.pool.examples)

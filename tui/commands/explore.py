@@ -64,6 +64,7 @@ def explore(
     from agent.explorer.explore import ExploreTarget
     from agent.explorer.explore import explore as carry_exploration
     from agent.explorer.plan import ExploreOptions, plan_exploration
+    from agent.models.registry import destination
     from tui.commands.running import ProgressLine, about_rules, announce, carry_out, check_price
 
     limits = read_budget(budget or ())
@@ -75,6 +76,9 @@ def explore(
     check_price(limits, exploration.learning.distiller, exploration.prices)
     folder = out or exploration.default_folder
     announce([exploration.run], limits, settings.rules)
+    read_by = destination(exploration.model) if exploration.model is not None else None
+    if read_by is not None:
+        terminal.note(f"What was played goes to {read_by}, to be distilled.")
     learning = exploration.learning.distiller or "counting alone, for no model is named that could distil"
     about = f"{exploration.run.config.split}: {exploration.run.selection}, into {folder}; rules by {learning}, into {into}"
     if dry_run:

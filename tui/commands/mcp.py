@@ -27,7 +27,7 @@ def mcp(
     from agent.integrations.games import HostOptions
     from agent.integrations.mcp_server import serve_stdio
 
-    settings = configure(flags).settings
+    settings = configure(flags, uses=(*flags, "worlds")).settings
     world = world_of(settings)
     if settings.split is not None:
         world.tasks(settings.split)  # refuses an unknown split before a client connects

@@ -29,15 +29,20 @@ def models(context: typer.Context) -> None:
         return
     from agent.config import FILE_NAME, configure
     from agent.models.registry import DEFAULT_MODEL, providers
+    from agent.trust import Untrusted
 
-    configuration = configure()
-    model, kinds = configuration.settings.model, providers().values()
+    kinds = providers().values()
     width = max(len(form) for each in kinds for form in each.forms)
     lines = ["A model is named with --model, HOUSEQUEST_MODEL, or model = in housequest.toml:", ""]
     for each in kinds:
         *others, last = each.forms
         lines += [*(f"  {form}" for form in others), f"  {last:<{width}}  {each.about()}"]
-    named = f"{model} ({configuration.origin('model')})" if model else f"none, so {DEFAULT_MODEL} plays"
+    try:
+        configuration = configure(uses=("model",))
+        model = configuration.settings.model
+        named = f"{model} ({configuration.origin('model')})" if model else f"none, so {DEFAULT_MODEL} plays"
+    except Untrusted as error:
+        named = f"by {error.file.path}, once you trust it (housequest trust)"
     lines += ["", f"Configured: {named}"]
     lines += [f"Your own configuration, where keys are named: {config_folder() / FILE_NAME}"]
     print_lines([*lines, "", "Check one by real calls: housequest models check MODEL"])
@@ -54,9 +59,12 @@ def check(
 
     from agent.config import configure
     from agent.models.checking import check_model
-    from agent.models.registry import DEFAULT_MODEL, make_model
+    from agent.models.registry import DEFAULT_MODEL, destination, make_model
 
-    settings = configure({"model": model, **flags}).settings
+    settings = configure({"model": model, **flags}, uses=("model",)).settings
+    where = destination(settings.model or DEFAULT_MODEL)
+    if where is not None:
+        terminal.note(f"Prompts go to {where}.\n")
 
     async def called() -> ModelReport:
         async with aclosing(make_model(settings.model or DEFAULT_MODEL, timeout=settings.timeout, retries=0)) as made:

@@ -37,7 +37,7 @@ def modules(
     from agent.config import configure
     from agent.evaluation.analysis.modules import modules_of, read_recorded, watch_all, watch_own
     from agent.evaluation.runs.folder import RunFolder
-    from agent.models.registry import make_model
+    from agent.models.registry import destination, make_model
     from worlds.registry import make_world
 
     def progress(done: int, total: int) -> None:
@@ -50,7 +50,11 @@ def modules(
     assert limit is None or isinstance(limit, int)
     episodes = read_recorded(RunFolder(run), limit)
     if flags["model"] is not None:
-        settings = configure({**flags, "agent": "pet"}).settings
+        settings = configure({**flags, "agent": "pet"}, uses=("agents",)).settings
+
+        where = destination(settings.model or "")
+        if where is not None:
+            terminal.note(f"Prompts go to {where}.")
 
         async def watched() -> list[WatchedEpisode]:
             async with aclosing(make_model(settings.model or "", timeout=settings.timeout)) as model:

@@ -49,7 +49,7 @@ def report(
 
     if as_json + markdown + (csv == "-") > 1 or (against and csv == "-"):
         raise ConfigurationError("--json, --markdown and --csv - print one thing each, the last without --against; give one.")
-    folders, prices = [RunFolder(run) for run in runs], configure().settings.prices_of
+    folders, prices = [RunFolder(run) for run in runs], configure(uses=()).settings.prices_of
     folder = folders[0]
     of_one = {"--markdown": markdown, "--csv": csv, "--against": against, "--html": html, "--inspect": inspect}
     extra = next((name for name, given in of_one.items() if given), None)
@@ -103,6 +103,6 @@ def show_standings(folder: SweepFolder, *, as_json: bool) -> tuple[ArmFigures, .
     from agent.config import configure
     from agent.evaluation.analysis.seeds import SweepReport, read_arms
 
-    arms = read_arms(folder, configure().settings.prices_of)
+    arms = read_arms(folder, configure(uses=()).settings.prices_of)
     print_text(SweepReport(arms).render(as_json=as_json))
     return arms

@@ -73,13 +73,13 @@ def about_cost(spec: RunSpec, folder: Path) -> str:
 
 
 def announce(specs: Sequence[RunSpec], budget: Budget, rules: str | None = None) -> None:
-    """Print what a reader of the figures must know about the runs' tasks, and that an agent takes no ``rules``.
+    """Print what a reader of the figures must know of the runs' tasks, where prompts go, and that an agent takes no ``rules``.
 
     Raises ``ConfigurationError`` if ``budget`` limits money and the price of a model is not known.
     """
     for spec in specs:
         check_price(budget, spec.config.model, spec.setup.prices)
-    for remark in dict.fromkeys(remark for spec in specs for remark in _remarks(spec)):
+    for remark in dict.fromkeys(remark for spec in specs for remark in (*_remarks(spec), *spec.setup.destinations())):
         terminal.note(remark)
     if rules is not None and specs[0].config.rules is None:
         terminal.note(f"The agent {specs[0].config.agent!r} takes no rules; it plays without {shown(rules)}.")

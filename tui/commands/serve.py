@@ -42,8 +42,9 @@ def serve(
     # What `housequest play` would not understand is refused here, before a browser has to.
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command()(play)
-    typer.main.get_command(alone).make_context("housequest play", list(given))
-    configure()  # a wrong configuration is better reported here than in a browser
+    said = typer.main.get_command(alone).make_context("housequest play", list(given)).params
+    # A wrong configuration is better reported here than in a browser, and who trusts a folder is asked here.
+    configure({name: said[name] for name in options.SETTINGS if name in said})
     if url is not None and (urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname):
         raise ConfigurationError(f"--url: {shown(url)} is no address; give one like https://play.example.org.")
     try:

@@ -18,7 +18,10 @@ Block = list[Content]
 
 
 class MindPane(LinesPane):
-    """The mind of an agent. ``prices`` are those of its model, where they are configured."""
+    """The mind of an agent. ``prices`` are those of its model, where they are configured.
+
+    ``destinations`` say what goes to another machine, in sentences.
+    """
 
     BORDER_TITLE = "Mind"
 
@@ -27,6 +30,7 @@ class MindPane(LinesPane):
     def __init__(self, prices: Prices | None = None) -> None:
         super().__init__()
         self._prices = prices
+        self.destinations: tuple[str, ...] = ()
 
     def show(self, state: ViewState) -> None:
         self._state = state
@@ -36,7 +40,8 @@ class MindPane(LinesPane):
         state = self._state
         if state.moment.started is None:
             return _quiet("The plan, the rules and the cost of thinking stand here.", width)
-        plan, totals = _plan(state.moment, width), _totals(state, self._prices, width)
+        plan = _plan(state.moment, width)
+        totals = [*_totals(state, self._prices, width), *(line for each in self.destinations for line in _quiet(each, width))]
         rules = _rules(state.moment.rules, width, None if whole else height - len(plan) - len(totals) - 2)
         return [line for block in (plan, rules, totals) if block for line in (Content(""), *block)][1:]
 

@@ -45,6 +45,8 @@ def play_game(game: GameConfig) -> events.Ended:
     setup = game.setup()
     if game.settings.rules and setup.rules is None:
         terminal.note(f"The agent {game.agent!r} takes no rules; it plays without {shown(game.settings.rules)}.\n")
+    for sentence in setup.destinations():
+        terminal.note(f"{sentence}\n")
     path = record_file(game.task, game.agent) if game.record else None
     try:
         if game.agent != HUMAN:

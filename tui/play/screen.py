@@ -95,6 +95,7 @@ class PlayScreen(PaneActions, LiveScreen):
 
     def show(self) -> None:
         view, status = self._view, self.session.status
+        self.panes.mind.destinations = status.destinations
         self.panes.show(view.state, _MODES[status.mode], view.cursor)
         self.panes.ending.show(view.state, self.par, view.failure)
         if status.waiting == "closed":

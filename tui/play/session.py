@@ -24,6 +24,7 @@ from agent.episodes.overseer import Accept, Again, Play, Proceed, ProposalAnswer
 from agent.episodes.record import EpisodeRecorder
 from agent.episodes.resume import resume_episode
 from agent.models.base import Model
+from agent.setup import Setup
 from tui.base_screen import in_thread
 from tui.play.game import HUMAN, GameConfig, OpenGame, open_game, open_recorder, partial_file
 from tui.play.status import DEFAULT_PACE, PlayMode, SessionStatus, Waiting
@@ -163,10 +164,11 @@ class Session:
 
         Raises ``ConfigurationError`` for what is no model.
         """
-        agent, model = await in_thread(partial(self._agent_with, name))
+        setup = await in_thread(lambda: self.game.setup().with_model(name))
+        agent, model = await in_thread(partial(self._agent_with, setup)), setup.episode.model or name
         if self.status.playing:
             self._change = SwitchModel(agent, model)
-            self._set(model=model)
+            self._set(model=model, destinations=tuple(setup.destinations()))
             if self.status.waiting == "deciding":
                 self._interrupted.set()
             self._woken.set()
@@ -320,15 +322,14 @@ class Session:
             opening.add_done_callback(_close_env)
             raise
         self._models += [opened.model] if opened.model is not None else []
-        self._set(model=opened.setup.episode.model)
+        self._set(model=opened.setup.episode.model, destinations=tuple(opened.setup.destinations()))
         gc.freeze()  # a collection that walks all that was imported takes longer than a key press may
         return opened
 
-    def _agent_with(self, model_name: str) -> tuple[Agent, str]:
-        setup = self.game.setup().with_model(model_name)
+    def _agent_with(self, setup: Setup) -> Agent:
         model = setup.make_model()
         self._models += [model] if model is not None else []
-        return setup.make_agent(model, self._ask), setup.episode.model or model_name
+        return setup.make_agent(model, self._ask)
 
     async def _play(self, opened: OpenGame) -> None:
         with ExitStack() as files:

@@ -27,8 +27,8 @@ class SessionStatus:
     """The status of a game between its events.
 
     ``pace`` is in turns a second; ``possible`` are the commands that would be accepted now, None where the world cannot list
-    them; ``hints`` wait for the agent's next turn; ``model`` is the agent's, None where it has none; ``trouble`` says why there
-    is no game, or no record of it; ``failure`` what the person is asked about.
+    them; ``hints`` wait for the agent's next turn; ``model`` is the agent's, None where it has none; ``destinations`` say what
+    goes to another machine; ``trouble`` why there is no game, or no record of it; ``failure`` what the person is asked about.
     """
 
     mode: PlayMode
@@ -37,6 +37,7 @@ class SessionStatus:
     possible: tuple[str, ...] | None = None
     hints: tuple[str, ...] = ()
     model: str | None = None
+    destinations: tuple[str, ...] = ()
     trouble: str | None = None
     failure: str | None = None
 

@@ -62,10 +62,25 @@ class OpenAIProvider(ModelProvider):
         parsed = read_openai_name(rest)
         return with_options(parsed.model, parsed.options)
 
+    def elsewhere(self, rest: str) -> str | None:
+        return told_destination(read_openai_name(rest).endpoint)
+
     def about(self) -> str:
         keys = {OFFICIAL_KEY, *load_keys().variables.values()}
         known = ", ".join(f"{key} is {'set' if os.environ.get(key) else 'not set'}" for key in sorted(keys))
         return f"the official host, or any other OpenAI-compatible server ({known})"
+
+
+def told_destination(endpoint: Endpoint) -> str | None:
+    """The server that is asked and the key that goes along, in words; None for one on this machine.
+
+    Raises ``ConfigurationError`` where it is not to be asked over http.
+    """
+    keys = load_keys()
+    keys.check_private(endpoint)
+    variable = keys.variable(endpoint)
+    key = f"with the key in {variable}" if variable else "without a key"
+    return None if endpoint.loopback else f"{'/'.join(endpoint.url.split('/')[:3])} {key}"
 
 
 def read_openai_name(rest: str) -> EndpointName:

@@ -23,6 +23,7 @@ from agent.setup import read_rules
 from knowledge.rules import Rule
 from tests.agent.episodes.attending import Moody
 from tests.backends.policy import Solver
+from tests.trusting import trust
 from worlds.base import Env, Task, World
 from worlds.errors import ConfigurationError
 from worlds.registry import make_world
@@ -203,6 +204,7 @@ def test_rules_are_named_by_a_book_or_not_at_all(tmp_path: Path) -> None:
     (own / "mine.yaml").write_text("- From the library.\n")
     near = tmp_path / "housequest.toml"
     near.write_text('rules = "mine"\n')
+    trust(tmp_path)
 
     def statements(**flags: object) -> tuple[str, ...]:
         rules = planned(tmp_path, **flags).config.rules

@@ -142,6 +142,13 @@ def test_a_folder_of_somebody_else_gets_no_key(run: Run, server: Server, tmp_pat
         assert not server.requests
 
     hostile.write_text(f'model = "{server.model()}"\n')
+    done = run(*line, folder=cloned, **keys)
+    assert done.returncode == 2
+    assert f"housequest trust {cloned}\n" in done.stderr
+    assert not server.requests
+
+    # Even where it is trusted, no key goes along.
+    assert run("trust", "--yes", folder=cloned).returncode == 0
     done = run(*line, folder=cloned, OPENAI_BASE_URL=server.url, OPENAI_CUSTOM_HEADERS=f"X-Key: {KEY}", **keys)
     assert done.returncode == 0, done.stderr
     assert server.sent("authorization") == {"Bearer unused"}

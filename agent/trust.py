@@ -1,0 +1,272 @@
+"""Which folders' ``housequest.toml`` may say where data goes, or name the user's own books and files.
+
+Such a file may have come with a cloned folder. What it says of tasks and turns always counts. What could send data anywhere or
+open files of the user's takes effect only once they have trusted it: by its place, its content, and what it would do, so that
+another content, a link that leads elsewhere and a key that would now go along are asked about again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from shlex import quote
+from typing import cast
+
+from agent.models.registry import parse_model
+from worlds.errors import ConfigurationError, KnowledgeError, shown
+from worlds.options import Scalar
+from worlds.paths import atomic_write, open_file, state_folder
+from worlds.plugins import Group, plugins, ships
+
+LARGEST_ENTRY = 4 << 20
+
+_WORD = re.compile(r"[\w+-]{1,100}", re.ASCII)
+_WORDS = re.compile(r"[\w+:=-]{1,100}", re.ASCII)
+"""Words such as ``human:seed=3``."""
+
+Judge = Callable[[Path, Scalar], str | None]
+"""Says what a value in the file of a folder would do; None where that is harmless."""
+
+_OVERRIDES = {"agents": "set", "worlds": "world_option"}
+"""The setting that overrides a value of each table."""
+_CHOICES = {"agents": "agent", "worlds": "world"}
+"""The setting that says which part of each table counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A setting that takes the user's trust: its place, such as ``("agents", "lota", "examples")``, and what it would do."""
+
+    place: tuple[str, ...]
+    value: Scalar
+    effect: str
+
+    def __str__(self) -> str:
+        return f"{'.'.join(shown(part)[1:-1] for part in self.place)} = {shown(self.value, 400)}: {self.effect}"
+
+    @property
+    def flag(self) -> str:
+        """The flag that overrides it."""
+        key = self.place[0]
+        return f"--{_OVERRIDES[key].replace('_', '-')} {self.place[-1]}=..." if key in _OVERRIDES else f"--{key}"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFile:
+    """A folder's configuration as it was read, once: at ``path``, with this digest, and what in it takes trust."""
+
+    path: Path
+    sha256: str
+    demands: tuple[Demand, ...]
+
+    @property
+    def story(self) -> str:
+        """What it would do, a line each."""
+        return "\n".join(f"  {demand}" for demand in self.demands)
+
+    @property
+    def way_out(self) -> str:
+        """How to do without it."""
+        return f"If not, give your own choice: {', '.join(dict.fromkeys(demand.flag for demand in self.demands))}"
+
+
+class Untrusted(ConfigurationError):
+    """A folder's configuration would do what the user has not trusted it with."""
+
+    def __init__(self, file: FolderFile) -> None:
+        super().__init__(
+            f"You have not trusted {file.path}, which may have come with its folder. It says:\n{file.story}\n"
+            f"If you want that, trust it: housequest trust {quote(str(file.path.parent))}\n{file.way_out}"
+        )
+        self.file = file
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What the user has trusted: the file at ``path`` with this digest, to do what ``allowed`` says."""
+
+    path: str
+    sha256: str
+    allowed: tuple[str, ...]
+
+    def covers(self, file: FolderFile) -> bool:
+        """Whether ``file`` is what was trusted, and would do no more."""
+        return self.sha256 == file.sha256 and {str(demand) for demand in file.demands} <= set(self.allowed)
+
+
+def is_trusted(file: FolderFile) -> bool:
+    """Whether the user has trusted ``file`` with all that it demands. Raises ``ConfigurationError`` for a damaged entry."""
+    trust = _read(_entry(file.path))
+    return trust is not None and trust.path == str(file.path) and trust.covers(file)
+
+
+def trust_file(file: FolderFile) -> None:
+    """Trust ``file`` as it was read, and no other content at its place."""
+    trust = Trust(str(file.path), file.sha256, tuple(map(str, file.demands)))
+    atomic_write(_entry(file.path), json.dumps(asdict(trust), indent=2).encode())
+
+
+def revoke(path: Path) -> bool:
+    """Trust the file at ``path`` no longer; False where it was not trusted."""
+    entry = _entry(path)
+    there = entry.exists()
+    entry.unlink(missing_ok=True)
+    return there
+
+
+def trusted_files() -> list[Trust]:
+    """All that is trusted, by path. Raises ``ConfigurationError`` for a damaged entry."""
+    found = map(_read, _folder().glob("*.json"))
+    return sorted((trust for trust in found if trust is not None), key=lambda trust: trust.path)
+
+
+def _folder() -> Path:
+    return state_folder() / "trusted"
+
+
+def _entry(path: Path) -> Path:
+    return _folder() / f"{sha256(str(path).encode('utf-8', 'surrogateescape')).hexdigest()}.json"
+
+
+def _read(entry: Path) -> Trust | None:
+    try:
+        with open_file(entry) as file:
+            value = json.loads(file.read(LARGEST_ENTRY))
+        return Trust(str(value["path"]), str(value["sha256"]), tuple(map(str, value["allowed"])))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ConfigurationError(
+            f"{entry}, which says what you trust, is damaged ({error}); delete it and trust again."
+        ) from None
+
+
+def demands_of(folder: Path, values: Mapping[str, object], later: Sequence[Mapping[str, object]] = ()) -> Iterator[Demand]:
+    """What takes the user's trust in the settings ``values`` of ``folder``'s file, whose paths are whole.
+
+    What is not known to be harmless does, unless settings in ``later``, which win, set it too. Values of a wrong type do not,
+    since they are refused anyway. Raises ``ConfigurationError`` for a model whose address is refused.
+    """
+    for key, value in values.items():
+        judge = _JUDGES.get(key, _words)
+        for place, each in _leaves(value, (key,)):
+            known = len(place) == (3 if key in _OVERRIDES else 1) and isinstance(each, str | int | float)
+            if known and not any(_overrides(other, place) for other in later):
+                scalar = cast("Scalar", each)
+                if (effect := judge(folder, scalar)) is not None:
+                    yield Demand(place, scalar, effect)
+
+
+def counts(demand: Demand, later: Sequence[Mapping[str, object]], uses: Collection[str] | None) -> bool:
+    """Whether it would have an effect where ``uses`` are the settings that count, and those in ``later`` win."""
+    key, *names = demand.place
+    choice = _CHOICES.get(key, "")
+    chosen = next((other[choice] for other in reversed(later) if choice in other), None)
+    return (uses is None or key in uses) and chosen in (None, *names[:1])
+
+
+def without(values: Mapping[str, object], demands: Sequence[Demand]) -> dict[str, object]:
+    """``values`` without what ``demands`` are about."""
+    places = {demand.place for demand in demands}
+
+    def kept(table: Mapping[str, object], place: tuple[str, ...]) -> dict[str, object]:
+        left = {(*place, name): each for name, each in table.items()}
+        return {
+            here[-1]: kept(_table(each), here) if _table(each) else each for here, each in left.items() if here not in places
+        }
+
+    return kept(values, ())
+
+
+def _leaves(value: object, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
+    if isinstance(value, Mapping):
+        for name, each in cast("Mapping[str, object]", value).items():
+            yield from _leaves(each, (*place, name))
+    elif isinstance(value, list):
+        for each in cast("list[object]", value):
+            yield from _leaves(each, place)
+    else:
+        yield place, value
+
+
+def _overrides(later: Mapping[str, object], place: tuple[str, ...]) -> bool:
+    """Whether ``later`` sets what is at ``place`` too."""
+    key, *names = place
+    if not names:
+        return key in later
+    owner, last = names
+    return any(last in _table(table) for table in (later.get(_OVERRIDES[key]), _table(later.get(key)).get(owner)))
+
+
+def _table(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def _words(_folder: Path, value: Scalar) -> str | None:
+    """Words and numbers are harmless; what else a world makes of its split or its engine is not known."""
+    return None if not isinstance(value, str) or _WORDS.fullmatch(value.strip()) else "it may name a file or a server"
+
+
+def _option(_folder: Path, value: Scalar) -> str | None:
+    """An agent's or a world's: a word is harmless unless a file is called so here, even if it looks like a number."""
+    text = str(value).strip()
+    is_word = not isinstance(value, str) or _WORD.fullmatch(text)
+    path = Path(text)
+    return None if is_word and not (text and (path.is_symlink() or path.exists())) else "it may name a file or a server"
+
+
+def _model(_folder: Path, value: Scalar) -> str | None:
+    try:
+        name = parse_model(str(value))
+    except ConfigurationError:
+        return None  # whatever uses it says so
+    known = ships("housequest.models", name.kind)
+    if known and name.provider.free and not name.rest:
+        return None
+    where = name.provider.elsewhere(name.rest) or f"this model{', on this machine' if known else ' of another package'}"
+    return f"prompts go to {where}"
+
+
+def _rules(folder: Path, value: Scalar) -> str | None:
+    from knowledge.library import is_book_name, library
+
+    books, path = library(), Path(str(value))
+    if is_book_name(str(value)):
+        try:
+            path = books.find(str(value))
+        except KnowledgeError:
+            return None
+    return None if books.is_shipped(path) or _inside(folder, path) else f"agents are told the rules in {path.resolve()}"
+
+
+def _habits(folder: Path, value: Scalar) -> str | None:
+    path = Path(str(value))
+    return None if _inside(folder, path) else f"made-up houses are furnished as {path.resolve()} says"
+
+
+def _inside(folder: Path, path: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def _plugin(group: Group, what: str) -> Judge:
+    def judge(_folder: Path, value: Scalar) -> str | None:
+        name = str(value)
+        return f"{what} of another installed package plays" if name in plugins(group) and not ships(group, name) else None
+
+    return judge
+
+
+_JUDGES: Mapping[str, Judge] = {
+    "model": _model,
+    "rules": _rules,
+    "habits": _habits,
+    "agent": _plugin("housequest.agents", "the agent"),
+    "world": _plugin("housequest.worlds", "the world"),
+    "agents": _option,
+    "worlds": _option,
+    "prices": lambda _folder, _value: None,
+}

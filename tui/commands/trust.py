@@ -1,0 +1,92 @@
+"""``housequest trust``: which folders' configuration may say where data goes, and the question that other commands ask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tui import terminal
+from tui.commands import options
+from tui.commands.output import print_lines
+from worlds.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from agent.trust import Trust
+
+
+_QUESTION = "Do you trust it with that, until it changes?"
+
+
+def trust(
+    folder: Annotated[
+        Path | None, options.path_argument("FOLDER", "A folder with a housequest.toml [the nearest, here or above].")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Trust it without being asked.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List what you trust.")] = False,
+    revoke: Annotated[Path | None, options.file("--revoke", "FOLDER", "Trust this folder no longer.")] = None,
+) -> None:
+    """Let a folder's housequest.toml say where prompts go, and name your own rules and files.
+
+    It shows what the file would do, and asks. A file that changes is asked about again.
+    """
+    from agent import trust as store
+    from agent.config import FILE_NAME, folder_file
+
+    if listed:
+        print_lines([_line(each) for each in store.trusted_files()] or ["You trust no folder."])
+        return
+    if revoke is not None:
+        if not store.revoke(revoke.resolve() / FILE_NAME):
+            raise ConfigurationError(f"You do not trust {revoke.resolve()}; `housequest trust --list` shows what you trust.")
+        terminal.note(f"{revoke.resolve()} is trusted no longer.")
+        return
+    file = folder_file(folder and folder.resolve())
+    if file is None:
+        where = f"{folder} has no {FILE_NAME} of its own" if folder else f"There is no {FILE_NAME} here or above but your own"
+        raise ConfigurationError(f"{where}; there is nothing to trust.")
+    if not file.demands:
+        print_lines([f"{file.path} needs no trust: nothing in it says where data goes, or names files outside its folder."])
+        return
+    print_lines([f"{file.path} says:", file.story])
+    if store.is_trusted(file):
+        terminal.note("You trust it already.")
+        return
+    agreed = True if yes else terminal.confirm(_QUESTION)
+    if agreed is None:
+        raise ConfigurationError("Nobody is here to ask; give --yes to trust it.")
+    if not agreed:
+        raise ConfigurationError("It is not trusted.")
+    store.trust_file(file)
+    terminal.note("It is trusted until it changes.")
+
+
+def asked_to_trust(error: ConfigurationError) -> bool | None:
+    """Whether a person trusts the folder that ``error`` is about, so that the command can be tried again.
+
+    None where it is about something else, or nobody is there to ask.
+    """
+    from agent.trust import Untrusted, trust_file
+
+    if not isinstance(error, Untrusted):
+        return None
+    about = f"{error.file.path} may have come with its folder. It says:\n{error.file.story}"
+    agreed = terminal.confirm(_QUESTION, about)
+    if agreed:
+        trust_file(error.file)
+    elif agreed is not None:
+        terminal.note(error.file.way_out)
+    return agreed
+
+
+def _line(trust: Trust) -> str:
+    from agent.config import folder_file
+
+    try:
+        file = folder_file(Path(trust.path).parent)
+    except ConfigurationError:
+        file = None
+    if file is None:
+        return f"{trust.path} (gone, or no configuration any more)"
+    return trust.path if trust.covers(file) else f"{trust.path} (changed since, so you will be asked again)"
