@@ -170,8 +170,8 @@ async def damage(trial: Trial) -> None:
     harmless = file.exists() and file.stat().st_size == len(before) and content(file) == before
     await _read(trial, whole=None if harmless or file.name not in {*COUNTED, *_episodes(trial)} else False)
     done = await trial.program.run(EXPERT.arguments("run", 2))
-    if file.name == "run.json" and done.code == REFUSED:
-        trial.expect(done, REFUSED, naming="run.json")
+    if done.code == REFUSED and (file.name == "run.json" or "Delete the file" in done.err):
+        trial.expect(done, REFUSED, naming=file.name)
         _restore(trial, file)
         done = await trial.program.run(EXPERT.arguments("run", 2))
     trial.check(EXPERT, done)

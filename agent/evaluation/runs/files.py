@@ -100,8 +100,11 @@ def lines_of(records: Iterable[BaseModel]) -> bytes:
     return b"".join(f"{with_digest(record.model_dump_json(exclude_none=True))}\n".encode() for record in records)
 
 
-def read_bytes(path: Path, largest: int, missing: str | None = None) -> bytes:
-    """The content of ``path``. Raises ``ConfigurationError``, with the message ``missing`` where the file does not exist."""
+def read_bytes(path: Path, largest: int, missing: str | None = None, way_out: str = "") -> bytes:
+    """The content of ``path``. Raises ``ConfigurationError``, with the message ``missing`` where the file does not exist.
+
+    ``way_out`` is said where it is too large.
+    """
     try:
         if missing is not None and not path.exists():
             raise ConfigurationError(missing)
@@ -109,7 +112,7 @@ def read_bytes(path: Path, largest: int, missing: str | None = None) -> bytes:
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
     if len(content) > largest:
-        raise ConfigurationError(f"{path} is larger than {largest >> 20} MiB; a run's files are smaller.")
+        raise ConfigurationError(f"{path} is larger than {largest >> 20} MiB; a run's files are smaller.{way_out}")
     return content
 
 
@@ -123,7 +126,7 @@ def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:
 
 def parsed_lines(kind: type[T], file: Path, largest: int = LARGEST_INDEX, way_out: str = "") -> Iterator[T]:
     """Parse each line of ``file`` but a truncated last one; none without a file. Raises ``ConfigurationError`` by line."""
-    lines = read_bytes(file, largest).split(b"\n")[:-1] if file.exists() else []
+    lines = read_bytes(file, largest, way_out=way_out).split(b"\n")[:-1] if file.exists() else []
     return (parsed(kind, line, f"{file}:{number}", way_out) for number, line in enumerate(lines, start=1))
 
 

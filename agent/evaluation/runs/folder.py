@@ -27,6 +27,7 @@ from pydantic import BaseModel, ValidationError
 from agent.episodes.digests import Damaged, sha256_of, without_digest
 from agent.episodes.record import read_episode
 from agent.evaluation.runs.files import (
+    EVAL_REWRITES,
     LARGEST_INDEX,
     LARGEST_MANIFEST,
     Fault,
@@ -191,7 +192,7 @@ class RunFolder:
 
     def _index(self, selected: Mapping[str, SelectedTask]) -> tuple[dict[str, Result], list[Fault]]:
         """The results in the index by task, and what is wrong with its lines."""
-        content = read_bytes(self.index_file, LARGEST_INDEX) if self.index_file.exists() else b""
+        content = read_bytes(self.index_file, LARGEST_INDEX, way_out=EVAL_REWRITES) if self.index_file.exists() else b""
         *lines, rest = content.split(b"\n")
         found: dict[str, Result] = {}
         faults = [Fault(f"{self.index_file}:{len(lines) + 1}", "the line is cut off", miscounts=False)] if rest else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import shutil
 from collections.abc import Callable, Mapping
@@ -216,6 +217,16 @@ def test_a_manifest_of_which_too_little_is_left_is_refused(run: Path) -> None:
     assert [fault.what for fault in verify_run(RunFolder(run)).faults] == ["it is gone"]
     with pytest.raises(ConfigurationError, match=r"no run's folder"):
         verify_run(RunFolder(run.parent))
+
+
+@pytest.mark.heavy
+def test_an_index_larger_than_any_run_has_is_refused_with_the_way_out(run: Path, whole: Path) -> None:
+    os.truncate(run / "index.jsonl", 1 << 30)
+    with pytest.raises(ConfigurationError, match=r"index\.jsonl is larger than .* Delete the file: `housequest eval` makes it"):
+        play(run)
+    (run / "index.jsonl").unlink()
+    play(run)
+    assert contents(run) == contents(whole)
 
 
 def test_a_damaged_manifest_does_not_let_another_run_in(run: Path) -> None:
